@@ -90,14 +90,16 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
 
 
 def _names(core: CoreOp, allocation: Allocation | None) -> Callable[[Operation], str | None]:
-    """Buffers and locks as the core's program writes them: names where the text has some, else numbers."""
-    column, row = core.tile.column, core.tile.row
-    numbers, own = reach(core.tile.device_op, column, row, allocation), f"core_{column}_{row}_"
+    """Buffers and locks as the core's program writes them: names of their own where the text has some, else numbers."""
+    device, column, row = core.tile.device_op, core.tile.column, core.tile.row
+    numbers, own = reach(device, column, row, allocation), f"core_{column}_{row}_"
+    known = core_symbols(device, column, row, allocation)
 
     def name(op: Operation) -> str | None:
         assert isinstance(op, BufferOp | LockOp)
         if op not in numbers:
             return None
-        return op.symbol.removeprefix(own) if op.symbol else str(numbers[op])
+        symbol = (op.symbol or "").removeprefix(own)
+        return symbol if known.get(symbol) == numbers[op] else str(numbers[op])
 
     return name

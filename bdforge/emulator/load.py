@@ -1,5 +1,6 @@
 """From a parsed `aie.device` to a configured array: it boots from the writes of the text; cores get their bodies."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -123,6 +124,9 @@ class Configuration:
             array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
+        for name, count in Counter(op.symbol for op in self.allocation.buffers if op.symbol).items():
+            if count > 1:
+                array.strictness.warn(f"{count} buffers of @{device.symbol} are called @{name}: results show the last")
         for op in self.allocation.locks:
             if op.symbol:
                 self.lock(op).name = f"{op.symbol} ({self.lock(op).name})"

@@ -87,3 +87,17 @@ def test_token_overlay():
     found = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
     writes = {op.address: op.value for op in configuration(found, lambda *_: []).operations if isinstance(op, Write)}
     assert [hex(writes[at]) for at in (0x3F008, 0x3F100, 0x3F200)] == ["0xc0000045", "0xc0000000", "0xf1f0135"]
+
+
+def test_buffers_of_one_name_in_two_regions_are_told_apart(tmp_path: Path):
+    """Both bodies and machine code use their own; results by name show one, and say so."""
+    text = text_of("add_one").replace('sym_name = "a"', 'sym_name = "addend"')
+    other = '%other = aie.buffer(%t02) {sym_name = "addend", address = 3200 : i32} : memref<1xi32> = dense<9>'
+    text = text.replace("aie.runtime_sequence(", f"aie.shim_dma(%t00) {{ {other} aie.end }}\naie.runtime_sequence(")
+    (core,) = (op for op in parse(text).walk() if isinstance(op, CoreOp))
+    (tmp_path / "core.elf").write_bytes(core_program(core, {}).elf)
+    for elfs in ({}, {(0, 2): tmp_path / "core.elf"}):
+        out = np.zeros(128, np.int32)
+        (warning,) = emulate(text, [DATA.copy(), out], elfs=elfs).warnings
+        assert "3 buffers of @main are called @addend" in warning
+        same(out[64:], DATA + np.int32(1))

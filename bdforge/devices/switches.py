@@ -60,6 +60,7 @@ SHIM_TOKEN_MASTER = 0  # South master of a shim behind which the controller read
 PACKET_RULES_PER_SLAVE = 4  # each matches ids by (id ^ rule id) & mask == 0 (RT, 020)
 ARBITERS = 6  # per switch; a master listens to one (MA: aie.amsel names 0 to 5; the registers have 3 bits)
 MSELS_PER_ARBITER = 4  # a rule names one, a master any of its arbiter's (RT, 020)
+_NEVER_BACK = (_CORE, _CONTROL)  # bundles that no switch sends back to where their words come from (MA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Switch:
     def connects(self, slave: PortBundle, slave_channel: int, master: PortBundle, master_channel: int) -> bool:
         """Whether the switch can send words of a slave to a master (MA, `isLegalTileConnection`)."""
         if not 0 <= slave_channel < self.slaves.get(slave, 0) or not 0 <= master_channel < self.masters.get(master, 0):
+            return False
+        if slave is master and slave in _NEVER_BACK:
             return False
         return _RULES[self.kind](slave, master, slave_channel == master_channel, master_channel)
 

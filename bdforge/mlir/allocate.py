@@ -18,7 +18,7 @@ from bdforge.mlir.attributes import BlockFloatType
 from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.errors import MlirError
 from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.places import fault_at
+from bdforge.mlir.places import fault_at, location
 
 Coordinates = tuple[int, int]
 
@@ -36,7 +36,7 @@ Overflow = Callable[[AllocationError], None]
 
 
 def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
-    named = f"{_name(op)} " if not isinstance(op, CoreOp) else ""
+    named = f"{name_of(op)} " if not isinstance(op, CoreOp) else ""
     return fault_at(AllocationError, op, f"{_describe(op.tile)}: {named}{message}")
 
 
@@ -130,9 +130,13 @@ def _describe(tile: TileOp) -> str:
     return f"{tile.kind} ({tile.column}, {tile.row})"
 
 
-def _name(op: BufferOp | LockOp) -> str:
+def name_of(op: BufferOp | LockOp) -> str:
+    """A buffer or lock in words: by its name, else by its value and line."""
     what = "buffer" if isinstance(op, BufferOp) else "lock"
-    return f"{what} @{op.symbol}" if op.symbol else f"{what} without a name"
+    if op.symbol:
+        return f"{what} @{op.symbol}"
+    value = f"%{op.result.name_hint} " if op.result.name_hint else ""
+    return f"{what} {value}without a name (line {location(op).line})"
 
 
 def _refuse(error: AllocationError) -> None:
@@ -168,7 +172,7 @@ def _check_fixed(placed: dict[BufferOp, int], stack_bytes: int, overflow: Overfl
             overlap(_error(op, f"at {address:#x} overlaps {before}, which ends at {end:#x}"))
         own_end, limit = address + buffer_bytes(op), op.tile.limits.memory_bytes
         if own_end > end:  # what lies inside another one hides nothing of it from those behind
-            end, before = own_end, _name(op)
+            end, before = own_end, name_of(op)
         if own_end > limit:
             overflow(_error(op, f"at {address:#x} with {buffer_bytes(op)} bytes ends beyond the tile's {limit} bytes"))
 
@@ -209,4 +213,4 @@ def _check_lock(op: LockOp, lock_id: int, owners: dict[int, LockOp]) -> None:
     if not 0 <= lock_id < limit:
         raise _error(op, f"has id {lock_id}; ids run from 0 to {limit - 1}")
     if lock_id in owners:
-        raise _error(op, f"and {_name(owners[lock_id])} both have id {lock_id}")
+        raise _error(op, f"and {name_of(owners[lock_id])} both have id {lock_id}")

@@ -20,6 +20,7 @@ _SCALARS = {"offset": "static_offset", "len": "static_len"}
 _LISTS = {"sizes": "static_sizes", "strides": "static_strides"}
 STATIC = (*_SCALARS.values(), *_LISTS.values())
 MARCH_NAMES = ("offset", "len", "dimensions")
+POSITIONAL = (*MARCH_NAMES, "pad_dimensions", "pad_value")
 BD_ID = "bd_id"
 
 Entry = int | SSAValue
@@ -44,8 +45,11 @@ def _parse_part(parser: Parser, properties: dict[str, Attribute]) -> None:
         name, value = "dimensions", DimensionsAttr(DimensionsAttr.parse_parameter(parser))
     else:
         name, value = "pad_dimensions", PaddingsAttr(PaddingsAttr.parse_parameter(parser))
-    if name in properties or (name in ("offset", "len") and "dimensions" in properties):
-        parser.raise_error("expected (buffer : type, offset, len, [dimensions], [padding], pad_value = v)", start)
+    if name in properties or POSITIONAL.index(name) != len(properties):
+        parser.raise_error(
+            "expected (buffer : type, offset, len, [dimensions], [padding], pad_value = v): a part needs all before it",
+            start,
+        )
     properties[name] = value
 
 

@@ -57,7 +57,6 @@ class DmaBdPacketOp(AieOperation):
         return PacketInfo(self.number("packet_type"), self.number("packet_id"))
 
 
-_BD_POSITIONAL = ("offset", "len", "dimensions", "pad_dimensions", "pad_value")
 _CLAUSE_NAMES = (*bd_clauses.STATIC, bd_clauses.SEGMENTS)
 
 
@@ -196,7 +195,7 @@ class DmaBdOp(AieOperation):
             dims = self.dims if "dimensions" in self.properties else None
             bd_clauses.print_modern(printer, self.offset, self.number("len"), dims, self.padding)
             printer.print_string(")")
-            print_attr_dict(printer, self, _BD_POSITIONAL)
+            print_attr_dict(printer, self, bd_clauses.POSITIONAL)
             return
         if self.has_length:
             printer.print_string(f", {self.offset}, {self.length}")
@@ -214,11 +213,11 @@ class DmaBdOp(AieOperation):
 
     def _positional(self) -> tuple[str, ...]:
         """Properties that can stand in parentheses: upstream's format takes each part only after those before it."""
-        given = [name in self.properties for name in _BD_POSITIONAL]
+        given = [name in self.properties for name in bd_clauses.POSITIONAL]
         count = 2 if self.has_length else 1
         while count > 1 and count < len(given) and given[count]:
             count += 1
-        return _BD_POSITIONAL[:count]
+        return bd_clauses.POSITIONAL[:count]
 
 
 def bd_of(block: Block) -> DmaBdOp | None:

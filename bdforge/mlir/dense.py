@@ -30,6 +30,8 @@ DENSE_BYTES_MAX = 1 << 28
 """Largest constant that is read; a guard against `dense<0>` of absurd types, far above any tile's memory."""
 
 _LITERAL = re.compile(r"[-+0-9.a-fA-Fx,\[\]\s]*+(?=>)")
+_NO_FLOAT = re.compile(r"(?<![\w.+-])[-+]?[0-9]+(?:[eE][-+]?[0-9]+)?(?![\w.])|-0x|\b(?:true|false)\b", re.ASCII)
+_BARE_POINT = re.compile(r"(?<=[0-9])\.(?![0-9])", re.ASCII)
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _FLOATS = {Float16Type: np.float16, Float32Type: np.float32, Float64Type: np.float64, BFloat16Type: np.uint16}
 
@@ -85,6 +87,7 @@ def plain_dense(literal: str, structure: RankedStructure[AnyDenseElement]) -> De
     dtype = dtype_of(element)
     if dtype is None or dtype == np.bool_:
         return None
+    literal = _BARE_POINT.sub(".0", literal)
     try:
         values = np.array(json.loads(_HEXADECIMAL.sub(lambda match: _decimal(match[0], element), literal)))
         if values.dtype.kind not in "iuf" or (values.ndim and values.shape != tuple(structure.get_shape())):
@@ -94,6 +97,23 @@ def plain_dense(literal: str, structure: RankedStructure[AnyDenseElement]) -> De
         return None
     count = 1 if values.ndim else math.prod(structure.get_shape())
     return None if packed is None else DenseIntOrFPElementsAttr(structure, BytesAttr(packed * count))
+
+
+def misspelled(literal: str, dense: DenseIntOrFPElementsAttr) -> tuple[int, str] | None:
+    """Where the text of a constant is none of its type, though xDSL reads it, and what is wrong; None for most.
+
+    As in MLIR floats have a point or are their bits in hexadecimal, and data as a string has the type's size.
+    """
+    element = dense.get_element_type()
+    if literal.lstrip().startswith('"'):
+        found, wanted = len(dense.data.data), dense_bytes(dense.type)
+        return None if found == wanted else (0, f"{found} bytes of data; {dense.type} has {wanted}")
+    if not isinstance(element, AnyFloat):
+        return None
+    wide = (bits for bits in _HEXADECIMAL.finditer(literal) if int(bits[0], 16) >> 8 * element.compile_time_size)
+    found = _NO_FLOAT.search(literal) or next(wide, None)
+    told = "is no {}: write 1.0, or its bits as 0x..."
+    return None if found is None else (found.start(), f"{found[0]} {told.format(element)}")
 
 
 def _decimal(hexadecimal: str, element: Attribute) -> str:

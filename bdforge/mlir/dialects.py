@@ -37,7 +37,7 @@ from bdforge.mlir.attributes import (
     PaddingsAttr,
 )
 from bdforge.mlir.operation import AieOperation
-from bdforge.mlir.upstream import with_replacements
+from bdforge.mlir.upstream import LAYOUTS, with_replacements
 
 _MODULES = (
     device_ops, array_ops, memory_ops, bd_ops, dma_ops, stream_ops, task_ops, memcpy_ops, sequence_ops, control_ops,
@@ -63,6 +63,8 @@ def context() -> Context:
     made = Context()
     for dialect in (Builtin, Arith, Scf, Cf, MemRef, Func, Affine, Vector, Math, UB):
         made.load_dialect(with_replacements(dialect))
+    for layout in LAYOUTS:
+        made.load_attr_or_type(layout)
     made.load_dialect(AIE)
     made.load_dialect(AIEX)
     return made

@@ -28,7 +28,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from bdforge.messages import path_word
 from bdforge.mlir.constraints import missing_problem, value_problem
-from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, plain_dense
+from bdforge.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, misspelled, plain_dense
 from bdforge.mlir.errors import MlirError, Source
 from bdforge.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
 from bdforge.mlir.lexer import TextLexer
@@ -43,6 +43,7 @@ DenseElement = IntegerType | IndexType | AnyFloat | ComplexType[IntegerType | An
 _PLAIN_TYPE = re.compile(r"memref<[0-9x]+[a-z]+[0-9]+>|[a-z]*i[0-9]+\b", re.ASCII)
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 _LOOK_BACK = 80  # characters; more space than that does not stand between an arrow and a type
+_WHOLE = re.compile(r"-?[0-9]++(?![.xX])", re.ASCII)
 _PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
 
 
@@ -259,11 +260,13 @@ class TextParser(Parser):
 
     def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
         """A number; an integer that was read before in the same plain spelling is not read again."""
-        if self._current_token.kind is not MLIRTokenKind.INTEGER_LIT:
-            return super().parse_optional_builtin_int_or_float_attr()
-        match = _PLAIN_INTEGER.match(self.source.text, self.pos)
+        start = self.pos
+        match = _PLAIN_INTEGER.match(self.source.text, start)
         if match is None:
-            return super().parse_optional_builtin_int_or_float_attr()
+            found = super().parse_optional_builtin_int_or_float_attr()
+            if isinstance(found, FloatAttr) and (written := _WHOLE.match(self.source.text, start)) is not None:
+                self.raise_error(f"{written[0]} is no {found.type}: write {written[0]}.0, or its bits as 0x...", start)
+            return found
         known = self._numbers.get(match[0])
         if known is None:
             known = self._numbers[match[0]] = super().parse_optional_builtin_int_or_float_attr()
@@ -329,7 +332,16 @@ class TextParser(Parser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """Read what follows `dense`; plain numbers at once, anything else as xDSL does."""
+        """Read what follows `dense`, whose elements are spelled as their type asks for."""
+        start = self.pos
+        dense = self._dense_elements(type)
+        literal = self.source.text[start + 1 : self.source.text.index(">", start)]
+        if (problem := misspelled(literal, dense)) is not None:
+            self.raise_error(problem[1], start + 1 + problem[0])
+        return dense
+
+    def _dense_elements(self, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
+        """Plain numbers at once, anything else as xDSL does."""
         start = self.pos
         if type is not None:
             self._limit_dense(type, start)
@@ -347,6 +359,9 @@ class TextParser(Parser):
             return super().parse_dense_int_or_fp_elements_attr(type)
         except (VerifyException, ValueError, OverflowError) as error:
             self.raise_error(str(error).split("\n")[0], start)
+
+    def _parse_builtin_dense_resource_attr(self) -> NoReturn:
+        self.raise_error("dense_resource stands for data behind the text, which is not read; write dense<...> instead")
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Read the whole text: a module, or bare operations."""

@@ -8,19 +8,23 @@ from xdsl.dialects.affine import IfOp as AffineIfOp
 from xdsl.dialects.builtin import (
     AffineSetAttr,
     DenseIntOrFPElementsAttr,
+    FunctionType,
     IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
     SymbolNameConstraint,
+    SymbolRefAttr,
     TensorType,
     UnitAttr,
+    VectorType,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, Region
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -29,7 +33,7 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
@@ -105,7 +109,48 @@ class ShapeCastOp(IRDLOperation):
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
 
-REPLACED: Mapping[str, type[Operation]] = {op.name: op for op in (GlobalOp, ShapeCastOp, *elementwise.OPERATIONS)}
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """A vector whose elements are all one scalar."""
+
+    name = "vector.splat"
+    input = operand_def(AnyAttr())
+    result = result_def(VectorType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "SplatOp":
+        """Read `%scalar {...} : vector<...>`."""
+        scalar = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        if not isinstance(kind := parser.parse_type(), VectorType):
+            parser.raise_error(f"a splat is a vector, not {kind}", start)
+        operand = parser.resolve_operand(scalar, kind.element_type)
+        return cls.build(operands=[operand], result_types=[kind], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.input)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class FunctionOp(IRDLOperation):
+    """A function as a value; nothing here calls one."""
+
+    name = "func.constant"
+    value = prop_def(SymbolRefAttr)
+    result = result_def(FunctionType)
+    assembly_format = "$value attr-dict `:` type($result)"
+
+
+REPLACED: Mapping[str, type[Operation]] = {
+    op.name: op for op in (GlobalOp, ShapeCastOp, SplatOp, FunctionOp, *elementwise.OPERATIONS)
+}
 
 
 def with_replacements(dialect: Dialect) -> Dialect:
@@ -114,6 +159,24 @@ def with_replacements(dialect: Dialect) -> Dialect:
     kept = [op for op in dialect.operations if op.name not in REPLACED]
     return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))
 
+
+class LayoutAttr(Data[str]):
+    """A data layout of a module (dlti), which concerns the cores' compiler alone: kept as it stands."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        """Read `<...>`, whatever stands there."""
+        return parser._parse_dialect_symbol_body()
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write it."""
+        printer.print_string(f"<{self.data}>")
+
+
+LAYOUTS = tuple(
+    irdl_attr_definition(type("LayoutAttr", (LayoutAttr,), {"name": f"dlti.{name}"}))
+    for name in ("dl_spec", "dl_entry", "map", "target_system_spec", "target_device_spec")
+)
 
 _CAST = "$source attr-dict `:` type($source) `to` type($dest)"
 _FORMS: Mapping[str, tuple[type[IRDLOperation], FormatProgram]] = {

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 
 from bdforge.mlir import verify_dma, verify_memref, verify_sequence, verify_switch  # noqa: F401 - they make rules
@@ -16,8 +16,9 @@ from bdforge.mlir.errors import MlirError, Source
 from bdforge.mlir.fields import unreadable
 from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.parser import parse_text
-from bdforge.mlir.places import error_at
+from bdforge.mlir.places import error_at, location
 from bdforge.mlir.recent import attribute_problem
+from bdforge.mlir.upstream import FunctionOp
 from bdforge.mlir.verify_array import RULES, Faults
 
 
@@ -40,7 +41,7 @@ def verify(module: ModuleOp) -> None:
     fold(module)
     functions = _Functions()
     for op in module.walk():
-        if isinstance(op, CallOp):
+        if isinstance(op, CallOp | FunctionOp):
             functions.check(op)
         else:
             _verify_operation(op)
@@ -80,12 +81,24 @@ def _verify_operation(op: Operation) -> None:
     for region in op.regions:
         for block in region.blocks:
             _verify_end(op, region, block)
+    if op.has_trait(SymbolTable):
+        _verify_names(op)
     try:
         op.verify_()
     except Exception as error:  # xDSL's verifiers raise whatever their accessors do on malformed operations
         raise error_at(op, f"{op.name}: {(str(error) or 'malformed').splitlines()[0]}") from error
     if (problem := unreadable(op)) is not None:
         raise error_at(op, f"{op.name}: {problem}")
+
+
+def _verify_names(table: Operation) -> None:
+    """Every name stands for one operation."""
+    known: dict[str, Operation] = {}
+    for op in (op for region in table.regions for block in region.blocks for op in block.ops):
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr) and (first := known.setdefault(name.data, op)) is not op:
+            told = f"@{name.data} is the name of the {first.name} in line {location(first).line} already; give another"
+            raise error_at(op, f"{op.name}: {told}")
 
 
 def _verify_end(op: Operation, region: Region, block: Block) -> None:
@@ -107,27 +120,26 @@ def _found(last: Operation | None) -> str:
 
 
 class _Functions:
-    """Calls against their functions; each device's functions are looked up once (xDSL searches for every call)."""
+    """Uses of functions against them; each device's functions are looked up once (xDSL searches for every call)."""
 
     def __init__(self) -> None:
         self._tables: dict[Operation, dict[str, FuncOp]] = {}
 
-    def check(self, call: CallOp) -> None:
-        """A call must name a function of its device and fit its type."""
-        callee = call.properties.get("callee")
+    def check(self, op: CallOp | FunctionOp) -> None:
+        """A call, or a function as a value, must name a function of its device and fit its type."""
+        callee = op.properties.get("callee", op.properties.get("value"))
         if not isinstance(callee, SymbolRefAttr):
-            raise error_at(call, "func.call needs the name of a function, as in func.call @kernel(...)")
-        name, holder = callee.root_reference.data, call.parent_op()
+            raise error_at(op, f"{op.name} needs the name of a function, as in {op.name} @kernel(...)")
+        name, holder = callee.root_reference.data, op.parent_op()
         while holder is not None and not holder.has_trait(SymbolTable):
             holder = holder.parent_op()
         table = {} if holder is None else self._table(holder)
         if name not in table:
             known = ", ".join(f"@{known}" for known in table) or "none"
-            raise error_at(call, f"func.call: no func.func is called @{name} here; known: {known}")
-        wanted = table[name].function_type
-        given = FunctionType.from_lists(list(call.operand_types), list(call.result_types))
+            raise error_at(op, f"{op.name}: no func.func is called @{name} here; known: {known}")
+        wanted, given = table[name].function_type, _type_of(op)
         if wanted != given:
-            raise error_at(call, f"func.call: @{name} is of type {wanted}, but is called as {given}")
+            raise error_at(op, f"{op.name}: @{name} is of type {wanted}, but is {_used(op)} as {given}")
 
     def _table(self, holder: Operation) -> dict[str, FuncOp]:
         if holder not in self._tables:
@@ -135,6 +147,16 @@ class _Functions:
             found = [op for block in blocks for op in block.ops if isinstance(op, FuncOp)]
             self._tables[holder] = {op.sym_name.data: op for op in found}
         return self._tables[holder]
+
+
+def _type_of(op: CallOp | FunctionOp) -> Attribute:
+    if isinstance(op, FunctionOp):
+        return op.result.type
+    return FunctionType.from_lists(list(op.operand_types), list(op.result_types))
+
+
+def _used(op: CallOp | FunctionOp) -> str:
+    return "called" if isinstance(op, CallOp) else "taken"
 
 
 class _Scope:

@@ -31,6 +31,7 @@ from bdforge.mlir.stream_ops import (
 )
 from bdforge.mlir.switch_ops import SwitchSettingsOp
 from bdforge.mlir.task_ops import ConfigureTaskOp
+from bdforge.mlir.upstream import GlobalOp
 from bdforge.mlir.words import CascadeDirection
 
 Faults = Iterator[tuple[Operation, str]]
@@ -66,12 +67,23 @@ def structure(
 
 @rule
 def tile(op: TileOp) -> Faults:
-    """Inside the device."""
+    """Inside the device, once; without a scheme where no memory is."""
     holder = enclosing(op, DeviceOp)
     if holder is None:
         yield op, "must stand in an aie.device"
         return
-    holder.device.kind(op.column, op.row)
+    kind = holder.device.kind(op.column, op.row)
+    if kind is TileKind.SHIM and "allocation_scheme" in op.properties:
+        yield op, "allocation_scheme: a shim has no memory in which buffers could lie; leave it out"
+
+
+@rule
+def tiles(op: DeviceOp) -> Faults:
+    """Each tile has one name."""
+    found: dict[tuple[int, int], TileOp] = {}
+    for tile in (inner for inner in op.walk() if isinstance(inner, TileOp)):
+        if (first := found.setdefault((tile.column, tile.row), tile)) is not tile:
+            yield tile, f"tile ({tile.column}, {tile.row}) is declared already (line {location(first).line}); use that"
 
 
 @rule
@@ -82,12 +94,17 @@ def buffer(op: BufferOp) -> Faults:
     yield from block_floats(op, op.type.element_type)
     if DYNAMIC_INDEX in op.type.get_shape():
         yield op, f"its size must be known, but the type is {op.type}"
+    yield from reach(op, op.tile, "buffer")
+
+
+@rule
+def initial_value(op: BufferOp | GlobalOp) -> Faults:
+    """Of the memory's own type."""
     value = op.properties.get("initial_value")
     if isinstance(value, DenseIntOrFPElementsAttr):
         same_shape = tuple(value.get_shape()) == tuple(op.type.get_shape())
         if not same_shape or value.get_element_type() != op.type.element_type:
-            yield op, f"its initial value is of type {value.type}, but the buffer of type {op.type}"
-    yield from reach(op, op.tile, "buffer")
+            yield op, f"its initial value is of type {value.type}, but the memory of type {op.type}"
 
 
 def block_floats(op: Operation, element: Attribute) -> Faults:

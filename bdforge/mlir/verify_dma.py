@@ -44,6 +44,7 @@ def program(op: DmaProgramOp) -> Faults:
     if bds > at.limits.bds:
         yield op, f"has {bds} BDs, but {kind} ({at.column}, {at.row}) has {at.limits.bds}"
     yield from _ends(op)
+    yield from _reached(op, blocks)
     yield from _channels(op)
 
 
@@ -72,6 +73,17 @@ def _ends(op: DmaProgramOp) -> Faults:
             yield last, "a block of a DMA program ends with aie.dma_start, aie.next_bd or aie.end"
     if op.region_dmas and (op.starts or len(op.body.blocks) > 1):
         yield op.region_dmas[0], "the region form aie.dma cannot be mixed with aie.dma_start in one program"
+
+
+def _reached(op: DmaProgramOp, blocks: list[Block]) -> Faults:
+    """Every start stands on the way from the first block, every BD in a chain that is started."""
+    starts = op.starts
+    chained = {block for start in starts for block in bd_chain_from(start.first_block)[0]}
+    for start in (block.last_op for block in op.body.blocks):
+        if isinstance(start, DmaStartOp) and start not in starts:
+            yield start, "no way leads here from the first block of its program, so it starts nothing"
+    for lost in (block for block in blocks if block not in chained):
+        yield bd_of(lost) or op, "no aie.dma_start leads to its block, so no channel ever runs it"
 
 
 def _channels(op: DmaProgramOp) -> Faults:
@@ -255,15 +267,15 @@ def _padding(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
         return
     if at.kind is not TileKind.MEMTILE:
         yield op, f"pads, which only a memtile's DMA can, not a {at.kind}'s"
-    if len(pads) != len(dims):
-        yield op, f"pads {len(pads)} dimensions but walks {len(dims)}; give one padding per dimension"
+    if len(pads) > len(dims):
+        yield op, f"pads {len(pads)} dimensions but walks {len(dims)}; give at most one padding per dimension"
         return
     if not op.has_length:
         yield op, "pads, so it needs a length, which counts the padding"
     if any(pad.before < 0 or pad.after < 0 for pad in pads):
         yield op, "padding cannot be negative"
     product = 1
-    for pad, dim in zip(pads, dims, strict=True):
+    for pad, dim in zip(pads, dims[len(dims) - len(pads) :], strict=True):  # the inner ones
         product *= pad.before + dim.size + pad.after
         if product > op.length:
             yield op, f"its padded dimensions hold at least {product} elements, more than its length {op.length}"

@@ -6,6 +6,7 @@ Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcp
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
+from bdforge.devices import TileKind
 from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.mlir.allocate import element_bits
@@ -19,7 +20,7 @@ from bdforge.mlir.device_ops import DeviceOp, device_named, named
 from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.mlir.memory_ops import LockOp
 from bdforge.mlir.operation import enclosing
-from bdforge.mlir.register_ops import AddressedOp, NpuPushQueueOp
+from bdforge.mlir.register_ops import AddressedOp, NpuPushQueueOp, NpuWriteBdOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
 from bdforge.mlir.task_ops import (
     TaskOp,
@@ -59,6 +60,19 @@ def push_queue(op: NpuPushQueueOp) -> Faults:
     limit = TASK_REPEAT_MAX - 1
     if not 0 <= op.repeat_count <= limit:
         yield op, f"repeat_count = {op.repeat_count} is outside 0 to {limit}, what the queue's field holds"
+
+
+@rule
+def writebd(op: NpuWriteBdOp) -> Faults:
+    """Fields of its tile's BDs: only shims have bursts, and theirs no size of dimension 2."""
+    holder, fields = enclosing(op, DeviceOp), op.fields
+    if holder is None:
+        return
+    kind = holder.device.kind(fields["column"], fields["row"])
+    if (burst := fields.get("burst_length")) and kind is not TileKind.SHIM:
+        yield op, f"burst_length = {burst} is for shims; a {kind}'s DMA has no bursts"
+    if fields["d2_size"] and kind is TileKind.SHIM:
+        yield op, f"d2_size = {fields['d2_size']}: a shim's BD has no such field, its length ends dimension 2; write 0"
 
 
 @rule

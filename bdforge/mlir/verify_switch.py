@@ -102,6 +102,8 @@ def _joined(at: Operation, slave: PortName, master: PortName, switch: Switch, op
     reason = ""
     if op.tile.kind is TileKind.MEMTILE and {str(enters), str(leaves)} <= set(STEPS):
         reason = "; north and south pass through a memtile on the same channel only (elsewhere silicon reports parity)"
+    elif (enters, i) == (leaves, o):
+        reason = f"; what comes from {enters} never goes back there"
     elif enters == leaves:
         reason = "; between ports of one side only the same channel passes"
     yield at, f"the switch of {op.tile.kind} {_place(op)} cannot join {enters} : {i} to {leaves} : {o}{reason}"

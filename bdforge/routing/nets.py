@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 from xdsl.ir import Operation
@@ -99,6 +101,8 @@ def nets_of(device: DeviceOp) -> list[Net]:
     """
     nets: dict[tuple[Port, int | None], Net] = {}
     for flow, packet_id, source, sink in flow_ends(device):
+        if packet_id is None:
+            _check_circuit(flow, source, sink)
         if is_wire(source, "slave") or is_wire(sink, "master"):
             continue
         start, end = _slave(flow, source), _master(flow, sink)
@@ -107,6 +111,7 @@ def nets_of(device: DeviceOp) -> list[Net]:
         if end not in net.sinks:
             net.sinks[end], net.ends[end] = flow, sink
     _check_sharing(nets.values())
+    _check_masks(nets.values())
     return sorted(nets.values(), key=lambda net: (net.packet_id is not None, not net.priority))
 
 
@@ -211,6 +216,50 @@ def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channel
     if not 0 <= end.channel < count:
         what = channels if bundle == PortBundle.DMA else f"{side} ports {bundle}"
         raise routing_error([flow], f"{name} has {what} 0 to {count - 1}, not {end.channel}")
+
+
+def _check_masks(nets: Iterable[Net]) -> None:
+    """RoutingError where packets of one port would follow others' rule as mlir-aie's router makes it.
+
+    It gives all ids that go the same way one rule, whose mask leaves out the bits in which they differ.
+    """
+    ways: dict[Port, dict[frozenset[Port], list[Net]]] = defaultdict(lambda: defaultdict(list))
+    for net in nets:
+        if net.packet_id is not None:
+            ways[net.source][frozenset(net.sinks)].append(net)
+    for by_sinks in ways.values():
+        for sinks, together in by_sinks.items():
+            value, mask = one_rule(net.packet_id or 0 for net in together)
+            apart = (net for others, found in by_sinks.items() if others != sinks for net in found)
+            for net in (net for net in apart if ((net.packet_id or 0) ^ value) & mask == 0):
+                raise routing_error(
+                    [net.flows[0]],
+                    f"{net}: mlir-aie makes one rule (mask {mask:#x}, value {value & mask:#x}) for {named(together)}, "
+                    f"which packets {net.packet_id} would follow too; choose ids that differ from theirs in other bits",
+                )
+
+
+def one_rule(ids: Iterable[int]) -> tuple[int, int]:
+    """Value and mask of the rule that mlir-aie makes for several ids: it looks at the bits that they share."""
+    first, *others = ids
+    differing = reduce(or_, (other ^ first for other in others), 0)
+    return first, ~differing & (PACKET_IDS - 1)
+
+
+def _check_circuit(flow: AnyFlow, source: Endpoint, sink: Endpoint) -> None:
+    """RoutingError for a circuit that mlir-aie does not lead: its shims start none but those of DMAs (and tokens)."""
+    kind = source.tile.kind
+    if kind is TileKind.SHIM and source.bundle == PortBundle.TRACE:
+        text = f"{end_text(source)}: the trace of a shim leaves it as packets only; write aie.packet_flow"
+    elif kind is not TileKind.CORE and is_wire(source, "slave"):
+        text = f"{end_text(source)} is a port between two switches: no flow starts at such a port of a {kind}"
+    elif kind is TileKind.SHIM and source.tile is sink.tile and source.bundle == sink.bundle == PortBundle.DMA:
+        text = (
+            f"{end_text(source)} to {end_text(sink)}: no circuit joins the DMA of a shim with itself; lead it by a tile"
+        )
+    else:
+        return
+    raise routing_error([flow], text)
 
 
 def _check_sharing(nets: Iterable[Net]) -> None:

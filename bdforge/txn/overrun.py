@@ -1,6 +1,6 @@
 """Transfers that leave their buffer: what they run into."""
 
-from bdforge.mlir.allocate import Allocation, buffer_bytes
+from bdforge.mlir.allocate import Allocation, buffer_bytes, name_of
 from bdforge.mlir.memory_ops import BufferOp
 
 
@@ -19,7 +19,7 @@ def overrun(allocation: Allocation, buffer: BufferOp, start_bytes: int, end_byte
     names = ", ".join(f"@{op.symbol}" if op.symbol else f"a buffer at {allocation.buffers[op]}" for op in met)
     into = f" and runs into {names}" if met else ""
     return OverrunError(
-        f"the BD moves words up to byte {end_bytes - 1} of buffer @{buffer.symbol}, which has {size} bytes{into}; "
+        f"the BD moves words up to byte {end_bytes - 1} of {name_of(buffer)}, which has {size} bytes{into}; "
         "check its offset, length and dimensions"
     )
 

@@ -20,7 +20,7 @@ from bdforge.devices.registers import (
     TileRegisters,
     address,
 )
-from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes
+from bdforge.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes, name_of
 from bdforge.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.mlir.device_ops import DeviceOp, NamedT, TileOp, named
 from bdforge.mlir.errors import MlirError
@@ -184,7 +184,7 @@ class Target:
     def buffer_address(self, buffer: BufferOp) -> int:
         """Byte address of a buffer in its tile; ValueError for one of another device."""
         if buffer not in self.allocation.buffers:
-            raise ValueError(f"buffer @{buffer.symbol} is not part of device @{self.device_op.symbol}")
+            raise ValueError(f"{name_of(buffer)} is not part of device @{self.device_op.symbol}")
         if buffer.address is None and (buffer.tile.column, buffer.tile.row) not in self._placed_as_told:
             self._open.setdefault(buffer, self.place)
         return self.allocation.buffers[buffer]
@@ -193,7 +193,7 @@ class Target:
         """Tell the policy, if there is one, once of all addresses on which the operations so far rely unsaid."""
         if self.policy is None or not self._open:
             return
-        names = [f"@{buffer.symbol} of {self.describe(buffer.tile.column, buffer.tile.row)}" for buffer in self._open]
+        names = [f"{name_of(buffer)} of {self.describe(buffer.tile.column, buffer.tile.row)}" for buffer in self._open]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         self.policy.fault(
             "open-address",

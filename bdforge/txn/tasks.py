@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
+from bdforge.mlir.allocate import name_of
 from bdforge.mlir.attributes import PacketInfo
 from bdforge.mlir.bd_ops import DmaBdOp, NextBdOp
 from bdforge.mlir.memory_ops import BufferOp, UseLockOp
@@ -282,7 +283,7 @@ def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits
     place = memory.tile.column, memory.tile.row
     if place != (column, row):
         raise ValueError(
-            f"buffer @{memory.symbol} is in tile {place}; a task's BD reaches only the memory of its own tile "
+            f"{name_of(memory)} is in tile {place}; a task's BD reaches only the memory of its own tile "
             f"({column}, {row})"
         )
 
@@ -352,8 +353,8 @@ def _padding(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> li
         return []
     if limits.kind is not TileKind.MEMTILE or channel.direction != "MM2S":
         raise ValueError("only a memtile's MM2S channels pad")
-    if len(bd.padding) != len(bd.dims) or len(bd.dims) >= DIMENSIONS:
-        raise ValueError(f"{len(bd.padding)} paddings for {len(bd.dims)} dimensions; give one each, of at most 3")
+    if len(bd.padding) > len(bd.dims) or len(bd.dims) >= DIMENSIONS:
+        raise ValueError(f"{len(bd.padding)} paddings for {len(bd.dims)} dimensions; at most one each, of at most 3")
     pads = [(0, 0)] * (DIMENSIONS - 1 - len(bd.padding)) + [(pad.before, pad.after) for pad in bd.padding]
     *outer, (before, after) = pads
     if outer[0][1]:

@@ -63,7 +63,8 @@ def _lock_values(tile: str, row: int) -> Iterator[Place]:
 
 
 def _channels(tile: str, row: int) -> Iterator[Place]:
-    text = f"aie.device(npu2) {{ %t = aie.tile(0, {row})\n aie.flow(%t, DMA : CHANNEL, %t, DMA : 0) }}"
+    tiles = f"%t = aie.tile(0, {row})\n %u = aie.tile(1, {row})"
+    text = f"aie.device(npu2) {{ {tiles}\n aie.flow(%t, DMA : CHANNEL, %u, DMA : 0) }}"
     yield Place(
         lambda n: emulate(text.replace("CHANNEL", str(n))), "has MM2S channels 0 to", EmulationError, below=True
     )

@@ -390,3 +390,22 @@ def test_elementwise_operations_print_back():
         assert line.split(" = ")[1] in printed
     assert print_module(parse(printed)) == printed
     assert print_module(parse(print_generic(parse(printed)))) == printed
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "zeros"),
+    [
+        ("i32", "-7", np.zeros(8, np.int32)),
+        ("f32", "1.5", np.zeros(8, np.float32)),
+        ("i8", "3", np.zeros(8, np.int8)),
+        ("bf16", "0.5", bf16(np.zeros(8))),
+    ],
+)
+def test_a_splat_has_its_scalar_in_each_lane(kind: str, value: str, zeros: np.ndarray):
+    body = f"""
+      %x = arith.constant {value} : {kind}
+      %f = func.constant @kernel : () -> ()
+      %v = vector.splat %x : vector<4x{kind}>
+      vector.store %v, %a[%c1] : memref<8x{kind}>, vector<4x{kind}>"""
+    found = run_core(body, {"a": zeros}, outside="    func.func private @kernel()")["a"]
+    same(widened(found) if kind == "bf16" else found, [0, *[float(value)] * 4, 0, 0, 0])

@@ -230,8 +230,8 @@ PAIRS = {
         (0, 2), "which is no multiple of 4"),
     "paddings of a BD": Pair(
         lambda n: bd(f", 0, 64, [<size = 2, stride = 8>, <size = 8, stride = 1>], "
-                     f"[{', '.join(['<const_pad_before = 0, const_pad_after = 0>'] * n)}])"), (2,), (0, 1, 3),
-        "dimensions but walks 2; give one padding per dimension"),
+                     f"[{', '.join(['<const_pad_before = 0, const_pad_after = 0>'] * n)}])"), (0, 1, 2), (3, 4),
+        "dimensions but walks 2; give at most one padding per dimension"),
     "outer padding of i16": Pair(
         lambda n: bd(f", 0, 64, [<size = 2, stride = 8>, <size = 8, stride = 1>], [<const_pad_before = {n}, "
                      "const_pad_after = 0>, <const_pad_before = 0, const_pad_after = 2>])", buffer="memref<64xi16>"),

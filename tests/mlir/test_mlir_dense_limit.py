@@ -66,7 +66,7 @@ def test_constants_beyond_their_type_are_refused(element: str, value: int):
 MEMORY: dict[tuple[str, str], tuple[str, list]] = {
     # type, two numbers: as memory holds them, bf16 and hexadecimal floats by their bits; one number stands for all.
     ("f16", "[1.5, -2.0]"): ("float16", [1.5, -2.0]), ("f16", "0x3C00"): ("float16", [1, 1]),
-    ("f32", "[1, 2]"): ("float32", [1, 2]), ("f64", "[0.1, -2.0]"): ("float64", [0.1, -2.0]),
+    ("f32", "[1.0, 2.0]"): ("float32", [1, 2]), ("f64", "[0.1, -2.0]"): ("float64", [0.1, -2.0]),
     ("bf16", "0x3F80"): ("uint16", [0x3F80] * 2),
     ("bf16", "[1.00390625, 1.01171875]"): ("uint16", [0x3F80, 0x3F82]),  # ties, to even
     ("i1", "[true, false]"): ("bool", [True, False]), ("index", "[-1, 5]"): ("int64", [-1, 5]),
@@ -91,3 +91,52 @@ def test_a_constant_has_the_shape_of_its_type():
         assert found.tolist() == wanted
     with pytest.raises(MlirError, match="Shape mismatch"):
         parse(device("aie.buffer(%m) : memref<2x3xi16> = dense<[[1, 2], [3, 4], [5, 6]]>"))
+
+
+SPELLED = {  # type and literal: what MLIR says of it, or the values
+    ("4xbf16", "1"): "1 is no bf16", ("2xf32", "[1, 2]"): "1 is no f32", ("2xf32", "[1.0, -2]"): "-2 is no f32",
+    ("2xf32", "1e5"): "1e5 is no f32", ("2xf32", "true"): "true is no f32", ("2xf32", "-0x1"): "-0x is no f32",
+    ("2xbf16", "0x13F80"): "0x13F80 is no bf16", ("2xf16", '"0x003C003C00"'): "5 bytes of data; ",
+    ("2xi32", "1.0"): "Expected integer", ("2xi32", "true"): "only allowed for i1", ("2xi32", "[1]"): "Shape mismatch",
+    ("2xi32", "[[1, 2]]"): "Shape mismatch", ("2x2xi32", "[1, 2, 3, 4]"): "Shape mismatch",
+    ("2x2xi32", "[[1, 2], [3]]"): "inconsistent ranks", ("2xi32", ""): "at least one element",
+    ("2xi8", "256"): "out of range", ("2xui8", "-1"): "non-negative", ("2xi1", "2"): "out of range",
+    ("2xf32", "[1.0, -1.5e-3]"): [1, -0.0015], ("2xf32", "[0x3F800000, 2.e1]"): [1, 20],
+    ("2xbf16", "0x3F80"): [0x3F80] * 2, ("2xi1", "[1, 0]"): [True, False], ("1xi32", "[3]"): [3],
+    ("2xf16", '"0x003C"'): [1, 1], ("2x2xi32", "[[1, 2], [3, 4]]"): [[1, 2], [3, 4]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "literal"), SPELLED)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%b = aie.buffer(%c) : memref<{0}> = dense<{1}>",
+        "%b = aie.buffer(%c) {{initial_value = dense<{1}> : tensor<{0}>}} : memref<{0}>",
+        'memref.global "private" constant @g : memref<{0}> = dense<{1}>',
+        "func.func @f() {{ %v = arith.constant dense<{1}> : vector<{0}> return }}",
+    ],
+)
+def test_constants_are_spelled_as_their_type_and_shape_ask(kind: str, literal: str, text: str):
+    wanted = SPELLED[kind, literal]
+    if isinstance(wanted, str):
+        with pytest.raises(MlirError) as caught:
+            parse(device(text.format(kind, literal)))
+        assert wanted in caught.value.message
+        return
+    module = parse(device(text.format(kind, literal)))
+    if text.startswith("%b"):
+        found = only(module, BufferOp).initial_value
+        assert found is not None
+        np.testing.assert_allclose(found.astype(float), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize(("literal", "taken"), [("1", False), ("-1", False), ("1.0", True), ("0x3F80", True)])
+def test_one_float_is_spelled_as_those_of_constants(kind: str, literal: str, taken: bool):
+    text = device(f"func.func @f() {{ %v = arith.constant {literal} : {kind} return }}")
+    if taken:
+        parse(text)
+        return
+    with pytest.raises(MlirError, match=f"{literal} is no {kind}: write {literal}.0"):
+        parse(text)

@@ -3,7 +3,7 @@
 import pytest
 from mlir_texts import bd, device, sequence
 
-from bdforge.mlir import MlirError, parse
+from bdforge.mlir import MlirError, parse, print_module
 
 LEGACY = {
     "sequence": (device("aiex.runtime_sequence(%x: memref<8xi32>) {\n}"), "write 'aie.runtime_sequence'"),
@@ -28,8 +28,21 @@ LEGACY = {
     "newer operation": (device("%x = aie.fancy_tile<CoreTile>(?, ?)"), "give what aiecc made of it: input_with_addr"),
     "LLVM global": ("llvm.mlir.global external @b() : !llvm.array<8 x i32>", "give input_with_addresses.mlir of aiecc"),
     "LLVM type": ("func.func private @f(!llvm.ptr)", "text for the cores' compiler (input_opt.mlir?); give input_with"),
-    "data layout": ("module attributes {dlti.dl_spec = #dlti.dl_spec<i64 = 32>} {}", "give input_with_addresses.mlir"),
+    "attribute of a compiler's": ("module attributes {a = #llvm.tbaa<i64 = 32>} {}", "give input_with_addresses.mlir"),
 }  # fmt: skip
+
+
+LAYOUTS = [
+    "i64 = 32",
+    '#dlti.dl_entry<index, 32 : i32>, "dlti.endianness" = "little"',
+    "f80 = dense<128> : vector<2xi64>",
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_data_layouts_of_the_compiler_are_kept(layout: str):
+    text = f"module attributes {{dlti.dl_spec = #dlti.dl_spec<{layout}>}} {{\n}}\n"
+    assert print_module(parse(text)) == text
 
 
 @pytest.mark.parametrize("form", LEGACY)

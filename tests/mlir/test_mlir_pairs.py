@@ -22,9 +22,9 @@ def test_the_first_value_beyond_is_refused_by_name(name: str, value: int):
 def used(user: str, what: str, column: int, row: int) -> str:
     """The program of (1, 3), a core or its DMA, or of memtile (1, 1), with a buffer or lock of another tile."""
     home = (1, 1) if user == "memtile_dma" else (1, 3)
-    tiles = (
-        f"%t = aie.tile{home}\n%h = aie.tile({column}, {row})\n%b = aie.buffer(%h) : memref<4xi32>\n%l = aie.lock(%h)\n"
-    )
+    other = "" if (column, row) == home else f"%h = aie.tile({column}, {row})\n"
+    there = "%h" if other else "%t"
+    tiles = f"%t = aie.tile{home}\n{other}%b = aie.buffer({there}) : memref<4xi32>\n%l = aie.lock({there})\n"
     own = "%own = aie.buffer(%t) : memref<4xi32>\n"
     if user == "core":
         use = "aie.use_lock(%l, Release, 1)" if what == "lock" else "%v = memref.load %b[%i] : memref<4xi32>"

@@ -3,7 +3,8 @@
 import pytest
 from mlir_texts import bd, core, device, sequence
 
-from bdforge.mlir import MlirError, parse
+from bdforge.mlir import MlirError, parse, print_module
+from bdforge.mlir.register_ops import WRITEBD_FIELDS
 
 
 def memcpy(entries: str, element: str = "i32", attributes: str = "", direction: str = "a") -> str:
@@ -45,6 +46,14 @@ def run(sequence: str, argument: str = "%x", kind: str = "memref<4xi32>") -> str
     return f"aiex.run @{sequence}({argument}) : ({kind})"
 
 
+def raw_bd(column: int, row: int, given: str) -> str:
+    """A BD from raw fields, one of which is `given`."""
+    fields = dict.fromkeys(WRITEBD_FIELDS, 0) | {"column": column, "row": row, "buffer_length": 4, "valid_bd": 1}
+    name, _, value = given.partition(" = ")
+    listed = ", ".join(f"{field} = {number} : i32" for field, number in {**fields, name: value}.items())
+    return sequence(f"aiex.npu.writebd {{{listed}}}")
+
+
 def cascade(source: str, destination: str) -> str:
     return device(f"aie.cascade_flow(%{source}, %{destination})")
 
@@ -55,6 +64,37 @@ CHAIN = "^bd:\n" + "".join(f"{BD}\naie.next_bd ^b{n}\n^b{n}:\n" for n in range(1
 
 REFUSED = {
     "tile row": (device("aie.tile(0, 6)"), "row 6 is outside npu2"),
+    "tile twice": (device("aie.tile(0, 2)"), "tile (0, 2) is declared already (line 5)"),
+    "scheme of a shim": (
+        'aie.device(npu2) { aie.tile(0, 0) {allocation_scheme = "basic-sequential"} }', "a shim has no memory in"),
+    "device twice": (
+        "aie.device(npu2) {}\naie.device(npu2) {}", "@main is the name of the aie.device in line 1 already"),
+    "sequence twice": (
+        device("aie.runtime_sequence() {}\naie.runtime_sequence() {}"), "@sequence is the name of the aie.runtime_seq"),
+    "BD that nothing starts": (
+        program(block("bd") + block("lost")), "no aie.dma_start leads to its block, so no channel ever runs it"),
+    "BD that only a lost one leads to": (
+        program(block("bd") + block("lost", following="^last") + block("last")), "no aie.dma_start leads to its block"),
+    "BDs without a start": (program(block("bd"), start="aie.next_bd ^bd"), "no aie.dma_start leads to its block"),
+    "BD in the first block": (
+        device(f"%b = aie.buffer(%c) : memref<64xi32>\naie.mem(%c) {{ {BD} aie.end }}"), "no aie.dma_start leads to"),
+    "start to which nothing leads": (
+        program(block("bd") + "^lost:\naie.dma_start(MM2S, 0, ^bd, ^end)"), "no way leads here from the first block"),
+    "dimensions without a length": (bd(", 0, [<size = 8, stride = 1>])"), "a part needs all before it"),
+    "dimensions alone": (bd(", [<size = 8, stride = 1>])"), "a part needs all before it"),
+    "pad value without padding": (bd(", 0, 64, [<size = 8, stride = 8>], pad_value = 0)"), "a part needs all before"),
+    "data of another type": (
+        "#a = dense<1> : tensor<2xi8>\n" + device('memref.global "private" @d : memref<2xi32> = #a'),
+        "its initial value is of type tensor<2xi8>, but the memory of type memref<2xi32>"),
+    "data behind the text": (device("aie.buffer(%c) : memref<2xi32> = dense_resource<x>"), "write dense<...> instead"),
+    "bursts of a memtile's raw BD": (raw_bd(0, 1, "burst_length = 64"), "burst_length = 64 is for shims; a memtile's"),
+    "bursts of a core's raw BD": (raw_bd(0, 2, "burst_length = 64"), "burst_length = 64 is for shims; a core's"),
+    "size of a shim's raw dimension 2": (raw_bd(0, 0, "d2_size = 2"), "d2_size = 2: a shim's BD has no such field"),
+    "more paddings than dimensions": (
+        bd(", 0, 64, [<size = 8, stride = 1>], [<const_pad_before = 0, const_pad_after = 0>, "
+           "<const_pad_before = 0, const_pad_after = 0>])"), "pads 2 dimensions but walks 1"),
+    "function of another type": (core("%q = func.constant @k : () -> ()"), "but is taken as () -> ()"),
+    "unknown function as a value": (core("%q = func.constant @gone : () -> ()"), "no func.func is called @gone here"),
     "tile outside of a device": ("%t = aie.tile(0, 0)", "must stand in an aie.device"),
     "tile from elsewhere": (device("%i = arith.constant 0 : index\naie.lock(%i)"), "must come from aie.tile"),
     "dynamic buffer": (device("aie.buffer(%c) : memref<?xi32>"), "its size must be known"),
@@ -229,9 +269,28 @@ def test_what_only_the_emulator_refuses_still_loads(design: str):
     parse(DANGEROUS[design])
 
 
+TAKEN = {
+    "raw BDs of shims with bursts": raw_bd(0, 0, "burst_length = 64"),
+    "raw BDs of memtiles with a size of dimension 2": raw_bd(0, 1, "d2_size = 2"),
+    "fewer paddings than dimensions": bd(
+        ", 0, 80, [<size = 8, stride = 8>, <size = 8, stride = 1>], [<const_pad_before = 1, const_pad_after = 1>])"),
+    "two channels of one chain": program(
+        block("bd") + "^two:\naie.dma_start(MM2S, 1, ^bd, ^end)", start="aie.dma_start(S2MM, 0, ^bd, ^two)"),
+    "a start that ends with its own chain": program(block("bd"), start="aie.dma_start(S2MM, 0, ^bd, ^bd)"),
+    "one tile of two devices": "aie.device(npu2) @a { aie.tile(0, 2) }\naie.device(npu2) @b { aie.tile(0, 2) }",
+    "functions as values": core("%q = func.constant @k : (memref<64xi32>, i32) -> ()"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", TAKEN)
+def test_what_aie_opt_takes_next_to_them_loads(design: str):
+    module = parse(TAKEN[design])
+    assert print_module(parse(print_module(module))) == print_module(module)
+
+
 REACHED = {
     "core and its neighbours": device(
-        "%w = aie.tile(0, 3)\n%n = aie.lock(%north)\n%own = aie.lock(%c)\n%west = aie.lock(%c, 5)\n"
+        "%n = aie.lock(%north)\n%own = aie.lock(%c)\n%west = aie.lock(%c, 5)\n"
         "aie.core(%c) { aie.use_lock(%n, Release) aie.use_lock(%own, Release) aie.end }\n"
         "aie.core(%east) { aie.use_lock(%west, Release) aie.end }\n"
         "aie.core(%north) { aie.use_lock(%own, Release) aie.end }"),

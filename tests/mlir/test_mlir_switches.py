@@ -24,6 +24,12 @@ REFUSED = {
     "memtile lane down": (box("aie.connect<North : 0, South : 3>", "m"), "on the same channel only"),
     "memtile DMA": (box("aie.connect<DMA : 0, DMA : 1>", "m"), "between ports of one side only the same channel"),
     "control to DMA": (box("aie.connect<TileControl : 0, DMA : 0>"), "cannot join TileControl : 0 to DMA : 0"),
+    "core to itself": (box("aie.connect<Core : 0, Core : 0>"), "what comes from Core never goes back there"),
+    **{
+        f"control of a {tile} to itself": (
+            box("aie.connect<TileControl : 0, TileControl : 0>", tile), "what comes from TileControl never goes back",
+        ) for tile in "cms"
+    },
     "turn back": (box("aie.connect<North : 0, North : 1>"), "between ports of one side only the same channel passes"),
     "lane by packets": (
         box(AMSELS + "aie.masterset(North : 1, %a)\naie.packet_rules(South : 0) { aie.rule(31, 1, %a) }", "m"),

@@ -74,7 +74,7 @@ def test_hops_count_borders_between_tiles():
         ((0, 2, "DMA", 0), (3, 5, "DMA", 1), 6),
         ((3, 1, "DMA", 5), (3, 1, "DMA", 5), 0),
         ((0, 1, "DMA", 0), (1, 1, "DMA", 0), 3),  # memtiles have no east: by way of row 0 or 2
-        ((2, 0, "DMA", 1), (2, 0, "DMA", 0), 0),
+        ((2, 0, "DMA", 1), (3, 0, "DMA", 0), 1),
         ((1, 3, "Core", 0), (1, 2, "Core", 0), 1),
         ((1, 3, "Trace", 1), (1, 0, "South", 0), 3),
         ((0, 0, "TileControl", 0), (0, 0, "South", 0), 0),

@@ -74,6 +74,79 @@ def test_ports_that_do_not_exist_or_cannot_be_reached_are_named(flow, message):
     assert (error.definite, error.line) == (True, 3)
 
 
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (circuit((0, 0, "Trace", 0), (0, 0, "DMA", 0)), "(0, 0) Trace : 0: the trace of a shim leaves it as packets"),
+        (circuit((0, 0, "Trace", 0), (1, 0, "DMA", 0)), "(0, 0) Trace : 0: the trace of a shim leaves it as packets"),
+        *(
+            (circuit((1, 0, side, 0), (1, 1, "DMA", 0)), f"(1, 0) {side} : 0 is a port between two switches")
+            for side in ("East", "West", "North")
+        ),
+        (circuit((0, 1, "South", 5), (0, 1, "DMA", 0)), "(0, 1) South : 5 is a port between two switches"),
+        (circuit((0, 1, "North", 3), (0, 1, "DMA", 0)), "(0, 1) North : 3 is a port between two switches"),
+        *(
+            (circuit((0, 0, "DMA", 1), (0, 0, "DMA", n)), f"(0, 0) DMA : 1 to (0, 0) DMA : {n}: no circuit joins")
+            for n in (0, 1)
+        ),
+    ],
+)
+def test_circuits_that_mlir_aie_cannot_lead_are_refused(flow: str, message: str):
+    assert refusal("npu2", flow).message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        circuit((0, 0, "DMA", 0), (1, 0, "DMA", 1)),
+        circuit((0, 2, "Trace", 0), (0, 0, "DMA", 0)),
+        circuit((0, 1, "Trace", 0), (0, 0, "DMA", 0)),
+        circuit((0, 1, "DMA", 2), (0, 1, "DMA", 2)),
+        packets(4, (0, 0, "Trace", 0), (0, 0, "DMA", 0)),
+        packets(4, (0, 0, "DMA", 0), (0, 0, "DMA", 0)),
+    ],
+)
+def test_ways_next_to_them_are_routed(flow: str):
+    assert len(route(flows_only("npu2", flow)).nets) == 1
+
+
+def fan(ends: dict[int, str]) -> list[str]:
+    """Packets of these ids from one shim, each to the core of its letter, or to those of its letters."""
+    rows = {"a": 2, "b": 3, "c": 4}
+    return [packets(number, (0, 0, "DMA", 0), (0, rows[letter], "DMA", 0))
+            for number, letters in ends.items() for letter in letters]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ends", "lost"),
+    [
+        ({1: "a", 2: "a", 3: "b"}, 3),  # 1 and 2 share no low bit, so their rule takes 0 to 3
+        ({1: "a", 2: "a", 0: "b"}, 0),
+        ({3: "b", 1: "a", 2: "a"}, 3),
+        ({0: "a", 31: "a", 17: "b"}, 17),
+        ({4: "ab", 8: "ab", 12: "a"}, 12),
+        ({4: "a", 5: "b", 6: "a", 7: "a"}, 5),
+        ({1: "a", 2: "a", 4: "b"}, None),
+        ({0: "a", 1: "a", 2: "b", 3: "b"}, None),
+        ({1: "a", 2: "b", 3: "c"}, None),
+        ({1: "ab", 2: "ab", 4: "a", 8: "b"}, None),
+    ],
+)
+def test_packets_that_would_follow_the_rule_of_others_are_refused(ends: dict[int, str], lost: int | None):
+    flows = fan(ends)
+    if lost is None:
+        assert len(route(flows_only("npu2", *flows)).nets) == len(ends)
+    else:
+        error = refusal("npu2", *flows)
+        assert error.message.startswith(f"packets {lost} of (0, 0) DMA : 0 to (0, ")
+        assert f"which packets {lost} would follow too" in error.message
+
+
+def test_ids_of_other_sources_do_not_count():
+    others = packets(3, (1, 0, "DMA", 0), (0, 3, "DMA", 0))
+    assert len(route(flows_only("npu2", *fan({1: "a", 2: "a"}), others)).nets) == 3
+
+
 def test_a_seventh_stream_north_is_refused_by_tile_and_direction():
     flows = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(6)]
     error = refusal("npu2_1col", *flows, circuit((0, 0, "DMA", 0), (0, 5, "DMA", 0)))

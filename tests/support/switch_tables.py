@@ -27,6 +27,8 @@ def legal(row: int, slave: tuple[str, int], master: tuple[str, int]) -> bool:
         allowed = {"core": {"FIFO", "South"}, "memtile": {"South"}, "shim": {"FIFO", "South"}}[here]
         special = {"core": {("DMA", 0)}, "memtile": {("DMA", 5)}, "shim": {("West", 0), ("East", 0)}}[here]
         return leaves in allowed or master in special
+    if enters == leaves and enters in ("Core", "TileControl"):
+        return False
     if enters == "TileControl" and leaves == "DMA":
         return here == "memtile" and o == 5
     if here == "memtile" and {enters, leaves} <= {"North", "South"}:

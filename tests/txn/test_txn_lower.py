@@ -579,9 +579,10 @@ REFUSED = {
     "padding of other dimensions": (
         task(
             MB.format(
-                "12, [<size = 2, stride = 4>, <size = 4, stride = 1>], [<const_pad_before = 1, const_pad_after = 1>]"
+                "12, [<size = 4, stride = 1>], [<const_pad_before = 0, const_pad_after = 0>, "
+                "<const_pad_before = 1, const_pad_after = 1>]"
             ), "%m0", "MM2S, 0",
-        ), 1, "1 paddings for 2 dimensions; give one each, of at most 3",
+        ), 1, "2 paddings for 1 dimensions; at most one each, of at most 3",
     ),
     "padding of too many dimensions": (
         task(
@@ -589,7 +590,7 @@ REFUSED = {
                 f"16, [{', '.join(f'<size = {n}, stride = {s}>' for n, s in ((1, 16), (2, 8), (2, 4), (4, 1)))}], "
                 f"[{', '.join(['<const_pad_before = 1, const_pad_after = 0>'] * 4)}]"
             ), "%m0", "MM2S, 0",
-        ), 1, "4 paddings for 4 dimensions; give one each, of at most 3",
+        ), 1, "4 paddings for 4 dimensions; at most one each, of at most 3",
     ),
     "padding after": (
         task(

@@ -91,11 +91,12 @@ def test_where_mlir_itself_would_count_otherwise_is_said():
 
 def test_a_view_of_a_view_moves_the_elements_that_mlir_aie_moves():
     text = """module {
-      aie.device(npu2_1col) {
+      aie.device(npu2_2col) {
         %s = aie.tile(0, 0)
+        %t = aie.tile(1, 0)
         aie.shim_dma_allocation @in (%s, MM2S, 0)
-        aie.shim_dma_allocation @out (%s, S2MM, 0)
-        aie.flow(%s, DMA : 0, %s, DMA : 0)
+        aie.shim_dma_allocation @out (%t, S2MM, 0)
+        aie.flow(%s, DMA : 0, %t, DMA : 0)
         aie.runtime_sequence(%a: memref<32xi32>, %b: memref<8xi32>) {
           %v = memref.subview %a[8] [8] [1] : memref<32xi32> to memref<8xi32, strided<[1], offset: 8>>
           %w = memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1]

@@ -190,6 +190,11 @@ def _returned(value, is_float: bool, name: str, where) -> float:
     return float(value) if is_float else int(value)
 
 
+@emits("func.constant")
+def function(t: Translation, op: Operation) -> None:
+    """Nothing: no operation here calls a function by its value."""
+
+
 @emits("func.return")
 def returned(t: Translation, op: func.ReturnOp) -> None:
     t.line(f"return {tuple_of(literals(t, op.arguments))}" if op.arguments else "return")

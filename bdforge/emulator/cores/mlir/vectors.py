@@ -200,8 +200,8 @@ def transfer_write(t: Translation, op: vector.TransferWriteOp) -> None:
     t.line(_moved(t, op, transfer.write, op.source, op.vector, op.mask))
 
 
-@emits("vector.broadcast")
-def broadcast(t: Translation, op: vector.BroadcastOp) -> None:
+@emits("vector.broadcast", "vector.splat")
+def broadcast(t: Translation, op: Operation) -> None:
     type_ = _vector_type(op.results[0])
     dtype = t.object("D", dtype_of_vector(type_.element_type))
     t.assign(op, f"np.broadcast_to(np.asarray({t.value(op.operands[0])}, {dtype}), {tuple(type_.get_shape())})")

@@ -1,7 +1,8 @@
 """Host memory as the shim DMAs see it: the runtime sequence's arguments at addresses of their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class HostBuffer:
 
 
 class HostMemory:
-    """All host buffers of a run, in argument order.
+    """All host buffers of a run, in argument order, and by address those that the text names itself.
 
     `beyond`, if given, gets the error of a transfer beyond an argument and may let it pass: then each argument is
     followed by SPARE_BYTES of zeros, which such transfers read and write.
@@ -44,11 +45,26 @@ class HostMemory:
 
     def __init__(self, arrays: Sequence[tuple[str, np.ndarray]] = (), beyond: Callable[[DmaError], None] | None = None):
         self.buffers: list[HostBuffer] = []
+        self.external: dict[int, HostBuffer] = {}
         self._beyond = beyond
         address = FIRST_ADDRESS
         for name, array in arrays:
             self.buffers.append(_host_buffer(name, array, address, 0 if beyond is None else SPARE_BYTES))
             address += -(-(array.nbytes + GUARD_BYTES) // GUARD_BYTES) * GUARD_BYTES
+
+    def add_external(self, name: str, size_bytes: int, address: int) -> np.ndarray | None:
+        """Bytes of the text's own host memory, zeros at first; None where other bytes have addresses of it."""
+        found = self.external.get(address)
+        if found is not None and found.name == name and found.array.nbytes == size_bytes:
+            return found.array
+        if any(address < b.address + b.array.nbytes and b.address < address + size_bytes for b in self._all()):
+            return None
+        array = np.zeros(size_bytes, np.uint8)
+        self.external[address] = _host_buffer(name, array, address, 0)
+        return array
+
+    def _all(self) -> Iterator[HostBuffer]:
+        return chain(self.buffers, self.external.values())
 
     def address_of(self, argument: int) -> int:
         """Base address of an argument; ArgumentError when the sequence has no such argument."""
@@ -58,7 +74,7 @@ class HostMemory:
 
     def wrote(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> None:
         """A shim of `column` has written to these places of an argument's words."""
-        for buffer in self.buffers:
+        for buffer in self._all():
             if buffer.words is words:
                 if buffer.writers is None:
                     buffer.writers = np.zeros(len(words), np.uint8)
@@ -66,7 +82,7 @@ class HostMemory:
 
     def writer(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> tuple[str, int] | None:
         """Argument and column of another shim that has written one of these places; None if there is none."""
-        for buffer in self.buffers:
+        for buffer in self._all():
             if buffer.words is words and buffer.writers is not None:
                 found = buffer.writers[places]
                 others = found[(found != 0) & (found != column + 1)]
@@ -76,7 +92,7 @@ class HostMemory:
     def locate(self, base: int, order: Order, writing: bool, where: str) -> tuple[np.ndarray, int]:
         """Words and index of address `base` (bytes), with all of `order` inside one buffer."""
         low, high = base + order.low * GRANULE_BYTES, base + (order.high + 1) * GRANULE_BYTES
-        for buffer in self.buffers:
+        for buffer in self._all():
             if buffer.address <= base < buffer.address + buffer.array.nbytes + SPARE_BYTES:
                 if low < buffer.address or high > buffer.last_word_end:
                     error = DmaError(
@@ -95,7 +111,7 @@ class HostMemory:
 
     def write_back(self) -> None:
         """Finish: copied arguments get their results."""
-        for buffer in self.buffers:
+        for buffer in self._all():
             if buffer.copied and buffer.array.flags.writeable:
                 raw = buffer.words.view(np.uint8)[: buffer.array.nbytes]
                 buffer.array.reshape(-1).view(np.uint8)[:] = raw

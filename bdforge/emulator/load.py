@@ -32,12 +32,10 @@ from bdforge.lower import Piece, allocated, configuration
 from bdforge.lower.state import ArrayState, StateError
 from bdforge.messages import InputError
 from bdforge.mlir import dense, location
-from bdforge.mlir.allocate import buffer_bytes
+from bdforge.mlir.allocate import buffer_bytes, memref_bytes, name_of
 from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
+from bdforge.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.routing import RoutingError, is_physical, route
 from bdforge.routing.nets import flow_cautions
 from bdforge.txn.operations import Operation
@@ -122,6 +120,7 @@ class Configuration:
             self.allocation, image, programs = found.allocation, found.operations, {**found.elf_files, **array.elfs}
         for op, start in self.allocation.buffers.items():  # that were permitted to leave their tile's memory
             array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
+        self._external = self._host_memory(device)
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for name, count in Counter(op.symbol for op in self.allocation.buffers if op.symbol).items():
@@ -148,8 +147,6 @@ class Configuration:
         if (kept := _kept(device)) and not self.array.elfs:
             return kept[0]
         policy = _Policy(self.array.strictness)
-        for bd in (bd for op in device.body.block.ops if isinstance(op, DmaProgramOp) for bd in op.bds):
-            check_memory(bd)
         given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}
         try:
             found = lowered(device, policy, given)
@@ -165,7 +162,24 @@ class Configuration:
     def views(self) -> dict[str, np.ndarray]:
         """Memory of every named buffer; bytes where numpy has no such element, also of each block of floats."""
         named = [op for op in self.allocation.buffers if op.symbol]
-        return {op.symbol or "": bytes_of_blocks(self._memory(op).view(np.ndarray)) for op in named}
+        own = {op.symbol or "": bytes_of_blocks(self._memory(op).view(np.ndarray)) for op in named}
+        return {**self._external, **own}
+
+    def _host_memory(self, device: DeviceOp) -> dict[str, np.ndarray]:
+        """Memory of every aie.external_buffer with a name, at the address that the text gives it."""
+        views = {}
+        for op in (op for op in device.walk() if isinstance(op, ExternalBufferOp)):
+            name, size = op.symbol or f"at {location(op)}", memref_bytes(op.type)
+            memory = self.array.host.add_external(name, size, op.address)
+            if memory is None:
+                self.array.strictness.warn(
+                    f"{location(op)}: the {size} bytes of external buffer {name} from address {op.address:#x} on are "
+                    "another's too, which has them; give each an address of its own"
+                )
+            elif op.symbol:
+                dtype = _numpy_type(op.type.element_type)
+                views[op.symbol] = memory if dtype is None else memory.view(dtype).reshape(op.type.get_shape())
+        return views
 
     def _memory(self, op: BufferOp) -> np.ndarray:
         if _numpy_type(op.type.element_type) is not None:
@@ -184,7 +198,11 @@ class Configuration:
         start = self.allocation.buffers[op]
         end = start + int(np.prod(shape)) * dtype.itemsize
         view = tile.bytes[start:end].view(dtype).reshape(shape)
-        return view if tile.written is None else PoisonedView.of(view, tile.written[start:end], f"@{op.symbol}")
+        return (
+            view
+            if tile.written is None
+            else PoisonedView.of(view, tile.written[start:end], f"@{op.symbol}" if op.symbol else name_of(op))
+        )
 
     def _start(self, op: CoreOp) -> None:
         core = self.array.core(op.tile.column, op.tile.row)
@@ -232,12 +250,6 @@ class Configuration:
 def _with_bytes(kernel: Callable, *arguments) -> object:
     """Call a Python kernel with block floats as bytes; compiled ones need addresses only."""
     return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
-
-
-def check_memory(bd: DmaBdOp) -> None:
-    """DesignError for a static BD of host memory."""
-    if not isinstance(bd.buffer_op, BufferOp):
-        raise DesignError(f"{location(bd)}: a static BD needs an aie.buffer; host memory has no address here")
 
 
 def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:

@@ -12,7 +12,7 @@ from bdforge.emulator.boot import set_dmas
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import check_memory, first_line, lowered
+from bdforge.emulator.load import first_line, lowered
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.strictness import CAUTIONS, Strictness
@@ -134,7 +134,6 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
     for bd in bds:
         writer = Writer()
         try:
-            check_memory(bd.op)
             write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, collector)
             set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
             written[bd.op] = bd

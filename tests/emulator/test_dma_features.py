@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import DesignError, DmaError
+from bdforge.emulator import DmaError
 from bdforge.mlir import MlirError
 from support.array_text import (
     Task,
@@ -357,11 +357,28 @@ def test_a_bd_of_length_zero_moves_nothing_but_uses_its_locks(device, at):
     same(found["x"], DATA[:8])
 
 
-def test_static_host_memory_is_refused():
-    """aie.shim_dma over aie.external_buffer: nothing in the NPU flow gives such a buffer an address."""
-    with pytest.raises(DesignError, match=r"a static BD needs an aie.buffer; host memory has no address here"):
-        run(
-            "npu2_3col",
-            'aie.external_buffer {sym_name = "e"} : memref<4xi32>'.replace("aie.ext", "%e = aie.ext"),
-            program("00", Task("MM2S", 0, [bd("e", 4)])),
-        )
+def external(name: str, elements: int, address: int) -> str:
+    return f'%{name} = aie.external_buffer {{sym_name = "{name}", address = {address} : i64}} : memref<{elements}xi32>'
+
+
+@pytest.mark.parametrize("address", [0, 64, 1 << 33])
+def test_a_shims_own_program_moves_host_memory_of_the_text(address: int):
+    """A memtile's values go out to DRAM and from there to another memtile's buffer, behind a lock of the shim."""
+    locks = [lock("there", "00", 0)]
+    found = run(
+        "npu2_3col", external("e", 12, address), *locks, buffer("a", "01", 8, DATA[:8]),
+        buffer("b", "01", 8), flow("01 DMA : 0", "00 DMA : 0"), flow("00 DMA : 0", "01 DMA : 0"),
+        program("00", Task("S2MM", 0, [bd("e", 12, "4, 8") + "\n" + release("there")]),
+                Task("MM2S", 0, [acquire("there") + "\n" + bd("e", 12, "4, 8")])),
+        program("01", Task("MM2S", 0, [bd("a", 8)]), Task("S2MM", 0, [bd("b", 8)])),
+    )  # fmt: skip
+    same(found["e"], np.concatenate([np.zeros(4, np.int32), DATA[:8]]))
+    same(found["b"], DATA[:8])
+
+
+def test_external_buffers_of_one_address_are_told():
+    parts = [external("e", 8, 32), external("f", 8, 60), external("g", 8, 64)]
+    found = bdforge.emulate(module("npu2_3col", tile(0, 0), *parts))
+    assert found.buffers.keys() == {"e", "g"}
+    (warning,) = found.warnings
+    assert "the 32 bytes of external buffer f from address 0x3c on are another's too" in warning

@@ -10,12 +10,12 @@ import typer
 
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
-from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell
+from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell, whole_number
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
-from bdforge.emulator.scheduler import SCHEDULES
+from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET
 from bdforge.emulator.verify import verify_design
 from bdforge.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
 from bdforge.images.read import is_image
@@ -38,6 +38,10 @@ Trace = Annotated[Path | None, new_path("New file for a timeline of order, not t
 Objects = Annotated[
     list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
 ]
+Budget = Annotated[
+    int,
+    typer.Option(parser=whole_number, metavar="STEPS", help="Of a run, and bundles of each core, at most; also 1e12."),
+]
 Xclbin = Annotated[
     Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
 ]
@@ -56,6 +60,7 @@ def emulate_command(
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Seed = 0,
+    budget: Budget = STEP_BUDGET,
     trace: Trace = None,
     poison: Poison = False,
     objects: Objects = None,
@@ -83,6 +88,7 @@ def emulate_command(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
             observers=observers, device=module, poison=poison,
+            budget=budget,
             timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
         )  # fmt: skip

@@ -10,6 +10,7 @@ import typer
 from bdforge.cli.ranges import LARGE, number
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
+from bdforge.emulator.scheduler import MOST_STEPS
 from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.files import new_file, write_whole
 from bdforge.messages import listed, word
@@ -25,6 +26,7 @@ from bdforge.screen import say
 app = typer.Typer()
 Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"(\d{1,19})(?:[eE]\+?(\d{1,2}))?", re.ASCII)
 _COUNTS = ("", "one positive number", "two positive numbers", "three positive numbers")
 _EXAMPLE = (256, 2560, 640)
 
@@ -70,6 +72,17 @@ def check_rate(rate: float | None, device: Device) -> None:
         raise typer.BadParameter(
             f"--rate {rate:g} is more than the {most} MACs per cycle that a core of {device.name} does at most"
         )
+
+
+def whole_number(text: str | int) -> int:
+    """A number from 0 on as options take it, 200000000 or 2e8, or as their default; a usage error for what is none."""
+    match = _WHOLE.fullmatch(str(text))
+    number = 0 if match is None else int(match[1]) * 10 ** int(match[2] or 0)
+    if match is None or number > MOST_STEPS:
+        raise typer.BadParameter(
+            f"{word(str(text))!r} is not a whole number such as 2000 or 2e3, {MOST_STEPS:.0e} at most"
+        )
+    return number
 
 
 def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:

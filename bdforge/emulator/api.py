@@ -3,7 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import index
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -20,11 +22,12 @@ from bdforge.emulator.given import check_given
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.machine import Machine, empty_design, only_configuration, parsed, stream_operations
 from bdforge.emulator.observe import attend, counted
-from bdforge.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named
+from bdforge.emulator.scheduler import MOST_STEPS, STEP_BUDGET, Observer, scheduler_named
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
 from bdforge.isa.program import CoreProgram
+from bdforge.messages import word
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.trace_ops import trace_warnings
@@ -87,17 +90,20 @@ def emulate(
     `instructions` are the words of an instruction stream to run instead of a sequence; `args` are then its arguments by
     number, of any type. `schedule` is "in-order", or "random" for an adversary that shuffles every legal choice by
     `seed`. `permissive` names what to switch off (`strictness.NAMES`). `budget` bounds the steps of all cores and
-    channels. With `poison`, reading tile memory that nobody wrote is an error. With `timing` the result has a report
-    and a trace, which `replay` times again. `objects` are compiled kernels whose `.stack_sizes` tell how much stack
-    they take, `elfs` machine code, in files or as read, by column and row, for cores to run instead of the text's.
-    `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and `device` be the array's name.
+    channels together, and of each core the bundles of machine code, or loop iterations and calls. With `poison`,
+    reading tile memory that nobody wrote is an error.
+    With `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels
+    whose `.stack_sizes` tell how much stack they take, `elfs` machine code, in files or as read, by column and row, for
+    cores to run instead of the text's. `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and
+    `device` be the array's name.
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
     """
     check_given(locals())
     recorder = None if timing is None else Recorder()
-    scheduler = scheduler_named(schedule, seed, budget, [*observers, *([] if recorder is None else [recorder])])
+    steps = _whole("budget", budget, 1)
+    scheduler = scheduler_named(schedule, seed, steps, [*observers, *([] if recorder is None else [recorder])])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
@@ -113,6 +119,15 @@ def emulate(
     warnings = *trace_warnings(module), *machine.warnings, *(report.warnings if report else ())
     buffers, cores = machine.buffers(), tuple(profiles(array.cores))
     return Result(tuple(args), tuple(dict.fromkeys(warnings)), buffers, report, trace, cores)
+
+
+def _whole(name: str, given: Any, least: int) -> int:
+    """A number from `least` on; ArgumentError for anything else."""
+    number = None if isinstance(given, bool) or not hasattr(given, "__index__") else index(given)
+    if number is None or not least <= number <= MOST_STEPS:
+        shown = word(repr(given)) if number is None or abs(number) < MOST_STEPS**2 else "more"  # repr refuses long ones
+        raise ArgumentError(f"{name} must be a whole number from {least} to {MOST_STEPS:.0e}, got {shown}")
+    return number
 
 
 def _host(

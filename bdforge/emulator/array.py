@@ -94,6 +94,12 @@ class Array:
         for tile in self.tiles.values():
             tile.restart()
 
+    def refill(self) -> None:
+        """The whole budget again for everybody, for another run."""
+        self.scheduler.refill()
+        for core in self.cores:
+            core.refill()
+
     def spoil_word(self) -> None:
         """In poison mode: what the run of a context before this one leaves in word 0 of column 0's memtile (HS)."""
         tile = self.tiles.get((0, 1))

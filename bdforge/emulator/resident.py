@@ -53,7 +53,7 @@ class Resident:
         machine, self._machine = self._machine or self._load(), None
         array = machine.array
         array.strictness.told.clear()
-        array.scheduler.refill()
+        array.refill()
         array.host = HostMemory(host_arrays(None, args, True, array.strictness))
         machine.run(stream_operations(array, instructions))
         self._machine = machine

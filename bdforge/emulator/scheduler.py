@@ -8,7 +8,10 @@ from typing import Any, Protocol
 
 from bdforge.emulator.errors import ArgumentError, BudgetExceeded
 
-STEP_BUDGET = 200_000_000
+STEP_BUDGET = 1 << 28
+"""Steps of all cores and channels together, and bundles, loop iterations and calls of each core, where nobody says."""
+MOST_STEPS = 10**18
+"""That a run may be given: what C++ counts in 64 bits."""
 HISTORY = 4
 
 

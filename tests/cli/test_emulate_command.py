@@ -317,3 +317,26 @@ def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     assert "sequence.in_flight = 3 is outside 0 to 1" in err
     code, out, _ = run("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
     assert (code, "exact" in out) == (0, True)
+
+
+@pytest.mark.parametrize("option", ["--budget"])
+@pytest.mark.parametrize("text", ["-1", "1.5", "inf", "nan", "1e99", "1e19", "9" * 40, "x" * 5000, "", "0x10", "١"])
+def test_a_number_of_steps_or_words_is_whole_and_has_bounds(run, design, option, text):
+    code, out, err = run("emulate", *design, f"{option}={text}")
+    assert (code, out) == (2, "")
+    assert option in err
+    assert len(err) < 4096
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "named"),
+    [
+        (["--budget", "1e12"], 0, ""), (["--budget", "2E+3"], 0, ""),
+        (["--budget", "10"], 1, "no end after 10 steps"),
+        (["--budget", "0"], 2, "budget must be a whole number from 1"),
+    ],
+)  # fmt: skip
+def test_a_run_has_the_steps_and_words_that_it_is_given(run, design, options, code, named):
+    found, _, err = run("emulate", *design, *options)
+    assert found == code
+    assert named in err

@@ -5,7 +5,6 @@ import pytest
 
 import bdforge
 from bdforge.emulator import BudgetExceeded, CoreError, KernelError
-from bdforge.emulator.cores import core as core_module
 from support.differences import same
 from support.small_designs import core
 
@@ -202,10 +201,9 @@ def test_division_by_zero_is_an_error():
         result_of("%v = memref.load %data[%c0] : memref<8xi32>\n%r = arith.divsi %v, %v : i32")
 
 
-def test_an_endless_loop_is_named(monkeypatch):
-    monkeypatch.setattr(core_module, "LOOP_BUDGET", 1000)
+def test_an_endless_loop_is_named():
     with pytest.raises(BudgetExceeded, match=r"core \(0, 2\): no end after 1000 loop iterations"):
-        result_of("cf.br ^again\n^again:\ncf.br ^again\n^never:")
+        bdforge.emulate(core("cf.br ^again\n^again:\ncf.br ^again\n^never:\naie.end"), budget=1000)
 
 
 def test_a_core_waits_for_its_lock_and_takes_it():

@@ -14,8 +14,6 @@ from bdforge.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.emulator.stream import Stream
 from bdforge.mlir.memory_ops import LockOp
 
-LOOP_BUDGET = 1 << 28
-
 
 class World(tile.World, Protocol):
     """The array as its cores see it."""
@@ -49,7 +47,8 @@ class Core(Agent):
         self.waiting = Idle("has no program")
         self.waits_in_kernels = False
         self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
-        self.fuel = self.budget = min(LOOP_BUDGET, scheduler.budget)
+        self.fuel = self.budget = scheduler.budget
+        self.refilled = False  # since its program ran out of it
         self.released: list[Lock] = []
         self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
         self.cascade_in: Cascade | None = None
@@ -117,6 +116,10 @@ class Core(Agent):
         if value == 0 and not equal:
             message = f"AcquireGreaterEqual of 0 would be read as Acquire of 0{where()}"
             self.array.strictness.fault("acquire-zero", DesignError(message))
+
+    def refill(self) -> None:
+        """The whole budget again, for another run on the same array."""
+        self.fuel, self.refilled = self.budget, True
 
     def spend(self, where: Callable[[], str]) -> None:
         """Count a step of a kernel; BudgetExceeded when there were too many."""

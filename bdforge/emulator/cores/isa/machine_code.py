@@ -64,6 +64,9 @@ class MachineCode:
             except StopIteration:
                 break
             except StepBudgetError as error:
+                if core.refilled:  # its budget is for this run of the array and those before
+                    core.refilled, steps, answer = False, self._steps(core, executor), None
+                    continue
                 raise BudgetExceeded(f"{core.name}: {error}{self.where()}") from None
             except IsaError as error:
                 raise CoreError(f"{error}{self.where()}") from error

@@ -34,12 +34,32 @@ def cdos(data: bytes) -> list[bytes]:
     found = []
     for i in range(count):
         header = first + 0x80 * i
-        _check(data, header, header + 0x7C, f"header of partition {i}")
+        _check_partition(data, header, f"header of partition {i}")
         kind = word(data, header + 0x24, "partition attributes") >> 24 & 15
         if kind == _CDO_TYPE:
             size, offset = 4 * word(data, header + 4, "CDO length"), 4 * word(data, header + 0x20, "CDO offset")
             found.append(piece(data, offset, size, f"CDO of partition {i}"))
     return found
+
+
+def _check_partition(data: bytes, header: int, what: str) -> None:
+    """The checksum of a partition's header; of one in AMD's own overlays, which sets words beside it, the variant."""
+    at = range(header + 0x70, header + 0x7C, 4)
+    unused = [word(data, place, what) for place in at]
+    end = 4 * (word(data, header + 0x20, what) + word(data, header + 4, what))
+    try:
+        _check(data, header, header + 0x7C, what)
+        if end <= len(data) or not any(unused):
+            return
+    except ImageError:
+        if not any(unused):
+            raise
+    short = f", and its data end at {len(data):#x}, before {end:#x}, where it says" if end > len(data) else ""
+    raise ImageError(
+        f"the {what} is of a variant that is not read, as AMD's own overlays are: its words from {at[0]:#x} to "
+        f"{at[-1]:#x}, which bootgen leaves 0, are {', '.join(map(hex, unused))}{short}; give an image made by "
+        "bootgen, aiecc or bdforge"
+    )
 
 
 def embedded_pdis(data: bytes) -> list[bytes]:

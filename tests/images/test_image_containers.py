@@ -52,6 +52,29 @@ def test_wrong_words_are_named(name, at, message):
         list(writes(cdos(bytes(broken))[0]))
 
 
+@pytest.mark.parametrize("word", [0, 1, 2])
+@pytest.mark.parametrize("cut", [0, 32])
+def test_a_partition_header_of_amds_overlays_is_named_as_a_variant(word, cut):
+    """Words that bootgen leaves 0 are set without a new checksum, and the data may end early."""
+    image = bytearray(IMAGES["pdi_core"])
+    image[0x140 + 4 * word] ^= 0x21
+    with pytest.raises(ImageError, match=r"variant.*AMD's own overlays.*from 0x140 to 0x148.*0x21") as fault:
+        cdos(bytes(image[: len(image) - cut]))
+    assert (f"data end at {len(image) - cut:#x}" in str(fault.value)) == bool(cut)
+
+
+@pytest.mark.parametrize("word", [0, 1, 2])
+def test_words_that_bootgen_leaves_0_may_be_set_where_the_checksum_says_so(word):
+    image = bytearray(IMAGES["pdi_core"])
+    whole = cdos(bytes(image))
+    image[0x140 + 4 * word] ^= 0x21
+    stored = int.from_bytes(image[0x14C:0x150], "little") - 0x21 & 0xFFFFFFFF
+    image[0x14C:0x150] = stored.to_bytes(4, "little")
+    assert cdos(bytes(image)) == whole
+    with pytest.raises(ImageError, match="variant"):
+        cdos(bytes(image[:-32]))
+
+
 def test_cut_files_are_named():
     for name, read in (("pdi_core", cdos), ("xclbin_small", pdis), ("core_elf_small", core_segments)):
         for length in (0, 7, 60, 200):

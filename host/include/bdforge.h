@@ -4,7 +4,9 @@
  *
  * Every call that can fail returns a bdforge_status; bdforge_message() then says what, where, the limit and the next
  * step. Handles are made by one call and given back by its *_free (NULL is fine). A handle may be freed in any order:
- * what others still need stays. Different handles may be used by different threads, one handle by one at a time.
+ * what others still need stays. Any thread may use any handle. Where two mix what they want of one, the call is refused
+ * with BDFORGE_STATE: calls that overlap, an operand that another thread placed and no run has read, results of another
+ * thread's run. What is written to a handle's memory directly, nobody can tell apart: lock it, or give each thread its own.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -150,7 +152,8 @@ typedef struct bdforge_operand {
  * those sizes are needed that the operand depends on. Not for outputs. Freed by bdforge_weights_free. */
 bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
                                        size_t size_count, bdforge_resident** resident);
-/* Writes an operand of that buffer; BDFORGE_WEIGHTS names the first value that its type does not hold. */
+/* Writes an operand of that buffer; BDFORGE_WEIGHTS names the first value that its type does not hold, BDFORGE_STATE is for
+ * one that a run is reading. */
 bdforge_status bdforge_resident_place(bdforge_resident* resident, const char* operand, const void* data, size_t bytes,
                                       size_t stride);
 

@@ -52,8 +52,13 @@ std::vector<Job> jobs_of(const std::vector<Gemm*>& gemms) {
     return jobs;
 }
 
-void lend(const BatchState& batch, bool lent) {
-    for (const auto& job : batch.jobs) job->lent = lent;
+/// Jobs come back: at once, as calls of others end at once while a batch has them.
+void take_back(const BatchState& batch) {
+    for (const auto& job : batch.jobs) {
+        const Users::Turn turn = job->users.wait();
+        job->lent = false;
+        job->reading.end();
+    }
 }
 
 }  // namespace
@@ -72,30 +77,44 @@ Batch Batch::of(const Design& design, const std::vector<Job>& jobs) {
 }
 
 void Batch::run_async() {
+    const Users::Turn turn = state_->users.turn(state_->flight.what());
+    std::vector<Users::Turn> turns;
     for (const auto& job : state_->jobs) {
+        turns.push_back(job->turn());
         if (job->lent || job->flight.running()) {
             throw StateError(job->flight.what() + " is running; wait for it before the batch starts");
         }
     }
     for (const auto& job : state_->jobs) job->send();
-    state_->flight.start();
-    lend(*state_, true);
+    try {
+        state_->flight.start();
+    } catch (...) {
+        if (!state_->flight.running()) take_back(*state_);
+        throw;
+    }
+    for (const auto& job : state_->jobs) job->lent = true;
 }
 
 void Batch::wait(std::chrono::milliseconds timeout) {
+    const Users::Turn turn = state_->users.turn(state_->flight.what());
+    const bool running = state_->flight.running();
     try {
         state_->flight.wait(timeout);
     } catch (...) {
-        lend(*state_, state_->flight.running());
+        if (running && !state_->flight.running()) take_back(*state_);
         throw;
     }
-    lend(*state_, false);
-    for (const auto& job : state_->jobs) job->receive();
+    for (const auto& job : state_->jobs) {
+        const Users::Turn of_job = job->users.wait();
+        job->receive();
+    }
+    take_back(*state_);
 }
 
 const std::string& Batch::note() const { return state_->chains.note(); }
 
 void Batch::run(std::chrono::milliseconds timeout) {
+    const Users::Turn turn = state_->users.turn(state_->flight.what());
     state_->flight.check(timeout);
     run_async();
     wait(timeout);

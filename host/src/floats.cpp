@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -98,6 +99,7 @@ public:
         return batches.emplace(keys, Batch::of(designs[together.front().way.design], members)).first->second;
     }
 
+    std::mutex guard;
     const std::vector<Design> designs;
     FloatCounts counts;
     std::map<KeptKey, Kept> kept;
@@ -175,6 +177,7 @@ FloatProducts::FloatProducts(std::vector<Design> designs)
 
 void FloatProducts::run(const std::vector<FloatProduct>& products, std::chrono::milliseconds timeout) {
     if (products.empty()) return;
+    const std::lock_guard<std::mutex> lock(state_->guard);
     auto steps = state_->steps(products);
     for (const auto& step : steps) state_->place(step);
     const auto alike = [&](const auto& step) { return step.way.design == steps.front().way.design; };
@@ -187,9 +190,13 @@ void FloatProducts::run(const std::vector<FloatProduct>& products, std::chrono::
 }
 
 void FloatProducts::renew() {
+    const std::lock_guard<std::mutex> lock(state_->guard);
     for (auto& [key, held] : state_->kept) held.current = false;
 }
 
-const FloatCounts& FloatProducts::counts() const { return state_->counts; }
+FloatCounts FloatProducts::counts() const {
+    const std::lock_guard<std::mutex> lock(state_->guard);
+    return state_->counts;
+}
 
 }  // namespace bdforge

@@ -141,18 +141,22 @@ const std::int32_t* Gemm::c() const {
 
 void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride, std::chrono::milliseconds timeout) {
     const JobState& state = *job_.state();
+    const Users::Turn turn = state.turn();
     if (a == nullptr || c == nullptr) throw ArgumentError(state.flight.what() + ": A or C is null; pass both");
     state.flight.check(timeout);
     if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
     const Lines in(job_, "A", a, a_stride), out(job_, "C", c, c_stride);
+    state.users.check_place(state.flight.what(), "A");
     in.in();
     run(timeout);
     out.out(c);
 }
 
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
-    const JobState& state = *job_.state();
+    JobState& state = *job_.state();
+    const Users::Turn turn = state.turn();
     if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
+    state.users.fetch(state.flight.what());
     if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
     if (stride != 0 && stride < N())
         throw ArgumentError("the floats: a stride of " + std::to_string(stride) + " is below the " + std::to_string(N()) +

@@ -155,6 +155,8 @@ void refuse_running(const JobState& state) {
 
 void JobState::send() {
     if (flight.running()) return;
+    users.run();
+    reading.begin(residents);
     for (Placed& placed : operands) {
         const generator::Operand& operand = placed.layout.operand();
         if (operand.out || placed.memory.empty()) continue;
@@ -172,6 +174,7 @@ void JobState::send() {
 }
 
 void JobState::receive() {
+    reading.end();
     for (Placed& placed : operands) {
         if (!placed.layout.operand().out) continue;
         buffer(placed).from_device();
@@ -198,26 +201,33 @@ const Sizes& Job::sizes() const { return state_->sizes; }
 
 void Job::place(const std::string& operand, const ConstArray& array) {
     Placed& placed = state_->operand(operand);
+    const Users::Turn turn = state_->turn();
     refuse_running(*state_);
     if (placed.resident) throw ArgumentError("operand " + operand + " is resident; place it there");
     if (placed.layout.operand().out) throw ArgumentError("operand " + operand + " is an output; fetch it");
-    if (!placed.memory.empty()) return bdforge::place(placed.lines, array, placed.memory.data());
-    bdforge::place(placed.layout, array, state_->buffer(placed).data());
-    state_->touched[placed.layout.operand().argument] = true;
+    state_->users.check_place(state_->flight.what(), operand);
+    const bool lines = !placed.memory.empty();
+    bdforge::place(lines ? placed.lines : placed.layout, array, lines ? placed.memory.data() : state_->buffer(placed).data());
+    if (!lines) state_->touched[placed.layout.operand().argument] = true;
+    state_->users.placed(operand);
 }
 
 void Job::fetch(const std::string& operand, const Array& array) const {
     const Placed& placed = state_->operand(operand);
+    const Users::Turn turn = state_->turn();
     refuse_running(*state_);
     const std::int64_t leading = leading_of(placed.layout, array.data, array.bytes, array.stride);
     if (!placed.layout.operand().out) throw ArgumentError("operand " + operand + " is an input; only outputs are fetched");
+    state_->users.fetch(state_->flight.what());
     placed.layout.fetch(state_->buffer(placed).data(), array.data, leading);
 }
 
 void* Job::memory(const std::string& operand) {
     Placed& placed = state_->operand(operand);
     if (placed.resident) throw ArgumentError("operand " + operand + " is resident; place it there");
-    if (!placed.direct && placed.memory.empty()) {
+    if (placed.direct) return const_cast<void*>(std::as_const(*this).memory(operand));
+    const Users::Turn turn = state_->turn();
+    if (placed.memory.empty()) {
         refuse_running(*state_);
         placed.memory.resize(placed.lines.reach());
         placed.lines.place_missing(placed.memory.data());
@@ -227,7 +237,10 @@ void* Job::memory(const std::string& operand) {
 
 const void* Job::memory(const std::string& operand) const {
     const Placed& placed = state_->operand(operand);
-    if (!placed.direct) return placed.memory.data();
+    if (!placed.direct) {
+        const Users::Turn turn = state_->turn();
+        return placed.memory.data();
+    }
     return static_cast<const std::byte*>(state_->buffer(placed).data()) + placed.direct->first;
 }
 
@@ -237,18 +250,31 @@ std::size_t Job::stride(const std::string& operand) const {
 }
 
 void Job::run_async() {
+    const Users::Turn turn = state_->turn();
     refuse_lent(*state_);
     state_->send();
-    state_->flight.start();
+    try {
+        state_->flight.start();
+    } catch (...) {
+        if (!state_->flight.running()) state_->reading.end();
+        throw;
+    }
 }
 
 void Job::wait(std::chrono::milliseconds timeout) {
+    const Users::Turn turn = state_->turn();
     refuse_lent(*state_);
-    state_->flight.wait(timeout);
+    try {
+        state_->flight.wait(timeout);
+    } catch (...) {
+        if (!state_->flight.running()) state_->reading.end();
+        throw;
+    }
     state_->receive();
 }
 
 void Job::run(std::chrono::milliseconds timeout) {
+    const Users::Turn turn = state_->turn();
     state_->flight.check(timeout);
     run_async();
     wait(timeout);

@@ -1,6 +1,7 @@
 #include "bdforge_llmc.h"
 
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -86,10 +87,24 @@ private:
 
 /// For the whole process, which llm.c's functions leave no other place for. Never destroyed: the program may end while
 /// a run is still going.
-Layers& layers() {
-    static Layers* const made = new Layers;
-    return *made;
-}
+/// Whoever has it is alone with it: llm.c's functions may be called from any thread.
+class Held {
+public:
+    Held() : lock_(guard()) {}
+    Layers* operator->() const { return layers(); }
+    Layers& operator*() const { return *layers(); }
+
+private:
+    static std::mutex& guard() {
+        static auto* const made = new std::mutex;
+        return *made;
+    }
+    static Layers* layers() {
+        static auto* const made = new Layers;
+        return made;
+    }
+    const std::lock_guard<std::mutex> lock_;
+};
 
 std::size_t positive(const char* name, int size) {
     if (size >= 1) return static_cast<std::size_t>(size);
@@ -107,7 +122,7 @@ struct Sizes3 {
 }  // namespace
 }  // namespace bdforge
 
-using bdforge::layers;
+using bdforge::Held;
 
 bdforge_status bdforge_llmc_start(bdforge_design* const* designs, size_t count, const bdforge_llmc_options* options) {
     return bdforge::c_api::guarded([&] {
@@ -116,29 +131,31 @@ bdforge_status bdforge_llmc_start(bdforge_design* const* designs, size_t count, 
             loaded.push_back(bdforge::c_api::given(design, "a design")->design);
         const bdforge_llmc_options chosen = options == nullptr ? bdforge_llmc_options{0, 0} : *options;
         const auto timeout = chosen.timeout_ms == 0 ? bdforge::default_timeout : std::chrono::milliseconds{chosen.timeout_ms};
-        layers() = bdforge::Layers(std::move(loaded), chosen.keep_weights != 0, timeout);
+        *Held() = bdforge::Layers(std::move(loaded), chosen.keep_weights != 0, timeout);
     });
 }
 
-void bdforge_llmc_updated(void) { layers().updated(); }
+void bdforge_llmc_updated(void) { Held()->updated(); }
 
-void bdforge_llmc_stop(void) { layers() = bdforge::Layers(); }
+void bdforge_llmc_stop(void) { *Held() = bdforge::Layers(); }
 
-bdforge_llmc_counts bdforge_llmc_counted(void) { return layers().counts(); }
+bdforge_llmc_counts bdforge_llmc_counted(void) { return Held()->counts(); }
 
 void matmul_forward(float* out, const float* inp, const float* weight, const float* bias, int B, int T, int C, int OC) {
     const bdforge::Sizes3 sizes(B, T, C, OC);
     if (sizes.empty()) return;
-    const bool keep = layers().keep_weights();
-    layers().run({{"matmul_forward", {sizes.rows, sizes.in, sizes.out, {inp}, {weight, true, keep}, out, false, bias}}});
+    const Held layers;
+    const bool keep = layers->keep_weights();
+    layers->run({{"matmul_forward", {sizes.rows, sizes.in, sizes.out, {inp}, {weight, true, keep}, out, false, bias}}});
 }
 
 void matmul_backward(float* dinp, float* dweight, float* dbias, const float* dout, const float* inp, const float* weight,
                      int B, int T, int C, int OC) {
     const bdforge::Sizes3 sizes(B, T, C, OC);
     if (sizes.empty()) return;
-    const bool keep = layers().keep_weights();
-    layers().run({
+    const Held layers;
+    const bool keep = layers->keep_weights();
+    layers->run({
         {"matmul_backward, dinp", {sizes.rows, sizes.out, sizes.in, {dout}, {weight, false, keep}, dinp, true}},
         {"matmul_backward, dweight", {sizes.out, sizes.rows, sizes.in, {dout, true}, {inp}, dweight, true}},
     });

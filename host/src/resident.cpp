@@ -77,6 +77,14 @@ void place(const Layout& layout, const ConstArray& array, void* buffer) {
 
 namespace {
 
+/// Keeps runs from beginning to read a resident; StateError while one does.
+std::unique_lock<std::mutex> written(const ResidentState& state) {
+    std::unique_lock<std::mutex> lock(*state.guard);
+    if (state.readers == 0) return lock;
+    throw StateError("the resident " + state.layouts.front().operand().name + " is read by a run under way; wait for it, or "
+                     "place another one");
+}
+
 /// WeightError unless bytes are what `place` makes of some arrays, padding included. Any bytes do for block floats, which
 /// are not made again as they were.
 void check_bytes(const std::vector<Layout>& layouts, const std::uint8_t* bytes, std::size_t count, const std::string& what) {
@@ -120,6 +128,7 @@ void Resident::place(const std::string& operand, const ConstArray& array) {
     if (found == state_->layouts.end())
         throw ArgumentError("operand " + operand + " does not stand beside " + state_->layouts.front().operand().name +
                             "; make a Resident of its own for it");
+    const auto lock = written(*state_);
     bdforge::place(*found, array, state_->buffer->data());
     state_->buffer->to_device();
 }
@@ -133,6 +142,7 @@ void Resident::place_bytes(const void* data, std::size_t bytes) {
         throw WeightError(what + " takes " + std::to_string(state_->buffer->bytes()) + " bytes, got " +
                           std::to_string(bytes) + "; the file is truncated, or packed for other tile sizes: pack it again");
     check_bytes(state_->layouts, static_cast<const std::uint8_t*>(data), bytes, what + " by " + state_->design->manifest.design);
+    const auto lock = written(*state_);
     std::memcpy(state_->buffer->data(), data, bytes);
     state_->buffer->to_device();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "chains.hpp"
 #include "flight.hpp"
 #include "streams.hpp"
+#include "threads.hpp"
 
 namespace bdforge {
 
@@ -53,6 +55,8 @@ public:
     std::size_t argument;
     std::vector<generator::Layout> layouts;
     std::shared_ptr<Buffer> buffer;
+    std::unique_ptr<std::mutex> guard = std::make_unique<std::mutex>();
+    std::size_t readers = 0;  // runs under way
 };
 
 /// An operand of a job. `lines`: memory of the user's elements, where these do not lie so in the buffer.
@@ -75,10 +79,13 @@ public:
     std::size_t stream_words;
     Flight flight;
     bool lent = false;  // to a batch that is running
+    Users users = {};
+    Reading reading = {};
 
-    /// Makes what the user wrote visible to the device.
+    Users::Turn turn() const { return users.turn(flight.what()); }
+    /// Makes what the user wrote visible to the device; a run begins.
     void send();
-    /// Makes what the device wrote visible to the user.
+    /// Makes what the device wrote visible to the user; the run has ended.
     void receive();
     Placed& operand(const std::string& name) { return operands[operand_index(*design, name)]; }
     Buffer& buffer(const Placed& placed) const { return *buffers[placed.layout.operand().argument]; }
@@ -89,6 +96,7 @@ public:
     std::vector<std::shared_ptr<JobState>> jobs;
     const Chains& chains;  // the flight's command
     Flight flight;
+    Users users = {};
 };
 
 }  // namespace bdforge

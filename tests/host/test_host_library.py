@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from library_builds import (
+    ROOT,
+    built,
     edit_manifest,
     replace_kernels,
     run,
@@ -68,10 +70,21 @@ def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):
     assert "every call works" in done.stdout
 
 
-def test_no_call_of_the_c_api_takes_sizes_or_memory_that_cannot_be(build: Path, data: Path):
-    done = run(build / "tests" / "c_refusals", data / "small" / "small.xclbin", "emulated")
+@pytest.mark.parametrize(
+    ("program", "told"), [("c_refusals", "every refusal holds"), ("c_threads", "no thread got another's")]
+)
+def test_no_call_of_the_c_api_takes_what_cannot_be_or_mixes_threads(build: Path, data: Path, program: str, told: str):
+    done = run(build / "tests" / program, data / "small" / "small.xclbin", "emulated")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "every refusal holds\n"
+    assert done.stdout == f"{told}\n"
+
+
+@pytest.mark.slow
+def test_threads_that_share_handles_do_not_race(data: Path):
+    folder = ROOT / "build" / "test-host" / "threads"
+    built(folder, str(folder / "host" / "tests" / "c_threads"), "xrt=none", "sanitize=thread")
+    done = run(folder / "host" / "tests" / "c_threads", data / "small" / "small.xclbin", "emulated")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_array_that_has_designs_is_known_by_a_devices_name():

@@ -40,7 +40,7 @@ class FloatProductsState;
 /// Every product is computed by the design, and as itself or as its transpose (c' = b' a'), whichever has the fewest
 /// elements turned on the host; of those alike by the first design, and as itself. Designs differ in the orders in which
 /// they take A and B and leave C, and no design has all that a step of training needs. One instruction stream, and memory
-/// of the device's, for each size and set of kept factors. For one thread at a time.
+/// of the device's, for each size and set of kept factors. Threads take turns.
 class FloatProducts {
 public:
     /// ArgumentError for no designs, and for one that is no GEMM of bf16 with results of f32 or bf16.
@@ -53,7 +53,7 @@ public:
     /// Kept factors are copied again when they are used next.
     void renew();
 
-    const FloatCounts& counts() const;
+    FloatCounts counts() const;
 
 private:
     std::shared_ptr<FloatProductsState> state_;

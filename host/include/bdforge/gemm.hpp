@@ -40,7 +40,7 @@ struct Scales {
 
 /// C (M x N) = A (M x K) * weights, with the types and orders of the design: lines are rows of row-major operands and
 /// columns of column-major ones; block floats lie in lines of 8 rows, 9 bytes for each of their columns. `job()` takes
-/// what an epilogue adds: row_scales, column_scales, bias. For one thread at a time.
+/// what an epilogue adds: row_scales, column_scales, bias. For one thread at a time, as jobs are.
 /// When one is destroyed whose run is still going, as after a time-out, its memory stays until the process ends.
 class Gemm {
 public:

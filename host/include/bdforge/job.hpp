@@ -53,7 +53,7 @@ public:
     Resident(const Design& design, const std::string& operand, const Sizes& sizes);
 
     /// Writes an operand that stands in this buffer. ArgumentError for another one or an array of another size,
-    /// WeightError names the first value that the operand's type does not hold.
+    /// WeightError names the first value that the operand's type does not hold, StateError is for a run that reads it.
     void place(const std::string& operand, const ConstArray& array);
     /// Takes the whole buffer as Python's `Loaded.pack` makes it. WeightError for bytes that this layout packs of no array.
     void place_bytes(const void* data, std::size_t bytes);
@@ -74,9 +74,12 @@ struct JobOptions {
     std::vector<Resident> residents;
 };
 
-/// One problem of a design, any operator's, with its operands, ready to run any number of times. Copies are the same job;
-/// for one thread at a time. When the last is destroyed while a run is still going, as after a time-out, its memory
-/// stays until the process ends.
+/// One problem of a design, any operator's, with its operands, ready to run any number of times. Copies are the same job.
+///
+/// For one thread at a time: StateError for calls that overlap, for an operand that another thread placed and no run has
+/// read, and where another thread ran it since this one that fetches.
+///
+/// When the last is destroyed while a run is still going, as after a time-out, its memory stays until the process ends.
 class Job {
 public:
     /// Prepares everything; running it then costs no allocation. ArgumentError for sizes that the design cannot take and

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <thread>
 
 #include "devices.hpp"
 #include "operands.hpp"
@@ -109,6 +111,86 @@ UNIT_CASE("job", what_was_written_since_is_sent_before_every_run) {
         last.run();
         check_fetched(last, given, N);
     }
+}
+
+UNIT_CASE("job", what_a_thread_placed_or_ran_is_not_mixed_with_anothers) {
+    const Design design = Design::load(unit::emulated_device(), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Job job(design, sizes_of(given));
+    const auto place = [&](const char* name, const std::vector<std::int8_t>& values) { job.place(name, {values.data(), values.size()}); };
+    const auto elsewhere = [](const std::function<void()>& act) { std::thread(act).join(); };
+    const auto refused = [](const std::function<void()>& act) { return message_of<StateError>(act); };
+    elsewhere([&] { place("B", given.weights); });
+    place("A", given.a);  // another operand than that thread's
+    place("A", given.a);
+    elsewhere([&] { check_contains(refused([&] { place("A", given.a); }), "holds A of another thread, which no run has read"); });
+    check_contains(refused([&] { place("B", given.weights); }), "holds B of another thread");
+    elsewhere([&] { job.run(); });  // which may be a third one's work, as what it gives may be
+    check_fetched(job, given, 60);
+    place("B", given.weights);
+    job.run();
+    elsewhere([&] { job.run(); });
+    check_contains(refused([&] { check_fetched(job, given, 60); }), "was run by another thread since this one ran it");
+    check_fetched(job, given, 60);  // as of then, it asks for the last one's
+    job.run();
+    check_fetched(job, given, 60);
+    check_fetched(job, given, 60);
+}
+
+UNIT_CASE("job", calls_that_overlap_are_refused) {
+    std::function<void()> act = [] {};
+    const Design design = Design::load(unit::memory_device([&] { act(); }), design_path("small"));
+    Gemm gemm(design, 20, design.pack(std::vector<std::int8_t>(2400).data(), 40, 60));
+    Job& job = gemm.job();
+    std::vector<std::int8_t> a(800);
+    std::vector<std::int32_t> c(1200);
+    std::vector<float> floats(1200);
+    Batch batch = Batch::of(design, {job});
+    std::vector<std::string> told;
+    const std::function<void()> calls[] = {
+        [&] { job.place("A", {a.data(), a.size()}); }, [&] { job.fetch("C", {c.data(), 4800}); }, [&] { job.run(); },
+        [&] { job.run_async(); }, [&] { job.wait(); }, [&] { gemm.run(a.data(), 0, c.data(), 0); }, [&] { batch.run(); },
+        [&] { gemm.scaled(floats.data(), 0, {}); },
+    };
+    act = [&] {  // while the run begins, in its thread
+        std::thread([&] {
+            for (const auto& call : calls) told.push_back(message_of<StateError>(call));
+        }).join();
+    };
+    job.run();
+    check_equal(told.size(), std::size(calls), "calls");
+    for (const std::string& one : told) check_contains(one, "in use by another thread");
+    act = [] {};
+    for (const auto& call : calls)  // as wait would now be for nothing
+        if (&call - calls != 3 && &call - calls != 4) call();
+}
+
+UNIT_CASE("job", what_a_run_reads_is_not_written) {
+    const auto script = std::make_shared<unit::Script>();
+    const Design design = Design::load(unit::scripted_device(script), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Resident b(design, "B", {{"K", 40}, {"N", 60}});
+    const auto place = [&] { b.place("B", {given.weights.data(), given.weights.size()}); };
+    place();
+    const auto refused = [&] { check_contains(message_of<StateError>(place), "the resident B is read by a run under way"); };
+    Job job(design, sizes_of(given), {{}, {b}}), other(design, sizes_of(given), {{}, {b}});
+    job.place("A", {given.a.data(), given.a.size()});
+    Batch batch = Batch::of(design, {other});
+    job.run_async(), refused();
+    check_contains(message_of<StateError>([&] { job.run_async(); }), "is running"), refused();
+    check_contains(message_of<StateError>([&] { batch.wait(); }), "was not started"), refused();
+    batch.run_async(), job.wait(), refused();
+    check_fetched(job, given, 60);
+    batch.wait(), place();
+    script->hanging_waits = 1;
+    job.run_async(), refused();
+    check_contains(message_of<TimeoutError>([&] { job.wait(); }), "no result"), refused();
+    job.wait(), place();
+    script->behaviour = unit::Behaviour::fails;
+    job.run_async(), refused();
+    check_contains(message_of<RunError>([&] { job.wait(); }), "ERROR"), place();
+    batch.run_async(), refused();
+    check_contains(message_of<RunError>([&] { batch.wait(); }), "ERROR"), place();
 }
 
 UNIT_CASE("job", what_is_written_in_lines_is_sent_to_where_arrays_are_placed) {

@@ -40,11 +40,15 @@ def test_a_header_a_tile_or_a_compiler_flag_compiles_again(scons, tree, quick_cx
     scons("host", quick_cxx)
     header = next((tree / "kernels" / "hostapi").rglob("*.hpp"))
     header.write_text(header.read_text() + "\n")
-    assert "[CXX]" in scons("host", quick_cxx).stdout
-    assert "[CXX]" in scons("host", quick_cxx, "native=no").stdout
+    for change, words in ((f"{header.relative_to(tree)} has another line", ()), ("native=no", ("native=no",))):
+        told = scons("host", quick_cxx, *words).stdout
+        assert "[CXX]" in told, f"{change}: the host's kernels are not compiled again: {told or 'nothing was made'}"
     spec = tree / "designs" / "gemm_i8_i2_bitnet.toml"
     spec.write_text(spec.read_text().replace("n = 64", "n = 32"))
-    assert "-DDIM_N=32" in scons("host", quick_cxx, "native=no", "verbose=1").stdout
+    told = scons("host", quick_cxx, "native=no", "verbose=1").stdout
+    assert "-DDIM_N=32" in told, (
+        f"n = 32 in {spec.name}: the host's kernels are not compiled for it: {told or 'nothing'}"
+    )
 
 
 def test_a_dry_run_writes_nothing(scons, tree, quick_cxx):

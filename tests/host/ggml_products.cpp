@@ -134,8 +134,11 @@ private:
     ggml_cgraph* graph_;
 };
 
+/// The case under way, with which its faults begin.
+std::string doing;
+
 [[noreturn]] void fail(const std::string& what) {
-    std::printf("FAILED: %s\n", what.c_str());
+    std::printf("FAILED: %s: %s\n", doing.c_str(), what.c_str());
     std::exit(1);
 }
 
@@ -147,25 +150,34 @@ void good(const std::string& fault) {
 void sums(ggml_backend_t backend, ggml_type type, bool alike, int M, double error) {
     constexpr int K = 3 * block;
     const std::vector<int> columns{70, 33}, x = rows(M, K, 7), other = rows(M, K, 8);
+    const std::string which = std::string("sums: ") + ggml_type_name(type) + (alike ? ", one scale, " : ", a scale for each block, ") +
+                              std::to_string(M) + " rows";
+    doing = which;
     Graph graph(backend, type, K, M, columns, true);
     if (!graph.ours()) fail("the product is not taken");
     graph.set_rows(x, other);
     const Weights first(K, 70, alike, 1), second(K, 33, alike, 2), third(K, 33, alike, 3);
     graph.set(0, first), graph.set(1, second);
     for (int turn = 0; turn < 2; ++turn) {
+        const std::string when = which + ", turn " + std::to_string(turn) + ", ";
+        doing = when + "the first product";
         if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
         good(graph.fault(0, first, x, error));
+        doing = when + "the second product";
         good(graph.fault(1, second, x, error));
+        doing = when + "the first weights with other rows";
         good(graph.fault(2, first, other, error));
     }
-    graph.set(1, third);  // another model's, at the same address
+    doing = which + ", another model's weights at the same address";
+    graph.set(1, third);
     if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
     good(graph.fault(1, third, x, error));
-    std::printf("sums: %s, %s, %d rows\n", ggml_type_name(type), alike ? "one scale" : "a scale for each block", M);
+    std::puts(which.c_str());
 }
 
 /// A row with an infinity gives no numbers; the others are as ever.
 void no_numbers(ggml_backend_t backend, double error) {
+    doing = "no numbers";
     constexpr int K = block, N = 40, M = 3;
     std::vector<int> x = rows(M, K, 5);
     Graph graph(backend, GGML_TYPE_TQ2_0, K, M, {N}, false);
@@ -186,6 +198,7 @@ void no_numbers(ggml_backend_t backend, double error) {
 
 /// Code 3 of TQ2_0 means 2, which the array has no room for.
 void not_ternary(ggml_backend_t backend) {
+    doing = "not ternary";
     Graph graph(backend, GGML_TYPE_TQ2_0, block, 2, {33}, false);
     graph.set(0, Weights(block, 33, true, 1)), graph.set_rows(rows(2, block, 1), rows(2, block, 2));
     const std::uint8_t threes = 0xff;
@@ -259,6 +272,7 @@ void check(const std::string& what, const float* y, const Weights& content, cons
 
 /// Rows 2 g and 2 g + 1 of planes go with the weights of plane g, as ggml shares heads.
 void planes(ggml_backend_t backend, double error) {
+    doing = "planes";
     constexpr int K = block, N = 33, M = 2;
     Product product(backend, GGML_TYPE_F32, {K, N, 2, 1}, {K, M, 4, 2});
     ggml_tensor* const y = product.of(product.x);
@@ -279,6 +293,7 @@ void planes(ggml_backend_t backend, double error) {
 
 /// Views that begin at the same row: two rows that follow each other, and every second one.
 void views(ggml_backend_t backend, double error) {
+    doing = "views";
     constexpr int K = block, N = 33;
     Product product(backend, GGML_TYPE_F32, {K, N, 1, 1}, {K, 4, 1, 1});
     ggml_tensor* const near = product.of(product.view(2, 1));
@@ -301,6 +316,7 @@ void views(ggml_backend_t backend, double error) {
 
 /// Rows whose largest magnitude is below 1e-5 have steps of 1e-5 / 127; rows of zeros give zeros.
 void small_rows(ggml_backend_t backend, double error) {
+    doing = "small rows";
     constexpr int K = block, N = 40, M = 3;
     Product product(backend, GGML_TYPE_F32, {K, N, 1, 1}, {K, M, 1, 1});
     ggml_tensor* const y = product.of(product.x);
@@ -324,7 +340,10 @@ void changed_blocks(ggml_backend_t backend, double error) {
     Graph graph(backend, GGML_TYPE_TQ2_0, K, M, {N}, true);
     graph.set_rows(x, x);
     Weights content(K, N, true, 51);
+    std::string changed;
     for (const std::size_t at : {content.trits.size() - 1, std::size_t{0}, content.trits.size() - block}) {
+        doing = changed.empty() ? "changed blocks: the first model" : "changed blocks: a model that differs in block " + changed;
+        changed = std::to_string(at / block);
         graph.set(0, content);
         if (graph.compute() != GGML_STATUS_SUCCESS) fail("computing");
         good(graph.fault(0, content, x, error));
@@ -335,6 +354,7 @@ void changed_blocks(ggml_backend_t backend, double error) {
 
 /// Products that are taken from so many rows on, and such that other backends keep.
 void taken(ggml_backend_t backend, int least) {
+    doing = "taken";
     const auto is_taken = [&](ggml_type type, std::int64_t M, std::int32_t hint) {
         Product product(backend, type, {block, 32, 1, 1}, {block, M, 1, 1});
         ggml_tensor* const y = product.of(product.x);
@@ -350,6 +370,7 @@ void taken(ggml_backend_t backend, int least) {
 
 /// Streams of two threads at once, with matrices that both use and such that are their own.
 void threads(ggml_backend_dev_t device, double error) {
+    doing = "threads";
     constexpr int K = block, N = 64, M = 5;
     std::vector<std::string> faults(2);
     const auto work = [&](unsigned which) {

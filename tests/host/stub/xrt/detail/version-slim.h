@@ -1,0 +1,1 @@
+#define XRT_VERSION_CODE ((2 << 16) | 25)

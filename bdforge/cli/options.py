@@ -62,7 +62,12 @@ Seed = Annotated[
 Tensors = Annotated[
     list[str] | None, typer.Option("--tensor", help="Tensors of the file of weights, fused along N; repeatable.")
 ]
-Poison = Annotated[bool, typer.Option("--poison", help="Reading memory that nobody wrote is an error.")]
+Poison = Annotated[
+    bool,
+    typer.Option(
+        "--poison", help="Reading memory that nobody wrote is an error, and writing beside a kernel's arguments."
+    ),
+]
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
 
 

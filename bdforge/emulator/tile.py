@@ -19,13 +19,23 @@ from bdforge.emulator.scheduler import Agent
 
 DIRECTIONS = ("S2MM", "MM2S")
 _MEMORY_ALIGN_BYTES = 4096
+RED_ZONE_BYTES = _MEMORY_ALIGN_BYTES
+"""On either side of a tile's memory, for what kernels write beyond it."""
 
 
-def _aligned_words(size_bytes: int) -> np.ndarray:
-    """Zeroed words whose host address is as aligned as tile address 0, so that kernels see true alignment."""
-    raw = np.zeros(size_bytes + _MEMORY_ALIGN_BYTES, np.uint8)
+def _guarded(size_bytes: int) -> np.ndarray:
+    """Zeroed bytes with red zones around them, whose host address is as aligned as tile address 0.
+
+    So kernels see true alignment.
+    """
+    raw = np.zeros(size_bytes + 2 * RED_ZONE_BYTES + _MEMORY_ALIGN_BYTES, np.uint8)
     start = -raw.ctypes.data % _MEMORY_ALIGN_BYTES
-    return raw[start : start + size_bytes].view(np.uint32)
+    return raw[start : start + size_bytes + 2 * RED_ZONE_BYTES]
+
+
+def _words(guarded: np.ndarray) -> np.ndarray:
+    """What lies between the red zones."""
+    return guarded[RED_ZONE_BYTES:-RED_ZONE_BYTES].view(np.uint32)
 
 
 class World(registers.Surroundings, Protocol):
@@ -52,7 +62,8 @@ class Tile:
         self.kind = self.limits.kind
         self.registers = TILE_REGISTERS[self.kind]
         self.name = f"{self.kind} ({column}, {row})"
-        self.memory = _aligned_words(self.limits.memory_bytes)
+        self.guarded = _guarded(self.limits.memory_bytes)
+        self.memory = _words(self.guarded)
         self.bytes = self.memory.view(np.uint8)
         self.written = poisoned(self.bytes) if array.poison else None
         self.locks = [self._lock(i) for i in range(self.limits.locks)]
@@ -78,7 +89,8 @@ class Tile:
         """Make room for buffers beyond the tile's memory, where that is permitted."""
         if size_bytes <= self.bytes.nbytes:
             return
-        memory = _aligned_words(-(-size_bytes // GRANULE_BYTES) * GRANULE_BYTES)
+        self.guarded = _guarded(-(-size_bytes // GRANULE_BYTES) * GRANULE_BYTES)
+        memory = _words(self.guarded)
         memory[: len(self.memory)] = self.memory
         if self.written is not None:
             old, self.written = self.written, poisoned(memory.view(np.uint8)[self.bytes.nbytes :])

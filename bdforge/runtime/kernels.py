@@ -136,6 +136,8 @@ def _module(path: Path) -> Mapping[str, Callable[..., Any]]:
     try:
         with running(f"{path_word(path)}: importing it"):
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise KernelLibraryError(f"{path_word(path)}: {described(error)}") from error
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}

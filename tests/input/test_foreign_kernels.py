@@ -1,13 +1,20 @@
 """Kernels that end, crash or raise: the user learns kernel, core, what was raised and where."""
 
+import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bdforge import watched
 from bdforge.emulator import KernelError, emulate
+from bdforge.kernel import release
 from bdforge.runtime import KernelLibraryError, load_kernels
-from input.command import bdforge, refused
+from input.command import ROOT, bdforge, refused
 
 TEXT = """module {
   aie.device(npu2) {
@@ -33,11 +40,20 @@ PYTHON = {
     "hard_exit": ("import os\ndef probe(b):\n    os._exit(0)\n", f"{CALL}: it ended the process (exit(0)); kernels"),
     "killed": ("import os, signal\ndef probe(b):\n    os.kill(os.getpid(), signal.SIGKILL)\n",
                f"{CALL}: it ended the process (SIGKILL: Killed)"),
+    "generator_exit": ("def probe(b):\n    raise GeneratorExit\n", f"{CALL}: GeneratorExit (k.py:2)"),
+    "steps_exit": ("def probe(b):\n    raise GeneratorExit\n    yield\n", f"{CALL}: GeneratorExit (k.py:2)"),
+    "of_its_own": ("class Odd(BaseException): ...\ndef probe(b):\n    raise Odd('x')\n", f"{CALL}: Odd: x (k.py:3)"),
+    "stops": ("def probe(b):\n    raise StopIteration\n", f"{CALL}: StopIteration (k.py:2)"),
+    "wordless": ("class Odd(Exception):\n    def __str__(self):\n        raise self\ndef probe(b):\n    raise Odd\n",
+                 f"{CALL}: Odd: <Odd> (k.py:5)"),
+    "unspeakable": ("class Odd:\n    def __repr__(self):\n        raise OSError\ndef probe(b):\n    return Odd()\n",
+                    f"{CALL} returned <Odd>, but the design declares it without results"),
     "control": ("def probe(b):\n    raise ValueError('\\x1b[2J' + 'x' * 1000000)\n",
                 f"{CALL}: ValueError: \\x1b[2Jxxx"),
 }  # fmt: skip
 IMPORTS = {
     "exit": ("import sys\nsys.exit(0)\n", "k.py: it called exit(0) (k.py:2)"),
+    "generator_exit": ("raise GeneratorExit\n", "k.py: GeneratorExit (k.py:1)"),
     "raises": ("1 / 0\n", "k.py: ZeroDivisionError: division by zero (k.py:1)"),
     "no_python": ("def probe(:\n", "k.py: SyntaxError: "),
 }
@@ -110,6 +126,86 @@ def test_in_a_program_of_others_a_kernel_that_exits_is_an_exception():
 
     with pytest.raises(KernelError, match=r"probe on core \(1, 3\): it called exit\(0\) \(test_foreign_kernels"):
         emulate(TEXT, kernels={"probe": probe})
+
+
+SHORT = "import bdforge.watched as w; w.PATIENCE_SECONDS = 0.06\nfrom bdforge.cli import main\nmain()"
+
+
+def test_a_compiled_kernel_without_an_end_is_named_and_ctrl_c_ends_it(tmp_path):
+    """Such a kernel sees no signal of Python's: the process that waits for it ends it."""
+    compiled(tmp_path, "void probe(volatile int* b) { for (;;) b[0]; }")
+    command = [sys.executable, "-c", SHORT, "emulate", "d.mlir", "--kernels", "k.so"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as run:
+        assert run.stderr is not None
+        told = [run.stderr.readline() for _ in range(2)]
+        run.send_signal(signal.SIGINT)  # to the parent alone: a terminal tells both
+        run.wait(20)
+    assert run.returncode == 130
+    assert [CALL in line and "without an end" in line for line in told] == [True, True]
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_kernel_without_an_end_is_named_again_and_again(monkeypatch, caplog, steps: bool):
+    monkeypatch.setattr(watched, "PATIENCE_SECONDS", 0.03)
+
+    def loop(b):
+        while len(caplog.messages) < 2:
+            pass
+
+    def loop_in_steps(b):
+        yield from ()
+        loop(b)
+
+    emulate(TEXT, kernels={"probe": loop_in_steps if steps else loop})
+    where = "<string>:7:7: probe on core (1, 3): it has run for 0 s without an end"
+    assert [where in message for message in caplog.messages] == [True] * 2
+
+
+def test_short_kernels_are_not_told_of(monkeypatch, caplog):
+    monkeypatch.setattr(watched, "PATIENCE_SECONDS", 0.05)
+    until = time.monotonic() + 0.2
+
+    def probe(b):
+        time.sleep(0.001)
+
+    while time.monotonic() < until:
+        emulate(TEXT, kernels={"probe": probe})
+    assert caplog.messages == []
+
+
+WRITES = {
+    "before": ("b[-1] = 0x01010101;", "it wrote 4 bytes beside its arguments, the first at byte 1020 of core"),
+    "behind": ("for (int i = 0; i < 16; ++i) b[i] = 7;", "0 bytes behind the end of buffer @b, which has 32 bytes"),
+    "before the memory": ("b[-256 - 9] = 0x01010101;", "at byte -36 of core (1, 3)"),
+    "behind the memory": ("b[16384 - 256] = 1;", "at byte 65536 of core (1, 3)"),
+    "inside": ("for (int i = 0; i < 8; ++i) b[i] = 7;", ""),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_compiled_kernel_that_writes_beside_its_arguments_is_named(tmp_path, name: str):
+    code, said = WRITES[name]
+    text = TEXT.replace('{sym_name = "b"}', '{sym_name = "b", address = 1024 : i32}')
+    kernels = load_kernels(compiled(tmp_path, f"void probe(int* b) {{ {code} }}"))
+    if not said:
+        assert emulate(text, kernels=kernels, poison=True).buffers["b"].tolist() == [7] * 8
+        return
+    with pytest.raises(KernelError, match=r"probe on core \(1, 3\): it wrote") as told:
+        emulate(text, kernels=kernels, poison=True)
+    assert said in str(told.value)
+
+
+def test_steps_of_a_kernel_are_watched_each_and_dmas_in_between_are_not_blamed():
+    """A view of numpy's as_strided reaches what lies beside, as an address does."""
+
+    def probe(b):
+        wide = np.lib.stride_tricks.as_strided(b, (9,))
+        yield release(48)
+        wide[8] = 1
+
+    with pytest.raises(KernelError, match="0 bytes behind the end of buffer @b"):
+        emulate(TEXT, kernels={"probe": probe}, poison=True)
 
 
 def test_an_interrupt_in_a_kernel_stays_one():

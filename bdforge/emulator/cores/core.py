@@ -18,6 +18,7 @@ from bdforge.mlir.memory_ops import LockOp
 class World(tile.World, Protocol):
     """The array as its cores see it."""
 
+    tiles: dict[tuple[int, int], tile.Tile]
     core_releases: "dict[int, list[Core]]"
     breakpoints: Breakpoints | None
 

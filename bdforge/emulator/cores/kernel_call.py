@@ -1,7 +1,8 @@
 """Calls of kernels: functions that end at once, and generators that ask for locks, cascade and streams."""
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import GeneratorType
@@ -15,6 +16,7 @@ from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS, GRANULE_BYTE
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.errors import EmulationError, KernelError
 from bdforge.emulator.poison import PoisonedView, mark_written
+from bdforge.emulator.red_zones import kept
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
 
 _CASCADE_BYTES = CASCADE_BITS // 8
@@ -43,13 +45,8 @@ class KernelCall:
         core.tell("kernel", self._name, arguments)
         views = [a for a in arguments if isinstance(a, PoisonedView)]
         given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
-        watched.begin(self._note)
-        try:
+        with self._running(), kept(core.array.tiles, views, self._where):
             returned = self._kernel(*given)
-        except (Exception, SystemExit) as error:
-            raise KernelError(f"{self._where}: {watched.described(error)}") from error
-        finally:
-            watched.end()
         mark_written(views)
         if inspect.isgenerator(returned):
             return self._drive(cast("GeneratorType[Any, Any, Any]", returned), views)
@@ -57,6 +54,19 @@ class KernelCall:
         if not self._returns and any(isinstance(a, np.ndarray) and returned is a for a in given):
             return None  # numpy's functions return what they were told to write: nothing is lost
         return returned
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Around the kernel's own code: KernelError for whatever it raises, but for Ctrl-C."""
+        watched.begin(self._note)
+        try:
+            yield
+        except (KeyboardInterrupt, EmulationError):
+            raise
+        except BaseException as error:
+            raise KernelError(f"{self._where}: {watched.described(error)}") from error
+        finally:
+            watched.end()
 
     def finish(self, returned: Any) -> Generator[None, None, Any]:
         """Steps of the core that end with the result; KernelError for one that the design does not declare."""
@@ -76,18 +86,13 @@ class KernelCall:
     def _drive(self, steps: "GeneratorType[Any, Any, Any]", views: list[PoisonedView]) -> Generator[None, None, Any]:
         answer: Any = None
         while True:
-            watched.begin(self._note)
             try:
-                request = steps.send(answer)
-            except StopIteration as stop:
-                return stop.value
-            except EmulationError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise KernelError(f"{self._where}: {watched.described(error)}") from error
+                with self._running(), kept(self._core.array.tiles, views, self._where):
+                    ended, request = _sent(steps, answer)
             finally:
-                watched.end()
                 mark_written(views)
+            if ended:
+                return request
             line = _line(steps)
             where = partial(_suffix, self._name, line, self._place)
             self._core.spend(where)
@@ -95,6 +100,14 @@ class KernelCall:
                 answer = yield from perform(self._core, request, where)
             except (KernelError, ValueError) as error:
                 raise KernelError(f"{self._where}: {line}: {error}") from None
+
+
+def _sent(steps: "GeneratorType[Any, Any, Any]", answer: Any) -> tuple[bool, Any]:
+    """Whether a generator has ended, and its next request, or what it returned."""
+    try:
+        return False, steps.send(answer)
+    except StopIteration as stop:
+        return True, stop.value
 
 
 def _suffix(name: str, line: str, place: str) -> str:
@@ -109,7 +122,7 @@ def _line(steps: "GeneratorType[Any, Any, Any]") -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = watched.text_of(value)
     return text if len(text) < 80 else f"{text[:76]} ..."
 
 

@@ -31,6 +31,8 @@ NAME_PARTS = {
 
 SPARE_MAX = 32
 """Buffers that are kept for later runs: a model has four shapes of three arguments, for a prompt and for a token."""
+STREAMS_MAX = 256
+"""Instruction streams that are kept in the NPU's memory: those of the sizes used last."""
 _ABANDONED: list[Any] = []
 """Runs that timed out, with all that they use."""
 
@@ -195,13 +197,20 @@ class Xrt:
             del self._loaded
 
     def _stream(self, planned: PlannedSequence) -> tuple[Any, int]:
-        """The instruction stream of a program's sizes in the NPU's memory, written once; the program stays beside."""
+        """The instruction stream of a program's sizes in the NPU's memory, written once.
+
+        The program stays beside, so that its id is its own.
+        """
         key = id(planned.program), tuple(planned.parameters[name] for name in planned.program.parameters)
         with self._lock:
-            if key not in self._streams:
+            found = self._streams.pop(key, None)
+            if found is None:
                 warn_of_late(planned, self._product)
-                self._streams[key] = planned.program, self._loaded.stream(planned.words())
-            return self._streams[key][1]
+                found = planned.program, self._loaded.stream(planned.words())
+            while len(self._streams) >= STREAMS_MAX:
+                del self._streams[next(iter(self._streams))]
+            self._streams[key] = found
+            return found[1]
 
 
 def warn_of_late(planned: PlannedSequence, product: Device) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import types
+import weakref
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from bdforge.emulator import emulate
 from bdforge.messages import tell_once
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Problem
-from bdforge.runtime import BuildError, OperandError
+from bdforge.runtime import BuildError, OperandError, UseError
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, difference, run_words, warn_of_late
 from bdforge.sequences import ProgramError
 from bdforge.xrt.machine import binding
@@ -176,6 +177,29 @@ def test_contractions_of_equal_sizes_have_streams_of_their_own(design, pyxrt):
     for staged in ("B", "AB", "B"):
         got = bdforge.einsum("ab,bc->ac", x, y, on=loaded, staged=staged)
         same(got, reference(x, y))
+
+
+def test_streams_of_the_sizes_used_last_are_kept(design, pyxrt, monkeypatch):
+    monkeypatch.setattr("bdforge.runtime.xrt.STREAMS_MAX", 2)
+    gemm = bdforge.load(design, device="xrt")
+    for rows in (40, 50, 40, 60):
+        a, weights = operands(rows, 52, 70)
+        same(gemm(a, weights), reference(a, weights))
+    assert [sizes[0] for _, sizes in gemm._runs.backend._streams] == [40, 60]  # type: ignore[attr-defined]
+
+
+def test_a_closed_npu_runs_no_more_and_what_it_gave_stays(design, pyxrt):
+    a, weights = operands(40, 52, 70)
+    with bdforge.load(design, device="xrt") as gemm:
+        problem, packed = gemm.prepared(M=40, K=52, N=70), gemm.pack(weights)
+        problem.arrays["A"][...] = a
+        found = problem.submit(B=packed).wait()
+        context = weakref.ref(gemm._runs.backend._loaded)  # type: ignore[attr-defined]
+    assert context() is None
+    same(found, reference(a, weights))
+    with pytest.raises(UseError, match="design small was closed"):
+        gemm(a, weights)
+    gemm.close()
 
 
 def test_few_buffers_are_kept(design, pyxrt, monkeypatch):

@@ -138,3 +138,7 @@ def test_a_design_is_loaded_once_for_each_folder_and_device(loadings, monkeypatc
     einsum("ab,bc->ac", ones, ones)
     einsum("ab,bc->ac", ones, ones, on="a")
     assert loadings.folders[3:] == [("c", None)]
+    monkeypatch.setattr(sys.modules[einsum.__module__], "LOADED_MAX", 2)
+    for on in ("d", "a", "d", "e", "d", "a"):
+        einsum("ab,bc->ac", ones, ones, on=on)
+    assert loadings.folders[4:] == [("d", None), ("e", None), ("a", None)]

@@ -1,5 +1,6 @@
 """`bdforge bench`: tokens per second of a model, in the manner of llama-bench."""
 
+import math
 import statistics
 import time
 from typing import Annotated
@@ -78,6 +79,6 @@ def _rate(model: BitNet, ids: list[int], tokens: int, at_once: int, micro_batch:
 
 
 def _params(model: BitNet) -> str:
-    matrices = sum(len(linear.scales) * linear.packed.sizes["K"] for layer in model.layers for linear in layer.linears)
+    matrices = sum(math.prod(linear.shape) for layer in model.layers for linear in layer.linears)
     count = matrices + model.embedding.size
     return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.2f} M"

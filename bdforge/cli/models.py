@@ -75,8 +75,7 @@ def summary(model: BitNet) -> str:
 
 def packed_bytes(model: BitNet) -> int:
     """Of all matrices, with their scales."""
-    linears = [linear for layer in model.layers for linear in layer.linears]
-    return sum(buffer.nbytes for linear in linears for buffer in linear.packed.buffers.values())
+    return sum(linear.nbytes for layer in model.layers for linear in layer.linears)
 
 
 def ledger_table(ledger: Ledger) -> Table:

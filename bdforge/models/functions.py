@@ -53,13 +53,19 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     rows, heads, size = q.shape
     positions, groups, _ = k.shape
-    out = np.empty((rows, heads, size), np.float32)
+    out = np.empty((rows, groups, heads // groups, size), np.float32)
     hidden = np.arange(positions) > np.arange(positions - rows, positions)[:, None]
-    for group in range(groups):
-        of_group = slice(group * heads // groups, (group + 1) * heads // groups)
-        scores = q[:, of_group].transpose(1, 0, 2) @ k[:, group].T / np.float32(np.sqrt(size))
-        scores[:, hidden] = -np.inf
-        out[:, of_group] = (softmax(scores) @ v[:, group]).transpose(1, 0, 2)
+    q, k, v = (
+        q.reshape(rows, groups, -1, size).transpose(1, 2, 0, 3),
+        k.transpose(1, 2, 0)[:, None],
+        v.transpose(1, 0, 2),
+    )
+    at_once = groups if rows == 1 else 1  # the scores of a long prompt take much memory
+    for first in range(0, groups, at_once):
+        some = slice(first, first + at_once)
+        scores = q[some] @ k[some] / np.float32(np.sqrt(size))
+        scores[..., hidden] = -np.inf
+        out[:, some] = (softmax(scores) @ v[some, None]).transpose(2, 0, 1, 3)
     return out.reshape(rows, heads * size)
 
 

@@ -11,27 +11,33 @@ from threading import Lock
 import numpy as np
 
 from bdforge.arrays import host_array
-from bdforge.devices.types import TYPES
 from bdforge.models.errors import ModelError
 from bdforge.models.split import Ledger, Split
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
-from bdforge.operators.gemm.reference import product
 from bdforge.runtime import Loaded, Packed, Prepared, load
 from bdforge.weights import TernaryMatrix
 
-_KEPT_BYTES = 64 << 20  # of weights that the CPU has unpacked; the others are unpacked for each product
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
 _PLACES = {"emulated": "emulated array", "xrt": "NPU"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Linear:
-    """A matrix K x N as the array reads it, and a scale (float32) for each of its N columns."""
+    """A matrix, K x N, and a scale (float32) for each of its N columns: `packed` as the array reads it, and `codes` as
+    the CPU does, each where it is wanted."""
 
     name: str
-    packed: Packed
+    shape: tuple[int, int]
     scales: np.ndarray
+    packed: Packed | None = None
+    codes: np.ndarray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Of all that is packed."""
+        buffers = [] if self.packed is None else [*self.packed.buffers.values()]
+        return sum(array.nbytes for array in (*buffers, self.codes) if array is not None)
 
 
 @dataclass
@@ -45,9 +51,7 @@ class Products:
     split: Split
     ledger: Ledger = field(default_factory=Ledger)
     _problems: dict[tuple[int, int, int], Prepared] = field(default_factory=dict, repr=False)
-    _unpacked: dict[Linear, np.ndarray] = field(default_factory=dict, repr=False)
     _on_array: Lock = field(default_factory=Lock, repr=False)
-    _on_cpu: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
         spec = self.split.plan.spec
@@ -56,7 +60,7 @@ class Products:
                 f"design {self.loaded.design.name} is no GEMM of int8 with int2 to bf16 or int32; "
                 "designs/gemm_i8_i2_bf16.toml is one"
             )
-        self._scaled, self._dtype = spec.epilogue.scale, TYPES[spec.c].dtype
+        self._scaled = spec.epilogue.scale
         if spec.epilogue.relu or spec.epilogue.bias or self._scaled != (spec.c == "bf16"):
             raise ModelError(f"design {self.loaded.design.name}: its epilogue must scale bf16, and do no more")
 
@@ -67,32 +71,40 @@ class Products:
         return cls(loaded, Split(plan_of(loaded.design.manifest), rule))
 
     def resident(self, name: str, matrix: TernaryMatrix) -> Linear:
-        """The matrix, packed for the array; `name` is what the ledger calls it."""
-        scales = matrix.column_scales()
-        more = {"column_scales": scales} if self._scaled else {}
-        return Linear(name, self.loaded.pack(B=matrix.weights, **more), scales)
+        """The matrix, packed for where its products may run by the rule; `name` is what the ledger calls it."""
+        rule, made = self.split.rule, Linear(name, matrix.shape, matrix.column_scales())
+        if rule != "cpu":
+            more = {"column_scales": made.scales} if self._scaled else {}
+            made.packed = self.loaded.pack(B=matrix.weights, **more)
+        if rule != "array":
+            made.codes = self.split.processor.pack(matrix.weights)
+        return made
 
     def __call__(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """codes @ weights, times a scale for each row and for each column: float32 of M x N.
 
-        ModelError for codes other than int8.
+        ModelError for codes that are not int8 of M x K, or another number of scales than M.
         """
+        K, N = linear.shape
         codes, scales = (host_array(given, linear.name, ModelError) for given in (codes, scales))
         if codes.dtype != np.int8:
             raise ModelError(f"{linear.name}: codes are int8, {codes.dtype} was given; quantise the rows")
-        K, N = linear.packed.sizes.values()
+        if codes.ndim != 2 or codes.shape[1] != K or scales.shape != codes.shape[:1]:
+            raise ModelError(
+                f"{linear.name}: codes {codes.shape} and scales {scales.shape}, expected (M, {K}) and (M,)"
+            )
         decision = self.split(len(codes), K, N)
         if not decision.array:
             with self.ledger.timed(linear.name, "CPU", decision.why):
-                return self._rounded(linear, self._sums_on_cpu(linear, codes), scales)
+                return self._on_processor(linear, codes, scales)
         where = _PLACES[self.loaded.device]
         with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
-            problem = self._problem(len(codes), K, N).take()
+            packed, problem = _of_array(linear), self._problem(len(codes), K, N).take()
             problem.arrays["A"][...] = codes
             if self._scaled:
                 problem.arrays["row_scales"][...] = scales
-                return problem(B=linear.packed).astype(np.float32)
-            return self._rounded(linear, problem(B=linear.packed), scales)
+                return problem(B=packed).astype(np.float32)
+            return problem(B=packed).astype(np.float32) * scales[:, None] * linear.scales
 
     def _problem(self, M: int, K: int, N: int) -> Prepared:
         """Memory for products of these sizes, that of the last few sizes."""
@@ -102,19 +114,14 @@ class Products:
         self._problems[M, K, N] = found
         return found
 
-    def _sums_on_cpu(self, linear: Linear, codes: np.ndarray) -> np.ndarray:
-        return product(codes, self._weights(linear))
+    def _on_processor(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        if linear.codes is None:  # it was made for the array alone
+            linear.codes = self.split.processor.pack(self.loaded.unpack(_of_array(linear))["B"])
+        K, _ = linear.shape
+        return self.split.processor.scaled(linear.codes, K, codes, scales, linear.scales, narrow=self._scaled)
 
-    def _rounded(self, linear: Linear, sums: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        y = sums.astype(np.float32) * scales[:, None] * linear.scales
-        return y.astype(self._dtype).astype(np.float32) if self._scaled else y
 
-    def _weights(self, linear: Linear) -> np.ndarray:
-        """int8 of K x N; kept while there is room."""
-        with self._on_cpu:
-            if (known := self._unpacked.get(linear)) is not None:
-                return known
-            found = self.loaded.unpack(linear.packed)["B"]
-            if sum(array.nbytes for array in self._unpacked.values()) + found.nbytes <= _KEPT_BYTES:
-                self._unpacked[linear] = found
-            return found
+def _of_array(linear: Linear) -> Packed:
+    if linear.packed is None:
+        raise ModelError(f"{linear.name}: was packed for the CPU alone; load it anew by another rule than cpu")
+    return linear.packed

@@ -1,6 +1,7 @@
 """Where parts of a model run, why, and how long they took.
 
-A product runs on the array, or on the CPU where the model of time says that this is faster.
+A product runs on the array, or on the CPU where that is faster: by the model of an NPU's time and by products that were
+timed on this machine's processor.
 """
 
 import time
@@ -9,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from bdforge.models.processor import Numpy, processor
 from bdforge.operators import Plan
 from bdforge.operators.gemm import GemmSpec, Problem
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.bounds.models import measured_cpu_us
 
 RULES = ("estimate", "array", "cpu")
 
@@ -29,10 +30,11 @@ class Decision:
 
 @dataclass
 class Split:
-    """Decisions by size. `rule`: as the estimate says, or all on the array, or all on the CPU."""
+    """Decisions by size. `rule`: as times say, or all on the array, or all on the CPU, which is `processor`."""
 
     plan: Plan
     rule: str = "estimate"
+    processor: Numpy = field(default_factory=processor)
     _made: dict[tuple[int, int, int], Decision] = field(default_factory=dict, repr=False)
 
     def __call__(self, M: int, K: int, N: int) -> Decision:
@@ -47,9 +49,10 @@ class Split:
         npu_us = float(estimate(case_of(spec, self.plan.device, Problem(M, K, N))).time_us)
         if self.rule != "estimate":
             return Decision(self.rule == "array", f"as asked, M = {M}", npu_us)
-        cpu_us = measured_cpu_us(M, K, N)
+        cpu_us = self.processor.us(M, K, N)
         faster = "array" if npu_us < cpu_us else "CPU"
-        why = f"M = {M}: {faster} faster, NPU {npu_us:.0f} us (modelled), CPU {cpu_us:.0f} us"
+        cpu = f"this CPU {cpu_us:.0f} us (rates measured, {self.processor.name})"
+        why = f"M = {M}: {faster} faster, an NPU {npu_us:.0f} us (modelled), {cpu}"
         return Decision(npu_us < cpu_us, why, npu_us)
 
 

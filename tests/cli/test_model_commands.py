@@ -171,7 +171,7 @@ def test_bench_prints_llama_benchs_columns(generate):
     columns = ["model", "size", "params", "backend", "split", "ub", "test", "t/s (emulated, no NPU)"]
     assert table[0] == columns
     assert [row[:7] for row in table[2:]] == [
-        ["bitnet 1L", "0.05 MiB", "0.11 M", "bdforge emulated", "cpu", "4", test] for test in ("pp5", "pp8", "tg2")
+        ["bitnet 1L", "0.07 MiB", "0.11 M", "bdforge emulated", "cpu", "4", test] for test in ("pp5", "pp8", "tg2")
     ]
     assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[7]) for row in table[2:])
     assert generate("bench", "-p", "25", "--split", "cpu")[0] == 2

@@ -10,6 +10,7 @@ from bdforge.messages import InputError
 from bdforge.models import ModelError, Products, Split
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.models.bitnet.config import from_metadata
+from bdforge.models.processor import Numpy
 from bdforge.runtime import load
 from support.differences import same
 from support.weight_files import gguf_entry, gguf_file, gguf_string
@@ -81,7 +82,8 @@ def test_floats_have_the_shape_that_is_wanted_and_no_other_of_its_size(tmp_path,
 def test_a_head_of_many_rows_is_made_in_parts(tmp_path, content, products, monkeypatch):
     told = []
     whole = logits(write_hugging_face(tmp_path, content), products)
-    monkeypatch.setattr("bdforge.models.bitnet.model._HEAD_ROWS", 10)
+    monkeypatch.setattr("bdforge.models.processor._PANEL", 10)
+    products.split.processor = Numpy()
     model = BitNet.load(tmp_path, products, lambda layer, of: told.append((layer, of)))
     states = model.hidden(IDS, model.cache())
     monkeypatch.setattr(np, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))  # no logit of an earlier run

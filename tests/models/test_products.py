@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bdforge.models import ModelError, Products
-from bdforge.models.linear import Linear
+from bdforge.models.processor import processor
 from bdforge.models.split import Decision
 from bdforge.operators.gemm.spec import Epilogue
 from bdforge.weights import TernaryMatrix
@@ -56,9 +56,11 @@ class Array:
         return problem()
 
 
-def products(spec: Any, *, array: bool = True, device: str = "xrt") -> Products:
+def products(spec: Any, *, array: bool = True, device: str = "xrt", rule: str = "estimate") -> Products:
     decisions: Any = lambda M, K, N: Decision(array, f"{M} {K} {N}", 7.5)  # noqa: E731
-    split = type("Split", (), {"plan": SimpleNamespace(spec=spec), "__call__": staticmethod(decisions)})()
+    plan = SimpleNamespace(spec=spec)
+    here = {"plan": plan, "rule": rule, "processor": processor(), "__call__": staticmethod(decisions)}
+    split = type("Split", (), here)()
     made = Array(device, ml_dtypes.bfloat16 if spec.c == "bf16" else np.int32)
     return Products(made, split)  # type: ignore[arg-type]
 
@@ -99,8 +101,26 @@ def test_a_product_is_the_same_wherever_it_runs(summing, scaled: bool, array: bo
     assert made.loaded.made == ([(2, 2, 3)] if array else [])  # type: ignore[attr-defined]
 
 
-def test_a_layer_is_itself_alone():
-    """Weights that the CPU has unpacked are kept by the layer, not by what it holds."""
-    one, two = (Linear("w", None, np.ones(1)) for _ in range(2))  # type: ignore[arg-type]
-    assert one != two
-    assert len({one, two}) == 2
+@pytest.mark.parametrize(("rule", "packed", "codes"), [("estimate", 1, 1), ("array", 1, 0), ("cpu", 0, 1)])
+def test_a_layer_is_packed_for_where_it_may_run(summing, rule: str, packed: int, codes: int):
+    """One for the array alone is packed for the CPU when it is asked for there; one for the CPU alone is refused."""
+    made, elsewhere = (products(summing.plan.spec, array=array, rule=rule) for array in (not packed, not codes))
+    matrix = TernaryMatrix(np.array([[1], [-1]], np.int8), ("w",), (1,), (0.5,))
+    linear = made.resident("w", matrix)
+    assert (linear.packed is not None, linear.codes is not None) == (packed, codes)
+    assert linear.shape == (2, 1)
+    given = np.array([[3, 5]], np.int8), np.ones(1, np.float32)
+    if packed:
+        same(elsewhere(linear, *given), [[-1]], "w")
+        return
+    with pytest.raises(ModelError, match="w: was packed for the CPU alone"):
+        made(linear, *given)
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize(("codes", "scales"), [((2, 3), 2), ((2,), 2), ((2, 2), 1), ((1, 2, 2), 1)])
+def test_rows_have_the_sizes_of_the_layer(summing, array: bool, codes: tuple[int, ...], scales: int):
+    made = products(summing.plan.spec, array=array)
+    linear = made.resident("w", TernaryMatrix(np.ones((2, 1), np.int8), ("w",), (1,), (0.5,)))
+    with pytest.raises(ModelError, match="w: "):
+        made(linear, np.zeros(codes, np.int8), np.ones(scales, np.float32))

@@ -1,4 +1,4 @@
-"""Flags for this machine's processor: taken only where sums come out right."""
+"""Flags for this machine's processor, taken only where sums come out right, and libraries that are compiled here."""
 
 import ctypes
 import shutil
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bdforge.compilers import CANDIDATES, native_flags, processor, sums_right
+from bdforge.native import compiled, identity
 
 TERNARY_SUM = """
 #include <cstdint>
@@ -71,3 +72,37 @@ def test_the_probe_is_right_where_no_vectors_are_used():
 @pytest.mark.skipif(not shutil.which("lscpu"), reason="lscpu is not installed")
 def test_the_processor_is_described():
     assert subprocess.run(["uname", "-m"], text=True, capture_output=True, check=True).stdout.strip() in processor()
+
+
+def test_a_library_is_kept_by_its_sources_flags_and_compiler(tmp_path: Path):
+    compiler = tmp_path / "g++"
+    for name in ("g++", "engine.cpp", "core.hpp", "notes.md"):
+        (tmp_path / name).write_text("1")
+    first = identity(compiler, ["-O3"], tmp_path)
+    assert identity(compiler, ["-O3"], tmp_path) == first
+    (tmp_path / "notes.md").write_text("2")
+    assert identity(compiler, ["-O3"], tmp_path) == first
+    known = {first, identity(compiler, ["-O2"], tmp_path)}
+    for name in ("engine.cpp", "core.hpp"):
+        (tmp_path / name).write_text("2")
+        known.add(identity(compiler, ["-O3"], tmp_path))
+    assert len(known) == 4, "an edit of a source, or other flags, would find the library of before"
+
+
+def test_a_library_is_compiled_once_and_a_fault_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In a folder of the cache by its name; nothing is left of one that does not compile."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "seven.cpp").write_text('extern "C" int seven() { return 7; }')
+    path = compiled(tmp_path / "seven.cpp", (), ValueError)
+    assert path is not None
+    assert ctypes.CDLL(str(path)).seven() == 7
+    assert path.parents[2] == tmp_path / "cache" / "bdforge"
+    written = path.stat().st_mtime_ns
+    assert compiled(tmp_path / "seven.cpp", (), ValueError) == path
+    assert path.stat().st_mtime_ns == written
+    (tmp_path / "seven.cpp").write_text("seven")
+    with pytest.raises(ValueError, match="error"):
+        compiled(tmp_path / "seven.cpp", (), ValueError)
+    assert [*path.parents[1].iterdir()] == [path.parent]
+    monkeypatch.setenv("PATH", "")
+    assert compiled(tmp_path / "seven.cpp", (), ValueError) is None

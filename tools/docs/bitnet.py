@@ -74,7 +74,7 @@ def _estimate() -> str:
         prose(
             "Milliseconds for all 30 layers and the last token's logits on Strix Halo. Products on the array are",
             "*modelled*; the CPU's parts beside them are those that others *measured* in C++ (not this package's",
-            "numpy), one after the other but in the column of micro-batches; each column adds to the one before it.",
+            "own), one after the other but in the column of micro-batches; each column adds to the one before it.",
             "The two last columns are *measured* whole prompts (`bdforge/perf/data/cpu_operators.csv` and",
             "`tools/docs/bitnet.py` have the sources).",
         ),
@@ -157,8 +157,9 @@ def _few() -> str:
     told = ", ".join(f"{name} from M = {_crossing(K, N)}" for name, (K, N) in shapes.items())
     one = sum(measured_cpu_us(1, K, N) for K, N in shapes.values()) * LAYERS / 1e3
     return (
-        f"The array is faster than the CPU for {told}; `--split estimate` sends fewer rows to the CPU. Decoding, M = 1,"
-        f" is therefore the CPU's: {one:.1f} ms a token there for all products."
+        f"The array is faster than that CPU for {told}; decoding, M = 1, is therefore the CPU's: {one:.1f} ms a token"
+        " there for all products. `--split estimate` compares with the CPU at hand instead, on which it times a few"
+        " products."
     )
 
 

@@ -19,7 +19,6 @@ from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
 from bdforge.models.linear import Linear, Products
 
-_HEAD_ROWS = 4096  # of the head at a time as float32
 _WHY = {
     "embedding": "rows of a table",
     "norms": "no operator for the array",
@@ -126,10 +125,7 @@ class BitNet:
         """Of each state: float32, tokens x vocabulary."""
         with self._cpu("head"), np.errstate(all="ignore"):
             x = rms_norm(hidden, self.final_norm, self.config.rms_norm_eps)
-            out = np.empty((len(x), len(self.head)), np.float32)
-            for row in range(0, len(self.head), _HEAD_ROWS):
-                rows = slice(row, row + _HEAD_ROWS)
-                out[:, rows] = x @ self.head[rows].astype(np.float32).T
+            out = self.products.split.processor.floats(x, self.head)
         _check_finite(out, "logits")
         return out
 

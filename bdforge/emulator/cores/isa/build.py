@@ -1,20 +1,14 @@
 """The fast executor's library: what it and Python hand each other, and how it is compiled once for this machine.
 
-`engine/engine.cpp` has the same structures. A library is kept by the content of its sources and flags.
+`engine/engine.cpp` has the same structures.
 """
 
 import ctypes
-import hashlib
-import os
-import shutil
-import subprocess
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
 
-from bdforge.compilers import native_flags, processor
 from bdforge.messages import Fault
+from bdforge.native import compiled
 
 PLACES, OPTIONS = 8, 4
 
@@ -52,10 +46,6 @@ LAND, FORWARD, REQUEST, READ, OPERATE, STORE = range(6)
 
 
 SOURCES = Path(__file__).parent / "engine"
-_FLAGS = ("-std=c++20", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing")
-_COMPILER = "g++"
-_SHOWN = 400
-_COMPILING = Lock()
 
 
 class EngineError(Fault, RuntimeError):
@@ -65,37 +55,8 @@ class EngineError(Fault, RuntimeError):
 @cache
 def library() -> ctypes.CDLL | None:
     """The library, compiled when it is not there yet; None without a C++ compiler. EngineError if that fails."""
-    found = shutil.which(_COMPILER)
-    if found is None:
-        return None
-    compiler = Path(found)
-    flags = (*_FLAGS, *native_flags(compiler))
-    path = folder() / _identity(compiler, flags) / "engine.so"
-    with _COMPILING:
-        if not path.exists():
-            _compile([str(compiler), *flags, str(SOURCES / "engine.cpp")], path)
-    return _declared(ctypes.CDLL(str(path)))
-
-
-def folder() -> Path:
-    """`bdforge/engine` in XDG_CACHE_HOME or ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bdforge" / "engine"
-
-
-def _identity(compiler: Path, flags: Sequence[str]) -> str:
-    facts = [processor(), str(compiler.resolve()), str(compiler.stat().st_mtime_ns), *flags]
-    facts += [path.read_text(encoding="utf-8") for path in sorted(SOURCES.iterdir()) if path.suffix in (".hpp", ".cpp")]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
-
-
-def _compile(command: Sequence[str], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mine = path.with_name(f"engine-{os.getpid()}.so")
-    done = subprocess.run([*command, "-o", str(mine)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        shutil.rmtree(path.parent, ignore_errors=True)
-        raise EngineError(f"{' '.join(command)}: {done.stderr.strip()[:_SHOWN] or 'no message'}")
-    mine.replace(path)
+    path = compiled(SOURCES / "engine.cpp", ("-fno-strict-aliasing",), EngineError, native=True)
+    return None if path is None else _declared(ctypes.CDLL(str(path)))
 
 
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:

@@ -8,7 +8,7 @@ import pytest
 
 from bdforge import isa
 from bdforge.devices import TileKind, mlir_device_named
-from bdforge.emulator.cores.isa import build, loading
+from bdforge.emulator.cores.isa import loading
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.machine_code import memory_of
 from bdforge.emulator.cores.isa.memory import END, FIRST, WINDOW_BYTES, DataMemory
@@ -239,22 +239,6 @@ def test_breakpoints_are_kept_by_core():
     for text in ("0:main", "0,2", "0,2:", "a,2:main", "0,2:main x", "0,2:a,b"):
         with pytest.raises(ArgumentError, match=f"{text!r} is no breakpoint: write COLUMN,ROW:ADDRESS"):
             Breakpoints.of([text], lambda *_: None)
-
-
-def test_a_library_is_kept_by_its_sources_flags_and_compiler(tmp_path, monkeypatch):
-    compiler = tmp_path / "g++"
-    for name in ("g++", "engine.cpp", "core.hpp", "notes.md"):
-        (tmp_path / name).write_text("1")
-    monkeypatch.setattr(build, "SOURCES", tmp_path)
-    first = build._identity(compiler, ["-O3"])
-    assert build._identity(compiler, ["-O3"]) == first
-    (tmp_path / "notes.md").write_text("2")
-    assert build._identity(compiler, ["-O3"]) == first
-    known = {first, build._identity(compiler, ["-O2"])}
-    for name in ("engine.cpp", "core.hpp"):
-        (tmp_path / name).write_text("2")
-        known.add(build._identity(compiler, ["-O3"]))
-    assert len(known) == 4, "an edit of a source, or other flags, would find the library of before"
 
 
 @EACH

@@ -56,7 +56,7 @@ def test_a_fault_in_one_micro_batch_ends_all(folder, summing, monkeypatch):
             raise ZeroDivisionError
         return np.zeros((len(codes), len(linear.scales)), np.float32)
 
-    monkeypatch.setattr(Products, "_on_cpu", fail)
+    monkeypatch.setattr(Products, "_on_processor", fail)
     with pytest.raises(ZeroDivisionError):
         model.hidden(list(range(12)), model.cache(), 3)
 

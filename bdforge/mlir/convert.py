@@ -21,6 +21,7 @@ from bdforge.mlir.operation import AieOperation
 from bdforge.mlir.places import error_at, source_of, span_of
 from bdforge.mlir.printer import TextPrinter
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
+from bdforge.mlir.spellings import current
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.task_ops import ConfigureTaskOp
 from bdforge.mlir.trace_ops import TraceOp
@@ -44,8 +45,11 @@ class Edit(NamedTuple):
 def convert(context: Context, source: Source, era: Era) -> str:
     """The text of `source` in the form of `era`, comments and layout kept; as it is where it has that form.
 
-    MlirError for a text that is no design, and at an operation that the other form cannot say.
+    Spellings of 2023 to 2025 (`bdforge.mlir.spellings`) become those of 1.3.4 first. MlirError for a text that is no
+    design then, and at an operation that the other form cannot say.
     """
+    if (text := current(source.text)) != source.text:
+        source = Source(text, source.file)
     module = read_module(context, source)
     if era_of(module) in (None, era):
         return source.text

@@ -33,13 +33,15 @@ _LEGACY_FORMS = (
     (
         "aie.shim_dma_allocation",
         re.compile(r"\s*@[^\s(]+\s*\(\s*\"?(MM2S|S2MM)"),
-        "shim_dma_allocation by column was dropped: write aie.shim_dma_allocation @name (%tile, MM2S, channel) "
+        "shim_dma_allocation by column was dropped ('bdforge convert' rewrites it): write "
+        "aie.shim_dma_allocation @name (%tile, MM2S, channel) "
         "with a shim's aie.tile",
     ),
     (
         "aiex.npu.dma_memcpy_nd",
         re.compile(r"\s*\(\s*-?\d+\s*,\s*-?\d+\s*,"),
-        "dma_memcpy_nd with a leading column and row was dropped: write aiex.npu.dma_memcpy_nd(%a[..][..][..]); "
+        "dma_memcpy_nd with a leading column and row was dropped ('bdforge convert' rewrites it): write "
+        "aiex.npu.dma_memcpy_nd(%a[..][..][..]); "
         "the metadata's shim_dma_allocation names the tile",
     ),
     (
@@ -75,7 +77,7 @@ def unknown_operation(name: str) -> str:
     """What to do about an operation that no dialect here has: which file of aiecc's to give instead."""
     dialect, name = name.partition(".")[0], word(name)
     if (known := legacy_operation(name) or refused_operation(name)) is not None:
-        return known
+        return f"{known} ('bdforge convert' does it)" if "was renamed" in known else known
     if dialect in _COMPILER_DIALECTS:
         return (
             f"'{name}' belongs to text that is lowered for the cores' compiler (input_opt.mlir?), without buffers, BDs "

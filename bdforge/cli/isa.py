@@ -1,19 +1,21 @@
 """`bdforge asm` and `bdforge disasm`: machine code of cores to and from text."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
-from bdforge.cli.options import Force, new_path, write
+from bdforge.cli.options import Force, new_path, tell, write
 from bdforge.files import read_bytes, read_text
 from bdforge.images import ImageError
 from bdforge.images.programs import read_programs
 from bdforge.isa import HazardError, load
 from bdforge.isa.assembler import assemble
 from bdforge.isa.disassembler import disassemble
-from bdforge.isa.hazards import Hazard, check_program, check_source
+from bdforge.isa.hazard_layout import Verdict
+from bdforge.isa.hazards import check_program, check_source
 from bdforge.isa.program import CoreProgram
 from bdforge.screen import say
 
@@ -43,7 +45,8 @@ def asm(
     symbols = design_symbols(design, core) | defined(define or [])
     program = assemble(read_text(source), load(arch or "aie2p").generation, str(source), symbols)
     if not unchecked:
-        _refuse(check_source(program), f"{source} has hazards (--unchecked writes the ELF nevertheless)")
+        found = {Verdict.of(check_source(program)): [str(source)]}
+        _judge(found, f"{source} has hazards (--unchecked writes the ELF nevertheless)")
     write(out, program.elf(), force)
     say(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
 
@@ -64,14 +67,24 @@ def disasm(
         for line in disassemble(program, generation, latencies):
             say(line)
     if check:
-        found = [hazard for program in programs for hazard in check_program(program, generation)]
-        _refuse(found, f"{file} has hazards")
+        found: dict[Verdict, list[str]] = {}
+        for program in programs:
+            found.setdefault(Verdict.of(check_program(program, generation)), []).append(program.name or str(file))
+        _judge(found, f"{file} has hazards")
 
 
-def _refuse(hazards: list[Hazard], what: str) -> None:
-    if hazards:
-        shown = [f"  {hazard.rule}: {hazard}"[:_LINE] for hazard in hazards[:_MOST_SHOWN]]
-        more = len(hazards) - len(shown)
+def _judge(found: Mapping[Verdict, Sequence[str]], what: str) -> None:
+    """Tell once of each program what is unusual in it; HazardError if one has errors."""
+    for verdict, names in found.items():
+        more = f" and {len(names) - 1} more like it" if len(names) > 1 else ""
+        tell([f"{names[0]}{more}: {verdict.unusual}"] if verdict.unusual else [])
+    _refuse([error for verdict in found for error in verdict.errors], what)
+
+
+def _refuse(errors: Sequence[str], what: str) -> None:
+    if errors:
+        shown = [f"  {error}"[:_LINE] for error in errors[:_MOST_SHOWN]]
+        more = len(errors) - len(shown)
         raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
 
 

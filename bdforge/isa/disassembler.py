@@ -31,32 +31,27 @@ def pieces(isa: Isa, program: CoreProgram) -> list[list[Piece]]:
     Execution is followed from the lowest address, named addresses and all targets of branches, so that what fills the
     gap before a function is not taken for the start of a bundle in it.
     """
-    entries: set[int] = set()
-    aimed, reached = {program.code[0].address, *program.symbols}, set[int]()
-    while not aimed <= entries:
-        entries |= aimed
-        reached = set().union(*(_reached(isa, segment, entries) for segment in program.code))
-        aimed = {
-            target
-            for segment in program.code
-            for address in reached
-            if segment.address <= address < segment.address + len(segment.data)
-            for target in targets(isa.decode(segment.data, address - segment.address))
-        }
+    entries, reached, aimed = set[int](), set[int](), {program.code[0].address, *program.symbols}
+    while new := aimed - entries:
+        entries |= new
+        for segment in program.code:
+            found = _reached(isa, segment, new, reached)
+            aimed |= {target for bundle in found for target in targets(bundle)}
     return [list(_sweep(isa, segment, reached)) for segment in program.code]
 
 
-def _reached(isa: Isa, segment: Segment, entries: set[int]) -> set[int]:
-    """Addresses in a segment at which bundles start that run from an entry on, up to a jump that is always taken."""
-    found: set[int] = set()
+def _reached(isa: Isa, segment: Segment, entries: set[int], reached: set[int]) -> list[Bundle]:
+    """Bundles of a segment that run from an entry on, up to a jump that is always taken, or to what is `reached`."""
+    found = []
     for entry in entries:
         address, left = entry, -1  # delay slots left of a jump; below 0: none
-        while left and segment.address <= address < segment.address + len(segment.data) and address not in found:
+        while left and segment.address <= address < segment.address + len(segment.data) and address not in reached:
             try:
                 bundle = isa.decode(segment.data, address - segment.address)
             except DecodeError:
                 break
-            found.add(address)
+            found.append(bundle)
+            reached.add(address)
             left -= 1
             branches = [branch_of(i) for i in bundle if i.form.delay_slots]
             if left < 0 and not all(branch.falls or branch.call for branch in branches):

@@ -1,6 +1,7 @@
 """Hazards that show in a program's layout alone, and the words for bundles in messages."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,15 +16,38 @@ _SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A fault: its `rule`, the bundles at `address` and at `other` (None if there is one only), and what is wrong."""
+    """A fault: its `rule`, the bundles at `address` and at `other` (None if there is one only), and what is wrong.
+
+    Compiled programs have those that are `unusual` too; others are errors.
+    """
 
     rule: str
     address: int
     other: int | None
     message: str
+    unusual: bool = False
 
     def __str__(self) -> str:
         return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a program: its errors, and in one sentence what is unusual ("": nothing)."""
+
+    errors: tuple[str, ...]
+    unusual: str
+
+    @classmethod
+    def of(cls, hazards: Sequence[Hazard]) -> "Verdict":
+        """Of the hazards of one program."""
+        errors = tuple(f"{hazard.rule}: {hazard}" for hazard in hazards if not hazard.unusual)
+        rest = [hazard for hazard in hazards if hazard.unusual]
+        if not rest:
+            return cls(errors, "")
+        counts = ", ".join(f"{count} {rule}" for rule, count in Counter(hazard.rule for hazard in rest).most_common())
+        places = f"{len(rest)} place{'s are' if len(rest) > 1 else ' is'} unusual, though compiled code has such"
+        return cls(errors, f"{places}: {counts}; the first: {rest[0]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,23 @@ lands is an error unless `.old` declares it. In compiled code such reads are nor
 only a value that is used although nobody has written it yet is an error (`bdforge.isa.undefined`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bdforge.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.isa.disassembler import pieces
-from bdforge.isa.effects import Access, collects, effects, touched
+from bdforge.isa.effects import Access, collects
 from bdforge.isa.flow import DELAY_SLOTS, Branch, Program
-from bdforge.isa.forms import Bundle, Instruction
+from bdforge.isa.forms import Bundle
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
 from bdforge.isa.machine import load
-from bdforge.isa.meaning import access_of
-from bdforge.isa.pipeline import LOOP_DISTANCE, Pending, State, Taken, address_of, advance, issue, issued
+from bdforge.isa.pipeline import LOOP_DISTANCE, Issued, State, address_of, advance, issued, meeting
 from bdforge.isa.program import CoreProgram, generation_of
-from bdforge.isa.registers import leaves
+from bdforge.isa.registers import leaves, reset_values
 from bdforge.isa.undefined import uses
 
 _LAST_BUNDLE_BYTES = 16
+_PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
 _MOST_PATHS = 200  # histories of one bundle that are followed; 12 nested choices within ten bundles are more
 
 _Place = tuple[int, int, int]
@@ -30,6 +30,9 @@ _Place = tuple[int, int, int]
 
 _Point = tuple[_Place, tuple[int, ...]]
 """A place and the bundles issued before, which settle all that is under way: paths are not mixed."""
+
+_Recent = Sequence[tuple[int, Issued]]
+"""Bundles that issued of late with their addresses, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +86,34 @@ class _Checker:
         self.paths: dict[_Place, int] = {}
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
         self.named = Names(program, options.where)
+        self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
 
     def run(self) -> Iterator[Hazard]:
         """Hazards of the layout, then of every reachable point."""
         bundles = self.program.bundles
         if not bundles:
             return
-        yield from layout_hazards(self.program, self.named)
-        given = {leaf.name for name in self.options.given for leaf in leaves(self.program.generation, name)}
-        self._follow(min(bundles), State(defined=given))
-        for address in filter(self._runs_out, bundles):
-            message = f"execution goes on after {self.named(address)}, where no bundle is known"
-            yield Hazard("end", address, None, message)
+        given = {*self.options.given, *reset_values(self.program.generation)}
+        self._follow(
+            min(bundles), State(defined={leaf.name for r in given for leaf in leaves(self.program.generation, r)})
+        )
         visited = {address for address, _, _ in self.paths}
+        yield from self._layout(visited)
+        every = {leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes)}
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
-                parts = (issued(self.program.generation, bundle) for bundle in bundles.values())
-                leaf_names = {leaf for part in parts for leaf, _ in (*part.reads, *part.writes)}
-                self._follow(address, State(defined=leaf_names))
+                self._follow(address, State(defined=set(every)))
         yield from self.accesses
         for point in list(self.states):
             yield from self._at(point)
+
+    def _layout(self, visited: Container[int]) -> Iterator[Hazard]:
+        """Faults of places. What follows a call in compiled code may be data, and where only registers lead too."""
+        for hazard in layout_hazards(self.program, self.named):
+            yield hazard if self.options.strict or hazard.address in visited else replace(hazard, unusual=True)
+        for address in filter(self._runs_out, self.program.bundles):
+            message = f"execution goes on after {self.named(address)}, where no bundle is known"
+            yield Hazard("end", address, None, message, not self.options.strict)
 
     def _runs_out(self, address: int) -> bool:
         """Whether execution goes on after this bundle although no bundle follows."""
@@ -123,7 +133,7 @@ class _Checker:
             if point is None:
                 continue
             address = point[0][0]
-            self.accesses |= dict.fromkeys(self._alignment(address, self.program.bundles[address], self.states[point]))
+            self.accesses |= dict.fromkeys(self._alignment(address, self.states[point]))
             after, history = self._after(point), (*point[1], address)[-self._horizon :]
             waiting += [self._enter(place, history, after) for place in self._following(point)]
 
@@ -140,10 +150,8 @@ class _Checker:
         return point
 
     def _after(self, point: _Point) -> State:
-        state, address = self.states[point].copy(), point[0][0]
-        bundle = self.program.bundles[address]
-        issue(state, self.program.generation, address, bundle)
-        advance(state, self.program.generation, address, bundle)
+        state, ((address, _, _), history) = self.states[point].copy(), point
+        advance(state, address, [self.issued[at] for at in (*history, address)])
         return state
 
     def _following(self, point: _Point) -> Iterator[_Place]:
@@ -179,138 +187,121 @@ class _Checker:
     # Rules of one point.
 
     def _at(self, point: _Point) -> Iterator[Hazard]:
-        address, left, origin = point[0]
-        bundle = self.program.bundles[address]
-        state = self.states[point].copy()
+        (address, left, origin), history = point
+        bundle, state = self.program.bundles[address], self.states[point]
         if left:
             yield from self._in_delay_slot(address, bundle, origin, state)
         yield from self._loop_end(address, bundle, state)
-        issue(state, self.program.generation, address, bundle)
-        yield from self._early_reads(state)
-        yield from self._meeting_writes(address, state)
-        yield from self._units(address, state)
+        recent = [*((at, self.issued[at]) for at in history), (address, self.issued[address])]
+        recent.reverse()
+        yield from self._early_reads(recent, state)
+        yield from self._meetings(recent)
+        yield from self._inside(address)
         if left == 1 and self.options.strict:
-            yield from self._across(address, origin, state)
+            yield from self._across(recent, origin)
 
-    def _early_reads(self, state: State) -> Iterator[Hazard]:
-        """Reads of the present cycle of registers whose writes are under way."""
-        pending: dict[str, list[Pending]] = {}
-        for write in state.writes:
-            pending.setdefault(write.leaf, []).append(write)
-        for read in state.reads:
-            if read.left != 1 or read.leaf not in pending or self._declared(read.source, read.leaf):
-                continue
-            for write in pending[read.leaf]:
-                missing = write.left - write.access.forwards(read.access)
-                before = write.age > read.age  # the write's bundle issued before the reader's
-                if missing > 0 and before and (self.options.strict or self._is_nothing(read, state)):
-                    yield self._early(read, write, missing, read.leaf in state.defined)
+    def _early_reads(self, recent: _Recent, state: State) -> Iterator[Hazard]:
+        """Reads of the present cycle of registers whose writes are under way; compiled code may read old values."""
+        for age, (address, one) in enumerate(recent):
+            reads = one.reading.get(age + 1, ())
+            if not self.options.strict:
+                reads = [read for read in reads if read[0] not in state.defined]
+            if reads:
+                yield from self._early_reads_of(age, address, reads, recent, state)
 
-    def _is_nothing(self, read: Pending, state: State) -> bool:
-        """Whether a value is used that nobody has written."""
-        bundle = self.program.bundles[read.source]
-        return read.leaf not in state.defined and uses(self.program.generation, bundle, read.access)
+    def _early_reads_of(
+        self, age: int, address: int, reads: Sequence[tuple[str, Access]], recent: _Recent, state: State
+    ) -> Iterator[Hazard]:
+        for before, (writer, other) in enumerate(recent[age + 1 :], 1):
+            for read, write, missing in meeting(other, recent[age][1], before).early:
+                if read not in reads or self._declared(address, read[0]):
+                    continue
+                bundle = self.program.bundles[address]
+                if self.options.strict or uses(self.program.generation, bundle, read[1]):
+                    yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
 
-    def _early(self, read: Pending, write: Pending, missing: int, defined: bool) -> Hazard:
+    def _early(self, read: tuple[int, Access], write: tuple[int, Access], missing: int, defined: bool) -> Hazard:
         lacks = "sees the old value" if defined else "reads what nobody has written yet"
         cycles = f"{missing} cycle{'s' if missing != 1 else ''}"
         message = (
-            f"{self.named(read.source)} reads {read.access.register} {cycles} before the result of "
-            f"{self.named(write.source)} can be read: it {lacks}"
+            f"{self.named(read[0])} reads {read[1].register} {cycles} before the result of "
+            f"{self.named(write[0])} can be read: it {lacks}"
         )
-        hint = "; if that is meant, say `.old " + read.access.register + "` before the bundle" if defined else ""
-        return Hazard("early-read", read.source, write.source, message + hint)
+        hint = "; if that is meant, say `.old " + read[1].register + "` before the bundle" if defined else ""
+        return Hazard("early-read", read[0], write[0], message + hint)
 
     def _declared(self, address: int, leaf: str) -> bool:
         declared = (self.options.old or {}).get(address, frozenset())
         return any(leaf == part.name for register in declared for part in leaves(self.program.generation, register))
 
-    def _meeting_writes(self, address: int, state: State) -> Iterator[Hazard]:
-        """Results of this bundle that land together with another in one register, or before one that issued earlier."""
-        strict = self.options.strict
-        for write in state.writes:
-            if write.age or collects(write.leaf):
-                continue
-            for other in state.writes:
-                if other.leaf != write.leaf or (other.age == 0 and other.access == write.access):
-                    continue
-                register, both = write.access.register, f"{self.named(other.source)} and {self.named(address)}"
-                if other.left == write.left:
-                    message = f"{both} write {register} in the same cycle"
-                    yield Hazard("two-results", address, other.source, message)
-                elif other.age and other.left > write.left and strict and not self._declared(address, write.leaf):
-                    message = f"{both} write {register}, the first {other.left - write.left} cycles after the second"
-                    yield Hazard("overtaken", address, other.source, message + ": its result is what stays")
+    def _meetings(self, recent: _Recent) -> Iterator[Hazard]:
+        """What the last bundle and earlier ones do to each other: results and units."""
+        address, last = recent[0]
+        for apart, (other, earlier) in enumerate(recent[1:], 1):
+            found = meeting(earlier, last, apart)
+            for (leaf, access), behind in found.late:
+                yield from self._late(address, other, leaf, access, behind)
+            for unit, first, fixed in found.units:
+                rule, words = _named_unit(unit)
+                both = f"{self.named(other)} and {self.named(address)} both need {words}"
+                how = f"{first} cycles after the second issues"
+                if rule == "store-window":
+                    how = f"which costs {_PART_WORD_CYCLES + 1 - apart - first} cycles"
+                yield Hazard(rule, address, other, f"{both}, {how}", _is_unusual(unit, fixed))
 
-    def _units(self, address: int, state: State) -> Iterator[Hazard]:
-        """Units that this bundle takes in cycles in which an earlier one, or another of its instructions, has them."""
-        others: dict[tuple[str, int], list[Taken]] = {}
-        for taken in state.taken:
-            if taken.age:
-                others.setdefault((taken.unit, taken.ahead), []).append(taken)
-        for taken in state.taken:
-            if taken.age == 0:
-                for other in others.get((taken.unit, taken.ahead), []):
-                    if not (other.reserved and taken.reserved):
-                        first = min(t.ahead for t in state.taken if t.unit == taken.unit and t.age == 0)
-                        rule, unit = _named_unit(taken.unit)
-                        both = f"{self.named(other.source)} and {self.named(address)} both need {unit}"
-                        yield Hazard(rule, address, other.source, f"{both}, {first} cycles after the second issues")
-        yield from self._units_inside(address)
-        yield from self._results_inside(address)
+    def _late(self, address: int, other: int, leaf: str, access: Access, behind: int) -> Iterator[Hazard]:
+        """A result that lands together with another in one register, or before one that issued earlier."""
+        if behind and not (self.options.strict and not self._declared(address, leaf)):
+            return
+        both = f"{self.named(other)} and {self.named(address)} write {access.register}"
+        if not behind:
+            yield Hazard("two-results", address, other, f"{both} in the same cycle")
+        else:
+            message = f"{both}, the first {behind} cycles after the second: its result is what stays"
+            yield Hazard("overtaken", address, other, message)
 
-    def _results_inside(self, address: int) -> Iterator[Hazard]:
-        """Results of one operand in two instructions of a bundle, which are one among all that is under way."""
-        seen: dict[tuple[str, Access], Instruction] = {}
-        for instruction in self.program.bundles[address]:
-            for leaf, access, writes in touched(self.program.generation, instruction):
-                if writes and not collects(leaf) and seen.setdefault((leaf, access), instruction) != instruction:
-                    message = f"{self.named(address)}: two of its instructions write {access.register} at once"
-                    yield Hazard("two-results", address, address, message)
+    def _inside(self, address: int) -> Iterator[Hazard]:
+        """Results and units that two instructions of a bundle share."""
+        one = self.issued[address]
+        for register in one.twice:
+            message = f"{self.named(address)}: two of its results land in {register} in the same cycle"
+            yield Hazard("two-results", address, address, message)
+        for unit, fixed in one.crowded:
+            rule, words = _named_unit(unit)
+            message = f"{self.named(address)}: two of its instructions need {words} at once"
+            yield Hazard(rule, address, address, message, _is_unusual(unit, fixed))
 
-    def _units_inside(self, address: int) -> Iterator[Hazard]:
-        seen: dict[tuple[str, int], tuple[Instruction, bool]] = {}
-        for instruction in self.program.bundles[address]:
-            for unit, cycle, reserved in effects(instruction).units:
-                first = seen.setdefault((unit, cycle), (instruction, reserved))
-                if first[0] is not instruction and not (first[1] and reserved):
-                    rule, words = _named_unit(unit)
-                    message = f"{self.named(address)}: two of its instructions need {words} at once"
-                    yield Hazard(rule, address, address, message)
-
-    def _alignment(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
-        for instruction in bundle:
-            access = access_of(self.program.generation, instruction.form)
-            at = address_of(state, instruction) if access else None
-            if at is None or access is None:
+    def _alignment(self, address: int, state: State) -> Iterator[Hazard]:
+        for instruction, access in self.issued[address].accesses:
+            at = address_of(state, instruction)
+            if at is None:
                 continue
             size = access.size_bytes
             if at % size:
                 message = f"{self.named(address)} moves {size} bytes at {at:#x}, which is not a multiple of {size}"
                 yield Hazard("misaligned", address, None, message)
-            elif not DATA_BASE <= at < DATA_END:
+            elif not DATA_BASE <= at < DATA_END and (self.options.strict or (access.store and at < DATA_END)):
+                # what start-up code leaves in pointers, and registers of tiles, compiled code has no other word for
                 message = f"{self.named(address)} accesses {at:#x}; data lies at {DATA_BASE:#x} to {DATA_END - 1:#x}"
-                yield Hazard("no-memory", address, None, message)
+                yield Hazard("no-memory", address, None, message, not self.options.strict)
 
     def _in_delay_slot(self, address: int, bundle: Bundle, origin: int, state: State) -> Iterator[Hazard]:
         where = f"in a delay slot of {self.named(origin)}"
-        for instruction in bundle:
-            if instruction.form.delay_slots:
-                yield Hazard("delay-slot", address, origin, f"{self.named(address)} branches {where}")
-            elif instruction.form.name.startswith(("ACQ", "REL")):
-                yield Hazard("delay-slot", address, origin, f"{self.named(address)} takes or gives a lock {where}")
+        if any(instruction.form.delay_slots for instruction in bundle):
+            yield Hazard("delay-slot", address, origin, f"{self.named(address)} branches {where}")
         if self._ends_loop(address, state):
             yield Hazard("delay-slot", address, origin, f"{self.named(address)} ends a hardware loop {where}")
 
-    def _across(self, address: int, origin: int, state: State) -> Iterator[Hazard]:
+    def _across(self, recent: _Recent, origin: int) -> Iterator[Hazard]:
         """Results that land after a jump to somewhere unknown, where no reader can be followed."""
         if self.program.branches[origin].target is not None or self.program.return_sites.get(origin):
             return
-        for write in state.writes:
-            if write.left > 1 and not collects(write.leaf):
-                what = f"the result {write.access.register} of {self.named(write.source)}"
-                message = f"{what} lands {write.left - 1} cycles after control has left through {self.named(origin)}"
-                yield Hazard("across-jump", write.source, origin, message)
+        for age, (source, one) in enumerate(recent):
+            for leaf, access in one.writes:
+                if access.stage - age > 1 and not collects(leaf):
+                    what = f"the result {access.register} of {self.named(source)}"
+                    late = f"lands {access.stage - age - 1} cycles after control has left through {self.named(origin)}"
+                    yield Hazard("across-jump", source, origin, f"{what} {late}")
 
     def _loop_end(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
         if not self._ends_loop(address, state):
@@ -329,8 +320,13 @@ class _Checker:
                 yield Hazard("loop", by, address, f"{message}; {LOOP_DISTANCE} are needed")
         for instruction in bundle:
             if instruction.form.name.startswith("ST_") and instruction.form.slot == "lda":
-                message = f"{self.named(address)} stores 8 or 16 bits in a loop's last bundle, which can be dropped"
-                yield Hazard("loop", address, None, message)
+                message = f"{self.named(address)} stores 8 or 16 bits in a loop's last bundle, which AIE2 can drop"
+                yield Hazard("loop", address, None, message, True)
+
+
+def _is_unusual(unit: str, fixed: bool) -> bool:
+    """Whether compiled code has two instructions need a unit at once."""
+    return unit == "PART_WORD_STORE" or (unit == "L_WM" and fixed)
 
 
 def _named_unit(unit: str) -> tuple[str, str]:

@@ -1,15 +1,19 @@
-"""What is under way at a point of a program: writes that have not landed, late reads, units taken in coming cycles.
+"""What meets in the pipeline: bundles that issued some cycles apart, and what a path knows before a bundle.
 
-Paths that issued the same bundles of late are joined, so the checks see every path (`bdforge.isa.hazards`).
+Everything under way is of the bundles that issued of late, and two of them meet in the same way in every program. So a
+path keeps the bundles, and what two of them do to each other is worked out once (`bdforge.isa.hazards`).
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bdforge.isa.effects import Access, effects, touched
+from bdforge.isa.effects import Access, collects, effects, touched
 from bdforge.isa.flow import constant_moved
 from bdforge.isa.forms import Bundle, Instruction
+from bdforge.isa.meaning import Access as MemoryAccess
+from bdforge.isa.meaning import access_of
 from bdforge.isa.operands import Immediate
 
 _LOOP_CONTROL = ("lc", "ls", "le")
@@ -17,35 +21,121 @@ _ADDRESS = 0xFFFFF  # pointers have 20 bits, and all sums wrap
 LOOP_DISTANCE = 7
 """Bundles from a write of lc, ls or le to the loop's last bundle, at least (kept by 4,808 loops of real programs)."""
 
+_Touched = tuple[str, Access]
+_Unit = tuple[str, int, bool, bool]
+"""A unit, the cycle from issue in which it is taken, whether it is only reserved, and whether by an instruction with a
+result in a register that is always the same."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Issued:
+    """A bundle's part in the pipeline: its writes and reads by leaf, its units, constants that it sets.
+
+    `landing` are leaves by the stage from which they can be read, `reading` reads by their stage. `twice` are
+    registers that two of its writes meet in, `crowded` units that two of its instructions need at once. `accesses`
+    are instructions that load and store, `steps` those that step a pointer by one amount.
+    """
+
+    accesses: tuple[tuple[Instruction, MemoryAccess], ...]
+    steps: tuple[Instruction, ...]
+    writes: tuple[_Touched, ...]
+    reads: tuple[_Touched, ...]
+    units: tuple[_Unit, ...]
+    constants: tuple[tuple[str, int | None], ...]
+    landing: Mapping[int, frozenset[str]]
+    reading: Mapping[int, tuple[_Touched, ...]]
+    twice: tuple[str, ...]
+    crowded: tuple[tuple[str, bool], ...]
+
+
+@lru_cache(maxsize=1 << 14)
+def issued(generation: str, bundle: Bundle) -> Issued:
+    """What issuing a bundle puts under way; its NOPs add nothing."""
+    found = [(i, one) for i, instruction in enumerate(bundle) for one in touched(generation, instruction)]
+    writes = [(i, leaf, access) for i, (leaf, access, written) in found if written]
+    reads = tuple((leaf, access) for _, (leaf, access, written) in found if not written)
+    units = [(i, unit) for i, instruction in enumerate(bundle) for unit in _units(instruction)]
+    return Issued(
+        accesses=tuple((i, a) for i in bundle if "ptr" in i.form.names and (a := access_of(generation, i.form))),
+        steps=tuple(filter(_steps, bundle)), writes=tuple((leaf, access) for _, leaf, access in writes), reads=reads,
+        units=tuple(unit for _, unit in units),
+        constants=tuple(c for i in bundle if (c := constant_moved(i)) is not None),
+        landing={a.stage: frozenset(n for _, n, b in writes if b.stage == a.stage) for _, _, a in writes},
+        reading={a.stage: tuple(read for read in reads if read[1].stage == a.stage) for _, a in reads},
+        twice=tuple(_twice(writes)), crowded=tuple(_crowded(units)),
+    )  # fmt: skip
+
+
+def _steps(instruction: Instruction) -> bool:
+    form = instruction.form
+    return "ptr_out" in form.timing.defs and "ptr" in form.names and not re.search("[23]D", form.name)
+
+
+def _units(instruction: Instruction) -> Iterator[_Unit]:
+    timing = instruction.form.timing
+    fixed = any(timing.ties.get(result, result) in timing.fixed for result in timing.defs)
+    return ((unit, cycle, reserved, fixed) for unit, cycle, reserved in effects(instruction).units)
+
+
+def _twice(writes: Sequence[tuple[int, str, Access]]) -> Iterator[str]:
+    seen: dict[tuple[str, int], tuple[int, Access]] = {}
+    for instruction, leaf, access in writes:
+        first = seen.setdefault((leaf, access.stage), (instruction, access))
+        if first != (instruction, access) and not collects(leaf):
+            yield access.register
+
+
+def _crowded(units: Sequence[tuple[int, _Unit]]) -> Iterator[tuple[str, bool]]:
+    seen: dict[tuple[str, int], tuple[int, _Unit]] = {}
+    for instruction, unit in units:
+        first, other = seen.setdefault(unit[:2], (instruction, unit))
+        if first != instruction and not (other[2] and unit[2]):
+            yield unit[0], other[3] or unit[3]
+
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A write that lands in `left` cycles or a read that happens then; 1 is the present cycle's reads."""
+class Meeting:
+    """What an earlier bundle and a later one do to each other.
 
-    leaf: str
-    left: int
-    access: Access
-    source: int  # address of the bundle
+    `early`: reads of the later one, with the write of the earlier, and how many cycles before it can be read they are.
+    `late`: writes of the later one, with the earlier's register, and how many cycles behind it the earlier's lands.
+    `units` that both need, the cycle of the later one in which it takes them first, and whether for a fixed result.
+    """
 
-    @property
-    def age(self) -> int:
-        """Cycles since its bundle issued."""
-        return self.access.stage - self.left
-
-    def later(self) -> "Pending":
-        """The same one cycle later."""
-        return Pending(self.leaf, self.left - 1, self.access, self.source)
+    early: tuple[tuple[_Touched, Access, int], ...]
+    late: tuple[tuple[_Touched, int], ...]
+    units: tuple[tuple[str, int, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A unit that is taken `ahead` cycles from now, by a bundle that issued `age` cycles ago."""
+@lru_cache(maxsize=1 << 17)
+def meeting(first: Issued, second: Issued, apart: int) -> Meeting:
+    """What bundles do to each other of which the second issues `apart` cycles behind the first."""
+    writes: dict[str, list[Access]] = {}
+    for leaf, access in first.writes:
+        writes.setdefault(leaf, []).append(access)
+    early = (
+        ((leaf, read), write, missing)
+        for leaf, read in second.reads
+        for write in writes.get(leaf, ())
+        if (missing := write.stage - apart - read.stage + 1 - write.forwards(read)) > 0
+    )
+    late = (
+        ((leaf, access), other.stage - apart - access.stage)
+        for leaf, access in second.writes
+        for other in writes.get(leaf, ())
+        if other.stage - apart >= access.stage and not collects(leaf)
+    )
+    return Meeting(tuple(early), tuple(late), tuple(_shared(first, second, apart)))
 
-    unit: str
-    ahead: int
-    reserved: bool
-    source: int
-    age: int = 0
+
+def _shared(first: Issued, second: Issued, apart: int) -> Iterator[tuple[str, int, bool]]:
+    taken: dict[tuple[str, int], list[_Unit]] = {}
+    for unit in first.units:
+        taken.setdefault((unit[0], unit[1] - apart), []).append(unit)
+    for name, cycle, reserved, own in second.units:
+        for other in taken.get((name, cycle), ()):
+            if not (other[2] and reserved):
+                yield name, min(u[1] for u in second.units if u[0] == name), own or other[3]
 
 
 @dataclass(slots=True)
@@ -56,19 +146,13 @@ class State:
     `loop_writes` the bundles since lc, ls and le were written last, with the address of that write.
     """
 
-    writes: set[Pending] = field(default_factory=set)
-    reads: set[Pending] = field(default_factory=set)
-    taken: set[Taken] = field(default_factory=set)
     defined: set[str] = field(default_factory=set)
     constants: dict[str, int] = field(default_factory=dict)
     loop_writes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> "State":
         """An independent copy."""
-        return State(
-            set(self.writes), set(self.reads), set(self.taken), set(self.defined),
-            dict(self.constants), dict(self.loop_writes),
-        )  # fmt: skip
+        return State(set(self.defined), dict(self.constants), dict(self.loop_writes))
 
     def join(self, other: "State") -> bool:
         """Take in the state of a path with the same recent bundles, and so the same under way; whether it changed."""
@@ -84,50 +168,19 @@ class State:
         return before != (len(self.defined), len(self.constants)) or bool(nearer)
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A bundle's part in the pipeline: its writes and reads by leaf, its units, constants that it sets."""
-
-    writes: tuple[tuple[str, Access], ...]
-    reads: tuple[tuple[str, Access], ...]
-    units: tuple[tuple[str, int, bool], ...]
-    constants: tuple[tuple[str, int | None], ...]
-
-
-@lru_cache(maxsize=1 << 14)
-def issued(generation: str, bundle: Bundle) -> Issued:
-    """What issuing a bundle puts under way; its NOPs add nothing."""
-    found = [one for instruction in bundle for one in touched(generation, instruction)]
-    return Issued(
-        writes=tuple((leaf, access) for leaf, access, writes in found if writes),
-        reads=tuple((leaf, access) for leaf, access, writes in found if not writes),
-        units=tuple(unit for instruction in bundle for unit in effects(instruction).units),
-        constants=tuple(c for i in bundle if (c := constant_moved(i)) is not None),
-    )
-
-
-def issue(state: State, generation: str, address: int, bundle: Bundle) -> None:
-    """Add a bundle to what is under way. Constants are those before it until `advance`."""
-    parts = issued(generation, bundle)
-    state.writes |= {Pending(leaf, access.stage, access, address) for leaf, access in parts.writes}
-    state.reads |= {Pending(leaf, access.stage, access, address) for leaf, access in parts.reads}
-    state.taken |= {Taken(unit, cycle, reserved, address) for unit, cycle, reserved in parts.units}
-
-
-def advance(state: State, generation: str, address: int, bundle: Bundle) -> None:
-    """One cycle on, after `issue`: reads of the cycle are done, writes come nearer or have landed."""
-    parts = issued(generation, bundle)
-    state.defined |= {write.leaf for write in state.writes if write.left <= 1}
-    state.writes = {write.later() for write in state.writes if write.left > 1}
-    state.reads = {read.later() for read in state.reads if read.left > 1}
-    state.taken = {Taken(t.unit, t.ahead - 1, t.reserved, t.source, t.age + 1) for t in state.taken if t.ahead > 0}
-    _step_constants(state, parts, bundle)
+def advance(state: State, address: int, recent: Sequence[Issued]) -> None:
+    """One cycle on, behind the bundle at an address; `recent` are the last ones that issued, that one last."""
+    for age, one in enumerate(reversed(recent), 1):
+        if landed := one.landing.get(age):
+            state.defined |= landed
+    parts = recent[-1]
+    _step_constants(state, parts)
     aged = {register: (min(age + 1, LOOP_DISTANCE), by) for register, (age, by) in state.loop_writes.items()}
     state.loop_writes = aged | {leaf: (1, address) for leaf, _ in parts.writes if leaf in _LOOP_CONTROL}
 
 
-def _step_constants(state: State, parts: Issued, bundle: Bundle) -> None:
-    moved = dict(parts.constants) | {p: v for i in bundle for p, v in _stepped(state, i)}
+def _step_constants(state: State, parts: Issued) -> None:
+    moved = dict(parts.constants) | {p: v for i in parts.steps for p, v in _stepped(state, i)}
     for leaf, access in parts.writes:
         value = moved.get(leaf) if access.stage == 1 else None
         if value is None:
@@ -138,9 +191,6 @@ def _step_constants(state: State, parts: Issued, bundle: Bundle) -> None:
 
 def _stepped(state: State, instruction: Instruction) -> Iterator[tuple[str, int]]:
     """Pointers that step by an immediate or a constant register, wrapped to 20 bits."""
-    form = instruction.form
-    if "ptr_out" not in form.timing.defs or "ptr" not in form.names or "2D" in form.name or "3D" in form.name:
-        return
     pointer, step = str(instruction["ptr"]), _amount(state, instruction)
     if pointer in state.constants and step is not None:
         yield pointer, (state.constants[pointer] + step) & _ADDRESS

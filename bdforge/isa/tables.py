@@ -11,7 +11,8 @@ FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real pro
 - `*_registers.csv`: class, register, code; rows of class `imm:NAME` describe immediates.
 - `aie2p_aliases.csv`: composed registers and the bits of their parts.
 - `aie2p_timing.csv`: see `bdforge.isa.timing`; PART_WORD_STORE is taken from the cycle after the store on, for real
-  programs load in the store's own cycle. `aie2_latency.csv`: result stages by itinerary.
+  programs load in the store's own cycle. SEL and conditional locks do not take L_RM, and nothing takes TRACE: public
+  programs have them beside each other. `aie2_latency.csv`: result stages by itinerary.
 """
 
 import csv

@@ -77,6 +77,16 @@ def test_hazards_keep_an_elf_from_being_written_unless_unchecked(run):
     assert (code, "k.elf has hazards:" in err) == (2, True)
 
 
+def test_what_is_unusual_is_told_and_stops_nothing(run):
+    Path("k.s").write_text("st.s8 r0, [p0], #1\nlda r1, [p1], #4\n" + "nop\n" * 12 + "done\n")
+    code, _, err = run("asm", "k.s", "-o", "k.elf")
+    assert (code, Path("k.elf").exists()) == (0, True)
+    code, _, again = run("disasm", "k.elf", "--check")
+    assert code == 0
+    for told in (err, again):
+        assert "1 place is unusual, though compiled code has such: 1 store-window; the first:" in told
+
+
 @pytest.mark.parametrize("options", [("--design", "d.mlir"), ("--core", "0,2")])
 def test_a_design_and_a_core_name_symbols_together(run, options):
     Path("k.s").write_text(BUNDLES)

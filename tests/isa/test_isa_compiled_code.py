@@ -5,7 +5,8 @@ import pytest
 from bdforge import isa
 from bdforge.isa.assembler import assemble
 from bdforge.isa.elf import Segment
-from bdforge.isa.hazards import check_program
+from bdforge.isa.hazard_layout import Hazard, Verdict
+from bdforge.isa.hazards import check_program, check_source
 from bdforge.isa.program import CoreProgram
 from support.recorded_cases import cases
 
@@ -106,10 +107,90 @@ c:      add r4, r1, r1
 }
 
 
-def hazards(source: str, generation: str) -> list[str]:
+WHOLE = "nopa ; nopb ; nops ; nopx ; nopm ; nopv"
+SLOTS = f"""
+        jnz r0, #l
+        {FIVE[4:]}
+        {{}}
+        .p2align 4
+l:      done"""
+LOOP = f"""
+        movxm ls, #first ; nopa
+        movxm le, #last
+        movxm lc, #3
+        {FIVE}{FIVE}
+        .p2align 4
+first:  nop
+        .p2align 4
+last:   {WHOLE.replace("nopa", "st.s8 r1, [p0], #1")}
+        {FIVE}nop
+        done"""
+UNUSUAL = {  # what public programs have that a checker would rather not see, with the rules that tell of it once
+    "a lock taken in a delay slot": (SLOTS.format("acq #48, r1"), []),
+    "a lock given in a delay slot": (SLOTS.format("rel #48, r1"), []),
+    "a load right behind a store of 8 bits": (
+        f"st.s8 r1, [p0], #1\nlda r2, [p1], #4\n{FIVE}nop\ndone", ["store-window"]),
+    "a vector stored four cycles behind one of 16 bits": (
+        "st.s16 r1, [p0], #2\nnop\nnop\nnop\nvst wl0, [p1], #32\n" + FIVE + "done", ["store-window"]),
+    "a store of 8 bits in a loop's last bundle": (LOOP, ["loop", "store-window"]),
+    "a store to where start-up code left a pointer": (f"movxm p7, #448\nst r0, [p7], #4\n{FIVE}done", ["no-memory"]),
+    "a load from there": (f"movxm p7, #448\nlda r0, [p7], #4\n{FIVE}nop\ndone", []),
+    "a store to a register of the tile": (f"movxm p7, #0x9de00\nst r0, [p7], #4\n{FIVE}done", []),
+    "data behind a call that never returns": (
+        f"jl #f\n{FIVE}.byte 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00\n.p2align 4\nf: j #f\n{FIVE}", []),
+}  # fmt: skip
+AIE2P_ONLY = {
+    "a choice beside a sum of the move slot":
+        "sel.eqz r1, r2, r3, r27 ; add.nc r4, r5, r6\nsel.nez r1, r2, r3, r27 ; mov r4, r5\ndone",
+    "a choice beside a shuffle": "sel.nez r1, r2, r3, r27 ; vshuffle x0, x1, x2, r5\nnop\ndone",
+    "a return beside a move": f"jl #f\n{FIVE}done\n.p2align 4\nf: ret ; mov unpackSign0, r1\n{FIVE}",
+    "a counted jump beside a sum": f"movxm p0, #l\njnzd r1, r1, p0 ; add.nc r2, r3, #1\n{FIVE}.p2align 4\nl: done",
+}  # fmt: skip
+
+
+def found_in(source: str, generation: str) -> list[Hazard]:
     """What the checker finds in a binary."""
     code = tuple(Segment(start, data) for start, data in assemble(source, generation, "c.s").code)
-    return [str(hazard) for hazard in check_program(CoreProgram("", code, generation))]
+    return check_program(CoreProgram("", code, generation))
+
+
+@pytest.mark.parametrize("what", UNUSUAL)
+@pytest.mark.parametrize("generation", isa.GENERATIONS)
+def test_what_is_unusual_in_compiled_code_is_no_error(what, generation):
+    source, rules = UNUSUAL[what]
+    hazards = found_in(source, generation)
+    assert sorted({hazard.rule for hazard in hazards}) == rules
+    assert all(hazard.unusual for hazard in hazards)
+    verdict = Verdict.of(hazards)
+    assert verdict.errors == ()
+    assert all(f" {rule}" in verdict.unusual for rule in rules)
+    strict = [] if ".byte" in source else check_source(assemble(source, generation, "c.s"))
+    assert all(hazard.unusual for hazard in strict if hazard.rule not in ("no-memory", "end", "early-read"))
+
+
+@pytest.mark.parametrize("what", AIE2P_ONLY)
+def test_what_shares_no_port_is_not_told(what):
+    assert found_in(AIE2P_ONLY[what], "aie2p") == []
+
+
+def test_a_mask_may_land_with_what_is_moved_a_bundle_later():
+    (hazard,) = found_in("vmax_lt.16 x0, r16, x1, x2, vaddSign1\nmov r27, r1\nnop\ndone", "aie2p")
+    assert (hazard.rule, hazard.unusual) == ("structural", True)
+    (hazard,) = found_in("vlt.16 r16, x1, x2, vaddSign1\nmov r27, r1\nnop\ndone", "aie2p")
+    assert (hazard.rule, hazard.unusual) == ("structural", False)
+
+
+@pytest.mark.parametrize(("apart", "waited"), [(1, 6), (2, 5), (6, 1), (7, 0)])
+def test_what_a_store_of_8_bits_costs_is_told(apart, waited):
+    """As llvm-aie's simulator inserts cycles: six if a load issues in the next."""
+    nops = "nop\n" * (apart - 1)
+    found = found_in(f"st.s8 r1, [p0], #1\n{nops}lda r2, [p1], #4\n{FIVE}nop\ndone", "aie2p")
+    assert [f"which costs {waited} cycles" in str(hazard) for hazard in found] == [True] * bool(waited)
+
+
+def hazards(source: str, generation: str) -> list[str]:
+    """What the checker finds in a binary, in words."""
+    return [str(hazard) for hazard in found_in(source, generation)]
 
 
 @pytest.mark.parametrize("what", COMPILED)

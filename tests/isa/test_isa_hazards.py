@@ -86,11 +86,6 @@ PLANTED = {
         planted("        vst     bmhl0, [p2], #64\n", "        vst     bmhl0, [p2], #64 ; j p3\n"),
         "delay-slot", ["j p3", "branches in a delay slot of", "jnz r6"],
     ),
-    "a lock in a delay slot": (
-        planted("        padda   [p0], #448\n", "        padda   [p0], #448\n")
-        .replace("jnz     r5, #rows\n        nop", "jnz     r5, #rows\n        rel #50, r2"),
-        "delay-slot", ["rel #50, r2", "takes or gives a lock in a delay slot of", "jnz r5"],
-    ),
     "locks closer than four bundles": (
         planted("        rel     #FINISHED, r2\n", "        rel     #FINISHED, r2\n        nop\n        rel #50, r2\n"),
         "locks-too-close", ["rel #49, r2", "rel #50, r2", "lock port"],

@@ -1,32 +1,19 @@
 """How machine code gets into a core: ELFs, program memory written word by word, and the core's control register."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 from bdforge.emulator.array import Array
 from bdforge.emulator.cores.core import Core
 from bdforge.emulator.cores.isa.build import library
 from bdforge.emulator.cores.isa.machine_code import MachineCode
+from bdforge.emulator.cores.isa.verdicts import verdict
 from bdforge.emulator.errors import RegisterAccessError
 from bdforge.emulator.tile import Tile
 from bdforge.isa import load
-from bdforge.isa.elf import Segment
-from bdforge.isa.hazards import check_program
-from bdforge.isa.program import CoreProgram
 
 _ENABLE, _RESET = 1, 2
 _WORD = 4
-_LINE = 16  # bytes of the longest bundle
-_SHOWN = 3
-
-
-@lru_cache(maxsize=64)
-def _hazards(generation: str, code: bytes) -> list[str]:
-    """What the checker says of code without the zeros behind it, which are NOPs."""
-    end = len(code.rstrip(b"\0")) + _LINE
-    written = Segment(0, code[:end])
-    return [str(hazard) for hazard in check_program(CoreProgram("", (written,)), generation)]
 
 
 def _code(tile: Tile) -> bytearray:
@@ -43,22 +30,31 @@ class Programs:
 
     def __init__(self, array: Array, names: Mapping[tuple[int, int], tuple[dict[int, str], str]] | None = None) -> None:
         self._array, self._names = array, names or {}
+        self._judged: set[bytes] = set()
 
     def fill(self, place: tuple[int, int], start: int, data: bytes) -> None:
         """Write code before the core runs."""
         _code(self._array.tile(*place))[start : start + len(data)] = data
 
     def start(self, place: tuple[int, int]) -> None:
-        """Let a core run program memory from address 0 on; a caution for what the checker of machine code finds."""
+        """Let a core run program memory from address 0 on; a caution for what the checker finds in each program."""
         array, core, code = self._array, self._array.core(*place), bytes(_code(self._array.tile(*place)))
         generation = array.device.generation.name.lower()
         names, file = self._names.get(place, ({}, "program memory"))
-        for hazard in _hazards(generation, code)[:_SHOWN]:
-            array.strictness.caution("machine-code", f"{core.name}, {file}: {hazard}")
+        self._judge(core.name, file, generation, code)
         library()  # compiled now where it is missing: hosts give a run seconds
         array.runs_machine_code = True
         core.take(MachineCode(load(generation), code, names, file))
         array.scheduler.wake(core)
+
+    def _judge(self, core: str, file: str, generation: str, code: bytes) -> None:
+        """Tell once of each program what the checker finds."""
+        if code in self._judged:
+            return
+        self._judged.add(code)
+        found = verdict(generation, code)
+        for hazard in (*found.errors, *([found.unusual] if found.unusual else [])):
+            self._array.strictness.caution("machine-code", f"{core}, {file}: {hazard}")
 
     def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None:
         """Write a word; RegisterAccessError while the core runs, or where the text gives its program."""

@@ -8,7 +8,7 @@ import pytest
 
 from bdforge import isa
 from bdforge.devices import TileKind, mlir_device_named
-from bdforge.emulator.cores.isa import loading
+from bdforge.emulator.cores.isa import loading, verdicts
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
 from bdforge.emulator.cores.isa.machine_code import memory_of
 from bdforge.emulator.cores.isa.memory import END, FIRST, WINDOW_BYTES, DataMemory
@@ -27,6 +27,7 @@ from bdforge.emulator.errors import ArgumentError
 from bdforge.emulator.strictness import Strictness
 from bdforge.isa.assembler import assemble
 from bdforge.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
+from bdforge.isa.hazard_layout import Hazard
 from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 from support.differences import same
 from support.machine_code import EXECUTORS, code_of, memories, run_text
@@ -279,9 +280,48 @@ def test_a_branch_leads_to_a_multiple_of_16_and_a_return_anywhere(target: int, r
     assert places == [104, 108, 112, 116, 120, target, target + 4]  # its own bundle, and five slots
 
 
+@pytest.fixture
+def kept_apart(monkeypatch, tmp_path):
+    """Verdicts of this test are in a folder of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    verdicts.verdict.cache_clear()
+    yield
+    verdicts.verdict.cache_clear()
+
+
+def fault(number: int, unusual: bool = False) -> Hazard:
+    """A hazard with a number."""
+    return Hazard("rule", 0, None, f"hazard {number}", unusual)
+
+
 @pytest.mark.parametrize(("count", "told"), [(1, 1), (3, 3), (5, 3)])
-def test_three_hazards_of_a_program_are_told(count: int, told: int, monkeypatch):
-    monkeypatch.setattr(loading, "_hazards", lambda *_: [f"hazard {i}" for i in range(count)])
+def test_three_hazards_of_a_program_are_told_and_the_rest_counted(count: int, told: int, monkeypatch, kept_apart):
+    """Once of each program, and in one sentence what is unusual; another process has it from a file."""
+    found = [*(fault(i) for i in range(count)), fault(9, True), fault(10, True)]
+    monkeypatch.setattr(verdicts, "check_program", lambda *_: found)
+    expected = [f"rule: hazard {i}" for i in range(told)] + [f"and {count - told} more hazards"] * (count > told)
+    expected.append("2 places are unusual, though compiled code has such: 2 rule; the first: hazard 9")
+    for check in (lambda *_: found, None, None):  # None: whoever asks again fails
+        monkeypatch.setattr(verdicts, "check_program", check)
+        verdicts.verdict.cache_clear()
+        assert warnings_of_a_start() == [f"core (0, 2), a.elf: {line} [machine-code]" for line in expected]
+
+
+@pytest.mark.parametrize("spoilt", ["", "{", "[]", '{"errors": 3, "unusual": ""}', "\0\0"])
+def test_a_verdict_that_cannot_be_read_or_kept_is_made_anew(spoilt: str, monkeypatch, kept_apart, tmp_path):
+    monkeypatch.setattr(verdicts, "check_program", lambda *_: [fault(1)])
+    first = warnings_of_a_start()
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(spoilt)
+    verdicts.verdict.cache_clear()
+    assert warnings_of_a_start() == first
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder
+    verdicts.verdict.cache_clear()
+    assert warnings_of_a_start() == first
+
+
+def warnings_of_a_start() -> list[str]:
+    """What is told when two cores start with one program."""
     rules = Strictness()
     core = SimpleNamespace(name="core (0, 2)", take=lambda _: None)
     tile = SimpleNamespace(code=bytearray(16))
@@ -289,5 +329,7 @@ def test_three_hazards_of_a_program_are_told(count: int, told: int, monkeypatch)
         device=mlir_device_named("npu2"), strictness=rules, core=lambda *_: core, tile=lambda *_: tile,
         scheduler=SimpleNamespace(wake=lambda _: None),
     )  # fmt: skip
-    loading.Programs(array, {(0, 2): ({}, "a.elf")}).start((0, 2))
-    assert rules.warnings == [f"core (0, 2), a.elf: hazard {i} [machine-code]" for i in range(told)]
+    programs = loading.Programs(array, {(0, 2): ({}, "a.elf"), (0, 3): ({}, "b.elf")})
+    programs.start((0, 2))
+    programs.start((0, 3))
+    return rules.warnings

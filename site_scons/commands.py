@@ -37,7 +37,10 @@ def tool_builder(
         return [program, *unsigned(env), *rest]
 
     def emit(target, source, env):
-        env.Depends(target, [Value(shlex.join(words(target, source, env))), *needs(env)])
+        command = shlex.join(words(target, source, env))
+        if not beside_target:  # the same in every tree, so that one has what another made
+            command = command.replace(f"{env.Dir('#').get_abspath()}/", "")
+        env.Depends(target, [Value(command), *needs(env)])
         return target, source
 
     def run(target, source, env):

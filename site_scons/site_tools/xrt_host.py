@@ -1,9 +1,9 @@
 """The C++ library over XRT and what belongs to it: CxxObject, CObject, Archive, CxxShared, PreloadLibrary, CxxProgram,
-Filled, Joined.
+Links, Filled, Joined.
 
     objects = [env.CxxObject(object, source) for ...]
-    env.Archive(library, objects); env.CxxShared(library, objects); env.CxxProgram(program, [*objects, library])
-    env.Filled(text, template, FILLED={"PREFIX": ...}); env.Joined(one, sources)
+    env.Archive(library, objects); env.CxxShared(library, objects, SONAME=...); env.CxxProgram(program, [*objects, library])
+    env.Links(names, file); env.Filled(text, template, FILLED={"PREFIX": ...}); env.Joined(one, sources)
 
 Built with what `xrt=` names: headers and libxrt_coreutil of an XRT, or none. Compiled again when a source, a header it
 includes, the compiler's version or the command changes.
@@ -51,9 +51,12 @@ def archive_command(target, source, env) -> list[str]:
 
 
 def shared_command(target, source, env) -> list[str]:
-    """Objects to a shared library, which shows all that a script lists if one is among the sources."""
+    """Objects to a shared library, which shows all that a script lists if one is among the sources.
+
+    Programs ask for it by SONAME, by its file's name without one.
+    """
     words = [f"-Wl,--version-script={s}" if str(s).endswith(".map") else str(s) for s in source]
-    soname = f"-Wl,-soname,{target[0].name}"
+    soname = f"-Wl,-soname,{env.get('SONAME') or target[0].name}"
     return [env["cxx"], "-shared", soname, *_sanitizers(env), "-o", str(target[0]), *words, *_libraries(env)]
 
 
@@ -104,6 +107,15 @@ def _text_line(target, source, env) -> str:
     return short_line("TEXT", target)
 
 
+def link(target, source, env):
+    """Other names of a file beside it."""
+    for node in target:
+        part = Path(f"{node}.part")
+        part.unlink(missing_ok=True)
+        part.symlink_to(source[0].name)
+        os.replace(part, str(node))
+
+
 def join(target, source, env):
     """A source that includes others."""
     lines = [f'#include "{node.srcnode().get_abspath()}"\n' for node in source]
@@ -129,6 +141,7 @@ def generate(env):
         env["BUILDERS"][name].source_scanner = SCons.Tool.SourceFileScanner
     SCons.Tool.SourceFileScanner.add_scanner(".cpp", SCons.Tool.CScanner)
     env["BUILDERS"]["Filled"] = Builder(action=Action(fill, _text_line, varlist=["FILLED"]))
+    env["BUILDERS"]["Links"] = Builder(action=Action(link, lambda target, source, env: short_line("LINK", target)))
     env["BUILDERS"]["Joined"] = Builder(action=Action(join, _text_line))
     env.Tool("install")
 

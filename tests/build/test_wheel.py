@@ -145,7 +145,7 @@ def test_a_project_of_ones_own_runs_an_operator_from_cpp(installed):
     in_project(installed, "SCons", "-Q", "optimise=no", "app")
     words = ["ours/build/app", "ours/build/strix_halo/gemm/gemm.xclbin"]
     done = installed("-c", f"import subprocess; subprocess.run({words}, check=True)", program="python")
-    assert done.stdout == "20x96x72 on software: every element right\n"
+    assert done.stdout == "20x96x72 on emulated: every element right\n"
 
 
 def test_a_design_that_is_not_there_is_one_sentence(installed):

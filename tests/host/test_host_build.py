@@ -1,5 +1,6 @@
 """The C++ library's build: compilers, installation, and programs of others that find it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -19,8 +20,11 @@ project(other CXX)
 find_package(bdforge {version} CONFIG REQUIRED)
 add_executable(other main.cpp)
 target_compile_features(other PRIVATE cxx_std_17)
-target_link_libraries(other bdforge::bdforge)
+target_link_libraries(other {target})
 """
+
+
+SERIES = __version__.rpartition(".")[0]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,8 @@ def other(tmp_path: Path) -> Path:
 def test_installation_holds_library_headers_program_and_package_files(prefix: Path):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     expected = {
-        "bin/bdforge-gemm", "lib/libbdforge.a", "lib/libbdforge.so", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
+        "bin/bdforge-gemm", "lib/libbdforge.a", "lib/libbdforge.so", f"lib/libbdforge.so.{SERIES}",
+        f"lib/libbdforge.so.{__version__}", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
         "include/bdforge_llmc.h", "lib/cmake/bdforge/bdforge-config.cmake",
         "lib/cmake/bdforge/bdforge-config-version.cmake",
     }  # fmt: skip
@@ -84,22 +89,56 @@ def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, option
     assert built.returncode == 0, built.stderr
     assert run(other / "other").stdout == "emulated\n"
     place = moved if "runpath" in "".join(options) else prefix / "lib"
-    assert f"libbdforge.so => {place}/libbdforge.so" in run("ldd", other / "other").stdout
+    assert f"libbdforge.so.{SERIES} => {place}/libbdforge.so.{SERIES}" in run("ldd", other / "other").stdout
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
-def test_cmake_finds_the_package(prefix: Path, other: Path):
-    (other / "CMakeLists.txt").write_text(LISTS.format(version=__version__))
+@pytest.mark.parametrize(("target", "shared"), [("bdforge::bdforge", False), ("bdforge::shared", True)])
+def test_cmake_finds_the_package(prefix: Path, other: Path, target: str, shared: bool):
+    (other / "CMakeLists.txt").write_text(LISTS.format(version=__version__, target=target))
     flags = "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined"
     configured = run("cmake", "-S", other, "-B", other / "b", f"-DCMAKE_PREFIX_PATH={prefix}", flags)
     assert configured.returncode == 0, configured.stderr
     built = run("cmake", "--build", other / "b")
     assert built.returncode == 0, built.stdout
     assert run(other / "b" / "other").stdout == "emulated\n"
+    assert (f"libbdforge.so.{SERIES} =>" in run("ldd", other / "b" / "other").stdout) == shared
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_cmake_takes_versions_of_the_series_up_to_its_own(prefix: Path, tmp_path: Path):
+    major, minor, patch = map(int, re.findall(r"\d+", __version__))
+    good = [__version__, SERIES, str(major), ""]
+    later = [f"{SERIES}.{patch + 1}", f"{major}.{minor + 1}", f"{major}.{minor}9", f"{major + 1}"]
+    earlier = [f"{major}.{minor - 1}"] if minor else []
+    script = "".join(
+        f"unset(bdforge_FOUND)\nfind_package(bdforge {asked} CONFIG QUIET NO_DEFAULT_PATH PATHS {prefix})\n"
+        f'message("{asked} ${{bdforge_CONSIDERED_VERSIONS}} ${{bdforge_FOUND}}")\nunset(bdforge_DIR CACHE)\n'
+        for asked in [*good, *later, *earlier]
+    )
+    (tmp_path / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.13)\nproject(other CXX)\n{script}")
+    done = run("cmake", "-S", tmp_path, "-B", tmp_path / "b")
+    found = [line.split(" ") for line in done.stderr.splitlines() if __version__ in line.split(" ")[1:2]]
+    assert [(asked, took == "1") for asked, _, took in found] == [
+        *((asked, True) for asked in good), *((asked, False) for asked in [*later, *earlier])
+    ], done.stdout + done.stderr  # fmt: skip
 
 
 def test_the_librarys_version_is_the_projects():
     assert f'#define BDFORGE_VERSION "{__version__}"' in (ROOT / "host/include/bdforge.h").read_text()
+
+
+def test_projects_take_the_library_that_another_one_has_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of it one object here; its sources are compiled again where one changes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = []
+    for name in ("first", "second"):
+        shutil.copytree(ROOT / "examples" / "project", tmp_path / name)
+        made.append(scons(Path("build"), "build/host/objects/extent.cpp.o", "xrt=none", cwd=tmp_path / name).stdout)
+    assert ["[CXX]" in told for told in made] == [True, False], made
+    first, second = (tmp_path / name / "build/host/objects/extent.cpp.o" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    assert list((tmp_path / "cache/bdforge/host" / __version__).iterdir())
 
 
 def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):

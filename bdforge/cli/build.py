@@ -16,9 +16,16 @@ from bdforge.tree import scons, tree
 app = typer.Typer()
 
 
+def _folder(text: str) -> Path:
+    if not text:
+        raise typer.BadParameter("name a folder; . is this one")
+    return Path(text)
+
+
 @app.command(name="new")
 def new_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of the project, made when needed.")], force: Force = False
+    folder: Annotated[Path, typer.Argument(help="Folder of the project, made when needed.", parser=_folder)],
+    force: Force = False,
 ) -> None:
     """Write a project of your own: SConstruct, two designs, a template, a kernel, a golden test and a C++ host."""
     sources = _project_files(tree() / "examples")

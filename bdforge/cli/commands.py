@@ -32,7 +32,7 @@ class _Commands(MutableMapping[str, Any]):
         if name in HOMES and name not in self._more:
             with importing():
                 part = import_module(f"bdforge.cli.{HOMES[name]}").app
-            self._more |= typer.main.get_group(part).commands
+            self._more |= {name: _without_empty(found) for name, found in typer.main.get_group(part).commands.items()}
         return self._more[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -54,6 +54,23 @@ class _Group(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         attrs["commands"] = _Commands()
         super().__init__(**attrs)
+
+
+def _without_empty(command: Any) -> Any:
+    """The command, which refuses an empty text for an option that has no use for one."""
+    for each in getattr(command, "commands", {}).values():
+        _without_empty(each)
+    for parameter in command.params:
+        takes_text = parameter.type_descriptor.annotation is str and not parameter.multiple
+        if takes_text and parameter.default != "" and parameter.callback is None:
+            parameter.callback = _not_empty
+    return command
+
+
+def _not_empty(ctx: Any, parameter: Any, value: str | None) -> str | None:
+    if value == "":
+        raise typer.BadParameter("an empty text says nothing; leave it out", ctx=ctx, param=parameter)
+    return value
 
 
 app = typer.Typer(

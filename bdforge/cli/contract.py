@@ -1,6 +1,7 @@
 """`bdforge contract`: how a tensor contraction runs on a GEMM design's array, step by step."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -67,6 +68,8 @@ def _sizes(text: str) -> dict[str, int]:
     found = [_SIZE.fullmatch(entry.strip()) for entry in text.split(",")]
     if not all(found):
         raise typer.BadParameter(f"{word(text)!r} is no list of sizes such as a=384,b=376", param_hint="--sizes")
+    if twice := [label for label, count in Counter(match[1] for match in found if match).items() if count > 1]:
+        raise typer.BadParameter(f"{twice[0]} has several sizes; give each label one", param_hint="--sizes")
     return {match[1]: int(match[2]) for match in found if match}
 
 
@@ -79,5 +82,5 @@ def _strides(texts: list[str] | None) -> list[list[int] | None]:
 
 
 def _operands(names: str | None, option: str) -> None:
-    if set(names or "") - set("ABC"):
-        raise typer.BadParameter(f"{word(names or '')!r} names others than A, B and C", param_hint=option)
+    if set(names or "") - set("ABC") or len(set(names or "")) < len(names or ""):
+        raise typer.BadParameter(f"{word(names or '')!r} is not A, B and C, each at most once", param_hint=option)

@@ -23,6 +23,7 @@ from bdforge.cli.options import (
     problems_of,
     with_schedule,
 )
+from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
@@ -115,7 +116,10 @@ def _accuracy() -> None:
 
 
 def _table(csv: Path, out: Path | None, force: bool) -> None:
-    text, faults = estimate_table(read_text(csv), str(csv))
+    given = read_text(csv)
+    with counting(screen(stderr=True)) as shown:
+        task = shown.add_task("modelling rows", total=max(given.count("\n") - 1, 0))
+        text, faults = estimate_table(given, str(csv), lambda: shown.advance(task))
     print_or_write(text, out, force, f": {text.count(chr(10)) - 1} rows, modelled")
     if faults:
         say(listed([*(f"bdforge: {fault}" for fault in faults)], "\n"), err=True)

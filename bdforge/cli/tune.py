@@ -80,7 +80,7 @@ def tune_command(
     """
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
-    weighted = many_shapes(shapes or "bitnet-2b", tokens)
+    weighted = many_shapes("bitnet-2b" if shapes is None else shapes, tokens)
     wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays)
     kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)

@@ -48,6 +48,10 @@ _STOCK_C_BUFFERS = 2  # depth of its queues
 ROWS_MAX = 100_000
 """Of a table: a row without a tile takes milliseconds to model."""
 _LARGEST = 1 << 30  # of any number in a table
+_NUMBER = re.compile(r"[+-]?(\d{1,99}(\.\d{0,99})?|\.\d{1,99})([eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBERS = ("k_mt", "M", "K", "N", "m_ct", "k_ct", "n_ct", "rho")
+_FIGURES = ("core_macs_per_cycle", "tops", "time_us", "clock_ghz")
+"""Columns of whole numbers and of any; all are read, whatever a row's case needs of them."""
 _USUAL_SIZE = 4096  # the size papers mean by "about 4K"
 
 
@@ -84,8 +88,11 @@ def read_rows(text: str, where: str) -> list[Row]:
     return rows
 
 
-def sound_rows(text: str, where: str) -> tuple[list[Row], list[str]]:
-    """Rows of a CSV, and what is wrong with the others, by line; PerfError where columns are missing or twice there."""
+def sound_rows(text: str, where: str, told: Callable[[], object] = lambda: None) -> tuple[list[Row], list[str]]:
+    """Rows of a CSV, and what is wrong with the others, by line; `told` of each.
+
+    PerfError where columns are missing or twice there.
+    """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     _check_columns(reader, where)
     rows, faults = [], []
@@ -94,6 +101,7 @@ def sound_rows(text: str, where: str) -> tuple[list[Row], list[str]]:
             rows.append(row_from(read()))
         except PerfError as error:
             faults += [f"{where}: line {line_number}: {line}" for line in str(error).splitlines()]
+        told()
     return rows, faults
 
 
@@ -129,14 +137,17 @@ def _raise(error: PerfError) -> dict[str, str]:
     raise error
 
 
-def _named(fields: dict[str | None, Any]) -> dict[str, str]:
+def _named(fields: dict[Any, Any]) -> dict[str, str]:
     """Fields by the names of their columns; PerfError for a row that is none of the table's."""
     more = fields.pop(None, ())
     if any(cell.strip() for cell in more):
         raise PerfError(f"has {len(fields) + len(more)} fields, the table {len(fields)} columns; is a comma unquoted?")
-    named = {_column(name or ""): value or "" for name, value in fields.items()}
-    if not any(value.strip() for value in named.values()):
+    given = [value for value in fields.values() if value is not None]
+    if not any(value.strip() for value in given):
         raise PerfError("every field is blank; remove the line")
+    if len(given) < len(fields):
+        raise PerfError(f"has {len(given)} fields, the table {len(fields)} columns; end it with a comma for each")
+    named = {_column(name or ""): value for name, value in fields.items()}
     if odd := [name for name, value in named.items() if printable(value) != value]:
         raise PerfError(f"{listed(map(word, odd))}: holds control characters; save the table as plain text")
     return named
@@ -162,7 +173,7 @@ def row_from(fields: Mapping[str, str]) -> Row:
     reader = _Reader(fields)
     row = reader.row()
     if reader.faults:
-        raise PerfError("\n".join(reader.faults))
+        raise PerfError("\n".join(dict.fromkeys(reader.faults)))
     return row
 
 
@@ -176,6 +187,8 @@ class _Reader:
 
     def row(self) -> Row:
         facts = self.facts()
+        for name in (*_NUMBERS, *_FIGURES):
+            self.whole(name) if name in _NUMBERS else self.number(name)
         m, k, n = (self.whole(name) for name in ("m_ct", "k_ct", "n_ct"))
         core_only = facts["rows"] == facts["columns"] == 1 and not any(self.fields.get(name) for name in "MKN")
         if core_only:
@@ -218,13 +231,10 @@ class _Reader:
         text = self.fields.get(name, "")
         if not text:
             return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0.0
+        value = float(text) if _NUMBER.fullmatch(text) else 0.0
         if not 0 < value <= _LARGEST:
             self.faults.append(
-                f"{name} is {text!r}, not a positive number up to {_LARGEST}; leave it empty when it is unknown"
+                f"{name} is {word(repr(text))}, not a positive number up to {_LARGEST}; leave it empty when unknown"
             )
             return None
         return value
@@ -233,7 +243,7 @@ class _Reader:
         """A whole number of at least 1, or None."""
         value = self.number(name)
         if value is not None and value != int(value):
-            self.faults.append(f"{name} is {self.fields[name]!r}, not a whole number")
+            self.faults.append(f"{name} is {word(repr(self.fields[name]))}, not a whole number")
         return None if value is None else max(int(value), 1)
 
     def count(self, name: str, default: int, most: int) -> int:

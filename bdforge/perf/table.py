@@ -1,5 +1,7 @@
 """Tables of published measurements with the modelled columns added."""
 
+from collections.abc import Callable
+
 from bdforge.messages import listed
 from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
 from bdforge.perf.errors import PerfError
@@ -7,16 +9,16 @@ from bdforge.perf.kernels.rates import switch_cycles
 from bdforge.perf.rows import Row, sound_rows, write_rows
 
 
-def estimate_table(text: str, where: str) -> tuple[str, list[str]]:
+def estimate_table(text: str, where: str, told: Callable[[], object] = lambda: None) -> tuple[str, list[str]]:
     """The CSV `text` with the columns of `rows.ADDED` behind every row; and what is wrong with rows that are left out.
 
     `time_us_low` and `time_us_high` are the range of `estimate.INTERVAL`; `estimate_of` says what was modelled: the row
     (`design`), the fastest design that fits where the row names no tile (`fastest tile`, no estimate of the row: leave
-    it out of any error), or one step of one core (`core`).
+    it out of any error), or one step of one core (`core`). `told` is called for each row.
 
     PerfError names `where` and every missing column, or the first faults where no row can be modelled.
     """
-    rows, faults = sound_rows(text, where)
+    rows, faults = sound_rows(text, where, told)
     if faults and not rows:
         raise PerfError(listed(faults, "\n"))
     return write_rows((row, modelled_columns(row)) for row in rows), faults

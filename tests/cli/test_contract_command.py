@@ -38,7 +38,7 @@ def test_a_program_is_written(tmp_path):
     [
         (["--sizes", "a=b"], "no list of sizes"),
         (["--strides", "1,1"], "give three"),
-        (["--staged", "AX"], "names others than A, B and C"),
+        (["--staged", "AX"], "is not A, B and C"),
     ],
 )
 def test_what_cannot_be_read_is_a_usage_error(more, said):

@@ -172,6 +172,21 @@ def test_numbers_outside_of_their_range_are_refused_by_the_option(run, words: tu
     assert len(err) < 4096
 
 
+@pytest.mark.parametrize("words", [
+    ("new", ""), ("tune", "--shapes", ""), ("emulate", "d.mlir", "--device", ""), ("estimate", DESIGN, "--power", ""),
+    ("tune", "--scheduler", ""), ("disasm", "x", "--arch", ""), ("contract", ""), ("render", DESIGN, "--wait", ""),
+    ("contract", "ij,jk->ik", "--sizes", "i=8,i=9,j=8,k=8", "--design", CONTRACTS),
+    ("contract", "ij,jk->ik", "--sizes", "i=8,i=8,j=8,k=8", "--design", CONTRACTS),
+    ("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--staged", "AAAA"),
+    ("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--once", "BB"),
+], ids=" ".join)  # fmt: skip
+def test_what_says_nothing_or_twice_is_refused(run, tmp_path, words: tuple[str, ...]):
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "Invalid value for" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_contractions_sizes_and_strides_are_read_in_order():
     assert _sizes("a=1, B=999999999999") == {"a": 1, "B": 999_999_999_999}
     assert _strides(None) == [None, None, None]

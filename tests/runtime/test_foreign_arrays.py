@@ -84,7 +84,9 @@ def test_memory_that_is_written_in_place_is_the_others_own():
 
 
 @pytest.mark.parametrize(
-    "given", [Lent(VALUES, 2), Tensor(VALUES, 2), Shown("text"), Shown([1, "a", None]), Shown], ids=str  # type: ignore[arg-type]
+    "given",
+    [Lent(VALUES, 2), Tensor(VALUES, 2), Shown("text"), Shown([1, "a", None]), Shown],  # type: ignore[arg-type]
+    ids=["another device", "a tensor there", "text", "objects", "a class"],
 )  # fmt: skip
 def test_what_shows_the_host_no_numbers_is_refused(given: Any):
     with pytest.raises(InputError, match=r"^x"):

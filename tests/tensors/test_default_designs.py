@@ -56,7 +56,7 @@ class Tensor:
         (np.ones(3, np.float32), FLOATS), (np.ones(3, ml_dtypes.bfloat16), FLOATS), (Tensor("torch.bfloat16"), FLOATS),
         (None, FLOATS),
     ],
-    ids=str,
+    ids=["int8", "a number of uint8", "a tensor of int8", "a number", "float32", "bf16", "a tensor of bf16", "nothing"],
 )  # fmt: skip
 def test_a_default_design_is_built_once_by_the_types_of_operands(builds, caplog, operand: Any, design: tuple[str, str]):
     product, name = design

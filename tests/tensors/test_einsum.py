@@ -311,7 +311,9 @@ def test_several_tensors_have_numpys_expressions_too(arrays):
 
 
 @pytest.mark.parametrize(
-    "out", [np.zeros((3, 2), np.int32), np.zeros((2, 3)), np.broadcast_to(np.int32(0), (2, 3)), [[0]]], ids=repr
+    "out",
+    [np.zeros((3, 2), np.int32), np.zeros((2, 3)), np.broadcast_to(np.int32(0), (2, 3)), [[0]]],
+    ids=["shape", "type", "read-only", "a list"],
 )
 def test_an_out_that_does_not_hold_the_result_is_refused_before_anything_runs(arrays, out):
     with pytest.raises(OperandError, match="out"):

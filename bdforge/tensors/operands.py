@@ -57,7 +57,7 @@ def buffer_of(found: Planned, side: Side, array: np.ndarray) -> np.ndarray:
 def repeated(labels: str, array: np.ndarray, more: str, sizes: Mapping[str, int]) -> tuple[str, np.ndarray]:
     """The tensor again and again along `more` labels."""
     shape = [sizes[label] for label in more]
-    return more + labels, np.broadcast_to(array, (*shape, *array.shape))
+    return more + labels, np.ascontiguousarray(np.broadcast_to(array, (*shape, *array.shape))) if more else array
 
 
 def summed_over(labels: str, array: np.ndarray, over: str) -> tuple[str, np.ndarray]:

@@ -2,7 +2,8 @@
 Links, Filled, Joined.
 
     objects = [env.CxxObject(object, source) for ...]
-    env.Archive(library, objects); env.CxxShared(library, objects, SONAME=...); env.CxxProgram(program, [*objects, library])
+    env.Archive(library, objects); env.CxxShared(library, objects, SONAME=...)
+    env.CxxProgram(program, [*objects, library])
     env.Links(names, file); env.Filled(text, template, FILLED={"PREFIX": ...}); env.Joined(one, sources)
 
 Built with what `xrt=` names: headers and libxrt_coreutil of an XRT, or none. Compiled again when a source, a header it

@@ -1,7 +1,7 @@
 """From a parsed `aie.device` to a configured array: it boots from the writes of the text; cores get their bodies."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -95,6 +95,20 @@ def lowered(
     return configuration(device, program_of, policy, programs)
 
 
+def external_memory(device: DeviceOp, array: Array) -> Iterator[tuple[ExternalBufferOp, np.ndarray]]:
+    """Every aie.external_buffer with memory of its own, which the host of `array` has from now on."""
+    for op in (op for op in device.walk() if isinstance(op, ExternalBufferOp)):
+        name, size = op.symbol or f"at {location(op)}", memref_bytes(op.type)
+        memory = array.host.add_external(name, size, op.address)
+        if memory is not None:
+            yield op, memory
+            continue
+        array.strictness.warn(
+            f"{location(op)}: the {size} bytes of external buffer {name} from address {op.address:#x} on are another's "
+            "too, which has them; give each an address of its own"
+        )
+
+
 @lru_cache(maxsize=4)
 def _kept(device: DeviceOp) -> list[Lowered]:
     """A place for what a text lowers to where no strictness and no file has a say: a text is run more often than it
@@ -168,15 +182,8 @@ class Configuration:
     def _host_memory(self, device: DeviceOp) -> dict[str, np.ndarray]:
         """Memory of every aie.external_buffer with a name, at the address that the text gives it."""
         views = {}
-        for op in (op for op in device.walk() if isinstance(op, ExternalBufferOp)):
-            name, size = op.symbol or f"at {location(op)}", memref_bytes(op.type)
-            memory = self.array.host.add_external(name, size, op.address)
-            if memory is None:
-                self.array.strictness.warn(
-                    f"{location(op)}: the {size} bytes of external buffer {name} from address {op.address:#x} on are "
-                    "another's too, which has them; give each an address of its own"
-                )
-            elif op.symbol:
+        for op, memory in external_memory(device, self.array):
+            if op.symbol:
                 dtype = _numpy_type(op.type.element_type)
                 views[op.symbol] = memory if dtype is None else memory.view(dtype).reshape(op.type.get_shape())
         return views

@@ -12,7 +12,7 @@ from bdforge.emulator.boot import set_dmas
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import first_line, lowered
+from bdforge.emulator.load import external_memory, first_line, lowered
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.strictness import CAUTIONS, Strictness
@@ -92,6 +92,7 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
         collector.add(error)
         return
     array = Array(device.device, HostMemory(), Scheduler(), collector)
+    list(external_memory(device, array))
     for op in device.walk():
         try:
             match op:

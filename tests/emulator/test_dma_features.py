@@ -7,6 +7,7 @@ import pytest
 
 import bdforge
 from bdforge.emulator import DmaError
+from bdforge.emulator.verify import verify_design
 from bdforge.mlir import MlirError
 from support.array_text import (
     Task,
@@ -383,6 +384,12 @@ def test_a_shims_own_program_moves_host_memory_of_the_text(address: int):
     )  # fmt: skip
     same(found["e"], np.concatenate([np.zeros(4, np.int32), DATA[:8]]))
     same(found["b"], DATA[:8])
+
+
+@pytest.mark.parametrize("place", ["", "{address = 64 : i64}"])
+def test_verify_knows_the_host_memory_of_the_text(place: str):
+    parts = [tile(0, 0), f"%x = aie.external_buffer {place} : memref<12xi32>"]
+    assert not verify_design(module("npu2_3col", *parts, program("00", Task("MM2S", 0, [bd("x", 12)])))).faults
 
 
 def test_external_buffers_of_one_address_are_told():

@@ -1,6 +1,7 @@
 """`verify`, `lower` with `insts`, and `emulate` take the same texts and refuse the same: one rule judges each limit."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +20,9 @@ from bdforge.mlir.device_ops import DeviceOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.txn.codec import TxnError, encode
 from bdforge.txn.lower import lower
+from support.built_designs import ROOT
+
+TEXTS = sorted(path for folder in ("tests", "examples", "docs") for path in (ROOT / folder).rglob("*.mlir"))
 
 
 class _AnyKernel(dict):
@@ -166,3 +170,9 @@ def test_of_two_cores_on_a_tile_the_last_runs():
     machine = Machine(module, device, {}, Array(device.device, HostMemory(), Scheduler(), Strictness()))
     machine.run([])
     assert machine.buffers()["b"].tolist() == [5]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_all_agree_on_every_text_there_is(path: Path):
+    found = verdicts(path.read_text(encoding="utf-8"), str(path))
+    assert len({bool(why) for why in found.values()}) == 1, found

@@ -75,7 +75,10 @@ class Core(Agent):
         try:
             yield from program.run(self)
         except CoreError as error:
-            raise CoreError(f"{self.name}: {error}") from None
+            named = CoreError(f"{self.name}: {error}")
+            for note in getattr(error, "__notes__", ()):
+                named.add_note(note)
+            raise named from None
         except EmulationError:
             raise
         except Exception as error:

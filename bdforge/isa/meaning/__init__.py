@@ -11,14 +11,15 @@ from functools import cache
 from bdforge.isa.errors import OpenError
 from bdforge.isa.forms import Form
 from bdforge.isa.meaning import control_rules, floats, lanes, memory_rules, multiply, rules, scalar, width
+from bdforge.isa.meaning.floats import ASSUMPTIONS
 from bdforge.isa.meaning.model import ADDRESS, DATA, OPERATIONS, Access, Kind, Meaning, Partly, Result, Walk, compute
 from bdforge.isa.meaning.multiply import macs_of
 from bdforge.isa.meaning.shape import View
 from bdforge.isa.meaning.unknown import open_form
 
 __all__ = [
-    "ADDRESS", "DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Partly", "Result", "Walk", "access_of", "compute",
-    "macs_of", "meaning_of",
+    "ADDRESS", "ASSUMPTIONS", "DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Partly", "Result", "Walk",
+    "access_of", "compute", "macs_of", "meaning_of",
 ]  # fmt: skip
 
 _IMPLEMENTING = (floats, lanes, multiply, scalar, width)  # entered their operations on import

@@ -1,16 +1,18 @@
 """Floats of the multiplier, as far as sources know them: normal numbers and zeros, rounded to nearest even.
 
 bf16 products are exact in fp32, sums of the eight products of a block-float lane share a scale and are exact too, so
-the one rounding is that of the accumulator's addition. Sums of three are known where no order of them rounds. What
-becomes of NaNs, infinities, subnormal numbers and of results that overflow is open.
+the one rounding is that of the accumulator's addition. What becomes of NaNs, infinities, subnormal numbers and of
+results that overflow is open. Of AIE2P's sums two edges are not told, and whoever runs a program chooses whether they
+stop it: a sum that is zero is taken for +0, as AIE2 has it, and one of three terms for rounded once.
 
 AIE2 multiplies matrices of bf16, 4 x 8 by 8 x 4 row by row, into 16 lanes of fp32. That conf 0x1c chooses them (amode
 2, bmode 3, variant 0) is recollected from llvm-aie's headers of AIE2, not recorded; AIE2P's 0x3c has the same fields.
-The eight products of a lane and the accumulator are aligned to the largest and rounded once (FIM43-Redeye/xdna-emu);
-how many bits the alignment keeps, and how it rounds, is not told. [assumption] None are lost, the one rounding is to
-nearest even, a sum that is zero is +0. The bound of docs/block_floats.md holds in any order with any rounding.
+Sums are as a model that equals AIE2's silicon has them (FIM43-Redeye/xdna-emu): each term is rounded to 23 bits behind
+the point of the greatest exponent, that of a product being the sum of its factors'; what is left is added exactly and
+rounded once more, all to nearest even; zero is +0. [assumption] Terms that are zero have no exponent.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import ldexp
 
@@ -24,6 +26,7 @@ _BLOCK, _MANTISSA_SCALE, _BIAS = 8, 64.0, 127
 _ELEMENTWISE, _BLOCKS, _MATRICES = (2, 3, 1), (2, 1, 0), (2, 3, 0)
 _ROWS, _DEPTH, _COLUMNS = 4, 8, 4  # of AIE2's matrices
 _LAST_BIT = 149  # fp32 numbers are multiples of 2^-149
+_FRACTION_BITS = 23
 _STICKY_BITS = 32  # of a significand before it is rounded: more than fp32's 24 by two at least
 
 
@@ -35,23 +38,38 @@ def fmultiply(options: tuple[int, ...], *operands: int) -> int | Partly:
     _check_chosen(conf, _ELEMENTWISE if count else _BLOCKS)
     product = _single(_bf16(s1, count) * _bf16(s2, count)) if count else _blocks(s1, s2)
     terms = [_floats(value, len(product)) for value in accumulators[conf & ZERO_ACC :]]
-    found = _bits(_summed([-product if minus else product, *terms], False))
-    return Partly(found, _UPPER_HALF) if count == _LANES // 2 else found
+    found, assumed = _summed([-product if minus else product, *terms])
+    unknown = _UPPER_HALF if count == _LANES // 2 else 0
+    return Partly(_bits(found), unknown, assumed) if unknown or assumed else _bits(found)
 
 
 @operation("fmatrix")
 def fmatrix(options: tuple[int, ...], *operands: int) -> int:
-    """+-A B or a1 +- A B of AIE2, all terms of a lane rounded once; options: (accumulators, minus)."""
+    """+-A B or a1 +- A B of AIE2; options: (accumulators, minus)."""
     *accumulators, s1, s2, conf = operands
     _check_chosen(conf, _MATRICES)
     a = _bf16(s1, _ROWS * _DEPTH).reshape(_ROWS, 1, _DEPTH)
     b = _bf16(s2, _DEPTH * _COLUMNS).reshape(1, _DEPTH, _COLUMNS).transpose(0, 2, 1)
     products = a * b * (-1 if options[1] else 1)
     _single(products)
-    terms = [products.reshape(_ROWS * _COLUMNS, _DEPTH)]
-    terms += [_floats(value, len(terms[0]))[:, None].astype(np.float64) for value in accumulators[conf & ZERO_ACC :]]
-    found = [_rounded_once(lane) for lane in np.concatenate(terms, axis=1).tolist()]
-    return _bits(_known(np.array(found, np.float32)))
+    exponents = [(_exponents(a) + _exponents(b)).reshape(-1, _DEPTH)]
+    terms = [products.reshape(-1, _DEPTH)]
+    for value in accumulators[conf & ZERO_ACC :]:
+        terms.append(_floats(value, _ROWS * _COLUMNS)[:, None].astype(np.float64))
+        exponents.append(_exponents(terms[-1]))
+    return _bits(_known(_aligned(np.concatenate(terms, axis=1), np.concatenate(exponents, axis=1))))
+
+
+def _exponents(values: np.ndarray) -> np.ndarray:
+    return np.frexp(values)[1] - 1
+
+
+def _aligned(terms: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """Sums of rows: terms are rounded at the greatest exponent of a row, then their sum."""
+    last = np.where(terms != 0, exponents, -_LAST_BIT).max(axis=1) - _FRACTION_BITS
+    total = np.rint(np.ldexp(terms, -last[:, None])).sum(axis=1) + 0.0
+    with np.errstate(over="ignore"):
+        return np.ldexp(total, last).astype(np.float32)
 
 
 def _check_chosen(conf: int, wanted: tuple[int, int, int]) -> None:
@@ -73,16 +91,19 @@ _FLOAT_MODE = 2
 
 
 @operation("faccumulate")
-def faccumulate(options: tuple[int, ...], *operands: int) -> int:
-    """Accumulators of floats added; options: (bits, minus acc1, minus acc2, whether only exact sums are known)."""
-    bits, *minus, exact = options
+def faccumulate(options: tuple[int, ...], *operands: int) -> int | Partly:
+    """Accumulators of floats added; options: (bits, minus acc1, minus acc2, whether AIE2)."""
+    bits, *minus, aie2 = options
     *accumulators, conf = operands
     open_if(conf & (_UNKNOWN | ZERO_ACC) or conf >> 16, f"conf {conf:#x} of floats is open")
     open_if(conf >> 1 & 3 != _FLOAT_MODE, f"amode {conf >> 1 & 3} of an addition of floats is open")
     terms = [_floats(value, bits // 32) for value in accumulators]
     terms = [-term if negated else term for term, negated in zip(terms, minus, strict=False)]
-    open_if(len(terms) == 1 and (terms[0] == 0).any(), "the sign of a sum that is zero is open")
-    return _bits(_summed(terms, bool(exact)))
+    if aie2:
+        rows = np.stack(terms, axis=1).astype(np.float64)
+        return _bits(_known(_aligned(rows, _exponents(rows))))
+    found, assumed = _summed(terms if len(terms) > 1 else [*terms, -np.zeros_like(terms[0])])
+    return Partly(_bits(found), 0, assumed) if assumed else _bits(found)
 
 
 def _floats(value: int, count: int) -> np.ndarray:
@@ -93,34 +114,42 @@ def _bits(values: np.ndarray) -> int:
     return int.from_bytes(values.tobytes(), "little")
 
 
-def _summed(terms: list[np.ndarray], exact: bool) -> np.ndarray:
-    """One addition in fp32, or a sum that is the same in any order; zeros are known of positive zeros only."""
+ASSUMPTIONS = ROUNDING, ZERO_SIGN = "a sum whose rounding is not told", "the sign of a sum that is zero is open"
+"""Why results may be otherwise, in the order in which they stop a core."""
+
+
+def _summed(terms: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """AIE2P's sums, and what is assumed of them: one addition in fp32, or a rounding of three terms."""
     if len(terms) == 1:
-        return terms[0]
+        return terms[0], ()
     with np.errstate(over="ignore", invalid="ignore"):
-        found = terms[0] + terms[1] if len(terms) == 2 and not exact else _in_any_order(terms)
-    plain = [(term == 0) & ~np.signbit(term) for term in terms]
-    open_if(((found == 0) & ~np.all(plain, axis=0)).any(), "the sign of a sum that is zero is open")
-    return _known(found)
+        found = terms[0] + terms[1] if len(terms) == 2 else _once(terms)
+    assumed = (ROUNDING,) * (len(terms) > 2 and not _same_in_any_order(terms))
+    plain = np.all([(term == 0) & ~np.signbit(term) for term in terms], axis=0)
+    assumed += (ZERO_SIGN,) * bool(((found == 0) & ~plain).any())
+    return _known(np.where(found == 0, np.float32(0), found)), assumed
 
 
-def _in_any_order(terms: list[np.ndarray]) -> np.ndarray:
-    for one, other in combinations(terms, 2):
-        _exactly(one.astype(np.float64), other.astype(np.float64))
+def _once(terms: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([_rounded_once(lane) for lane in np.stack(terms, axis=1).tolist()], np.float64).astype(np.float32)
+
+
+def _same_in_any_order(terms: Sequence[np.ndarray]) -> bool:
     total = terms[0].astype(np.float64)
     for term in terms[1:]:
-        total = _exactly(total, term.astype(np.float64))
-    return total.astype(np.float32)
+        if not _is_exact(total, term):
+            return False
+        total = total + term
+    return all(_is_exact(one.astype(np.float64), other) for one, other in combinations(terms, 2))
 
 
-def _exactly(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """A sum that fp32 holds; what is lost is found as by Knuth's two-sum."""
+def _is_exact(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether fp32 holds sums; what is lost is found as by Knuth's two-sum."""
     total = one + other
     part = total - one
     lost = (one - (total - part)) + (other - part)
-    open_if(((lost != 0) | (total.astype(np.float32) != total)).any(), "a sum whose rounding is not told")
-    _known(total.astype(np.float32))
-    return total
+    with np.errstate(over="ignore"):
+        return not ((lost != 0) | (total.astype(np.float32) != total)).any()
 
 
 def _bf16(value: int, count: int) -> np.ndarray:

@@ -82,10 +82,14 @@ class Meaning:
 
 
 class Partly(NamedTuple):
-    """A result of which no source tells the 16-byte pieces in the mask `unknown` (scalars are one); they are 0."""
+    """A result of which no source tells the 16-byte pieces in the mask `unknown` (scalars are one); they are 0.
+
+    `assumed` are reasons why the rest may be otherwise: whoever runs the program chooses whether it goes on.
+    """
 
     value: int
     unknown: int
+    assumed: tuple[str, ...] = ()
 
 
 Result = int | Partly

@@ -191,7 +191,8 @@ def from_cascade(match: re.Match[str], view: View) -> Meaning:
 
 
 _NUMBERS = "normal numbers and zeros; all else is open"
-_ANY_ORDER = "sums that are the same in any order"
+_EDGES = "zeros of sums, but +0 and +0, by `float-edges`"
+_ANY_ORDER = "sums that are the same in any order, others by `float-edges`"
 
 
 def float_multiplies(match: re.Match[str], view: View) -> Meaning:
@@ -202,14 +203,19 @@ def float_multiplies(match: re.Match[str], view: View) -> Meaning:
     minus = int(name.startswith("VNEG") or "MSC_" in name)
     half = name.endswith("X_X")
     options = (accumulators, minus, 32 if half else 64 if name.endswith("Y_Y") else 0)
-    notes = [_NUMBERS] + [_ANY_ORDER] * (accumulators == 2) + ["lanes 32 to 63 are unknown"] * half
+    notes = (
+        [_NUMBERS]
+        + [_EDGES] * (accumulators > 0)
+        + [_ANY_ORDER] * (accumulators == 2)
+        + ["lanes 32 to 63 are unknown"] * half
+    )
     result = next(iter(view.form.timing.defs))
     return Meaning(
         "fmultiply", inputs, (result,), options, doubtful=(result,) * half, low_bits=1024 * half, note="; ".join(notes)
     )
 
 
-_ROUNDED_ONCE = "conf 0x1c; one rounding of products and accumulator to nearest even [assumption]"
+_ALIGNED = "terms are rounded at the greatest exponent, then their sum"
 
 
 def float_matrices(match: re.Match[str], view: View) -> Meaning:
@@ -218,15 +224,15 @@ def float_matrices(match: re.Match[str], view: View) -> Meaning:
     operands = [*["acc1"][:accumulators], "s1", "s2", "acc"]
     inputs = tuple(view.role(name, ["dst", *operands]) for name in operands)
     options = accumulators, int(match[1] is not None)
-    return Meaning("fmatrix", inputs, (view.role("dst", ["dst"]),), options, note=f"{_NUMBERS}; {_ROUNDED_ONCE}")
+    return Meaning("fmatrix", inputs, (view.role("dst", ["dst"]),), options, note=f"{_NUMBERS}; conf 0x1c; {_ALIGNED}")
 
 
 def float_accumulates(match: re.Match[str], view: View) -> Meaning:
     """VADD, VSUB, VNEG of accumulators of floats."""
     found = accumulates(match, view)
-    exact = int(view.generation == "aie2")  # how AIE2 rounds them is not told
-    options = (*found.options, *[0] * (3 - len(found.options)), exact)
-    note = f"{_NUMBERS}; sums that are exact" if exact else _NUMBERS
+    aie2 = int(view.generation == "aie2")
+    options = (*found.options, *[0] * (3 - len(found.options)), aie2)
+    note = f"{_NUMBERS}; {_ALIGNED if aie2 else _EDGES}"
     return replace(found, operation="faccumulate", options=options, note=note)
 
 

@@ -77,6 +77,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_counts": (ctypes.POINTER(number), [pointer]),
         "engine_macs": (ctypes.POINTER(number), [pointer]),
         "engine_uses": (ctypes.POINTER(number), [pointer]),
+        "engine_assume": (None, [pointer]),
+        "engine_assumed": (integer, [pointer]),
         "engine_watch": (None, [pointer, pointer, integer]),
         "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(Mark))]),
         "engine_request_data": (pointer, [pointer]),

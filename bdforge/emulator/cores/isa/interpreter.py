@@ -11,8 +11,8 @@ from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.requests import PARTS, answered, request_of
 from bdforge.emulator.cores.isa.state import Control, Registers, behind_slots, checked
 from bdforge.isa import Isa
-from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, StepBudgetError
-from bdforge.isa.meaning import ADDRESS, DATA, Kind, Partly, Result, compute, macs_of
+from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
+from bdforge.isa.meaning import ADDRESS, ASSUMPTIONS, DATA, Kind, Partly, Result, compute, macs_of
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.kernel` and is sent their answers."""
@@ -50,6 +50,8 @@ class Interpreter:
         self.counts: Counter[int] = Counter()
         self.macs: Counter[int] = Counter()
         self.uses = [0] * BANKS
+        self._assumes = False
+        self._assumed: set[str] = set()
         self._flights: list[Flight] = []
         self._parts: Parts | None = None
         self._marks: list[Mark] = []
@@ -68,6 +70,15 @@ class Interpreter:
             return
         self._part, self._left = self._parts.numbers[pc // 2], self._left - 1
         self._marks.append(Mark(self.cycle, self.conflicts, self._part))
+
+    def assume(self) -> None:
+        """Go on where results are assumed (`bdforge.isa.meaning.Partly`), which `assumed` then names."""
+        self._assumes = True
+
+    @property
+    def assumed(self) -> list[str]:
+        """Why results so far may be otherwise."""
+        return [reason for reason in ASSUMPTIONS if reason in self._assumed]
 
     @property
     def pc(self) -> int:
@@ -223,7 +234,12 @@ class Interpreter:
     def _operate(self, flight: Flight, stage: int) -> None:
         plan = flight.plan
         if stage == plan.operate and plan.meaning.kind is not Kind.BRANCH:
-            self._put(flight, compute(plan.meaning, flight.values))
+            results = compute(plan.meaning, flight.values)
+            for reason in (r for found in results.values() if isinstance(found, Partly) for r in found.assumed):
+                if not self._assumes:
+                    raise OpenError(reason)
+                self._assumed.add(reason)
+            self._put(flight, results)
             if macs := macs_of(plan.meaning, flight.values):
                 self.macs[flight.pc] += macs
 

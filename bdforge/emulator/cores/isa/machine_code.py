@@ -19,9 +19,11 @@ from bdforge.emulator.packet import packet_header
 from bdforge.emulator.tile import Tile
 from bdforge.isa import Isa, IsaError
 from bdforge.isa.errors import StepBudgetError
+from bdforge.isa.meaning import ASSUMPTIONS
 from bdforge.kernel import PutStream, Release
 
 _MOST_NAME = 60
+_EDGES = "float-edges"
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
 
 
@@ -56,6 +58,8 @@ class MachineCode:
         if core.observed:
             self._timeline = Timeline(self._parts)
             executor.watch(self._parts)
+        if core.array.strictness.permits(_EDGES):
+            executor.assume()
         self.waits.clear()
         steps, answer = self._steps(core, executor), None
         while True:
@@ -69,10 +73,25 @@ class MachineCode:
                     continue
                 raise BudgetExceeded(f"{core.name}: {error}{self.where()}") from None
             except IsaError as error:
-                raise CoreError(f"{error}{self.where()}") from error
+                raise self._stopped(error) from error
             self._count(core)
+            self._tell_assumed(core, executor)
             answer = yield from self._served(core, request)
         self._count(core)
+        self._tell_assumed(core, executor)
+
+    def _stopped(self, error: IsaError) -> CoreError:
+        """The fault of a core, with the name of the check that lets it go on."""
+        fault = CoreError(f"{error}{self.where()}")
+        if any(str(error).endswith(reason) for reason in ASSUMPTIONS):
+            fault.add_note(f"[{_EDGES}]")
+        return fault
+
+    def _tell_assumed(self, core: Core, executor: Executor) -> None:
+        """Warn once of what results of the array's machine code rest on."""
+        if core.array.strictness.permits(_EDGES):
+            for reason in executor.assumed:
+                core.array.strictness.warn(f"{_EDGES} (permitted): {reason}, and was assumed")
 
     def _steps(self, core: Core, executor: Executor) -> Generator[Any, Any, None]:
         """The executor's run; bundle by bundle where somebody looks at this core."""

@@ -61,7 +61,7 @@ class Registers:
 
     def put(self, operand: Operand, result: Result, order: tuple[int, int]) -> None:
         """Let a result land; `order` is the cycle of its instruction's issue, and its place in the bundle."""
-        value, pieces = result if isinstance(result, Partly) else (result, 0)
+        value, pieces = result[:2] if isinstance(result, Partly) else (result, 0)
         unknown = sum(_PIECE << _PIECE_BITS * i for i in range(pieces.bit_length()) if pieces >> i & 1)
         for leaf in operand.leaves:
             part, missing = (bits >> leaf.lsb & ((1 << leaf.bits) - 1) for bits in (value, unknown))

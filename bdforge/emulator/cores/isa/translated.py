@@ -21,6 +21,7 @@ from bdforge.emulator.cores.isa.state import nothing_known
 from bdforge.emulator.cores.isa.translated_program import translated
 from bdforge.isa import Isa, leaves
 from bdforge.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
+from bdforge.isa.meaning import ASSUMPTIONS
 from bdforge.isa.registers import reset_values
 
 _UNKNOWN = 4
@@ -92,6 +93,16 @@ class Translated:
     def _by_address(self, numbers: Any) -> dict[int, int]:
         found = numbers(self._core)[: PROGRAM_MEMORY_BYTES // 2]
         return {2 * half: number for half, number in enumerate(found) if number}
+
+    def assume(self) -> None:
+        """Go on where results are assumed (`bdforge.isa.meaning.Partly`), which `assumed` then names."""
+        self._library.engine_assume(self._core)
+
+    @property
+    def assumed(self) -> list[str]:
+        """Why results so far may be otherwise."""
+        met = self._library.engine_assumed(self._core)
+        return [reason for i, reason in enumerate(ASSUMPTIONS) if met >> i & 1]
 
     @property
     def uses(self) -> list[int]:

@@ -218,6 +218,21 @@ def test_hazards_of_a_program_are_warned_of(write_elf):
     assert run_small(write_elf, source, permissive=["machine-code"]).warnings == ()
 
 
+def test_a_sum_that_is_zero_stops_a_core_unless_that_is_permitted(write_elf):
+    """What is assumed is told once."""
+    one = "movxm r0, #0x3f800000\nvbcst.32 x0, r0\nnop\nvmov bmll0, x0\nnop\nnop\nmova r2, #4\n"
+    sums = "vsub.f dm1, dm0, dm0, r2\n" + "nop\n" * 8
+    store = "movxm p0, #0x70400\nvst bmll1, [p0, #0]\n" + "nop\n" * 8 + "done"
+    source = one + sums + sums + store
+    with pytest.raises(CoreError, match="the sign of a sum that is zero is open") as stopped:
+        run_small(write_elf, source)
+    assert stopped.value.__notes__ == ["[float-edges]"]
+    result = run_small(write_elf, source, permissive=["float-edges"])
+    same(result.buffers["data"], np.zeros(16, np.int32))
+    (told,) = result.warnings
+    assert told.startswith("float-edges (permitted): the sign of a sum that is zero")
+
+
 @pytest.mark.parametrize(("store", "distance"), [("st r0, [p0, #0]", 4), ("st.s8 r0, [p0, #0]", 10)])
 def test_a_lock_that_is_given_before_a_store_has_written_is_warned_of(write_elf, store, distance):
     def warnings(gap: int) -> tuple[str, ...]:

@@ -95,6 +95,7 @@ struct alignas(64) Core {
     std::int32_t bank_count, banks[2 * kRing];
     const Bundle* bundle;
     std::int64_t loop_start;
+    std::int32_t assumes, assumed;  // whether it goes on where results are assumed; which assumptions were made
     char message[256];
 
     [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
@@ -104,6 +105,15 @@ struct alignas(64) Core {
         va_start(arguments, format);
         std::vsnprintf(message, sizeof message, format, arguments);
         va_end(arguments);
+    }
+    // A result rests on an assumption, by its number: whether the core may go on.
+    [[gnu::noinline, gnu::cold]] bool assume(int which) {
+        static const char* const kReasons[] = {
+            "a sum whose rounding is not told", "the sign of a sum that is zero is open",
+        };
+        if (assumes) assumed |= 1 << which;
+        else fail(kOpen, "%s", kReasons[which]);
+        return assumes;
     }
     std::uint8_t* at(std::int32_t place, std::uint8_t* buffer) {
         if (place < 0) return buffer + ~place;

@@ -239,6 +239,8 @@ std::uint8_t* engine_registers(Core* core) { return core->registers; }
 const std::int64_t* engine_counts(const Core* core) { return core->counts; }
 const std::int64_t* engine_macs(const Core* core) { return core->macs; }
 const std::int64_t* engine_uses(const Core* core) { return core->uses; }
+void engine_assume(Core* core) { core->assumes = 1; }
+int engine_assumed(const Core* core) { return core->assumed; }
 
 // Note from now on where parts of the program begin to run, `most` times at most.
 void engine_watch(Core* core, const std::int16_t* parts, int most) {

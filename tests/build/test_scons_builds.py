@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from scratch_tree import WRITE_OUTPUT, built, program
 
+from bdforge import emulate
+from support.differences import same
 from support.processes import ends
 
 DESIGN = "strix_halo/gemm_i8_i2_bitnet"
@@ -95,6 +98,21 @@ def test_a_cache_serves_another_tree(scons, tree, tmp_path, quick_cxx):
     assert "[CXX]" not in again.stdout
     assert f"  [MANIFEST] build/{MANIFEST}\n" in again.stdout
     assert built(tree) == {MLIR, MANIFEST, SCHEMA, LIBRARY}
+
+
+def test_examples_are_built_without_aiecc_and_run_from_their_images(scons, tree, quick_cxx):
+    """16 KiB through a memtile and back; which toolchain is to blame is said before any work."""
+    result = scons("examples", quick_cxx)
+    assert result.returncode == 0, result.stderr
+    place = tree / "build/strix_halo/examples/pass_through"
+    x, y = np.arange(4096, dtype=np.int32), np.zeros(4096, np.int32)
+    words, image = (place / "insts_copy.bin").read_bytes(), (place / "pass_through.xclbin").read_bytes()
+    emulate((place / "pass_through.mlir").read_text(), [x, y], instructions=words, image=image)
+    same(y, x)
+    result = scons("examples", "toolchain=aiecc", quick_cxx)
+    assert result.returncode == 2
+    assert "needs tools that are not there" in result.stderr
+    assert "aiecc: looked in" in result.stderr
 
 
 def test_a_dry_run_fills_no_cache(scons, tree, tmp_path, quick_cxx):

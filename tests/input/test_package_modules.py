@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,18 @@ def test_the_tree_is_the_checkout_or_what_a_wheel_brought(monkeypatch, tmp_path:
     assert tree.tree() == tmp_path
     (tmp_path / "bdforge/share").mkdir(parents=True)
     assert tree.tree() == tmp_path / "bdforge/share"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_scons_runs_by_the_rules_of_the_tree(monkeypatch, quiet: bool):
+    asked: list[Any] = []
+    done = SimpleNamespace(returncode=3, stdout="said" if quiet else None)
+    monkeypatch.setattr(tree.subprocess, "run", lambda words, **how: asked.append((words, how)) or done)
+    assert tree.scons("design=a", "host", quiet=quiet) == (3, "said" if quiet else "")
+    ((words, how),) = asked
+    assert (words, how["cwd"]) == ([sys.executable, "-m", "SCons", "-Q", "design=a", "host"], tree.tree())
+    kept = tree.subprocess.PIPE if quiet else None
+    assert (how["stdout"], how["stderr"]) == (kept, tree.subprocess.STDOUT if quiet else None)
 
 
 def test_the_package_offers_four_names_and_no_other():

@@ -65,6 +65,7 @@ def bit_linear(x: Any, layer: int, out_features: int) -> Any:
     """The operator: `layer` is the number of a BitLinear that lives."""
     if (module := _layers.get(layer)) is None:
         raise ModelError(f"bdforge::bit_linear: layer {layer} is gone; keep the BitLinear that called it")
+    _check(x, module.linear.name)
     if x.shape[-1] != module.in_features:
         raise ModelError(f"{module.linear.name}: rows of {x.shape[-1]} were given, it takes {module.in_features}")
     rows = x.detach().to("cpu", torch.float32).reshape(-1, module.in_features).numpy()
@@ -72,8 +73,17 @@ def bit_linear(x: Any, layer: int, out_features: int) -> Any:
     return torch.from_numpy(np.ascontiguousarray(y)).to(x).reshape(*x.shape[:-1], out_features)
 
 
+def _check(x: Any, name: str) -> None:
+    """ModelError for what no linear layer of PyTorch takes either."""
+    if not x.is_floating_point():
+        raise ModelError(f"{name}: {x.dtype} was given, it takes floats")
+    if not x.shape:
+        raise ModelError(f"{name}: a tensor of no dimension was given, it takes rows")
+
+
 @bit_linear.register_fake
 def _(x: Any, layer: int, out_features: int) -> Any:
+    _check(x, "bdforge::bit_linear")
     return x.new_empty((*x.shape[:-1], out_features))
 
 

@@ -18,7 +18,9 @@ import numpy as np
 
 from bdforge.models.errors import ModelError
 from bdforge.native import COMPILER, compiled
+from bdforge.weights import QuantisedRows
 from bdforge.weights.matrix import decode
+from bdforge.weights.quantised import Q8_0
 
 _SOURCE = Path(__file__).parent / "native" / "products.cpp"
 _FIELDS, _PANEL = 4, 1024  # codes in a byte; columns, or rows of a table, that numpy unpacks at a time
@@ -27,7 +29,7 @@ _EXACT, _LARGEST = 1 << 24, 128  # integers up to there are exact in float32; of
 _FEW = 16  # rows up to which the table of floats is what takes time
 _TURNS = 5  # of a product that is timed
 _ZEROS = 0x55  # four codes of weights that are 0
-_KINDS = {np.dtype("<f4"): 0, np.dtype("<f2"): 1, np.dtype(ml_dtypes.bfloat16): 2}
+_KINDS = {np.dtype("<f4"): 0, np.dtype("<f2"): 1, np.dtype(ml_dtypes.bfloat16): 2, Q8_0: 3}
 _log = logging.getLogger("bdforge.models")
 
 
@@ -59,8 +61,8 @@ class Numpy:
         y = sums * rows[:, None] * columns
         return y.astype(ml_dtypes.bfloat16).astype(np.float32) if narrow else y
 
-    def floats(self, x: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """x (float32, M x K) @ table^T, of N rows of float32, float16 or bfloat16: float32 of M x N."""
+    def floats(self, x: np.ndarray, table: np.ndarray | QuantisedRows) -> np.ndarray:
+        """x (float32, M x K) @ table^T, of N rows of floats: float32 of M x N."""
         out = np.empty((len(x), len(table)), np.float32)
         for first in range(0, len(table), _PANEL):
             rows = slice(first, first + _PANEL)
@@ -122,12 +124,13 @@ class Native(Numpy):
             raise ModelError(f"no memory for a product of {M} x {K} x {N} on the CPU")
         return out
 
-    def floats(self, x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    def floats(self, x: np.ndarray, table: np.ndarray | QuantisedRows) -> np.ndarray:
         """As numpy's, which has more rows and other types."""
-        if len(x) > _FEW or table.dtype not in _KINDS or not table.flags.c_contiguous:
+        memory = table.blocks if isinstance(table, QuantisedRows) else table
+        if len(x) > _FEW or table.dtype not in _KINDS or not memory.flags.c_contiguous:
             return super().floats(x, table)
         x, out = np.ascontiguousarray(x, np.float32), np.empty((len(x), len(table)), np.float32)
-        self._library.products_floats(_KINDS[table.dtype], table.ctypes.data, x, *x.shape, len(table), out)
+        self._library.products_floats(_KINDS[table.dtype], memory.ctypes.data, x, *x.shape, len(table), out)
         return out
 
     def _zeros(self, K: int, N: int) -> np.ndarray:

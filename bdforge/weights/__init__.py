@@ -20,10 +20,11 @@ import numpy as np
 from bdforge.weights import gguf, huggingface
 from bdforge.weights.gguf_header import ARRAY_VALUE, Value
 from bdforge.weights.matrix import TernaryMatrix, WeightError, check_shape, fuse, write_packed
+from bdforge.weights.quantised import QuantisedRows
 
 __all__ = [
-    "ARRAY_VALUE", "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata", "names", "read",
-    "tensors", "write_packed",
+    "ARRAY_VALUE", "QuantisedRows", "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata",
+    "names", "read", "tensors", "write_packed",
 ]  # fmt: skip
 
 BEGINNING_BYTES = 16
@@ -52,8 +53,8 @@ def names(path: str | PathLike[str]) -> list[str]:
     return _reader(Path(path)).names(Path(path))
 
 
-def floats(path: str | PathLike[str], name: str) -> np.ndarray | None:
-    """A tensor of float32, float16 or bfloat16, mapped from the file: what is not touched takes no memory.
+def floats(path: str | PathLike[str], name: str) -> np.ndarray | QuantisedRows | None:
+    """A tensor of float32, float16, bfloat16 or Q8_0, mapped from the file: what is not touched takes no memory.
 
     None where the file has no tensor of that name; `WeightError` as `read` for the file, and for other types.
     """

@@ -23,6 +23,8 @@ import numpy as np
 
 from bdforge.weights.gguf_header import MAGIC, Header, TensorInfo, Value, read_header, round_up
 from bdforge.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
+from bdforge.weights.quantised import BLOCK as BLOCK_OF_FLOATS
+from bdforge.weights.quantised import Q8_0, QuantisedRows
 from bdforge.weights.ternary_blocks import BLOCK, TQ1_0, TQ2_0, decode_tq1, decode_tq2
 
 I2_S = 36
@@ -32,6 +34,7 @@ BLOCK_BYTES = BLOCK_ELEMENTS // ELEMENTS_PER_BYTE
 TAIL_BYTES = 32
 FLOATS = {0: np.dtype("<f4"), 1: np.dtype("<f2"), 30: np.dtype(ml_dtypes.bfloat16)}
 """Types of tensors that are no ternary matrices: F32, F16, BF16."""
+Q8_0_TYPE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ def metadata(path: Path) -> Mapping[str, Value]:
         return read_header(path, data).metadata
 
 
-def floats(path: Path, name: str) -> np.ndarray | None:
-    """A tensor of F32, F16 or BF16, mapped, slowest dimension first; None where there is none of that name.
+def floats(path: Path, name: str) -> np.ndarray | QuantisedRows | None:
+    """A tensor of F32, F16, BF16 or a matrix of Q8_0, mapped, slowest dimension first; None where there is none.
 
     Raises `WeightError` for a damaged file and for a tensor of another type.
     """
@@ -88,8 +91,12 @@ def floats(path: Path, name: str) -> np.ndarray | None:
         info = read_header(path, data).tensors.get(name)
     if info is None:
         return None
+    if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % BLOCK_OF_FLOATS == 0:
+        shape = (info.dims[1], info.dims[0] // BLOCK_OF_FLOATS)
+        return QuantisedRows(np.memmap(path, Q8_0, "r", info.start, shape))
     if info.type not in FLOATS:
-        raise WeightError(f"{path}: tensor {name} has type {info.type}, expected F32, F16 or BF16: convert it anew")
+        known = "F32, F16, BF16 or a matrix of Q8_0"
+        raise WeightError(f"{path}: tensor {name} has type {info.type}, expected {known}: convert it anew")
     return np.memmap(path, FLOATS[info.type], "r", info.start, info.dims[::-1])
 
 

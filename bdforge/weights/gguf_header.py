@@ -30,7 +30,8 @@ TENSOR_BYTES_MIN = 8 + 1 + 4 + 8 + 4 + 8  # name length, name, rank, one dimensi
 RANK_MAX = 4  # ggml's GGML_MAX_DIMS
 KEY_BYTES_MAX = 65535
 NAME_BYTES_MAX = 256  # ggml allows 64, some of its forks more
-BITS_MIN = {0: 32, 1: 16, 30: 16, 36: 2}  # of an element of F32, F16, BF16, I2_S (ggml.h); the others go unchecked
+BITS_MIN = {0: 32, 1: 16, 8: 8.5, 30: 16, 36: 2}
+"""Of an element of F32, F16, Q8_0, BF16, I2_S (ggml.h); the others go unchecked."""
 VALUE_TEXT_BYTES_MAX = 65535  # of a string that is kept; chat templates of real models take some KiB
 HEADER_BYTES_MAX = 64 << 20  # vocabularies of real models take about 10 MiB; keeps damaged files from taking minutes
 ARRAY_DEPTH_MAX = 8
@@ -226,7 +227,7 @@ def _placed(cursor: Cursor, tensors: list[TensorInfo], alignment: int) -> dict[s
             raise cursor.error(
                 f"tensor {tensor.name} begins at byte {start}, the file has {file_bytes}; the file is cut off"
             )
-        least_bytes = tensor.elements * BITS_MIN.get(tensor.type, 0) // 8
+        least_bytes = int(tensor.elements * BITS_MIN.get(tensor.type, 0)) // 8
         if end - start < least_bytes:
             raise cursor.error(
                 f"tensor {tensor.name} of {tensor.elements} elements needs {least_bytes} bytes, it has {end - start}; "

@@ -2,7 +2,7 @@
 
 A linear layer of K inputs and N outputs is a uint8 tensor of shape (N/4, K): byte [i, k] holds the codes w + 1 of
 output rows i, i + N/4, i + N/2, i + 3N/4 at bits 0, 2, 4, 6. The header does not say what a uint8 matrix means, so
-every one is taken for such a layer. Tensor `X.weight` has its scale in `X.weight_scale`, one bf16 or float32.
+every one is taken for such a layer. Tensor `X.weight` has its scale in `X.weight_scale`, one float.
 
 The `safetensors` library opens and checks the file. Its numpy side has no bf16, and maps nothing, so floats are found
 by the header (8 bytes of length, then JSON; https://github.com/huggingface/safetensors, section Format).
@@ -51,7 +51,7 @@ def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
     """The tensors called `names`, transposed to K x N; scale 1.0 where the file has none.
 
     Raises `WeightError` for a file that is no intact safetensors file, for a missing tensor, one that is no uint8
-    matrix, code 3, and a scale that is not one finite bf16 or float32.
+    matrix, code 3, and a scale that is not one finite float.
     """
     with _opened(path) as file:
         return [_read_one(path, file, name) for name in names]
@@ -128,8 +128,8 @@ def _scale(path: Path, file: Any, name: str) -> float:
         return 1.0
     tensor = file.get_slice(name)
     dtype, shape = tensor.get_dtype(), tensor.get_shape()
-    if dtype not in ("BF16", "F32") or shape not in ([], [1]):
-        raise WeightError(f"{path}: scale {name} is {dtype} of shape {shape}, expected one BF16 or F32")
+    if dtype not in FLOATS or shape not in ([], [1]):
+        raise WeightError(f"{path}: scale {name} is {dtype} of shape {shape}, expected one of {', '.join(FLOATS)}")
     found = floats(path, name)
     assert found is not None
     scale = float(found.reshape(()))

@@ -93,6 +93,7 @@ def read(folder: Path, members: dict, **override: Any) -> BitNetConfig:
         ({"attention_bias": False, "partial_rotary_factor": 1.0, "sliding_window": None}, "unknown", ()),
         ({"rope_scaling": {"type": "linear", "factor": 1.0}}, "unknown", ()),
         ({"tie_word_embeddings": False}, "tie_word_embeddings", False),
+        ({"num_key_value_heads": None}, "num_key_value_heads", 3),
         ({"use_cache": True, "_name_or_path": "x", "attention_dropout": 0.5, "pad_token_id": 3}, "unknown", ()),
         ({"residual_scale": 2, "odd": None, "odder": [], "lora_alpha": 4}, "unknown", ("residual_scale", "lora_alpha")),
         ({"quantization_config": {"bits": 2}, "rope_parameters": {"low": 1}}, "unknown",
@@ -143,6 +144,22 @@ def test_a_config_json_of_another_kind_is_refused_by_its_member(tmp_path: Path, 
         pytest.fail(f"{members}: {read(tmp_path, members)}")
 
 
+@pytest.mark.parametrize(
+    ("beside", "ends"),
+    [
+        ({"eos_token_id": [5, 6]}, (5, 6)), ({"eos_token_id": 7}, (7,)), ({"eos_token_id": None}, (3,)),
+        ({"temperature": 0.5}, (3,)), ([4], "expected an object"), ({"eos_token_id": "x"}, r"eos\.0: Input should be"),
+    ],
+)  # fmt: skip
+def test_a_generation_config_says_first_where_a_text_ends(tmp_path: Path, beside: Any, ends: Any):
+    (tmp_path / "generation_config.json").write_text(json.dumps(beside))
+    if isinstance(ends, tuple):
+        assert read(tmp_path, {"eos_token_id": 3}).eos == ends
+        return
+    with pytest.raises(ModelError, match=ends):
+        pytest.fail(f"{beside}: {read(tmp_path, {'eos_token_id': 3})}")
+
+
 def test_members_may_be_said_instead_of_the_file(tmp_path: Path):
     """An override wins over the file, gives what the file lacks, and is judged as the file is."""
     wrong = {"hidden_act": "gelu", "quantization_config": None}
@@ -183,11 +200,13 @@ def of_gguf(kind: str = "bitnet", **more: Any) -> BitNetConfig:
 
 @pytest.mark.parametrize("kind", ["bitnet", "bitnet-b1.58", "bitnet-25"])
 def test_metadata_of_a_gguf_say_every_member(kind: str):
-    found = of_gguf(kind, **{"tokenizer.ggml.eos_token_id": 0})
+    found = of_gguf(
+        kind, **{f"tokenizer.ggml.{end}_token_id": token for token, end in enumerate(("eos", "eot", "eom"))}
+    )
     assert found.model_dump() == {
         "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 2, "num_attention_heads": 4,
         "num_key_value_heads": 2, "vocab_size": 7, "head_dim": 6, "rms_norm_eps": 0.25, "rope_theta": 8.0,
-        "max_position_embeddings": 9, "hidden_act": "relu2", "eos": (0,), "divides": False,
+        "max_position_embeddings": 9, "hidden_act": "relu2", "eos": (0, 1, 2), "divides": False,
         "tie_word_embeddings": None, "unknown": (),
     }  # fmt: skip
     assert of_gguf(kind).eos == ()

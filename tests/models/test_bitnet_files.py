@@ -44,6 +44,20 @@ def test_formats_hold_the_same_model(tmp_path, content, products, kind):
     assert wanted.shape == (4, 37)
 
 
+def test_an_embedding_may_be_quantised(tmp_path, content, products):
+    """Of Q8_0: the same model as with the numbers that its blocks hold, rows of the embedding and head alike."""
+    file = write_gguf(tmp_path / "model.gguf", content, short=True)
+    stored = random_content(CONFIG, 3)
+    found = Checkpoint.open(file).table("embedding", (37, 256))
+    stored.embedding = found[np.arange(37)]
+    same(stored.embedding, content.embedding, rtol=0, atol=np.abs(content.embedding).max() / 250)
+    same(
+        logits(file, products), logits(write_hugging_face(tmp_path / "folder", stored), products), rtol=1e-5, atol=1e-4
+    )
+    with pytest.raises(ModelError, match=r"tensor token_embd.weight is quantised, expected floats"):
+        Checkpoint.open(file).floats("embedding", (37, 256))
+
+
 def changed(folder: Path, **members) -> Path:
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | members))

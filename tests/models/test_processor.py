@@ -11,6 +11,7 @@ import pytest
 from bdforge.models import processor as module
 from bdforge.models.errors import ModelError
 from bdforge.models.processor import Native, Numpy, natives, processor
+from bdforge.weights.quantised import Q8_0, QuantisedRows
 from support.differences import same
 
 KERNELS: list[Numpy] = [*natives(), Numpy()]
@@ -68,6 +69,19 @@ def test_tables_of_floats_are_multiplied(kernel: Numpy, dtype, sizes: tuple[int,
     same(kernel.floats(x, table), x.astype(np.float64) @ table.astype(np.float64).T, rtol=1e-5, atol=1e-5)
     odd = np.repeat(table, 2, axis=1)[:, ::2]  # not one row behind the other
     same(kernel.floats(x, odd), x.astype(np.float64) @ table.astype(np.float64).T, rtol=1e-5, atol=1e-5)
+
+
+@EACH
+@pytest.mark.parametrize("sizes", [(1, 32, 1), (2, 96, 33), (17, 64, 9)], ids=str)
+def test_tables_of_q8_0_are_multiplied(kernel: Numpy, sizes: tuple[int, int, int]):
+    M, K, N = sizes
+    rng = np.random.default_rng(4)
+    blocks = np.zeros((N, K // 32), Q8_0)
+    blocks["scale"], blocks["codes"] = rng.uniform(-1, 1, (N, K // 32)), rng.integers(-128, 128, (N, K // 32, 32))
+    table = blocks["codes"].astype(np.float64) * blocks["scale"][..., None].astype(np.float64)
+    x = rng.standard_normal((M, K), np.float32)
+    got = kernel.floats(x, QuantisedRows(blocks))
+    same(got, x.astype(np.float64) @ table.reshape(N, K).T, rtol=1e-5, atol=1e-3)
 
 
 @EACH

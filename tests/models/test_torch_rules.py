@@ -155,6 +155,24 @@ def test_what_does_not_fit_a_layer_is_refused(ours):
     assert later(Tensor(values(2, 70))).shape == (2, 52)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8, bool, np.complex64])
+def test_only_floats_are_rows(ours, dtype):
+    """As of PyTorch's linear layers, and already when fake tensors are traced."""
+    one, x = layer(ours), Tensor(np.ones((2, 70), dtype))
+    with pytest.raises(ModelError, match=r"w: .* was given, it takes floats"):
+        one(x)
+    with pytest.raises(ModelError, match=r"bit_linear: .* was given, it takes floats"):
+        ours.bit_linear.fake(x, one.number, 52)
+
+
+def test_a_number_is_no_row(ours):
+    one, x = layer(ours), Tensor(np.array(1.0, np.float32))
+    with pytest.raises(ModelError, match="w: a tensor of no dimension was given, it takes rows"):
+        one(x)
+    with pytest.raises(ModelError, match="of no dimension was given"):
+        ours.bit_linear.fake(x, one.number, 52)
+
+
 def test_without_pytorch_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "bdforge.torch", raising=False)

@@ -15,6 +15,9 @@ class Tensor:
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
 
+    def is_floating_point(self) -> bool:
+        return self.array.dtype.kind == "f"
+
     def detach(self) -> "Tensor":
         return self
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import ARRAY_VALUE, WeightError, floats, metadata, names, read, tensors
+from bdforge.weights import ARRAY_VALUE, QuantisedRows, WeightError, floats, metadata, names, read, tensors
 from support.differences import same
 from support.weight_files import (
     TERNARY_BLOCKS,
@@ -225,8 +225,29 @@ def test_floats_and_metadata_are_read(file):
     assert names(file) == list(entries)
     for name, wanted in {"single": [[0, 1, 2], [3, 4, 5]], "half": [1.5, -2], "brain": [[1], [2]]}.items():
         found = floats(file, name)
-        assert found is not None
+        assert isinstance(found, np.ndarray)
         same(found.astype(np.float64), wanted)
     assert floats(file, "nothing") is None
-    with pytest.raises(WeightError, match="tensor codes has type 24, expected F32, F16 or BF16"):
+    with pytest.raises(WeightError, match="tensor codes has type 24, expected F32, F16, BF16 or a matrix"):
         floats(file, "codes")
+
+
+def test_a_matrix_of_q8_0_is_read_by_rows(file):
+    """Two rows of two blocks: d, then 32 codes. Other shapes, and a file that is cut off, are refused."""
+    codes = np.arange(-64, 64, dtype=np.int8).reshape(4, 32)
+    content = b"".join(
+        np.array(d, "<f2").tobytes() + row.tobytes() for d, row in zip((1, 0.5, -2, 0), codes, strict=True)
+    )
+    write(file, {"q": (8, (64, 2), content), "vector": (8, (64,), content[:68]), "odd": (8, (16, 2), content[:68])})
+    found = floats(file, "q")
+    assert isinstance(found, QuantisedRows)
+    assert (found.shape, found.size, found.nbytes, len(found)) == ((2, 64), 128, 136, 2)
+    wanted = (codes.astype(np.float64) * [[1], [0.5], [-2], [0]]).reshape(2, 64)
+    same(found[np.array([1, 0, 1])], wanted[[1, 0, 1]])
+    same(found[1:2], wanted[1:])
+    for name in ("vector", "odd"):
+        with pytest.raises(WeightError, match=f"tensor {name} has type 8, expected F32, F16, BF16 or a matrix of Q8_0"):
+            floats(file, name)
+    write(file, {"q": (8, (64, 3), content)})
+    with pytest.raises(WeightError, match="tensor q of 192 elements needs 204 bytes"):
+        floats(file, "q")

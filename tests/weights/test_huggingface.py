@@ -67,11 +67,14 @@ def test_the_test_writer_writes_the_same_layout():
 
 
 @pytest.mark.parametrize(("dtype", "scale", "shape"), [("BF16", -0.09375, []), ("F32", 1 / 3, []), ("F32", 7e-9, [1])])
-def test_scales_are_bf16_or_float32(file, dtype, scale, shape):
+def test_scales_are_floats(file, dtype, scale, shape):
     entries = bitnet_entries({"w": (ternary(3, 3, 8), scale)}, dtype)
     _, _, content = entries["w_scale"]
     write(file, entries | {"w_scale": (dtype, shape, content)})
     assert read(file, ["w"]).scales == (pytest.approx(scale, rel=1e-7),)
+    half = np.array([scale], "<f2")
+    write(file, entries | {"w_scale": ("F16", [1], half.tobytes())})
+    assert read(file, ["w"]).scales == (float(half[0]),)
 
 
 def test_without_a_scale_it_is_one(file):
@@ -82,7 +85,8 @@ def test_without_a_scale_it_is_one(file):
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (("F16", [1], b"\0\0"), "F16 of shape .1., expected one BF16 or F32"),
+        (("I16", [1], b"\0\0"), "I16 of shape .1., expected one of F32, F16, BF16"),
+        (("F16", [1, 1], b"\0\0"), "F16 of shape .1, 1., expected one"),
         (("F32", [2], bytes(8)), "F32 of shape .2., expected one"),
         (("F32", [1], struct.pack("<f", np.nan)), "is nan, expected a finite number"),
         (("BF16", [1], bf16_bytes(np.inf)), "is inf, expected a finite number"),

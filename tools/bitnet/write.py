@@ -21,6 +21,7 @@ GGUF = {
     "down": "ffn_down", "attn_norm": "attn_norm", "attn_sub_norm": "attn_sub_norm", "ffn_norm": "ffn_norm",
     "ffn_sub_norm": "ffn_sub_norm",
 }  # fmt: skip
+Q8_0 = 8
 F32, F16, UINT32, INT32, FLOAT32, STRING, ARRAY = 0, 1, 4, 5, 6, 8, 9
 ALIGNMENT = 32
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
@@ -44,14 +45,16 @@ def write_hugging_face(folder: Path, model: Content) -> Path:
     return folder
 
 
-def write_gguf(path: Path, model: Content, kind: str = "I2_S", architecture: str = "bitnet-b1.58") -> Path:
-    """A .gguf with matrices of `kind`, an embedding of float16 and norms of float32.
+def write_gguf(
+    path: Path, model: Content, kind: str = "I2_S", architecture: str = "bitnet-b1.58", *, short: bool = False
+) -> Path:
+    """A .gguf with matrices of `kind`, an embedding of float16, or of Q8_0 where `short`, and norms of float32.
 
     One of architecture `bitnet`, which is stock llama.cpp's, has what that wants besides: a tokeniser, of bytes.
     """
     number, packed = KINDS[kind]
     tensors: list[tuple[str, int, np.ndarray | tuple[tuple[int, ...], bytes]]] = [
-        ("token_embd.weight", F16, model.embedding.astype("<f2")), ("output_norm.weight", F32, model.final_norm),
+        ("token_embd.weight", *_embedding(model.embedding, short)), ("output_norm.weight", F32, model.final_norm),
     ]  # fmt: skip
     for layer, (matrices, norms) in enumerate(zip(model.matrices, model.norms, strict=True)):
         tensors += [(f"blk.{layer}.{GGUF[role]}.weight", F32, norm) for role, norm in norms.items()]
@@ -114,6 +117,15 @@ def _array(key: str, kind: int, content: Sequence[bytes]) -> bytes:
 
 def _text(text: str) -> bytes:
     return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def _embedding(values: np.ndarray, short: bool) -> tuple[int, np.ndarray | tuple[tuple[int, ...], bytes]]:
+    if not short:
+        return F16, values.astype("<f2")
+    blocks = values.reshape(-1, 32)
+    scales = (np.abs(blocks).max(1, keepdims=True) / 127).astype("<f2")
+    codes = np.rint(blocks / np.maximum(scales, np.finfo("<f2").tiny).astype(np.float32)).astype(np.int8)
+    return Q8_0, (values.shape[::-1], np.hstack([scales.view(np.uint8), codes.view(np.uint8)]).tobytes())
 
 
 def _i2_s(weights: np.ndarray, scale: float) -> bytes:

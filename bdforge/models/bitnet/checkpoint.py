@@ -16,7 +16,7 @@ from bdforge import weights
 from bdforge.messages import listed, path_word
 from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
 from bdforge.models.errors import ModelError
-from bdforge.weights import TernaryMatrix, check_shape, fuse
+from bdforge.weights import QuantisedRows, TernaryMatrix, check_shape, fuse
 
 _GGUF = {
     "embedding": "token_embd", "final_norm": "output_norm", "head": "output", "attn_norm": "attn_norm", "q": "attn_q",
@@ -75,7 +75,14 @@ class Checkpoint:
         return fuse([self._one(layer, role) for role in roles])
 
     def floats(self, role: str, shape: tuple[int, ...], layer: int | None = None) -> np.ndarray:
-        """A tensor of floats, mapped; ModelError where it is missing or has another shape."""
+        """A tensor of floats, mapped; ModelError where it is missing, has another shape or is quantised."""
+        found = self.table(role, shape, layer)
+        if isinstance(found, QuantisedRows):
+            raise ModelError(f"{path_word(self.path)}: tensor {self._name(role, layer)} is quantised, expected floats")
+        return found
+
+    def table(self, role: str, shape: tuple[int, ...], layer: int | None = None) -> np.ndarray | QuantisedRows:
+        """As `floats`, of a tensor that may be quantised."""
         name = self._name(role, layer)
         found = self._found(name)
         if found is None:
@@ -84,12 +91,12 @@ class Checkpoint:
             raise ModelError(f"{path_word(self.path)}: tensor {name} has shape {found.shape}, expected {shape}")
         return found
 
-    def head(self) -> np.ndarray | None:
+    def head(self) -> np.ndarray | QuantisedRows | None:
         """The output matrix where it is not the embedding; ModelError where a model says so and has none."""
         config = self.config
         if config.tie_word_embeddings is not False and self._found(self._name("head")) is None:
             return None
-        return self.floats("head", (config.vocab_size, config.hidden_size))
+        return self.table("head", (config.vocab_size, config.hidden_size))
 
     def _one(self, layer: int, role: str) -> TernaryMatrix:
         config = self.config
@@ -114,15 +121,17 @@ class Checkpoint:
 
     def _number(self, name: str) -> float | None:
         """A tensor of one number, None where there is none; ModelError where it holds another."""
-        found = self._found(name)
-        if found is not None and (found.size != 1 or not isfinite(float(found.reshape(-1)[0]))):
+        if (found := self._found(name)) is None:
+            return None
+        number = found.reshape(-1)[0] if isinstance(found, np.ndarray) and found.size == 1 else np.nan
+        if not isfinite(number):
             raise ModelError(f"{path_word(self.path)}: tensor {name} is not one finite number; get the file again")
-        return None if found is None else float(found.reshape(-1)[0])
+        return float(number)
 
     def _name(self, role: str, layer: int | None = None) -> str:
         return f"{'' if layer is None else self.layer.format(layer)}{self.names[role]}.weight"
 
-    def _found(self, name: str) -> np.ndarray | None:
+    def _found(self, name: str) -> np.ndarray | QuantisedRows | None:
         for file in self.files:
             if (found := weights.floats(file, name)) is not None:
                 return found

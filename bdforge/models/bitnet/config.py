@@ -58,9 +58,13 @@ class BitNetConfig(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _head_dim(cls, content: Any) -> Any:
-        """Without `head_dim` heads share the hidden size."""
-        if isinstance(content, dict) and not content.get("head_dim"):
+    def _heads(cls, content: Any) -> Any:
+        """Without `head_dim` heads share the hidden size; keys and values of no number have as many as queries."""
+        if not isinstance(content, dict):
+            return content
+        if content.get("num_key_value_heads", 0) is None:
+            content = content | {"num_key_value_heads": content.get("num_attention_heads")}
+        if not content.get("head_dim"):
             hidden, heads = content.get("hidden_size"), content.get("num_attention_heads")
             if isinstance(hidden, int) and isinstance(heads, int) and heads > 0 and hidden % heads == 0:
                 return content | {"head_dim": hidden // heads}
@@ -109,19 +113,27 @@ def from_json(path: Path, override: Mapping[str, Any] = MappingProxyType({})) ->
         raise ModelError(f"{path}: {odd[0]} is {word(repr(content[odd[0]]))}, expected an object")
     settings = flat(content, *_GROUPS)
     names = unknown(path, settings, {*BitNetConfig.model_fields, *_READ}, OF_JSON, IDLE_OF_JSON)
-    content |= _rope(path, content)
-    eos = content.get("eos_token_id")
-    content["eos"] = eos if isinstance(eos, list) else [] if eos is None else [eos]
+    content |= _rope(path, content) | {"eos": _ends(path.with_name(_GENERATION), content)}
     content["divides"] = override.get("divides") if "divides" in override else _divides(path, content)
     return _checked(content | {"unknown": names}, override, path)
 
 
+_GENERATION = "generation_config.json"
 _GROUPS = ("rope_parameters", "rope_scaling", "quantization_config")
 _READ = ("eos_token_id", "quantization_config.linear_class", *(
     f"{group}.{name}" for group in _GROUPS[:2] for name in ("rope_type", "type", "rope_theta")
 ))  # fmt: skip
 _LINEAR_CLASSES = {None: True, "bitlinear": True, "autobitlinear": False}
 """Whether `weight_scale` divides; without a name it is bitlinear (`transformers`, `BitNetQuantConfig`)."""
+
+
+def _ends(generation: Path, content: Mapping[str, Any]) -> list[Any]:
+    """Tokens that end a text, those of the file beside the configuration where it names any, as `transformers` does."""
+    beside = read_json(generation, ModelError) if generation.exists() else {}
+    if not isinstance(beside, dict):
+        raise ModelError(f"{generation}: holds {word(repr(beside))}, expected an object")
+    eos = content.get("eos_token_id") if beside.get("eos_token_id") is None else beside["eos_token_id"]
+    return eos if isinstance(eos, list) else [] if eos is None else [eos]
 
 
 def _rope(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,8 +177,8 @@ def from_metadata(
     refuse_scaled(path, f"{kind}.rope.scaling", settings.get("rope.scaling.type", "linear"), factor)
     found = {ours: settings[theirs] for ours, theirs in _KEYS.items() if theirs in settings}
     found = {"rope_theta": _THETA, "num_key_value_heads": found.get("num_attention_heads")} | found
-    eos = metadata.get("tokenizer.ggml.eos_token_id")
-    more = {"vocab_size": vocabulary, "eos": [] if eos is None else [eos], "unknown": names}
+    eos = [metadata[f"tokenizer.ggml.{end}_token_id"] for end in _ENDS if f"tokenizer.ggml.{end}_token_id" in metadata]
+    more = {"vocab_size": vocabulary, "eos": eos, "unknown": names}
     config = _checked(found | more, override, path)
     for key, right in (*((key, config.head_dim) for key in _WIDTHS), ("vocab_size", vocabulary)):
         if (value := settings.get(key, right)) != right:
@@ -187,6 +199,7 @@ _KEYS = {
     "hidden_act": "hidden_activation",
 }
 """Members of the configuration by GGUF's keys, behind the architecture's name."""
+_ENDS = ("eos", "eot", "eom")  # of a text, a turn, a message: llama.cpp ends at each
 _THETA = 10_000.0  # llama.cpp's, where a file has no rope.freq_base
 _WIDTHS = ("rope.dimension_count", "attention.value_length")  # as wide as a head
 _JUDGED = (*_WIDTHS, "vocab_size", "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear")

@@ -18,6 +18,7 @@ from bdforge.models.bitnet.config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
 from bdforge.models.linear import Linear, Products
+from bdforge.weights import QuantisedRows
 
 _WHY = {
     "embedding": "rows of a table",
@@ -60,8 +61,8 @@ class BitNet:
 
     config: BitNetConfig
     products: Products
-    embedding: np.ndarray
-    head: np.ndarray
+    embedding: np.ndarray | QuantisedRows
+    head: np.ndarray | QuantisedRows
     final_norm: np.ndarray
     layers: tuple[Layer, ...]
 
@@ -76,7 +77,7 @@ class BitNet:
         """
         source = Checkpoint.open(path, override)
         config = source.config
-        embedding = source.floats("embedding", (config.vocab_size, config.hidden_size))
+        embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
         head = source.head()
         layers = []
         for number in range(config.num_hidden_layers):

@@ -143,11 +143,13 @@ bool products_scaled(int which, const std::uint8_t* packed, const std::int8_t* c
     }
 }
 
-/// x (M x K, float32) @ table^T, of N rows of K elements: `kind` 0 float32, 1 float16, 2 bfloat16. Out: M x N.
+/// x (M x K, float32) @ table^T, of N rows of K elements: `kind` 0 float32, 1 float16, 2 bfloat16, 3 Q8_0.
+/// Out: M x N.
 void products_floats(int kind, const void* table, const float* x, std::size_t M, std::size_t K, std::size_t N, float* out) {
     const FloatKernels& found = float_kernels();
-    const Dots dots = kind == 0 ? found.f32 : kind == 1 ? found.f16 : found.bf16;
-    const std::size_t bytes = K * (kind == 0 ? 4 : 2), panel = std::max<std::size_t>(1, panel_bytes / bytes);
+    const Dots dots = kind == 0 ? found.f32 : kind == 1 ? found.f16 : kind == 2 ? found.bf16 : found.q8;
+    const std::size_t bytes = kind == 3 ? K / 32 * sizeof(plain::Q8) : K * (kind == 0 ? 4 : 2);
+    const std::size_t panel = std::max<std::size_t>(1, panel_bytes / bytes);
     threads().run((N + panel - 1) / panel, [&](std::size_t part) {
         const std::size_t first = part * panel, rows = std::min(panel, N - first);
         for (std::size_t m = 0; m < M; ++m)

@@ -26,7 +26,7 @@ struct Kernels {
 using Dots = void (*)(const void* table, std::size_t rows, std::size_t size, const float* x, float* out);
 
 struct FloatKernels {
-    Dots f32, f16, bf16;
+    Dots f32, f16, bf16, q8;
 };
 
 }  // namespace ternary

@@ -66,8 +66,28 @@ void dots(const void* table, std::size_t rows, std::size_t size, const float* x,
     }
 }
 
+/// ggml's Q8_0: 32 elements, each d * code.
+struct Q8 {
+    F16 scale;
+    std::int8_t codes[32];
+};
+static_assert(sizeof(Q8) == 34);
+
+inline void dots_q8(const void* table, std::size_t rows, std::size_t size, const float* x, float* out) {
+    const Q8* block = static_cast<const Q8*>(table);
+    for (std::size_t row = 0; row < rows; ++row) {
+        float sum = 0;
+        for (std::size_t at = 0; at < size; at += 32, ++block) {
+            float part = 0;
+            for (std::size_t i = 0; i < 32; ++i) part += static_cast<float>(block->codes[i]) * x[at + i];
+            sum += widened(block->scale) * part;
+        }
+        out[row] = sum;
+    }
+}
+
 constexpr Kernels kernels{"plain", {sums_of<1>, sums_of<2>, sums_of<3>, sums_of<4>}};
-constexpr FloatKernels floats{dots<float>, dots<F16>, dots<Bf16>};
+constexpr FloatKernels floats{dots<float>, dots<F16>, dots<Bf16>, dots_q8};
 
 }  // namespace plain
 }  // namespace ternary
@@ -137,8 +157,27 @@ void dots(const void* table, std::size_t rows, std::size_t size, const float* x,
     }
 }
 
+inline void dots_q8(const void* table, std::size_t rows, std::size_t size, const float* x, float* out) {
+    const auto* block = static_cast<const plain::Q8*>(table);
+    for (std::size_t row = 0; row < rows; ++row) {
+        __m256 sums = _mm256_setzero_ps();
+        for (std::size_t at = 0; at < size; at += 32, ++block) {
+            __m256 part = _mm256_setzero_ps();
+            for (std::size_t i = 0; i < 32; i += 8) {
+                const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(block->codes + i));
+                part = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), eight(x + at + i), part);
+            }
+            sums = _mm256_fmadd_ps(_mm256_set1_ps(_cvtsh_ss(block->scale.bits)), part, sums);
+        }
+        float lanes[8], sum = 0;
+        _mm256_storeu_ps(lanes, sums);
+        for (const float lane : lanes) sum += lane;
+        out[row] = sum;
+    }
+}
+
 constexpr Kernels kernels{"AVX2", {sums_of<1>, sums_of<2>, sums_of<3>, sums_of<4>}};
-constexpr FloatKernels floats{dots<float>, dots<plain::F16>, dots<plain::Bf16>};
+constexpr FloatKernels floats{dots<float>, dots<plain::F16>, dots<plain::Bf16>, dots_q8};
 
 }  // namespace avx2
 #pragma GCC pop_options

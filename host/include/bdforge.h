@@ -7,6 +7,7 @@
  * what others still need stays. Any thread may use any handle. Where two mix what they want of one, the call is refused
  * with BDFORGE_STATE: calls that overlap, an operand that another thread placed and no run has read, results of another
  * thread's run. What is written to a handle's memory directly, nobody can tell apart: lock it, or give each thread its own.
+ * A handle is freed when no call on it is under way.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -46,7 +46,8 @@ private:
             const ResidentState& state = *resident.state();
             const std::string& name = state.layouts.front().operand().name;
             if (state.design != design_)
-                throw ArgumentError("the resident " + name + " was packed for another design; pack it for this one");
+                throw ArgumentError("the resident " + name + " was packed for another design, or for " +
+                                    state.design->manifest.design + " as it was loaded before; pack it for this one");
             for (const auto& [size, value] : state.sizes) {
                 const auto own = sizes_.find(size);
                 if (own != sizes_.end() ? own->second != value : value != 0)

@@ -1,7 +1,6 @@
 #include "threads.hpp"
 
 #include <atomic>
-#include <utility>
 
 #include "bdforge/error.hpp"
 #include "state.hpp"
@@ -58,10 +57,11 @@ void Reading::begin(const std::vector<Resident>& residents) {
 }
 
 void Reading::end() {
-    for (const Resident& resident : std::exchange(held_, {})) {
+    for (const Resident& resident : held_) {
         const std::lock_guard<std::mutex> lock(*resident.state()->guard);
         --resident.state()->readers;
     }
+    held_.clear();  // keeping its memory: runs allocate none
 }
 
 }  // namespace bdforge

@@ -85,10 +85,15 @@ static void refuse_names(bdforge_device* device, bdforge_gemm* gemm) {
     free(name);
 }
 
-/* Outputs do not stay, whatever they would stay beside. */
-static void refuse_outputs(void) {
+/* Weights are those of the design that packed them; outputs do not stay. */
+static void refuse_other_weights(const bdforge_device* device, const char* path) {
     const bdforge_size sizes[] = {{"M", M}, {"K", K}, {"N", N}};
     bdforge_resident* none;
+    bdforge_design* other;
+    bdforge_gemm* no_gemm;
+    expect(bdforge_design_load(device, path, &other), BDFORGE_OK, "");
+    expect(bdforge_gemm_create(other, M, packed, &no_gemm), BDFORGE_ARGUMENT, "B was packed for another design");
+    bdforge_design_free(other);
     expect(bdforge_resident_create(design, "C", sizes, 3, &none), BDFORGE_ARGUMENT, "operand C is an output");
     require(none == NULL, "a failed call leaves NULL");
 }
@@ -142,7 +147,7 @@ int main(int count, char** words) {
         refuse_sizes_of_runs(huge[i], gemm, a, c);
     }
     refuse_other_codes();
-    refuse_outputs();
+    refuse_other_weights(device, words[1]);
     refuse_names(device, gemm);
     refuse_overlaps(memory);
     refuse_no_time(gemm, a, c);

@@ -1,6 +1,7 @@
 """The command line: thin, every command calls one function of the packages."""
 
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from typer.core import TyperGroup
 
 import bdforge
 from bdforge.cli import importing
+from bdforge.messages import told
 from bdforge.screen import say
 
 HOMES = {
@@ -20,6 +22,10 @@ HOMES = {
     "plot": "plot", "doctor": "doctor", "checks": "options",
 }  # fmt: skip
 """Commands in the order of the help, and the module of this package that has each."""
+
+
+_UsageError: Any = typer.BadParameter.__base__
+_USAGE_BYTES = 1024  # a frame is drawn around it
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -54,6 +60,26 @@ class _Group(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         attrs["commands"] = _Commands()
         super().__init__(**attrs)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options before a command; usage errors are bounded."""
+        with _bounded():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; usage errors are bounded."""
+        with _bounded():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Around what raises usage errors, which repeat what was given: their messages have _USAGE_BYTES at most."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = told(error.message, _USAGE_BYTES)
+        raise
 
 
 def _without_empty(command: Any) -> Any:

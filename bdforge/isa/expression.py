@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from bdforge.isa.errors import EncodeError
 
 _SYMBOL = re.compile(r"(?<![\w.$])[A-Za-z_.$][\w.$]*")
+_TOKENS = re.compile(
+    r"(?:\s|0[xX][0-9a-fA-F_]+(?!\w)|0[bB][01_]+(?!\w)|0[oO][0-7_]+(?!\w)|\d[\d_]*(?!\w)|<<|>>|[-+*/%&|^~()])*"
+)
 _MOST_TEXT, _MOST_SHIFT = 200, 64
 _LOWEST, _HIGHEST = -(1 << 64), 1 << 64
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -29,6 +32,8 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int:
         raise EncodeError(f"an expression of {len(text)} characters; at most {_MOST_TEXT} are read")
     numbers = _SYMBOL.sub(lambda match: str(_value(match[0], symbols)), text).strip()
     try:
+        if not _TOKENS.fullmatch(numbers):  # of which Python would make something else, or warn
+            raise ValueError(numbers)
         value = _number(ast.parse(numbers, mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         raise EncodeError(f"{text.strip()!r} is no number") from None

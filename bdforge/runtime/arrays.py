@@ -40,7 +40,7 @@ def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
 
 def _load(path: Path) -> np.ndarray:
     with opened(path, ArrayFileError) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a header of Python 2 is as good
+        warnings.simplefilter("ignore")  # a header of Python 2 is as good, and one that warns is judged below
         shape, dtype = _header(file, path_word(path))
         needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
         if left < needed:

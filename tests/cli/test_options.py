@@ -172,6 +172,22 @@ def test_numbers_outside_of_their_range_are_refused_by_the_option(run, words: tu
     assert len(err) < 4096
 
 
+LONG = "A" * 70_000
+
+
+@pytest.mark.parametrize("words", [
+    (LONG,), (f"--{LONG}",), ("render", f"--{LONG}"), ("render", DESIGN, "--device", LONG),
+    ("run", "x", "--seed", LONG),
+    ("render", DESIGN, "--dialect", LONG), ("contract", "x", "--sizes", LONG), ("render", "\x1b[2J" + LONG),
+    ("estimate", DESIGN, "--versus", LONG), ("plot", LONG), ("generate", "x", "-n", LONG),
+], ids=lambda words: " ".join(words)[:40])  # fmt: skip
+def test_what_was_given_is_repeated_within_bounds(run, words: tuple[str, ...]):
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert len(err.encode()) <= 4096
+    assert "\x1b[2J" not in err
+
+
 @pytest.mark.parametrize("words", [
     ("new", ""), ("tune", "--shapes", ""), ("emulate", "d.mlir", "--device", ""), ("estimate", DESIGN, "--power", ""),
     ("tune", "--scheduler", ""), ("disasm", "x", "--arch", ""), ("contract", ""), ("render", DESIGN, "--wait", ""),

@@ -7,6 +7,7 @@ keeps the files that led to faults. The exit code is 1 when there were any.
 """
 
 import argparse
+import io
 import resource
 import signal
 import sys
@@ -14,21 +15,34 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 
 from bdforge import weights
+from bdforge.cli.commands import app
+from bdforge.cli.ending import ended
+from bdforge.design.template import load_template_spec, render_template
 from bdforge.devices import device_named
+from bdforge.emulator import emulate
 from bdforge.emulator.verify import verify_design
-from bdforge.files import read_text
+from bdforge.files import read_bytes, read_text
+from bdforge.images.programs import read_programs
+from bdforge.images.read import read_image
+from bdforge.isa.assembler import assemble
+from bdforge.isa.disassembler import disassemble
+from bdforge.isa.hazards import check_program, check_source
 from bdforge.messages import Fault, printable
+from bdforge.mlir import Era, convert
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.perf import estimate_table
 from bdforge.runtime import BuiltDesign
 from bdforge.runtime.arrays import load_arrays
+from bdforge.screen import as_text
+from bdforge.show.container import image_tables
 from bdforge.txn import describe, insts
 from fuzz.file_mutations import mutated
-from fuzz.file_seeds import BESIDE, seeds
+from fuzz.file_seeds import BESIDE, BESIDE_TEMPLATE, TEMPLATES_OF_PROJECT, seeds
 
 MESSAGE_MOST = 4096  # bytes
 SECONDS = 30  # of one input, on a machine that is busy with other things too
@@ -51,6 +65,69 @@ def _estimate(path: Path) -> None:
         check_message(fault)
 
 
+def _container(path: Path) -> None:
+    """As `bdforge show` and `disasm` of an image do."""
+    data = read_bytes(path)
+    as_text(image_tables(read_image(data)), 100)
+    for program in read_programs(data, sparse=True):
+        list(disassemble(program))
+        check_program(program)
+
+
+def _image(path: Path) -> None:
+    """As those, and `bdforge emulate`."""
+    _container(path)
+    emulate("", [], device="npu2", image=read_bytes(path), budget=1_000_000)
+
+
+def _program(path: Path) -> None:
+    for program in read_programs(read_bytes(path)):
+        list(disassemble(program, latencies=True))
+
+
+def _assembly(path: Path) -> None:
+    program = assemble(read_text(path), "aie2p", path.name)
+    check_source(program)
+    program.elf()
+
+
+def _convert(path: Path) -> None:
+    convert(read_text(path), Era.MARCH, path.name)
+
+
+def _template(path: Path) -> None:
+    render_template(load_template_spec(BESIDE_TEMPLATE), path.parent)
+
+
+def _template_spec(path: Path) -> None:
+    render_template(load_template_spec(path), TEMPLATES_OF_PROJECT)
+
+
+def _command(path: Path) -> None:
+    """A command line, an argument each line; what it says is checked, and that it ends as it should."""
+    words = path.read_bytes().decode(errors="replace").replace("\0", "").split("\n")
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), chdir(path.parent):
+        try:
+            sys.argv = ["bdforge", *words]
+            code = _ended()
+        finally:
+            sys.argv = ["fuzz"]
+    if code not in (0, 1, 2):
+        raise BadMessageError(f"exit code {code}: {err.getvalue()[:300]}")
+    if code and len(err.getvalue().encode(errors="replace")) > MESSAGE_MOST:
+        raise BadMessageError(f"{len(err.getvalue())} characters: {err.getvalue()[:100]!r}")
+    if code:
+        raise Fault("refused")
+
+
+def _ended() -> int:
+    try:
+        ended(app)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "toml": ("design.toml", lambda path: plan_gemm(load_spec(path), device_named("strix_halo"))),
     "npy": ("array.npy", lambda path: load_arrays([path])),
@@ -60,6 +137,16 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "stream": ("insts.bin", lambda path: describe.describe(insts.read(path))),
     "manifest": ("manifest.json", lambda path: BuiltDesign.load(path.parent)),
     "csv": ("table.csv", _estimate),
+    "mlir 1.4": ("design.mlir", _convert),
+    "template": ("transpose.mlir.j2", _template),
+    "template spec": ("mine.toml", _template_spec),
+    "assembly": ("program.s", _assembly),
+    "elf": ("core.elf", _program),
+    "cdo": ("design.cdo", _image),
+    "pdi": ("design.pdi", _image),
+    "xclbin": ("design.xclbin", _image),
+    "container": ("design.elf", _container),
+    "command": ("words", _command),
 }
 """By format: a file's name, and what reads it as a command would."""
 

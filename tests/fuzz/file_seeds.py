@@ -8,11 +8,18 @@ from functools import cache
 import numpy as np
 
 from bdforge.devices import device_named
+from bdforge.emulator.strictness import Strictness
+from bdforge.images.build import image, program_of
+from bdforge.isa.assembler import assemble
+from bdforge.lower import Configuration, configuration
+from bdforge.mlir import Era, convert, parse
+from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import manifest
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.perf.rows import MEASURED
 from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT, spec_content
+from support.images import IMAGES
 from support.small_designs import loopback
 from support.weight_files import (
     bitnet_entries,
@@ -38,6 +45,16 @@ def seeds() -> dict[str, list[bytes]]:
         "safetensors": [safetensors_file(bitnet_entries(_matrices()))],
         "stream": [_stream().tobytes(), "".join(f"{word:08X}\n" for word in _stream()).encode()],
         "manifest": [_manifest()],
+        "mlir 1.4": [convert(loopback(), Era.MODERN, "d.mlir").encode()],
+        "template": [(PROJECT / "templates" / "transpose.mlir.j2").read_bytes()],
+        "template spec": [BESIDE_TEMPLATE.read_bytes()],
+        "assembly": [_ASSEMBLY.encode()],
+        "elf": [assemble(_ASSEMBLY).elf()],
+        "cdo": [image(_configuration(), ".cdo")],
+        "pdi": [image(_configuration(), ".pdi")],
+        "xclbin": [image(_configuration(), ".xclbin"), IMAGES["xclbin_small"]],
+        "container": [IMAGES[name] for name in ("full_elf_small", "pdi_core", "xclbin_small")],
+        "command": ["\n".join(words).encode() for words in COMMANDS],
         "csv": ["\n".join(MEASURED.read_text(encoding="utf-8").splitlines()[:4]).encode()],
     }
 
@@ -60,6 +77,45 @@ def _manifest() -> bytes:
     plan = plan_gemm(spec_from(spec_content(16, 16, 32), "small"), device_named("strix_halo"))
     hashes = {role: hashlib.sha256(b"").hexdigest() for role in ("mlir", "host_kernels")}
     return json.dumps(manifest(plan, plan.spec.problems, hashes), indent=1).encode()
+
+
+PROJECT = ROOT / "examples" / "project"
+TEMPLATES_OF_PROJECT, BESIDE_TEMPLATE = PROJECT / "templates", PROJECT / "designs" / "transpose.toml"
+_ASSEMBLY = """SIZE = 4 * 8  // bytes
+.globl main
+main:
+  mova r0, #SIZE; mov r2, r3
+  movxm r1, #table + 4
+loop: add r0, r0, r1
+  jz r0, #loop
+  nop
+  nop
+  nop
+  nop
+  nop
+  done
+.section .data.table, 0x74000
+table: .word 1, 2, 0xffffffff
+.asciz "a,b"
+.p2align 4
+.zero 32
+"""
+_SPEC = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
+_CONTRACTS, _PASS = (str(ROOT / p) for p in ("designs/gemm_bf16_bf16_f32_64x64x64.toml", "examples/pass_through.mlir"))
+COMMANDS = (
+    ("estimate", _SPEC, "--shape", "256x2560x640", "--kernel", "fitted", "--rate", "200.5"),
+    ("render", _SPEC, "--device", "strix_halo", "--shape", "64x128x64", "--in-flight", "2", "--out", "made", "--force"),
+    ("contract", "ij,jk->ik", "--sizes", "i=64,j=64,k=64", "--design", _CONTRACTS, "--strides", "64,1", "--strides",
+     "", "--strides", ""),
+    ("plot", "pattern", "--sizes", "4,2,8", "--strides", "16,8,1", "--offset", "3", "-o", "p.svg", "--force"),
+    ("verify", _PASS, "--permissive", "dma-bounds"), ("show", _PASS), ("lower", _PASS, "--columns", "1"), ("checks",),
+)  # fmt: skip
+
+
+def _configuration() -> Configuration:
+    text = (ROOT / "examples" / "pass_through.mlir").read_text()
+    device = next(op for op in parse(text, "d.mlir").walk() if isinstance(op, DeviceOp))
+    return configuration(device, program_of, Strictness())
 
 
 BESIDE = {"manifest": ("small.mlir", "kernels/libsmall.so")}

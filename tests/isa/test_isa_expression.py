@@ -24,9 +24,10 @@ def test_expressions_have_values(text):
     assert evaluate(text, NAMES) == VALUES[text]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1 2", "(", "A b.c", "2 ** 9", "1 / 0", "1 << 65", "1.5", "'8'", "[A]", "A < 9", "(" * 150, "010"]
-)
+@pytest.mark.parametrize("text", [
+    "", "1 2", "(", "A b.c", "2 ** 9", "1 / 0", "1 << 65", "1.5", "'8'", "[A]", "A < 9", "(" * 150, "010", "1or 2",
+    "0x1for", "1;2", "1_", "\u0663", "12(3)",
+])  # fmt: skip
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(EncodeError, match="is no number"):
         evaluate(text, NAMES)

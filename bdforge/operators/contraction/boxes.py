@@ -181,7 +181,8 @@ def _along(box: Box, part: Part, units: int, most_turns: int, near: Near) -> Ite
     if most_turns > 1:
         least_chunk = -(-part.count // units)
         longest = min(max(least_chunk, int(least_chunk * MORE_TILES)), part.count)
-        chunk = max(range(least_chunk, longest + 1), key=lambda size: (_turns(size, most_turns), -size))
+        first = range(least_chunk, min(longest, least_chunk + most_turns - 1) + 1)  # one of them has as many as any
+        chunk = max(first, key=lambda size: (_turns(size, most_turns), -size))
         for size in {least_chunk, chunk}:
             yield from (
                 Spread(box, units, part.dim.name, size, run.dim.name, turns)

@@ -3,6 +3,7 @@
     python benchmarks/bitnet.py layer [DESIGN]     host seconds of a layer's prefill (emulated, no NPU)
     python benchmarks/bitnet.py load [DESIGN [RULE]]   peak memory of all 30 layers, read one by one, and of generating
     python benchmarks/bitnet.py decode [DESIGN]    tokens per second of all 30 layers on this machine's CPU, by part
+    python benchmarks/bitnet.py accuracy [DESIGN]  30 narrower layers of random weights against float64, over 48 tokens
     python benchmarks/bitnet.py products           ternary products on the CPU, by each kernel that it has and by numpy
 
 DESIGN is a built one, build/strix_halo/gemm_i8_i2_bf16 by default; RULE that of `--split`, estimate by default. Layers
@@ -23,6 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bdforge.models import Entry, Products, Sampler, generate
+from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.models.processor import Numpy, natives
 from tools.bitnet.content import config, random_content
@@ -92,6 +94,15 @@ def decode(folder: str, file: Path) -> None:
         print(f"  {entry.part}: {1e3 * entry.host_seconds:.1f} ms, {entry.calls} calls")
 
 
+def accurate(folder: str, file: Path) -> None:
+    """Of two texts, by the type of the linear layers' results."""
+    write_gguf(file, random_content(config(512, 1280, LAYERS, 8, 2, 64, 2000, 256), 1))
+    model = BitNet.load(file, products(folder, "cpu"))
+    for text in range(2):
+        for one in accuracy(model, np.random.default_rng(text).integers(0, 2000, 48).tolist()):
+            print(f"{one.results}: NMSE {one.nmse:.1e}, {one.agreeing} of {one.tokens} most likely tokens agree")
+
+
 def rates(*_: object) -> None:
     """The products of a layer, a token at a time and 16."""
     for kernel in (*natives(), Numpy()):
@@ -118,7 +129,6 @@ def loading(folder: str, file: Path, rule: str = "estimate") -> None:
 
 if __name__ == "__main__":
     folder = sys.argv[2] if len(sys.argv) > 2 else "build/strix_halo/gemm_i8_i2_bf16"
+    runs = {"layer": layer, "load": loading, "decode": decode, "accuracy": accurate, "products": rates}
     with tempfile.TemporaryDirectory() as place:
-        {"layer": layer, "load": loading, "decode": decode, "products": rates}[sys.argv[1]](
-            folder, Path(place, "model.gguf"), *sys.argv[3:]
-        )
+        runs[sys.argv[1]](folder, Path(place, "model.gguf"), *sys.argv[3:])

@@ -15,6 +15,7 @@ from bdforge.cli.models import (
     Rule,
     ledger_table,
     opened,
+    peak_memory,
     summary,
 )
 from bdforge.cli.options import Seed
@@ -61,7 +62,7 @@ def generate_command(
     for token in generate(loaded, ids, sampler, count, micro_batch):
         say(_shown([token], text), nl=False)
     say("")
-    put(screen(), ledger_table(loaded.products.ledger))
+    put(screen(), ledger_table(loaded.products.ledger), peak_memory())
 
 
 def _ids(numbers: str | None, text: str | None) -> list[int]:

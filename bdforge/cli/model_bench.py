@@ -18,12 +18,15 @@ from bdforge.cli.models import (
     Most,
     Override,
     Rule,
+    accuracy_table,
     ledger_table,
     opened,
     packed_bytes,
+    peak_memory,
 )
 from bdforge.cli.options import Seed
 from bdforge.cli.ranges import number, whole_numbers
+from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.screen import new_table, put, screen
 
@@ -38,6 +41,10 @@ def bench_command(
     ] = "512",
     most: Most = "32",
     repetitions: Annotated[int, number("Times that each test is repeated, after a first.", "-r", least=1)] = 5,
+    tokens: Annotated[
+        int,
+        number("Compare logits of so many tokens with float64, of each type of linear layers; 0: do not.", "--nmse"),
+    ] = 0,
     seed: Seed = 0,
     design: DesignFolder = DESIGN,
     device: DeviceName = "emulated",
@@ -48,21 +55,22 @@ def bench_command(
     """Time prompts (pp) and generated tokens (tg) of a BitNet b1.58; times of the emulated array are not an NPU's."""
     lengths, counts = _numbers("-p", prompts), _numbers("-n", most)
     loaded = opened(model, design, device, split, override)
-    for count in (*lengths, *counts):
+    for count in (*lengths, *counts, tokens):
         loaded.check_length(count)
     size = loaded.embedding.nbytes + packed_bytes(loaded)
     speed = ">t/s (measured)" if device == "xrt" else ">t/s (emulated, no NPU)"
     table = new_table(None, "model", ">size", ">params", "backend", "split", ">ub", ">test", speed)
     table.box = box.MARKDOWN
     facts = (f"bitnet {loaded.config.num_hidden_layers}L", f"{size / 2**20:.2f} MiB", _params(loaded))
-    ids = np.random.default_rng(seed).integers(0, loaded.config.vocab_size, max(*lengths, 1)).tolist()
-    for test, tokens, count in [*(("pp", n, n) for n in lengths), *(("tg", n, 1) for n in counts)]:
-        rates = [_rate(loaded, ids, tokens, count, micro_batch) for _ in range(repetitions + 1)][1:]
+    ids = np.random.default_rng(seed).integers(0, loaded.config.vocab_size, max(*lengths, tokens, 1)).tolist()
+    for test, made, count in [*(("pp", n, n) for n in lengths), *(("tg", n, 1) for n in counts)]:
+        rates = [_rate(loaded, ids, made, count, micro_batch) for _ in range(repetitions + 1)][1:]
         spread = statistics.stdev(rates) if len(rates) > 1 else 0.0
         backend = f"bdforge {device}"
-        row = (*facts, backend, split, str(micro_batch or "all"), f"{test}{tokens}")
+        row = (*facts, backend, split, str(micro_batch or "all"), f"{test}{made}")
         table.add_row(*row, f"{statistics.mean(rates):.2f} ± {spread:.2f}")
-    put(screen(), table, ledger_table(loaded.products.ledger))
+    accurate = [accuracy_table(accuracy(loaded, ids[:tokens]))] if tokens else []
+    put(screen(), table, ledger_table(loaded.products.ledger), *accurate, peak_memory())
 
 
 def _numbers(option: str, text: str) -> list[int]:

@@ -1,5 +1,8 @@
 """What `bdforge generate` and `bdforge bench` share: a model on a built design, and the table of what ran where."""
 
+import resource
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +13,7 @@ from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
 from bdforge.messages import word
 from bdforge.models import RULES, Ledger, Products
+from bdforge.models.accuracy import Accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime.load import EMULATED, NPU
 from bdforge.screen import new_table, screen
@@ -71,6 +75,20 @@ def summary(model: BitNet) -> str:
         f"{model.config}; {packed:.2f} MB of packed weights, embedding {embedding:.2f} MB; "
         f"linear layers on {model.products.loaded.design.summary}"
     )
+
+
+def peak_memory() -> str:
+    """Of this process so far, with pages of the files that are mapped."""
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, bytes
+    return f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:,.0f} MB (measured)"
+
+
+def accuracy_table(found: Sequence[Accuracy]) -> Table:
+    """How near logits are to those in float64, by the type of the linear layers' results."""
+    table = new_table("accuracy against float64", "linear layers give", ">NMSE of logits", ">likeliest tokens agree")
+    for one in found:
+        table.add_row(one.results, f"{one.nmse:.1e}", f"{one.agreeing} of {one.tokens}")
+    return table
 
 
 def packed_bytes(model: BitNet) -> int:

@@ -1,4 +1,4 @@
-"""What transformers do beside products of ternary matrices: formulas in numpy, all in float32.
+"""What transformers do beside products of ternary matrices: formulas in numpy, in the type of x.
 
 x is T x width, a row to a token. Formulas of BitNet b1.58 as in `transformers` (`models/bitnet/modeling_bitnet.py`,
 `integrations/bitnet.py`).
@@ -53,7 +53,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     rows, heads, size = q.shape
     positions, groups, _ = k.shape
-    out = np.empty((rows, groups, heads // groups, size), np.float32)
+    out = np.empty((rows, groups, heads // groups, size), q.dtype)
     hidden = np.arange(positions) > np.arange(positions - rows, positions)[:, None]
     q, k, v = (
         q.reshape(rows, groups, -1, size).transpose(1, 2, 0, 3),

@@ -96,7 +96,7 @@ class Products:
         decision = self.split(len(codes), K, N)
         if not decision.array:
             with self.ledger.timed(linear.name, "CPU", decision.why):
-                return self._on_processor(linear, codes, scales)
+                return self.on_cpu(linear, codes, scales, narrow=self._scaled)
         where = _PLACES[self.loaded.device]
         with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
             packed, problem = _of_array(linear), self._problem(len(codes), K, N).take()
@@ -114,11 +114,16 @@ class Products:
         self._problems[M, K, N] = found
         return found
 
-    def _on_processor(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        if linear.codes is None:  # it was made for the array alone
+    def on_cpu(self, linear: Linear, codes: np.ndarray, scales: np.ndarray, *, narrow: bool) -> np.ndarray:
+        """The product on the CPU whatever the split says, with results in float32, or rounded to bfloat16."""
+        packed, (K, _) = self.codes_of(linear), linear.shape
+        return self.split.processor.scaled(packed, K, codes, scales, linear.scales, narrow=narrow)
+
+    def codes_of(self, linear: Linear) -> np.ndarray:
+        """The matrix as the CPU reads it, packed now where it was made for the array alone."""
+        if linear.codes is None:
             linear.codes = self.split.processor.pack(self.loaded.unpack(_of_array(linear))["B"])
-        K, _ = linear.shape
-        return self.split.processor.scaled(linear.codes, K, codes, scales, linear.scales, narrow=self._scaled)
+        return linear.codes
 
 
 def _of_array(linear: Linear) -> Packed:

@@ -123,6 +123,7 @@ def test_tokens_come_behind_the_prompt_and_the_table_behind_them(generate):
     assert (code, err) == (0, "")
     assert lines[0].startswith("BitNet of 1 layers, 128 / 128, 2 heads on 1, vocabulary 90; 0.02 MB of packed weights")
     assert re.fullmatch(r"3 1 4 (\d+ ){2}", lines[1])
+    assert re.fullmatch(r"peak memory [\d,]+ MB \(measured\)", lines[-1])
     rows = {tuple(line.split()[:3]): line for line in lines}
     assert rows["qkv", "emulated", "array"].split()[-3] == "1"  # the last: a token alone
     assert "element-wise on the array needs another configuration" in "".join(lines)
@@ -174,5 +175,10 @@ def test_bench_prints_llama_benchs_columns(generate):
         ["bitnet 1L", "0.07 MiB", "0.11 M", "bdforge emulated", "cpu", "4", test] for test in ("pp5", "pp8", "tg2")
     ]
     assert all(re.fullmatch(r"\d+\.\d\d ± \d+\.\d\d", row[7]) for row in table[2:])
+    assert re.fullmatch(r"peak memory [\d,]+ MB \(measured\)", lines[-1])
+    lines = generate("bench", "-p", "0", "-n", "0", "--nmse", "7", "--split", "array")[1]
+    rows = [line.strip() for line in lines if line.strip().startswith(("bf16", "float32"))]
+    assert [re.sub(r"\d\.\de-\d\d +\d of 7$", "", row).strip() for row in rows] == ["bf16", "float32"]
+    assert generate("bench", "--nmse", "25", "--split", "cpu")[0] == 2
     assert generate("bench", "-p", "25", "--split", "cpu")[0] == 2
     assert generate("bench", "-p", "-1", "--split", "cpu")[0] == 2

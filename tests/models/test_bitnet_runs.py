@@ -50,13 +50,13 @@ def test_micro_batches_change_nothing(folder, summing, micro_batch):
 def test_a_fault_in_one_micro_batch_ends_all(folder, summing, monkeypatch):
     model, calls = opened(folder, summing), []
 
-    def fail(self, linear, codes, scales):
+    def fail(self, linear, codes, scales, **_):
         calls.append(linear.name)
         if len(calls) == 3:
             raise ZeroDivisionError
         return np.zeros((len(codes), len(linear.scales)), np.float32)
 
-    monkeypatch.setattr(Products, "_on_processor", fail)
+    monkeypatch.setattr(Products, "on_cpu", fail)
     with pytest.raises(ZeroDivisionError):
         model.hidden(list(range(12)), model.cache(), 3)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.models import Sampler, Split, generate
+from bdforge.models import Products, Sampler, Split, generate
+from bdforge.models.accuracy import _logits, accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime import load
 from support.differences import same
@@ -94,3 +95,21 @@ def test_integers_and_tokens_are_those_of_the_formulas(tmp_path, summing, scalin
     path = write(tmp_path, content)
     for design in (summing, scaling) if seed else (scaling,):
         compare(opened(path, design, content), PlainBitNet(content, short=design is scaling), length, 2)
+
+
+@pytest.mark.parametrize("rule", ["array", "cpu"])
+def test_accuracy_is_told_against_the_formulas(tmp_path, scaling, rule):
+    """In float64, in which they are written; with results in bf16, and in float32. Whatever the design gives."""
+    content, ids = random_content(ODD, 4), np.random.default_rng(4).integers(0, 41, 12).tolist()
+    path = write_hugging_face(tmp_path, content)
+    model = BitNet.load(path, Products(load(scaling.folder), Split(scaling.plan, rule)))
+    exact, short = (PlainBitNet(content, short=short) for short in (False, True))
+    right, rounded = (np.array([plain.step(token) for token in ids]) for plain in (exact, short))
+    assert nmse(_logits(model, ids, "float64"), right) < NMSE_EXACT
+    assert nmse(_logits(model, ids, "bf16"), rounded) < NMSE_MAX
+    narrow, wide = accuracy(model, ids)
+    assert (narrow.results, wide.results, narrow.tokens, wide.tokens) == ("bf16", "float32", 12, 12)
+    assert wide.nmse < narrow.nmse
+    assert narrow.nmse == pytest.approx(nmse(rounded, right), rel=0.5)
+    assert narrow.agreeing == pytest.approx((rounded.argmax(1) == right.argmax(1)).sum(), abs=1)
+    assert not model.products.ledger.entries, "what was compared is no part of what ran"

@@ -14,7 +14,7 @@ _FIRST = 64  # positions; capacity doubles from there
 
 @dataclass(slots=True)
 class Cache:
-    """For each layer keys and values (float32, positions x heads x d), keys turned by their position already."""
+    """For each layer keys and values (positions x heads x d), keys turned by their position already."""
 
     layers: int
     heads: int
@@ -40,10 +40,10 @@ class Cache:
     def appended(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All keys and values of a layer, with those of the next tokens behind the others."""
         shape = self.heads, self.size
-        both, length = self._kept.get(layer, (np.empty((2, 0, *shape), np.float32), 0))
+        both, length = self._kept.get(layer, (np.empty((2, 0, *shape), k.dtype), 0))
         end = length + len(k)
         if end > both.shape[1]:
-            more = np.empty((2, max(_FIRST, end, 2 * both.shape[1]), *shape), np.float32)
+            more = np.empty((2, max(_FIRST, end, 2 * both.shape[1]), *shape), k.dtype)
             more[:, :length] = both[:, :length]
             both = more
         both[0, length:end], both[1, length:end] = k, v

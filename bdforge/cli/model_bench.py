@@ -43,7 +43,7 @@ def bench_command(
     repetitions: Annotated[int, number("Times that each test is repeated, after a first.", "-r", least=1)] = 5,
     tokens: Annotated[
         int,
-        number("Compare logits of so many tokens with float64, of each type of linear layers; 0: do not.", "--nmse"),
+        number("Compare logits of so many tokens with float64, for each type of layers; 0: do not.", "--nmse"),
     ] = 0,
     seed: Seed = 0,
     design: DesignFolder = DESIGN,

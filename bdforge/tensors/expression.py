@@ -9,7 +9,7 @@ from string import ascii_letters
 import numpy as np
 
 from bdforge.messages import word
-from bdforge.operators.contraction import ContractionError
+from bdforge.operators.contraction import ContractionError, text_of
 from bdforge.runtime import OperandError
 
 _TERM = re.compile(r"([A-Za-z]*)(?:(\.\.\.)([A-Za-z]*))?")
@@ -34,7 +34,7 @@ def expanded(expression: str, ranks: Sequence[int]) -> Expression:
     ContractionError for what is no expression, OperandError where an array has other axes than labels.
     """
     what = f"expression {word(repr(expression))}"
-    inputs, arrow, out = expression.replace(" ", "").partition("->")
+    inputs, arrow, out = text_of(expression).partition("->")
     terms = [_term(text, what) for text in inputs.split(",")]
     if len(terms) != len(ranks):
         raise OperandError(f"{what}: {len(ranks)} arrays for {len(terms)} inputs")

@@ -36,6 +36,7 @@ from bdforge.design.render import render as render_design
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
 from bdforge.emulator.strictness import Strictness
+from bdforge.emulator.verify import check_device
 from bdforge.files import read_text
 from bdforge.images.build import SUFFIXES, image, program_of
 from bdforge.lower import Configuration, configuration
@@ -184,6 +185,7 @@ def lower_command(
         found = _programmed(device, link or [], define or [], strictness)
     else:
         found = configuration(device, program_of, strictness)
+    check_device(device, permissive or [])
     tell(strictness.warnings)
     if out is None:
         for line in listing(found.operations, screen().width):

@@ -1,7 +1,7 @@
 """From a parsed `aie.device` to a configured array: it boots from the writes of the text; cores get their bodies."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -95,18 +95,21 @@ def lowered(
     return configuration(device, program_of, policy, programs)
 
 
-def external_memory(device: DeviceOp, array: Array) -> Iterator[tuple[ExternalBufferOp, np.ndarray]]:
-    """Every aie.external_buffer with memory of its own, which the host of `array` has from now on."""
+def host_memory(device: DeviceOp, array: Array) -> dict[str, np.ndarray]:
+    """Memory of every aie.external_buffer with a name, at the address that the text gives it on the array's host."""
+    views = {}
     for op in (op for op in device.walk() if isinstance(op, ExternalBufferOp)):
         name, size = op.symbol or f"at {location(op)}", memref_bytes(op.type)
         memory = array.host.add_external(name, size, op.address)
-        if memory is not None:
-            yield op, memory
-            continue
-        array.strictness.warn(
-            f"{location(op)}: the {size} bytes of external buffer {name} from address {op.address:#x} on are another's "
-            "too, which has them; give each an address of its own"
-        )
+        if memory is None:
+            array.strictness.warn(
+                f"{location(op)}: the {size} bytes of external buffer {name} from address {op.address:#x} on are "
+                "another's too, which has them; give each an address of its own"
+            )
+        elif op.symbol:
+            dtype = _numpy_type(op.type.element_type)
+            views[op.symbol] = memory if dtype is None else memory.view(dtype).reshape(op.type.get_shape())
+    return views
 
 
 @lru_cache(maxsize=4)
@@ -134,7 +137,7 @@ class Configuration:
             self.allocation, image, programs = found.allocation, found.operations, {**found.elf_files, **array.elfs}
         for op, start in self.allocation.buffers.items():  # that were permitted to leave their tile's memory
             array.tile(op.tile.column, op.tile.row).grow(start + buffer_bytes(op))
-        self._external = self._host_memory(device)
+        self._external = host_memory(device, array)
         operations = list(device.body.block.ops)
         self.functions = {op.sym_name.data: op for op in operations if isinstance(op, FuncOp)}
         for name, count in Counter(op.symbol for op in self.allocation.buffers if op.symbol).items():
@@ -178,15 +181,6 @@ class Configuration:
         named = [op for op in self.allocation.buffers if op.symbol]
         own = {op.symbol or "": bytes_of_blocks(self._memory(op).view(np.ndarray)) for op in named}
         return {**self._external, **own}
-
-    def _host_memory(self, device: DeviceOp) -> dict[str, np.ndarray]:
-        """Memory of every aie.external_buffer with a name, at the address that the text gives it."""
-        views = {}
-        for op, memory in external_memory(device, self.array):
-            if op.symbol:
-                dtype = _numpy_type(op.type.element_type)
-                views[op.symbol] = memory if dtype is None else memory.view(dtype).reshape(op.type.get_shape())
-        return views
 
     def _memory(self, op: BufferOp) -> np.ndarray:
         if _numpy_type(op.type.element_type) is not None:

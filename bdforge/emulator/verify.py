@@ -12,7 +12,7 @@ from bdforge.emulator.boot import set_dmas
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import external_memory, first_line, lowered
+from bdforge.emulator.load import first_line, host_memory, lowered
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.strictness import CAUTIONS, Strictness
@@ -21,6 +21,7 @@ from bdforge.emulator.tokens import lost_tokens
 from bdforge.lower import allocated
 from bdforge.lower.state import ArrayState
 from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
+from bdforge.messages import listed
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation
 from bdforge.mlir.array_ops import FlowOp
@@ -85,29 +86,45 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
     return Verification(tuple(collector.found.values()), tuple(collector.warnings), _summary(module, counts))
 
 
-def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
+def check_device(device: DeviceOp, permissive: Collection[str] = ()) -> None:
+    """DesignError for faults of what is configured before any sequence runs."""
+    collector = _Collector(permissive)
+    _static(device, collector, Counter())
+    if collector.found:
+        raise DesignError(listed(collector.found.values(), "\n"))
+
+
+def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> Allocation | None:
+    """Collect faults of what is configured; where buffers and locks lie, if they fit."""
     try:
         allocation = allocated(device, collector)
     except MlirError as error:
         collector.add(error)
-        return
+        return None
     array = Array(device.device, HostMemory(), Scheduler(), collector)
-    list(external_memory(device, array))
-    for op in device.walk():
+    host_memory(device, array)
+    for op in (op for op in device.walk() if isinstance(op, DmaProgramOp)):
         try:
-            match op:
-                case DmaProgramOp():
-                    counts["BDs"] += _program(array, op, allocation, collector)
-                case RuntimeSequenceOp():
-                    operations = lower(op, device, allocation, collector)
-                    counts["operations"] += len(operations)
-                    for patch in (operation for operation in operations if isinstance(operation, Patch)):
-                        check_argument(collector, patch, "" if patch.location is None else f" ({patch.location})")
-                    for problem in lost_tokens(device, operations):
-                        collector.add(EmulationError(problem))
-        except (MlirError, EmulationError) as error:
+            counts["BDs"] += _program(array, op, allocation, collector)
+        except EmulationError as error:
             collector.add(error)
     _lowered(device, collector)
+    return allocation
+
+
+def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
+    if (allocation := _static(device, collector, counts)) is None:
+        return
+    for op in (op for op in device.walk() if isinstance(op, RuntimeSequenceOp)):
+        try:
+            operations = lower(op, device, allocation, collector)
+            counts["operations"] += len(operations)
+            for patch in (operation for operation in operations if isinstance(operation, Patch)):
+                check_argument(collector, patch, "" if patch.location is None else f" ({patch.location})")
+            for problem in lost_tokens(device, operations):
+                collector.add(EmulationError(problem))
+        except (MlirError, EmulationError) as error:
+            collector.add(error)
 
 
 def _lowered(device: DeviceOp, collector: _Collector) -> None:

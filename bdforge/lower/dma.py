@@ -1,7 +1,10 @@
 """DMA programs as register writes: all BDs of a region, then the starts of its channels."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
 from bdforge.lower.static_dma import DmaProgramError, StaticTask, placed_bds, static_tasks
 from bdforge.mlir.allocate import Allocation
@@ -22,9 +25,22 @@ def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, polic
     for bd in bds:
         write_static_bd(writer, program.tile, bd.op, bd.id, bd.next, allocation, policy)
     ids = {bd.op: bd.id for bd in bds}
+    _check_queues(tasks, policy)
     for task in tasks:
         with faults_of(task.op):
             _start(writer, program, task, ids, policy)
+
+
+def _check_queues(tasks: Sequence[StaticTask], policy: Policy | None) -> None:
+    """No more tasks for a channel than its queue holds: nothing has run when they are pushed."""
+    queued = Counter[tuple[str, int]]()
+    for task in (task for task in tasks if task.bds):
+        queued[task.op.direction, task.op.channel] += 1
+        if queued[task.op.direction, task.op.channel] == TASK_QUEUE_ENTRIES + 1:
+            channel = f"{task.op.direction} {task.op.channel}"
+            told = f"{channel} gets more than {TASK_QUEUE_ENTRIES} tasks; its queue holds no more, the next is lost"
+            with faults_of(task.op):
+                fault_of(task.op, policy)("queue-overflow", ValueError(told))
 
 
 def _start(

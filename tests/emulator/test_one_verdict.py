@@ -7,12 +7,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.emulator.array import Array
-from bdforge.emulator.errors import DesignError
+from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.machine import Machine
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.strictness import Strictness
-from bdforge.emulator.verify import verify_design
+from bdforge.emulator.verify import check_device, verify_design
 from bdforge.images.build import program_of
 from bdforge.lower import configuration
 from bdforge.mlir import MlirError, parse
@@ -43,6 +43,7 @@ def verified(text: str, file: str) -> None:
 def lowered(text: str, file: str) -> None:
     module = parse(text, file)
     for device in devices(module):
+        check_device(device)
         configuration(device, program_of, Strictness())
     encoded(module)
 
@@ -71,7 +72,7 @@ def refused(verb: Callable[[str, str], None], text: str, file: str = "d.mlir") -
     """Why a verb refuses a text; "" where it takes it."""
     try:
         verb(text, file)
-    except (MlirError, DesignError, TxnError) as error:
+    except (MlirError, EmulationError, TxnError) as error:
         return str(error)
     return ""
 
@@ -132,6 +133,15 @@ REFUSED = {
         ), "tiles (1, 2) and (1, 3) share controller id 27",
     ),
     "a buffer beyond memory": (design("aie.buffer(%t02) : memref<20000xi32>"), "beyond the tile's 65536 bytes"),
+    "a fifth task of a channel": (
+        dma().replace("aie.dma_start(MM2S, 0, ^bd, ^end)", "\n".join(
+            f"{label}aie.dma_start(MM2S, 0, ^bd, ^{after})" for label, after in
+            [("", "n1"), *((f"^n{i}:\n", f"n{i + 1}") for i in range(1, 4)), ("^n4:\n", "end")]
+        )), "MM2S 0 gets more than 4 tasks",
+    ),
+    "a BD of the other half": (
+        dma(channel=1).replace("0, 64)", "0, 64) {bd_id = 3 : i32}"), "memtile (0, 1) MM2S 1 cannot use BD 3"
+    ),
     "a push of BD 99": (
         sequence(
             "aiex.npu.push_queue(0, 0, MM2S : 0) {issue_token = false, repeat_count = 0 : i32, bd_id = 99 : i32}"
@@ -145,6 +155,16 @@ TAKEN = {
     "buffers that share bytes": design(
         "aie.buffer(%t01) {address = 0 : i32} : memref<8xi32>\naie.buffer(%t01) {address = 4 : i32} : memref<8xi32>"
     ),
+    "a shim's own program": design("""%e = aie.external_buffer {address = 64 : i64} : memref<8xi32>
+aie.flow(%t00, DMA : 0, %t01, DMA : 0)
+aie.shim_dma(%t00) {
+  aie.dma_start(MM2S, 0, ^bd, ^end)
+^bd:
+  aie.dma_bd(%e : memref<8xi32>, 0, 8)
+  aie.next_bd ^end
+^end:
+  aie.end
+}"""),
     "a preemption of an unknown level": sequence("aiex.npu.preempt {level = 4 : ui8}"),
 }  # fmt: skip
 

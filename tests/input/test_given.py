@@ -10,7 +10,7 @@ from bdforge import emulate
 from bdforge.emulator import ArgumentError, DesignError
 from bdforge.operators.contraction import ContractionError, parse
 from bdforge.runtime import BuildError
-from bdforge.tensors.tree import labels_of
+from bdforge.tensors.expression import expanded
 from input.command import message_of, started
 
 TEXT = "aie.device(npu2_1col) { aie.runtime_sequence @go(%x: memref<4xi32>) { } }"
@@ -39,7 +39,7 @@ def test_arguments_of_their_kinds_are_taken():
         emulate(TEXT, [X], instructions=[1.5])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("read", [parse, labels_of])
+@pytest.mark.parametrize("read", [parse, lambda text: expanded(text, (2, 2))])
 @pytest.mark.parametrize(
     "expression", [None, 3, b"ij,jk->ik", ["ij", "jk"], "i" * 5000], ids=lambda e: type(e).__name__
 )

@@ -17,7 +17,6 @@ from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from bdforge.sequences import PlannedSequence
 from bdforge.tensors import Einsum, plans
-from bdforge.tensors.expression import expanded
 from bdforge.tensors.operands import walkable
 from bdforge.tensors.plans import Plans
 from bdforge.tensors.tree import arranged, tree_of
@@ -336,9 +335,3 @@ def test_plans_that_were_used_last_are_kept(arrays, monkeypatch):
     assert plan(1) is first
     plan(3)
     assert [key[1][0][0] for key in kept._plans] == [1, 3]
-
-
-@pytest.mark.parametrize("expression", [5, None, b"ij,jk->ik", ["ij"], "i" * 5000])
-def test_what_is_no_text_is_no_expression(expression):
-    with pytest.raises(ContractionError):
-        expanded(expression, (2, 2))

@@ -15,7 +15,17 @@ What an executor needs: `effects(instruction)` has the registers that are read a
 composed registers. All slots of a bundle read before any of them writes.
 """
 
-from bdforge.isa.effects import Access, Effects, after_read, collects, distance, effects, operand_register, touched
+from bdforge.isa.effects import (
+    Access,
+    Effects,
+    after_read,
+    collects,
+    distance,
+    effects,
+    memory_turn,
+    operand_register,
+    touched,
+)
 from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError, HazardError, IsaError
 from bdforge.isa.forms import Bundle, Field, Form, Format, Instruction
 from bdforge.isa.machine import Isa, load
@@ -52,6 +62,7 @@ __all__ = [
     "effects",
     "leaves",
     "load",
+    "memory_turn",
     "operand_register",
     "touched",
 ]

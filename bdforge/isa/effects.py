@@ -1,6 +1,7 @@
 """What one instruction reads, writes and occupies, with registers resolved: the same for executor and checker."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -70,6 +71,22 @@ def touched(generation: str, instruction: Instruction) -> tuple[tuple[str, Acces
         for access in accesses
         for leaf in leaves(generation, access.register)
     )
+
+
+def memory_turn(bundle: Iterable[Instruction]) -> tuple[int, int]:
+    """From which cycle behind its issue on a bundle needs memory (-1: never), and for how many it keeps it.
+
+    8- and 16-bit stores keep it, since they read the word that they change, and others wait for them (llvm-aie's
+    simulator inserts these cycles).
+    """
+    units = [unit for instruction in bundle for unit in effects(instruction).units if unit[0] == PART_WORD_STORE]
+    return min((cycle for _, cycle, _ in units), default=-1), max(
+        (c for _, c, reserved in units if not reserved), default=0
+    )
+
+
+PART_WORD_STORE = "PART_WORD_STORE"
+"""The unit that 8- and 16-bit stores take, and all other accesses of memory reserve."""
 
 
 def collects(leaf: str) -> bool:

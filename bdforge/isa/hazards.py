@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bdforge.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.isa.disassembler import pieces
-from bdforge.isa.effects import Access, collects
+from bdforge.isa.effects import PART_WORD_STORE, Access, collects
 from bdforge.isa.flow import DELAY_SLOTS, Branch, Program
 from bdforge.isa.forms import Bundle
 from bdforge.isa.hazard_layout import Hazard, Names, layout_hazards
@@ -326,13 +326,13 @@ class _Checker:
 
 def _is_unusual(unit: str, fixed: bool) -> bool:
     """Whether compiled code has two instructions need a unit at once."""
-    return unit == "PART_WORD_STORE" or (unit == "L_WM" and fixed)
+    return unit == PART_WORD_STORE or (unit == "L_WM" and fixed)
 
 
 def _named_unit(unit: str) -> tuple[str, str]:
     """The rule by which a unit is one bundle's at a time, and its name in words."""
     if unit == "LCKREQ":
         return "locks-too-close", "the lock port (four cycles each)"
-    if unit == "PART_WORD_STORE":
+    if unit == PART_WORD_STORE:
         return "store-window", "memory, which an 8- or 16-bit store keeps for the six cycles after it"
     return "structural", f"port {unit}"

@@ -67,7 +67,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
-        "engine_add": (None, [pointer, integer, integer, integer, integer, ctypes.POINTER(Row), integer]),
+        "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(Row), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
         "engine_forget": (None, [pointer]),
         "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),

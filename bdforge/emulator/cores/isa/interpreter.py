@@ -10,7 +10,7 @@ from bdforge.emulator.cores.isa.plan import DEPTH, PART_BITS, Plan, plan_of
 from bdforge.emulator.cores.isa.profile import MOST_MARKS, Mark, Parts
 from bdforge.emulator.cores.isa.requests import PARTS, answered, request_of
 from bdforge.emulator.cores.isa.state import Control, Registers, behind_slots, checked
-from bdforge.isa import Isa
+from bdforge.isa import Isa, memory_turn
 from bdforge.isa.errors import ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
 from bdforge.isa.meaning import ADDRESS, ASSUMPTIONS, DATA, Kind, Partly, Result, compute, macs_of
 
@@ -50,6 +50,7 @@ class Interpreter:
         self.counts: Counter[int] = Counter()
         self.macs: Counter[int] = Counter()
         self.uses = [0] * BANKS
+        self._kept = -1  # the last cycle in which an 8- or 16-bit store keeps memory
         self._assumes = False
         self._assumed: set[str] = set()
         self._flights: list[Flight] = []
@@ -126,14 +127,22 @@ class Interpreter:
     def _issue(self, pc: int) -> Steps:
         self.registers.land(self.cycle)
         bundle = self.isa.decode(self.code, checked(pc, self.code))
+        plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
+        yield from self._wait(pc, *memory_turn(bundle))
         self.bundles += 1
         self.counts[pc] += 1
         self._mark(pc)
-        for slot, instruction in enumerate(bundle):
-            self._flights.append(Flight(plan_of(self.isa.generation, instruction), self.cycle, slot, pc))
+        self._flights += [Flight(plan, self.cycle, slot, pc) for slot, plan in enumerate(plans)]
         loop_start = self._loop_start(pc)
         yield from self._do_cycle(pc, bundle.size)
         self.control.advance(bundle.size, loop_start)
+
+    def _wait(self, pc: int, needs: int, keeps: int) -> Steps:
+        """Cycles until memory is there for a bundle: an 8- or 16-bit store keeps it, and what is under way goes on."""
+        while needs >= 0 and self.cycle + needs <= self._kept:
+            yield from self._do_cycle(pc, 0)
+            self.registers.land(self.cycle)
+        self._kept = self.cycle + keeps if keeps else self._kept
 
     def _loop_start(self, pc: int) -> int | None:
         """Where a hardware loop goes on after its last bundle, if it does; a pass is counted."""

@@ -13,7 +13,7 @@ from bdforge.emulator.cores.isa.requests import DONE, Asking
 from bdforge.emulator.cores.isa.state import behind_slots, checked
 from bdforge.emulator.cores.isa.steps import Constant, Place, Step
 from bdforge.emulator.cores.isa.translate import steps_of
-from bdforge.isa import Isa
+from bdforge.isa import Isa, memory_turn
 from bdforge.isa.errors import IsaError
 
 _STRETCH = 64  # bundles translated at a time
@@ -73,7 +73,8 @@ class TranslatedProgram:
         for row, (offset, step) in zip(table, made, strict=False):
             self._fill(row, offset, step)
         after = behind_slots(self.isa, self.code, pc + bundle.size)
-        self.library.engine_add(self.handle, pc, bundle.size, used, -1 if after is None else after, table, len(made))
+        numbers = pc, bundle.size, used, -1 if after is None else after, *memory_turn(bundle)
+        self.library.engine_add(self.handle, *numbers, table, len(made))
         self._known.add(pc)
         return pc + bundle.size
 

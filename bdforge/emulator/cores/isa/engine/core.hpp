@@ -41,11 +41,13 @@ struct Group {
     std::int32_t delay, phase, first, count;
 };
 
-// A bundle: its events, grouped, bytes of its buffer, its last delay, and where a call returns to.
+// A bundle: its events, grouped, bytes of its buffer, its last delay, and where a call returns to. One that needs memory
+// waits while an 8- or 16-bit store keeps it.
 struct Bundle {
     std::vector<Event> events;
     std::vector<Group> groups;
     std::int32_t size = 0, after_slots = 0, buffer = 0, last = 0;
+    std::int32_t needs = -1, keeps = 0;  // memory: from which cycle on, or -1; and for how many after it
 };
 
 // Where another part of the program begins to run.
@@ -80,7 +82,7 @@ struct alignas(64) Core {
     Program* program;
     std::int32_t lc, ls, le;  // places of the loop's registers
 
-    std::int64_t cycle, bundles, conflicts;
+    std::int64_t cycle, bundles, conflicts, kept;  // memory is kept up to that cycle
     std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
     std::int64_t macs[1 << 13];    // multiplications with accumulation, of lanes
     std::int64_t uses[16];         // accesses by bank: four of each of the four memories

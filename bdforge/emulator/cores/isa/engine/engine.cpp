@@ -97,8 +97,12 @@ int begin(Core& core, std::int64_t& budget) {
     if (!core.stopping) {
         if (budget <= 0) return kBudget;
         if (core.pc >= 1 << 14 || core.pc & 1 || !core.program->bundles[core.pc / 2]) return kTranslate;
-        --budget;
-        core.bundle = core.program->bundles[core.pc / 2].get();
+        const Bundle* next = core.program->bundles[core.pc / 2].get();
+        if (next->needs < 0 || core.cycle + next->needs > core.kept) {
+            --budget;
+            core.bundle = next;
+            if (next->keeps) core.kept = core.cycle + next->keeps;
+        }
     } else if (core.drained++ == kDepth) {
         return kDone;
     }
@@ -180,7 +184,8 @@ struct Row {
 };
 
 // Add a bundle that needs `buffer` bytes; its rows are sorted by delay and phase.
-void engine_add(Program* program, int pc, int size, int buffer, int after_slots, const Row* rows, int count) {
+void engine_add(Program* program, int pc, int size, int buffer, int after_slots, int needs, int keeps,
+                const Row* rows, int count) {
     static const std::vector<Function> functions = [] {  // by one thread, whichever comes first
         std::vector<Function> all;
         each_function([&](const Named& n) { all.push_back(n.function); });
@@ -190,6 +195,8 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
     bundle->size = size;
     bundle->after_slots = after_slots;
     bundle->buffer = buffer;
+    bundle->needs = needs;
+    bundle->keeps = keeps;
     bundle->last = count ? rows[count - 1].delay : 0;
     program->most_buffer = std::max(program->most_buffer, buffer);
     for (int i = 0; i < count; ++i) {
@@ -227,6 +234,7 @@ Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** writt
         core->windows[i] = windows[i];
         core->written[i] = written[i];
     }
+    core->kept = -1;
     core->lc = lc;
     core->ls = ls;
     core->le = le;

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -13,6 +13,7 @@ from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, sh
 from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell, whole_number
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
+from bdforge.devices.capacities import KNOWN
 from bdforge.emulator import emulate
 from bdforge.emulator.observe import Timeline
 from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET
@@ -38,6 +39,13 @@ Trace = Annotated[Path | None, new_path("New file for a timeline of order, not t
 Objects = Annotated[
     list[Path] | None, typer.Option("--object", help="Compiled kernels whose .stack_sizes are checked; repeatable.")
 ]
+Capacity = Annotated[
+    Any,
+    typer.Option(
+        parser=lambda text: text if text == KNOWN else whole_number(text), metavar="WORDS",
+        help=f"Words that streams hold for a receiver that takes none: 0, or more, or what is {KNOWN} of the array.",
+    ),
+]  # fmt: skip
 Budget = Annotated[
     int,
     typer.Option(parser=whole_number, metavar="STEPS", help="Of a run, and bundles of each core, at most; also 1e12."),
@@ -60,6 +68,7 @@ def emulate_command(
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     seed: Seed = 0,
+    capacity: Capacity = KNOWN,
     budget: Budget = STEP_BUDGET,
     trace: Trace = None,
     poison: Poison = False,
@@ -88,7 +97,7 @@ def emulate_command(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
             observers=observers, device=module, poison=poison,
-            budget=budget,
+            capacity=capacity, budget=budget,
             timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
         )  # fmt: skip

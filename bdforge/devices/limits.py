@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, Layout
+from bdforge.devices.capacities import AIE2_CAPACITIES, AIE2P_CAPACITIES, StreamCapacities
 
 BYTE_BITS = 8
 GRANULE_BYTES = 4  # a DMA addresses and counts 32-bit words (RT, MA)
@@ -111,6 +112,7 @@ class Generation:
     instruction_generation: int  # byte 2 of an instruction stream (MA)
     peano_target: str  # triple of clang++ (mlir-aie makefiles)
     compiler_architecture: int  # __AIE_ARCH__ (API)
+    capacities: StreamCapacities
     tiles: tuple[TileLimits, TileLimits, TileLimits] = (SHIM, MEMTILE, CORE)
 
     def limits(self, kind: TileKind) -> TileLimits:
@@ -118,8 +120,8 @@ class Generation:
         return next(t for t in self.tiles if t.kind is kind)
 
 
-AIE2 = Generation("AIE2", 4, (64, 128, 256), 32, 3, "aie2-none-unknown-elf", 20)
-AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 64, 4, "aie2p-none-unknown-elf", 21)
+AIE2 = Generation("AIE2", 4, (64, 128, 256), 32, 3, "aie2-none-unknown-elf", 20, AIE2_CAPACITIES)
+AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 64, 4, "aie2p-none-unknown-elf", 21, AIE2P_CAPACITIES)
 
 DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 CORE_OWN_MEMORY = 0x70000  # where a core sees its own data memory, below it its neighbours' (MA)
@@ -135,8 +137,6 @@ PACKET_IDS = 32  # 5 bits (RT)
 CONTROLLER_IDS = (15, 26, 27, 29, 30, 31)
 SHIM_CONTROLLER_ID = CONTROLLER_IDS[0]
 PACKET_TYPES = 8  # 3 bits (RT)
-# One destination's buffering between two DMAs: a DMA's input holds 15 to 16 words (xdna-emu, measured on Phoenix).
-STREAM_BUFFER_WORDS = 16
 CORE_STREAM_PORTS = 1  # of a core itself, per direction (MA, RT)
 CORE_LOCK_WINDOWS = ((0, -1), (-1, 0), (0, 1), (0, 0))  # whose 16 locks a core counts from 0, 16, 32, 48 (MA, 020)
 CASCADE_BITS = 512  # moved at a time between neighbouring cores (MA, 020)

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from bdforge.devices import Device
+from bdforge.devices.capacities import KNOWN
 from bdforge.emulator.array import Array
 from bdforge.emulator.choose import choose, host_arrays
 from bdforge.emulator.cores.isa.breakpoints import Breakpoints
@@ -22,12 +23,11 @@ from bdforge.emulator.given import check_given
 from bdforge.emulator.host import HostMemory
 from bdforge.emulator.machine import Machine, empty_design, only_configuration, parsed, stream_operations
 from bdforge.emulator.observe import attend, counted
-from bdforge.emulator.scheduler import MOST_STEPS, STEP_BUDGET, Observer, scheduler_named
+from bdforge.emulator.scheduler import STEP_BUDGET, Observer, Scheduler, scheduler_named, whole
 from bdforge.emulator.strictness import Strictness
 from bdforge.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.emulator.trace import Recorder, Trace
 from bdforge.isa.program import CoreProgram
-from bdforge.messages import word
 from bdforge.mlir.array_ops import CoreOp
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.trace_ops import trace_warnings
@@ -71,6 +71,7 @@ def emulate(
     permissive: Collection[str] = (),
     observers: Sequence[Observer] = (),
     budget: int = STEP_BUDGET,
+    capacity: int | Literal["known"] = KNOWN,
     device: str | None = None,
     poison: bool = False,
     timing: TimingOptions | None = None,
@@ -90,9 +91,10 @@ def emulate(
     `instructions` are the words of an instruction stream to run instead of a sequence; `args` are then its arguments by
     number, of any type. `schedule` is "in-order", or "random" for an adversary that shuffles every legal choice by
     `seed`. `permissive` names what to switch off (`strictness.NAMES`). `budget` bounds the steps of all cores and
-    channels together, and of each core the bundles of machine code, or loop iterations and calls. With `poison`,
-    reading tile memory that nobody wrote is an error.
-    With `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels
+    channels together, and of each core the bundles of machine code, or loop iterations and calls. Streams hold
+    `capacity` words for a receiver that takes none: as many as are known of the array (`bdforge.devices.capacities`),
+    or more, or 0: what ends with none needs no buffering. With `poison`, reading tile memory that nobody wrote is an
+    error. With `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels
     whose `.stack_sizes` tell how much stack they take, `elfs` machine code, in files or as read, by column and row, for
     cores to run instead of the text's. `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and
     `device` be the array's name.
@@ -102,32 +104,28 @@ def emulate(
     """
     check_given(locals())
     recorder = None if timing is None else Recorder()
-    steps = _whole("budget", budget, 1)
-    scheduler = scheduler_named(schedule, seed, steps, [*observers, *([] if recorder is None else [recorder])])
+    scheduler = scheduler_named(schedule, seed, budget, [*observers, *([] if recorder is None else [recorder])])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
-    array = Array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison)
+    array = _array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, capacity)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    writes = () if image is None else only_configuration(image)
-    machine = Machine(module, start, {} if kernels is None else kernels, array, writes)
+    machine = Machine(module, start, kernels or {}, array, () if image is None else only_configuration(image))
     _run(machine, entry, instructions)
     report = trace = None
     if timing is not None and recorder is not None:
-        report = replay(trace := recorder.finish(array.device), timing)
+        report = replay(trace := recorder.finish(array.device, array.capacities.most), timing)
     warnings = *trace_warnings(module), *machine.warnings, *(report.warnings if report else ())
     buffers, cores = machine.buffers(), tuple(profiles(array.cores))
     return Result(tuple(args), tuple(dict.fromkeys(warnings)), buffers, report, trace, cores)
 
 
-def _whole(name: str, given: Any, least: int) -> int:
-    """A number from `least` on; ArgumentError for anything else."""
-    number = None if isinstance(given, bool) or not hasattr(given, "__index__") else index(given)
-    if number is None or not least <= number <= MOST_STEPS:
-        shown = word(repr(given)) if number is None or abs(number) < MOST_STEPS**2 else "more"  # repr refuses long ones
-        raise ArgumentError(f"{name} must be a whole number from {least} to {MOST_STEPS:.0e}, got {shown}")
-    return number
+def _array(
+    device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool, capacity: int | str
+) -> Array:
+    words = KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
+    return Array(device, host, scheduler, strictness, poison, words)
 
 
 def _host(

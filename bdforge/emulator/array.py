@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from bdforge.devices import Device, DeviceError, TileKind
+from bdforge.devices.capacities import KNOWN, StreamCapacities
 from bdforge.devices.registers import split_address
 from bdforge.emulator.bd import decode_bd
 from bdforge.emulator.cores.core import Core
@@ -31,15 +33,17 @@ class Array:
 
     `token_ways` is there where the design sets its switches itself: it tells, for column, row and packet id, why
     completion tokens do not reach the controller (None: they do). With `poison` its memory remembers who wrote it
-    (`bdforge.emulator.poison`).
+    (`bdforge.emulator.poison`). `capacity` words are what streams hold instead of what is known of the device's.
     """
 
     def __init__(
-        self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool = False
-    ):
+        self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool = False,
+        capacity: int | Literal["known"] = KNOWN,
+    ):  # fmt: skip
         self.device, self.host = device, host
         self.scheduler, self.strictness = scheduler, strictness
         self.poison = poison
+        self.capacities = device.generation.capacities if capacity == KNOWN else StreamCapacities.uniform(capacity)
         self.tiles: dict[tuple[int, int], Tile] = {}
         self.cores: list[Core] = []
         self.core_releases: dict[int, list[Core]] = {}  # id of a lock: cores whose program releases it

@@ -31,7 +31,7 @@ class ControlPort(Agent):
         super().__init__(f"control port of {tile.name}", tile.array.scheduler)
         self.tile, self.place = tile, (tile.column, tile.row)
         self._controlled = controlled
-        self.sink = Sink(self, self._receive, finishes=True)
+        self.sink = Sink(self, self._receive, tile.array.capacities, finishes=True)
         self.stream = Stream(self, tile.array.scheduler)
         self._words: list[int] = []
         tile.array.scheduler.wake(self)

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from bdforge.devices import AIE2P, Device, TileKind
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TileLimits
 from bdforge.emulator.bd import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
 from bdforge.emulator.errors import DmaError, UnpatchedError
@@ -26,6 +27,7 @@ class Surroundings(Protocol):
     """The array as a channel sees it."""
 
     device: Device
+    capacities: StreamCapacities
     host: HostMemory
     scheduler: Scheduler
     strictness: Strictness
@@ -99,7 +101,7 @@ class Channel(Agent):
         self.sink: Sink | None = None
         self.stream: Stream | None = None
         if direction == "S2MM":
-            self.sink = Sink(self, self._receive)
+            self.sink = Sink(self, self._receive, tile.array.capacities)
         else:
             self.stream = Stream(self, tile.array.scheduler)
         self._address = 0
@@ -160,6 +162,7 @@ class Channel(Agent):
         self.steps, self.waiting = None, NO_TASK
         if self.sink is not None:
             self.sink.demand = 0
+            self.sink.wait_for_bd(False)
         if self.stream is not None:
             self.stream.blocked = False
             if self.stream.packets is not None:
@@ -204,7 +207,7 @@ class Channel(Agent):
             if bd.acquire is not None:
                 lock, value = bd.acquire
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
-                    yield
+                    yield from self._wait_for_lock()
             self._latch(bd)
             if self.tile.kind is TileKind.SHIM and self.sink is None:
                 places = self._places(bd.order.length)
@@ -223,6 +226,14 @@ class Channel(Agent):
             if not bd.use_next:
                 return
             self.bd = bd.next
+
+    def _wait_for_lock(self) -> Iterator[None]:
+        """A step that ends with the lock; meanwhile the stream holds what it does for a BD that waits."""
+        if self.sink is not None:
+            self.sink.wait_for_bd(True)
+        yield
+        if self.sink is not None:
+            self.sink.wait_for_bd(False)
 
     def _latch(self, bd: DecodedBd) -> None:
         base = bd.address

@@ -4,9 +4,11 @@ import random
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Protocol
 
 from bdforge.emulator.errors import ArgumentError, BudgetExceeded
+from bdforge.messages import word
 
 STEP_BUDGET = 1 << 28
 """Steps of all cores and channels together, and bundles, loop iterations and calls of each core, where nobody says."""
@@ -225,8 +227,17 @@ class RandomScheduler(Scheduler):
 SCHEDULES = {"in-order": lambda _, *options: Scheduler(*options), "random": RandomScheduler}
 
 
+def whole(name: str, given: Any, least: int) -> int:
+    """A number from `least` on; ArgumentError for anything else."""
+    number = None if isinstance(given, bool) or not hasattr(given, "__index__") else index(given)
+    if number is None or not least <= number <= MOST_STEPS:
+        shown = word(repr(given)) if number is None or abs(number) < MOST_STEPS**2 else "more"  # repr refuses long ones
+        raise ArgumentError(f"{name} must be a whole number from {least} to {MOST_STEPS:.0e}, got {shown}")
+    return number
+
+
 def scheduler_named(schedule: str, seed: int, budget: int, observers: Sequence[Observer] = ()) -> Scheduler:
-    """The scheduler called "in-order" or "random"; ArgumentError for another name."""
+    """The scheduler called "in-order" or "random"; ArgumentError for another name or budget."""
     if (make := SCHEDULES.get(schedule)) is None:
         raise ArgumentError(f"no schedule is called {schedule!r}; there is {', '.join(SCHEDULES)}")
-    return make(seed, budget, observers)
+    return make(seed, whole("budget", budget, 1), observers)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdforge.devices.limits import STREAM_BUFFER_WORDS
+from bdforge.devices.capacities import Capacity, StreamCapacities
 from bdforge.emulator.bd import Order
 from bdforge.emulator.scheduler import Agent, Scheduler
 
@@ -35,13 +35,33 @@ class Sink:
 
     owner: Agent
     receive: Callable[[np.ndarray], None]
+    capacities: StreamCapacities
     demand: int = 0
+    bd_waits: bool = False
     held: int = 0
     chunks: deque[np.ndarray] = field(default_factory=deque)
     source: "Stream | None" = None
     arbiter: "Arbiter | None" = None
     finishes: bool = False
     over: bool = False
+
+    @property
+    def capacity(self) -> Capacity:
+        """Words that it holds beyond those that it demands, by the kind of path that leads to it."""
+        holds = self.capacities
+        if self.arbiter is None:
+            return holds.circuit if self.bd_waits else holds.circuit_without_bd
+        return holds.packet if self.bd_waits else holds.packet_without_bd
+
+    def room(self) -> int:
+        """Words that it can take now."""
+        return self.demand + max(0, self.capacity.words - self.held)
+
+    def wait_for_bd(self, waits: bool) -> None:
+        """The owner's BD waits for its lock, or does so no longer: then the stream holds more, or less."""
+        self.bd_waits = waits
+        if waits and self.source is not None:
+            self.source.changed()
 
     def deliver(self, words: np.ndarray, scheduler: Scheduler, last: bool) -> None:
         """Take words from the source: what is demanded goes to memory, the rest is held. `last` is TLAST."""
@@ -129,13 +149,21 @@ class RoomWait:
     where: Callable[[], str]
 
     def sentence(self) -> str:
-        full = ", ".join(agent.name for agent in self.providers()) or "a flow, but none leads away from it"
+        full = ", ".join(map(_holding, self._full())) or "a flow, but none leads away from it"
         packets = self.stream.packets
         of = "" if packets is None else f" of a packet of id {packets.id}"
         return f"has {self.left} words left{of} and waits for {full}{self.where()}"
 
     def providers(self) -> Iterator[Agent]:
-        return (sink.owner for sink in self.stream.sinks if not self.stream.room_of(sink))
+        return (sink.owner for sink in self._full())
+
+    def _full(self) -> Iterator[Sink]:
+        return (sink for sink in self.stream.sinks if not sink.room())
+
+
+def _holding(sink: Sink) -> str:
+    holds = sink.capacity
+    return f"{sink.owner.name} (holds {holds.words} words{'' if holds.known else ', assumed'})"
 
 
 @dataclass(slots=True, eq=False)
@@ -157,17 +185,13 @@ class Stream:
         self.sinks.append(sink)
         sink.source = self
 
-    def room_of(self, sink: Sink) -> int:
-        """Words that one sink can take."""
-        return sink.demand + STREAM_BUFFER_WORDS - sink.held
-
     def wanted(self) -> int:
         """Words that every sink demands."""
         return min((sink.demand for sink in self.sinks), default=0)
 
     def room(self) -> int:
         """Words that every sink can take, buffers included."""
-        return min((self.room_of(sink) for sink in self.sinks), default=0)
+        return min((sink.room() for sink in self.sinks), default=0)
 
     def send(self, words: np.ndarray, last: bool = False) -> None:
         """Hand words, no more than `room()`, to every sink; `last` marks the final one with TLAST."""

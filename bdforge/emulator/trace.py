@@ -80,11 +80,15 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole run, ready to be replayed any number of times (`bdforge.emulator.timed.replay`)."""
+    """A whole run, ready to be replayed any number of times (`bdforge.emulator.timed.replay`).
+
+    `held_words` are those that streams held at most for a receiver that took none.
+    """
 
     device: Device
     parties: tuple[Party, ...]
     locks: tuple[str, ...]
+    held_words: int
 
     def kernels(self) -> dict[str, int]:
         """How often each kernel was called."""
@@ -187,8 +191,8 @@ class Recorder:
             self._accesses[id(order)] = order, access_of(order)
         return replace(self._accesses[id(order)][1], start=start)
 
-    def finish(self, device: Device) -> Trace:
-        """The trace of the run."""
+    def finish(self, device: Device, held_words: int) -> Trace:
+        """The trace of the run; `held_words` as there."""
         for agent, party in self._parties.items():
             if agent is None:
                 continue
@@ -196,7 +200,7 @@ class Recorder:
             party.tile_kind = str(device.kind(*party.place))
             if agent.work:
                 party.actions.append(("work", agent.work))
-        return Trace(device, tuple(self._parties.values()), tuple(lock.name for lock in self._locks))
+        return Trace(device, tuple(self._parties.values()), tuple(lock.name for lock in self._locks), held_words)
 
 
 def access_of(order: Order) -> Access:

@@ -319,7 +319,7 @@ def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     assert (code, "exact" in out) == (0, True)
 
 
-@pytest.mark.parametrize("option", ["--budget"])
+@pytest.mark.parametrize("option", ["--budget", "--capacity"])
 @pytest.mark.parametrize("text", ["-1", "1.5", "inf", "nan", "1e99", "1e19", "9" * 40, "x" * 5000, "", "0x10", "١"])
 def test_a_number_of_steps_or_words_is_whole_and_has_bounds(run, design, option, text):
     code, out, err = run("emulate", *design, f"{option}={text}")
@@ -331,8 +331,8 @@ def test_a_number_of_steps_or_words_is_whole_and_has_bounds(run, design, option,
 @pytest.mark.parametrize(
     ("options", "code", "named"),
     [
-        (["--budget", "1e12"], 0, ""), (["--budget", "2E+3"], 0, ""),
-        (["--budget", "10"], 1, "no end after 10 steps"),
+        (["--budget", "1e12", "--capacity", "known"], 0, ""), (["--budget", "2E+3"], 0, ""),
+        (["--capacity", "0"], 0, ""), (["--budget", "10"], 1, "no end after 10 steps"),
         (["--budget", "0"], 2, "budget must be a whole number from 1"),
     ],
 )  # fmt: skip

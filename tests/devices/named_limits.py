@@ -24,7 +24,6 @@ NO_LIMIT = {
     "devices.limits.CORE_OWN_MEMORY": "an address",
     "devices.limits.PROGRAM_MEMORY_BYTES": "enforced on machine code, which tests/isa reads",
     "devices.limits.SHIM_CONTROLLER_ID": "a number of a tile",
-    "devices.limits.STREAM_BUFFER_WORDS": "a time: tests/emulator/test_timing_transfers.py fills it and one more",
     "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cores.ports.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",

@@ -1,18 +1,24 @@
 """The designs in examples/: what they do on the emulated array, in any order, with every check in force."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bdforge
+from bdforge.emulator import Deadlock
 from bdforge.emulator.verify import verify_design
 from bdforge.txn import Sync, decode
 from bdforge.txn.insts import encode_mlir
 from support.differences import same
+from support.examples import example
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+MLIR = sorted(EXAMPLES.rglob("*.mlir"))
+KERNELS = vars(example("chain/kernels.py"))
+EXPECTED = {"add_one": lambda x: x + 1, "chain": lambda x: np.maximum(3 * x, 0)}
 
 
 def test_every_pass_through_is_here():
@@ -28,6 +34,19 @@ def test_a_pass_through_copies_in_any_order(name, columns, seed):
     result = bdforge.emulate(text, [source, target], schedule="random", seed=seed, poison=True)
     same(target, source)
     assert result.warnings == ()
+
+
+@pytest.mark.parametrize("capacity", [0, 1, "known", 64])
+@pytest.mark.parametrize("path", MLIR, ids=lambda path: path.stem)
+def test_an_example_ends_whatever_streams_hold(path, capacity):
+    """Without any buffering, too; but for the one that shows a deadlock, whatever they hold."""
+    text = path.read_text()
+    (sizes,) = (re.findall(r"memref<(\d+)xi32>", line) for line in text.splitlines() if "runtime_sequence" in line)
+    arrays = [np.arange(int(size), dtype=np.int32) for size in sizes]
+    hangs = pytest.raises(Deadlock) if path.stem == "deadlock" else nullcontext()
+    with hangs:
+        bdforge.emulate(text, arrays, KERNELS, capacity=capacity)
+        same(arrays[1], EXPECTED.get(path.stem, lambda x: x)(arrays[0]))
 
 
 @pytest.mark.parametrize(("name", "columns"), [("pass_through", 1), ("pass_through_8_columns", 8)])

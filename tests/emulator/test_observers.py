@@ -139,7 +139,7 @@ def test_operations_of_a_program_are_told_before_what_comes_next():
     core.work = 5
     recorder.event(core, "task")
     core.work = 7
-    (party,) = (p for p in recorder.finish(mlir_device_named("npu2")).parties if p.name == "core")
+    (party,) = (p for p in recorder.finish(mlir_device_named("npu2"), 0).parties if p.name == "core")
     assert party.actions == [("work", 5), ("task",), ("work", 7)]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.emulator import Deadlock, DesignError, DmaError
 from bdforge.emulator.packet import Arbiter
 from bdforge.emulator.scheduler import Agent, Scheduler
@@ -15,6 +16,7 @@ from support.array_text import Task, acquire, bd, buffer, flow, lock, module, pa
 from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")
+HOLDS = StreamCapacities.uniform(16)
 DATA = np.random.default_rng(7).integers(-(2**31), 2**31, 64, np.int32)
 
 
@@ -366,7 +368,7 @@ def test_a_deadlock_names_who_holds_the_arbiter():
         r"switch of \(\d, \d\), which core \(0, 2\) MM2S 0 holds until its packet ends",
         text,
     )
-    assert "core (0, 2) MM2S 0 has 24 words left of a packet of id 1 and waits for core (0, 3) S2MM 0" in text
+    assert "core (0, 2) MM2S 0 has 35 words left of a packet of id 1 and waits for core (0, 3) S2MM 0" in text
 
 
 def test_who_waits_for_packets_names_all_senders():
@@ -415,7 +417,7 @@ def test_an_arbiter_serves_its_waiters_in_turn_and_not_by_arrival():
     scheduler = Scheduler()
     streams = [Stream(Agent(name, scheduler), scheduler) for name in "abcd"]
     a, b, c, d = streams
-    arbiter = Arbiter(Sink(a.owner, print), 0, streams)
+    arbiter = Arbiter(Sink(a.owner, print, HOLDS), 0, streams)
     assert arbiter.take(b)
     assert not any(arbiter.take(stream) for stream in (d, a, c))
     served = ""
@@ -431,7 +433,7 @@ def test_an_arbiter_forgets_who_wants_nothing_any_more():
     """Who waits gets no turn later; who holds it gives it to the next."""
     scheduler = Scheduler()
     a, b, c = streams = [Stream(Agent(name, scheduler), scheduler) for name in "abc"]
-    arbiter = Arbiter(Sink(a.owner, print), 0, streams)
+    arbiter = Arbiter(Sink(a.owner, print, HOLDS), 0, streams)
     assert arbiter.take(a)
     assert not arbiter.take(b)
     assert not arbiter.take(c)
@@ -445,7 +447,7 @@ def test_an_arbiter_forgets_who_wants_nothing_any_more():
 
 def test_a_held_tlast_means_nothing_once_the_mode_is_off():
     scheduler = Scheduler()
-    sink = Sink(Agent("sink", scheduler), print, finishes=True)
+    sink = Sink(Agent("sink", scheduler), print, HOLDS, finishes=True)
     sink.deliver(np.arange(3, dtype=np.uint32), scheduler, True)
     sink.finishes = False
     assert list(sink.take(8)) == [0, 1, 2]

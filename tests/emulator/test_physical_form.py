@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.emulator import Deadlock, DesignError, DmaError
 from bdforge.emulator.packet import Arbiter, ArbiterWait
 from bdforge.emulator.scheduler import Agent, Scheduler
@@ -264,7 +265,7 @@ def test_packets_past_arbiters_of_their_own_do_not_wait_for_each_other():
 def test_packets_past_one_arbiter_can_block_each_other():
     run = bdforge.emulate(crossing(0))
     same(run.buffers["y"], 0)
-    assert "16 words were left in the input of core (0, 3) S2MM 0" in run.warnings[-1]
+    assert "8 words were left in the input of core (0, 3) S2MM 0" in run.warnings[-1]
 
 
 def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():
@@ -273,7 +274,7 @@ def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():
     arbiter = Arbiter(None, 0, [holder, waiter], place="arbiter 5 of the switch of (0, 2)")
     assert arbiter.take(holder)
     assert not arbiter.take(waiter)
-    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), [].append)], lambda: "")
+    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), [].append, StreamCapacities.uniform(16))], lambda: "")
     assert wait.sentence() == (
         "waits to send a packet of id 7 to c past arbiter 5 of the switch of (0, 2), which a holds until its packet "
         "ends"

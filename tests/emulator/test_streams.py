@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import PortBundle, mlir_device_named
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.emulator import DesignError
 from bdforge.emulator.array import Array
 from bdforge.emulator.host import HostMemory
@@ -17,6 +18,8 @@ from bdforge.emulator.streams import _Streams
 from bdforge.emulator.strictness import Strictness
 from bdforge.routing.nets import Port
 
+HOLDS = StreamCapacities.uniform(16)
+
 
 class Watched:
     """A sink with the words that it handed on."""
@@ -25,7 +28,7 @@ class Watched:
         self.scheduler = Scheduler()
         self.got: list[int] = []
         self.owner = Agent("owner", self.scheduler)
-        self.sink = Sink(self.owner, lambda words: self.got.extend(words.tolist()), demand, finishes=finishes)
+        self.sink = Sink(self.owner, lambda words: self.got.extend(words.tolist()), HOLDS, demand, finishes=finishes)
 
     def deliver(self, *words: int, last: bool = False) -> None:
         self.sink.deliver(np.array(words, np.uint32), self.scheduler, last)
@@ -97,7 +100,7 @@ def test_a_stream_moves_what_its_fullest_sink_can_take():
     assert (stream.wanted(), stream.room()) == (0, 16)
     stream.send(np.arange(16, dtype=np.uint32))
     assert (first.got, first.sink.held, second.sink.held) == (list(range(7)), 9, 16)
-    assert (stream.room_of(first.sink), stream.room_of(second.sink), stream.room()) == (7, 0, 0)
+    assert (first.sink.room(), second.sink.room(), stream.room()) == (7, 0, 0)
     assert first.sink.source is second.sink.source is stream
 
 
@@ -114,7 +117,7 @@ def test_a_source_waits_for_those_that_are_full_and_not_for_all(demands: tuple[i
         stream.connect(end.sink)
     wait = RoomWait(stream, 5, lambda: " (here)")
     assert list(wait.providers()) == [ends[number].owner for number in full]
-    named = ", ".join(f"sink {number}" for number in full) or "a flow, but none leads away from it"
+    named = ", ".join(f"sink {number} (holds 16 words)" for number in full) or "a flow, but none leads away from it"
     assert wait.sentence() == f"has 5 words left and waits for {named} (here)"
 
 
@@ -204,7 +207,7 @@ def connected(*flows: tuple[str, str, int, bool]) -> dict[str, Stream]:
     """Sources `a` and `b` after packet flows between sources and sinks `x` and `y`; `c` leads to `z` by a circuit."""
     scheduler = Scheduler()
     sources = {name: Stream(Agent(name, scheduler), scheduler) for name in "abc"}
-    sinks = {name: Sink(Agent(name, scheduler), print) for name in "xyz"}
+    sinks = {name: Sink(Agent(name, scheduler), print, HOLDS) for name in "xyz"}
     sources["c"].connect(sinks["z"])
     for number, (source, sink, packet, keep) in enumerate(flows):
         connect_packets(sources[source], sinks[sink], packet, keep, number, "d.mlir:7:3")

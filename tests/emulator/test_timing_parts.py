@@ -242,12 +242,12 @@ def test_a_call_costs_what_is_said_or_an_access_for_each_vector(cost: Any, given
 
 
 @pytest.mark.parametrize(
-    ("kind", "way", "rate", "words"),
-    [("shim", 9, 1, 0), ("core", 0, 1, 16), ("core", 9.5, 2, 41), ("memtile", 0.9, 2, 32)],
+    ("kind", "held", "way", "words"),
+    [("shim", 8, 9, 0), ("core", 16, 0, 16), ("core", 8, 9.5, 17), ("memtile", 0, 0.9, 0)],
 )
-def test_a_sink_holds_its_buffer_and_whole_words_on_the_way_but_not_at_a_shim(kind, way, rate, words):
+def test_a_sink_holds_its_buffer_and_whole_words_on_the_way_but_not_at_a_shim(kind, held, way, words):
     runner: Any = SimpleNamespace(party=SimpleNamespace(tile_kind=kind))
-    assert _room(runner, way, rate) == words
+    assert _room(runner, held, way) == words
 
 
 def used(*uses: tuple[str, float, float, float]) -> dict[str, dict[str, tuple[float, float]]]:

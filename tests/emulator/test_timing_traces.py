@@ -26,7 +26,9 @@ def replayed(
         of = configurations[index - 1] if configurations else 0
         party = Party(index, f"{kind} {index}", "core" if kind == "core" else "channel", of, PLACES[kind], kind, "MM2S")
         found.append(replace(party, actions=actions))
-    return replay(Trace(mlir_device_named("npu2"), tuple(found), locks), TimingOptions(timing, {"mm": 10}, spans=spans))
+    return replay(
+        Trace(mlir_device_named("npu2"), tuple(found), locks, 8), TimingOptions(timing, {"mm": 10}, spans=spans)
+    )
 
 
 def of(report: TimingReport, name: str) -> PartyTime:

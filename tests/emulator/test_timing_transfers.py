@@ -109,10 +109,10 @@ def test_a_core_bound_design_stalls_its_stream_and_a_stream_bound_one_its_core()
     assert shim.stalled.get("back-pressure", 0) == pytest.approx(0)
 
 
-@pytest.mark.parametrize(("crossing", "local", "room"), [(0, 0, 16 * 2), (3, 2, (16 + 2 * 3 + 2) * 2)])
+@pytest.mark.parametrize(("crossing", "local", "room"), [(0, 0, 8), (3, 2, 8 + (2 * 3 + 2) * 2)])
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_sink_holds_its_buffer_and_what_is_on_the_way(crossing, local, room, more):
-    """16 stream words of two words each, and those of the cycles across two switches; the next word waits."""
+    """Eight words, and two in each of the cycles across two switches; the next word waits."""
     timing = replace(FREE, switch_cycles=crossing, switch_local_cycles=local)
     report = timed(to_cores(["work"], room + more, 2, buffers=1), 2 * (room + more), timing=timing, work=1000)
     shim = {channel.name: channel for channel in report.channels}["shim (0, 0) MM2S 0"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import AIE2P, DEVICES
+from bdforge.devices.capacities import KNOWN
 from bdforge.emulator import emulate
 from bdforge.operators import Plan, load_spec, operator_of, plan, render
 from bdforge.operators.gemm import Plan as GemmPlan
@@ -78,10 +79,11 @@ def check_own(planned: Plan, seed: int, run_it) -> None:
 
 
 @pytest.mark.parametrize(("spec", "product"), NAMED)
-def test_a_named_design_is_right_from_its_own_pdi(spec, product):
+@pytest.mark.parametrize("capacity", [KNOWN, 0])
+def test_a_named_design_is_right_from_its_own_pdi_and_without_buffering(spec, product, capacity):
     planned = plan(spec, DEVICES[product])
     text = render(planned, [])
-    own = {"image": own_pdi(text), "kernels": kernels_of(planned)}
+    own = {"image": own_pdi(text), "kernels": kernels_of(planned), "capacity": capacity}
     check_own(planned, 3, lambda problem, inputs: run(planned, problem, inputs, text, **own))
 
 

@@ -54,7 +54,7 @@ class Core(Agent):
         self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
         self.cascade_in: Cascade | None = None
         self.cascade_out: Cascade | None = None
-        self.input = StreamInput(self)
+        self.input = StreamInput(self, array.capacities)
         self.output = Stream(self, scheduler)
         self.program: Program | None = None
 

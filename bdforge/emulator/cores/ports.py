@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 from bdforge.emulator.scheduler import Agent
 from bdforge.emulator.stream import Sink
@@ -79,10 +80,10 @@ class Cascade:
 class StreamInput:
     """The port from which a core gets words."""
 
-    def __init__(self, core: Agent):
+    def __init__(self, core: Agent, capacities: StreamCapacities):
         self.core = core
         self._received: list[np.ndarray] = []
-        self.sink = Sink(core, self._received.append)
+        self.sink = Sink(core, self._received.append, capacities)
 
     def get(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
         """Steps of the core that end with the bytes of `count` words."""

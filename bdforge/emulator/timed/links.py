@@ -2,15 +2,15 @@
 
 Words move in pieces: as many as every sink demands, or else as many as every sink can hold. A piece takes the cycles
 of the slowest port on its way, or what DRAM gives, and arrives as a whole. It reaches a sink after the crossings of the
-switches between the two tiles (shortest way). A sink holds `STREAM_BUFFER_WORDS` stream words and those that are on
-the way to it; a shim channel without a task holds none.
+switches between the two tiles (shortest way). A sink holds as many words as one of the functional run did at most, and
+those that are on the way to it; a shim channel without a task holds none.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bdforge.devices.limits import GRANULE_BYTES, STREAM_BUFFER_WORDS
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.timing import Timing
 from bdforge.emulator.timed.banks import Banks
 from bdforge.emulator.timed.dram import Dram, Way
@@ -59,9 +59,9 @@ class Link(_End):
 class Links:
     """All streams of the array."""
 
-    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing, dram: Dram, banks: Banks):
+    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing, dram: Dram, banks: Banks, held_words: int):
         self._clock, self._timing, self._dram, self._banks = clock, timing, dram, banks
-        self._runners = runners
+        self._runners, self._held_words = runners, held_words
         self._links: dict[Runner, Link] = {}
         self._inlets: dict[Runner, Inlet] = {}
         self._moved_before: set[Runner] = set()
@@ -127,7 +127,8 @@ class Links:
             rates = [self._rate(inlet.runner) for inlet in inlets]
             rate = min([self._rate(runner), *rates])
             rooms = [
-                _room(inlet.runner, delay * own, own) for inlet, delay, own in zip(inlets, delays, rates, strict=True)
+                _room(inlet.runner, self._held_words, delay * own)
+                for inlet, delay, own in zip(inlets, delays, rates, strict=True)
             ]
             self._ways[runner, sinks] = inlets, delays, rooms, rate
         return self._ways[runner, sinks]
@@ -230,6 +231,6 @@ def _way_of(runner: Runner, access: Access, *, write: bool) -> Way:
     return Way(access, write, runner.party.place[0])
 
 
-def _room(runner: Runner, on_the_way: float, rate: float) -> int:
+def _room(runner: Runner, held_words: int, on_the_way: float) -> int:
     """Words that a sink holds beyond what it demands."""
-    return 0 if runner.party.tile_kind == "shim" else int(STREAM_BUFFER_WORDS * rate + on_the_way)
+    return 0 if runner.party.tile_kind == "shim" else int(held_words + on_the_way)

@@ -63,7 +63,7 @@ class _Replay:
         self.tasks = Tasks(self.runners, self.clock, timing)
         self.banks = Banks()
         self.cores = Cores(self.clock, timing, trace.device, options.kernels, self.banks)
-        self.links = Links(self.runners, self.clock, timing, self.dram, self.banks)
+        self.links = Links(self.runners, self.clock, timing, self.dram, self.banks, trace.held_words)
         self.end: float | None = None
         for part in (self.locks, self.tasks, self.cores, self.links, Control(self.clock, timing)):
             self.verbs |= part.verbs

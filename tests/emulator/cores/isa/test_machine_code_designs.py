@@ -51,10 +51,10 @@ def test_programs_know_buffers_and_locks_that_their_core_reaches():
     assert core_symbols(device, 1, 2) == {"a": 0x70400, "la": 48 + 2, "core_1_3_c": 0x61000, "core_1_3_lc": 32 + 4}
 
 
-@pytest.mark.parametrize("schedule", ["in-order", "random"])
-def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule):
+@pytest.mark.parametrize(("schedule", "capacity"), [("in-order", "known"), ("random", 0)])
+def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule, capacity):
     planned = GEMM.plan(SMALL)
-    done = GEMM.run(planned, Problem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True)
+    done = GEMM.run(planned, Problem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True, capacity=capacity)
     same(done.c, done.expected)
     assert len(done.result.cores) == 4
     assert done.result.warnings == ()

@@ -69,7 +69,7 @@ def as_text(random: Random, data: bytes) -> bytes:
 
 
 MUTATIONS: tuple[Mutation, ...] = (flip, cut, drop, repeat, move, insert, put_number, change_number, change_number)
-TEXTS = ("toml", "mlir", "manifest", "csv", "mlir 1.4", "template", "template spec", "assembly", "command")
+TEXTS = ("toml", "document", "mlir", "manifest", "csv", "mlir 1.4", "template", "template spec", "assembly", "command")
 
 
 def mutated(random: Random, kind: str, data: bytes) -> bytes:

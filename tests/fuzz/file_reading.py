@@ -22,6 +22,8 @@ from random import Random
 from bdforge import weights
 from bdforge.cli.commands import app
 from bdforge.cli.ending import ended
+from bdforge.design import render
+from bdforge.design.document import design_of, document
 from bdforge.design.template import load_template_spec, render_template
 from bdforge.devices import device_named
 from bdforge.emulator import emulate
@@ -103,6 +105,11 @@ def _template_spec(path: Path) -> None:
     render_template(load_template_spec(path), TEMPLATES_OF_PROJECT)
 
 
+def _document(path: Path) -> None:
+    design = design_of(read_text(path), path.name)
+    render(design_of(document(design), "again"))
+
+
 def _command(path: Path) -> None:
     """A command line, an argument each line; what it says is checked, and that it ends as it should."""
     words = path.read_bytes().decode(errors="replace").replace("\0", "").split("\n")
@@ -130,6 +137,7 @@ def _ended() -> int:
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "toml": ("design.toml", lambda path: plan_gemm(load_spec(path), device_named("strix_halo"))),
+    "document": ("document.toml", _document),
     "npy": ("array.npy", lambda path: load_arrays([path])),
     "mlir": ("design.mlir", _verify),
     "gguf": ("model.gguf", _weights),

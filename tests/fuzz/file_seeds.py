@@ -38,6 +38,7 @@ DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_bf16_112x48x96")
 def seeds() -> dict[str, list[bytes]]:
     """Sound files by format; formats are the names that `file_reading.READERS` knows."""
     return {
+        "document": [path.read_bytes() for path in sorted((ROOT / "examples" / "documents").glob("*.toml"))],
         "toml": [(ROOT / "designs" / f"{name}.toml").read_bytes() for name in DESIGNS],
         "npy": [_npy(np.arange(30, dtype=np.int32).reshape(5, 6)), _npy(np.ones((3, 4), np.float32, order="F"))],
         "mlir": [loopback().encode(), (ROOT / "tests" / "fuzz" / "data" / "chain.mlir").read_bytes()],

@@ -21,6 +21,8 @@ def _number(value: object) -> object:
 Number = Annotated[int | str, BeforeValidator(_number)]
 """An integer or an expression of integers."""
 Text = Annotated[str, Field(max_length=1000)]
+Type = Annotated[str, Field(pattern=r"^(u?i|bf|f)[1-9][0-9]?$")]
+"""What MLIR calls the elements of a buffer: i8, bf16."""
 Ranges = Annotated[dict[str, str], Field(alias="for", default_factory=dict, max_length=6)]
 """Ranges by variable, the first one outermost: { c = "0..8", r = "2..6" }."""
 Pairs = list[Annotated[list[Number], Field(min_length=2, max_length=2)]]
@@ -56,7 +58,7 @@ class Ring(Repeated):
 
     ring: Text
     elements: Number
-    type: Text
+    type: Type
     slots: Number = 2
     room: Number | None = None
     role: Text = ""
@@ -69,7 +71,7 @@ class Buffer(Repeated):
 
     buffer: Text
     elements: Number
-    type: Text
+    type: Type
     role: Text = ""
     address: Number | None = None
     values: Number | float | list[Number | float] | None = None
@@ -166,7 +168,7 @@ class Channel(Repeated):
     role: Text = ""
     back: Number | Literal["end"] = 0
     runs: Number = 1
-    bds: list[Bd]
+    bds: Annotated[list[Bd], Field(min_length=1)]
 
 
 class ChannelsTogether(Repeated):
@@ -333,7 +335,7 @@ class Argument(Form):
 
     name: Text
     elements: Number
-    type: Text
+    type: Type
     role: Text = ""
 
 
@@ -361,7 +363,7 @@ class Task(Repeated):
     packet: Number | None = None
     packet_type: Number = 0
     id: Number | None = None
-    bds: list[TaskBd] | None = None
+    bds: Annotated[list[TaskBd], Field(min_length=1)] | None = None
     repeat_count: Number = 0
     token: bool = False
 

@@ -8,7 +8,7 @@ from typing import Any
 from bd_patterns import Pattern, PatternError
 from bdforge.design.document import grammar
 from bdforge.design.document.expand import Expansion, Numbers, Wrong, maybe, named, number, text
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags, whole
+from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
 from bdforge.design.model import Channel
 from bdforge.design.program import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
 from bdforge.messages import listed, word
@@ -185,11 +185,10 @@ def channel_of(found: str) -> tuple[str, int]:
 
 def moved(item: Any, buffer: Buffer, names: Numbers) -> Pattern:
     """The pattern of a BD's offset and dims; without any, all of the buffer."""
-    if item.dims is None:
-        if item.offset != 0:
-            raise Wrong("offset without dims; add dims = [[elements, 1]]")
-        return whole(buffer)
-    sizes, strides = zip(*([number(value, names) for value in pair] for pair in item.dims), strict=True)
+    if item.dims is None and item.offset != 0:
+        raise Wrong("offset without dims; add dims = [[elements, 1]]")
+    dims = item.dims or [[buffer.elements, 1]]
+    sizes, strides = zip(*([number(value, names) for value in pair] for pair in dims), strict=True)
     try:
         return Pattern(sizes, strides, number(item.offset, names))
     except PatternError as error:

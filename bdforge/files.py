@@ -123,7 +123,7 @@ def new_file(path: Path, force: bool = False, error: type[InputError] = FileErro
             raise error(f"{path_word(path)} is a folder; name a file in it")
         if mode is not None and stat.S_ISREG(mode) and not force:
             raise error(f"{path_word(path)} exists; choose another file, or replace it with --force")
-        target = Path(os.path.realpath(path))  # a link stays one
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays one
         if not target.parent.is_dir():
             raise error(f"{path_word(path)}: there is no folder {path_word(target.parent)}")
         if not os.access(target.parent if mode is None or stat.S_ISREG(mode) else target, os.W_OK):

@@ -214,7 +214,7 @@ def test_checks_are_listed(run):
         (["decode", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
         (["decode", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
         (["extract", "copy.mlir", "-o", "x.bin"], "copy.mlir: line 2: 'module' is no word "),
-        (["extract", "a.npy", "-o", "b.npy"], "a.npy: this is an .npy array; "),
+        (["extract", "a.npy", "-o", "c.npy"], "a.npy: this is an .npy array; "),
         (["encode", "missing.mlir", "-o", "x.bin"], "missing.mlir: cannot be read: No such file or directory"),
         (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file, or replace it with --force"),
         (["encode", "copy.mlir", "-o", "none/x.bin"], "none/x.bin: there is no folder none"),

@@ -460,10 +460,10 @@ def test_four_cores_without_machine_code_are_told(printed, monkeypatch):
 
 def test_rows_of_an_estimated_table_are_counted_without_their_head(run, monkeypatch):
     Path("t.csv").write_text("")
-    monkeypatch.setattr(estimate, "estimate_table", lambda text, name: ("head\none\ntwo\n", []))
+    monkeypatch.setattr(estimate, "estimate_table", lambda text, name, told: ("head\none\ntwo\n", []))
     assert run("estimate", "--csv", "t.csv", "--out", "o.csv") == (0, "wrote o.csv: 2 rows, modelled\n", "")
     assert Path("o.csv").read_text() == "head\none\ntwo\n"
-    monkeypatch.setattr(estimate, "estimate_table", lambda text, name: ("head\n", ["row 1 is odd"]))
+    monkeypatch.setattr(estimate, "estimate_table", lambda text, name, told: ("head\n", ["row 1 is odd"]))
     assert run("estimate", "--csv", "t.csv") == (2, "head\n", "bdforge: row 1 is odd\n")
 
 

@@ -148,6 +148,7 @@ def test_a_compiled_kernel_without_an_end_is_named_and_ctrl_c_ends_it(tmp_path):
 @pytest.mark.parametrize("steps", [False, True])
 def test_a_kernel_without_an_end_is_named_again_and_again(monkeypatch, caplog, steps: bool):
     monkeypatch.setattr(watched, "PATIENCE_SECONDS", 0.03)
+    monkeypatch.setattr(watched._Watch, "telling", False)  # a thread of another test may look in some seconds only
 
     def loop(b):
         while len(caplog.messages) < 2:

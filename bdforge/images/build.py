@@ -10,6 +10,7 @@ from bdforge.images.pdi import pdi
 from bdforge.images.xclbin_write import xclbin
 from bdforge.isa.elf import Segment, core_segments
 from bdforge.lower import Configuration
+from bdforge.messages import path_word
 
 SUFFIXES = (".cdo", ".pdi", ".xclbin")
 _NAMED = 4
@@ -25,7 +26,8 @@ def program_of(path: Path, generation: Generation) -> list[Segment]:
     try:
         segments, found, _ = core_segments(read_bytes(path))
     except FileError as error:
-        raise ImageError(f"{error}; paths are relative to the design") from None
+        said = str(error).removeprefix(f"{path_word(path)}: cannot be read: ")  # whoever asks names the file
+        raise ImageError(f"{said}; paths are relative to the design") from None
     if found not in (None, mine):
         raise ImageError(f"the program is for {found}, not for {mine}")
     return segments

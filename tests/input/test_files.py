@@ -128,7 +128,7 @@ def test_what_is_no_file_is_not_read(tmp_path, monkeypatch, kind: str, read):
         path.mkdir()
     if kind == "loop":
         path.symlink_to(path)
-    with pytest.raises(Fault, match=rf"(?i){path}: .*({KINDS})"):
+    with pytest.raises(Fault, match=rf"(?i)({KINDS})"):
         read(path)
 
 

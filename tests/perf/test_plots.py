@@ -105,7 +105,7 @@ def test_pngs_are_pngs_and_the_same_every_time(plot):
         ),
         (("pattern", "-o", "out.png", "--sizes", "4,2", "--strides", "5,2", "--width", "1048577"), "--width"),
         (("kmt", "-o", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
-        (("pattern", "-o", "out.png", "--sizes", "2,x", "--strides", "1,1"), "is not numbers"),
+        (("pattern", "-o", "out.png", "--sizes", "2,x", "--strides", "1,1"), "give whole numbers"),
         (("pattern", "-o", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
         (("pattern", "-o", "out.png", "--sizes", "4096,4096", "--strides", "4096,1"), "reaches beyond"),
         (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),

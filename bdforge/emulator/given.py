@@ -18,7 +18,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     "kernels": _MAPPING, "elfs": _MAPPING, "permissive": (Collection, "a collection of names"), "observers": _LIST,
     "objects": (Sequence, "a list of paths"),
     "instructions": ((np.ndarray, bytes, bytearray, memoryview, Sequence), "words or bytes"),
-    "seed": (Integral, "a whole number"), "budget": (Integral, "a whole number"), "image": (bytes, "bytes"),
+    "seed": (Integral, "a whole number"), "image": (bytes, "bytes"),
     "timing": (TimingOptions, "TimingOptions"),
 }  # fmt: skip
 _OPTIONAL = ("kernels", "sequence", "device", "instructions", "timing", "elfs", "image", "breakpoints")
@@ -37,9 +37,6 @@ def check_given(given: Mapping[str, object]) -> None:
         assert isinstance(found, Iterable)
         for each in found:
             _check(f"each of {name}", each, kinds, what)
-    budget = given["budget"]
-    if isinstance(budget, Integral) and int(budget) < 1:
-        raise ArgumentError(f"budget is {int(budget)}; steps begin at 1")
 
 
 def _check(name: str, value: object, kinds: Any, what: str) -> None:

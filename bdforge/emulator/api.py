@@ -111,7 +111,9 @@ def emulate(
     array = _array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, capacity)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    machine = Machine(module, start, {} if kernels is None else kernels, array, () if image is None else only_configuration(image))
+    machine = Machine(
+        module, start, {} if kernels is None else kernels, array, () if image is None else only_configuration(image)
+    )
     _run(machine, entry, instructions)
     report = trace = None
     if timing is not None and recorder is not None:

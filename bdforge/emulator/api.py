@@ -103,24 +103,21 @@ def emulate(
     for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
     """
     check_given(locals())
-    recorder = None if timing is None else Recorder()
-    scheduler = scheduler_named(schedule, seed, budget, [*observers, *([] if recorder is None else [recorder])])
+    recorders = [] if timing is None else [Recorder()]
+    scheduler = scheduler_named(schedule, seed, budget, [*observers, *recorders])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
     array = _array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, capacity)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    machine = Machine(
-        module, start, {} if kernels is None else kernels, array, () if image is None else only_configuration(image)
-    )
+    writes = () if image is None else only_configuration(image)
+    machine = Machine(module, start, {} if kernels is None else kernels, array, writes)
     _run(machine, entry, instructions)
-    report = trace = None
-    if timing is not None and recorder is not None:
-        report = replay(trace := recorder.finish(array.device, array.capacities.most), timing)
-    warnings = *trace_warnings(module), *machine.warnings, *(report.warnings if report else ())
-    buffers, cores = machine.buffers(), tuple(profiles(array.cores))
-    return Result(tuple(args), tuple(dict.fromkeys(warnings)), buffers, report, trace, cores)
+    trace = next((recorder.finish(array.device, array.capacities.most) for recorder in recorders), None)
+    report = None if trace is None or timing is None else replay(trace, timing)
+    warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
+    return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))
 
 
 def _array(

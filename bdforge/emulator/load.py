@@ -95,6 +95,12 @@ def lowered(
     return configuration(device, program_of, policy, programs)
 
 
+def check_acquire(use: UseLockOp, strictness: Strictness) -> None:
+    """Refuse what the hardware would misread in a core's acquire: one of at least 0."""
+    fault = partial(strictness.fault, "acquire-zero")
+    acquire_value(use, lambda error: fault(DesignError(f"{location(use)}: {error}")))
+
+
 def host_memory(device: DeviceOp, array: Array) -> dict[str, np.ndarray]:
     """Memory of every aie.external_buffer with a name, at the address that the text gives it on the array's host."""
     views = {}
@@ -214,9 +220,8 @@ class Configuration:
             core.releases(lock)
 
     def check_acquire(self, use: UseLockOp) -> None:
-        """Refuse what the hardware would misread in a core's acquire: one of at least 0."""
-        fault = partial(self.array.strictness.fault, "acquire-zero")
-        acquire_value(use, lambda error: fault(DesignError(f"{location(use)}: {error}")))
+        """See `check_acquire`."""
+        check_acquire(use, self.array.strictness)
 
     def _linked(self, op: CoreOp) -> None:
         """Frames from the object that an aie.core is linked with, where it lies beside the design."""

@@ -12,7 +12,7 @@ from bdforge.emulator.boot import set_dmas
 from bdforge.emulator.dma import Channel
 from bdforge.emulator.errors import DesignError, EmulationError
 from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import first_line, host_memory, lowered
+from bdforge.emulator.load import check_acquire, first_line, host_memory, lowered
 from bdforge.emulator.scheduler import Scheduler
 from bdforge.emulator.silicon import check_argument
 from bdforge.emulator.strictness import CAUTIONS, Strictness
@@ -24,11 +24,12 @@ from bdforge.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, stat
 from bdforge.messages import listed
 from bdforge.mlir import MlirError, location, parse
 from bdforge.mlir.allocate import Allocation
-from bdforge.mlir.array_ops import FlowOp
+from bdforge.mlir.array_ops import CoreOp, FlowOp
 from bdforge.mlir.bd_ops import DmaBdOp
 from bdforge.mlir.device_ops import DeviceOp, TileOp
 from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.mlir.memory_ops import BufferOp, LockOp
+from bdforge.mlir.memory_ops import BufferOp, LockOp, UseLockOp
+from bdforge.mlir.operation import enclosing
 from bdforge.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.mlir.trace_ops import trace_warnings
@@ -108,6 +109,8 @@ def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> Al
             counts["BDs"] += _program(array, op, allocation, collector)
         except EmulationError as error:
             collector.add(error)
+    for use in (op for op in device.walk() if isinstance(op, UseLockOp) and enclosing(op, CoreOp) and op.is_acquire):
+        check_acquire(use, collector)
     _lowered(device, collector)
     return allocation
 

@@ -196,3 +196,12 @@ def test_of_two_cores_on_a_tile_the_last_runs():
 def test_all_agree_on_every_text_there_is(path: Path):
     found = verdicts(path.read_text(encoding="utf-8"), str(path))
     assert len({bool(why) for why in found.values()}) == 1, found
+
+
+@pytest.mark.parametrize("judge", [verified, lowered, loaded])
+def test_locks_of_cores_are_judged_alike(judge):
+    core = "aie.core(%t) { aie.use_lock(%l, AcquireGreaterEqual, VALUE) aie.end }"
+    text = f"aie.device(npu2) {{\n%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0)\n{core}\n}}"
+    judge(text.replace("VALUE", "1"), "one.mlir")
+    with pytest.raises(DesignError, match="AcquireGreaterEqual of 0"):
+        judge(text.replace("VALUE", "0"), "zero.mlir")

@@ -7,8 +7,8 @@ from functools import cache, cached_property
 from bdforge.isa import Leaf, leaves, load
 from bdforge.isa.registers import prefix
 
-FORWARDED = 1 << 14
-"""Distance of the second copy of vector registers, as readers see them to which results are forwarded."""
+FORWARDED = (1 << 14) + 33 * 64
+"""Distance of the second copy of vector registers, as readers see them to which results are forwarded: `kRegisters`."""
 
 _TOGETHER = (
     ("wl", "wh"), ("bmll", "bmlh", "bmhl", "bmhh"), ("amll", "amlh", "amhl", "amhh"), ("lfl", "lfh"), ("sfl", "sfh"),

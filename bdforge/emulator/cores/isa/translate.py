@@ -68,7 +68,8 @@ def _compute(steps: Steps) -> None:
     if access:
         steps.data = steps.buffer(access.size_bytes)
         if not access.store:
-            steps.add("load", plan.load, READ, 0, steps.data, options=(access.size_bytes,))
+            name = f"load{access.size_bytes}" if access.size_bytes in (32, 64) else "load"
+            steps.add(name, plan.load, READ, 0, steps.data, options=(access.size_bytes,))
     if meaning.operation == "none":
         return
     results = [steps.data if name == DATA else steps.result(name) for name in meaning.outputs]

@@ -14,7 +14,7 @@ namespace engine {
 
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
 constexpr int kMostBuffer = 8 << 10; // bytes of what the instructions of a bundle have read and made, at most
-constexpr int kRegisters = 1 << 14;  // bytes of registers
+constexpr int kRegisters = (1 << 14) + 33 * 64;  // bytes of registers; 4 KiB apart, loads would wait for stores
 constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
 constexpr int kAddressMask = 0xFFFFF;
 constexpr int kDepth = 12;           // cycles until all is done after the last bundle
@@ -63,7 +63,7 @@ struct Program {
     std::unique_ptr<Bundle> bundles[1 << 13];
     std::vector<std::unique_ptr<Bundle>> forgotten;  // which may still be under way
     std::vector<std::uint8_t> constants;
-    std::int32_t most_buffer = 0;  // of all bundles
+    std::int32_t most_buffer = 0, last = 0;  // of all bundles
     std::unique_ptr<States> states;
 };
 
@@ -73,7 +73,7 @@ struct alignas(64) Core {
     alignas(64) std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
     std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
     alignas(64) std::uint8_t buffers[(kRing + 2) * kMostBuffer];
-    std::uint8_t* buffer_of[kRing];  // of this cycle's bundle, and of those before
+    std::uint8_t* buffer_of[kRing];  // of the bundles of the last cycles, by cycle
     std::int32_t next_buffer;
     State* state;
     std::unique_ptr<State[]> own;

@@ -18,7 +18,7 @@ const Named kSteps[] = {
     {"copy256", copy_fixed<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
     {"land64", land<64>}, {"land256", land<256>}, {"forward", forward<>}, {"forward64", forward<64>},
     {"forward256", forward<256>}, {"walk_index", walk_index}, {"walk_post", walk_post}, {"walk_2d", walk_2d},
-    {"walk_3d", walk_3d}, {"load", load_memory}, {"store", store_memory}, {"branch", branch}, {"ask", ask},
+    {"walk_3d", walk_3d}, {"load", load_memory}, {"load32", load_fixed<32>}, {"load64", load_fixed<64>}, {"store", store_memory}, {"branch", branch}, {"ask", ask},
     {"known", known}, {"tell", tell}, {"land_part", land_part}, {"count_part", count_part}, {"low_half", low_half},
     {"polled", polled},
 };
@@ -43,13 +43,15 @@ std::int64_t loop_start(Core& core) {
 }
 
 inline void issue(Core& core, const Bundle& bundle) {
-    if (core.next_buffer + bundle.buffer > (kRing + 1) * core.program->most_buffer) core.next_buffer = 0;
-    core.buffer_of[0] = core.buffers + core.next_buffer;
+    const Program& program = *core.program;
+    if (core.next_buffer + bundle.buffer > (program.last + 2) * program.most_buffer) core.next_buffer = 0;
+    core.buffer_of[std::uint64_t(core.cycle) % kRing] = core.buffers + core.next_buffer;
     core.next_buffer += bundle.buffer;
 }
 
 inline void run(Core& core, const Call& call) {
-    call.function(core, *call.event, core.buffer_of[call.age] + call.offset);
+    const std::uint64_t issued = std::uint64_t(core.cycle) - std::uint64_t(call.age);
+    call.event.function(core, call.event, core.buffer_of[issued % kRing] + call.event.offset);
 }
 
 inline void run_phases(Core& core, int first, int last) {
@@ -58,7 +60,11 @@ inline void run_phases(Core& core, int first, int last) {
     for (; call != end; ++call) run(core, *call);
 }
 
-void count_conflicts(Core& core) {
+inline void count_conflicts(Core& core) {
+    if (core.bank_count == 2) {
+        core.conflicts += core.banks[0] == core.banks[1];
+        return;
+    }
     int most = 1;
     for (int i = 0; i < core.bank_count; ++i) {
         int same = 0;
@@ -107,7 +113,6 @@ int begin(Core& core, std::int64_t& budget) {
         return kDone;
     }
     core.state = after(*core.program->states, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
-    std::memmove(core.buffer_of + 1, core.buffer_of, sizeof core.buffer_of - sizeof *core.buffer_of);
     if (core.bundle) issue(core, *core.bundle);
     run_phases(core, kLand, kForward);
     if (core.bundle) {
@@ -128,7 +133,7 @@ int requests(Core& core) {
         const Call& call = core.state->calls[core.next_request++];
         run(core, call);
         if (core.fault) return kFault;
-        if (call.function != ask) continue;
+        if (call.event.function != ask) continue;
         if (core.request) return kAsk;
         core.stopping = 1;
     }
@@ -199,6 +204,7 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
     bundle->keeps = keeps;
     bundle->last = count ? rows[count - 1].delay : 0;
     program->most_buffer = std::max(program->most_buffer, buffer);
+    program->last = std::max(program->last, bundle->last);
     for (int i = 0; i < count; ++i) {
         Event event{functions[rows[i].function], rows[i].offset, pc / 2, {}, {}};
         std::memcpy(event.a, rows[i].a, sizeof event.a);

@@ -11,19 +11,20 @@ namespace engine {
 // The bundles of this cycle (first) and of those before, as far as they still have something to do.
 using Window = std::array<const Bundle*, kRing>;
 
-// A step that is due, of the bundle that issued `age` cycles ago.
+// A step that is due, of the bundle that issued `age` cycles ago. Its event is a copy, so that those of a state lie one
+// behind the other: loops of many bundles are bound by what they touch.
 struct Call {
-    Function function;
-    const Event* event;
-    int age, offset;
+    Event event;
+    int age;
 };
 
 struct State {
+    const Bundle* bundle = nullptr;  // of this cycle
+    State* next[2] = {};             // the states that followed last
+    std::vector<Call> calls;         // by phase
+    int ends[kPhases] = {};          // of each phase in `calls`
+    int pending_stores = 0;          // that are due in later cycles
     Window window{};
-    std::vector<Call> calls;  // by phase
-    int ends[kPhases] = {};   // of each phase in `calls`
-    int pending_stores = 0;   // that are due in later cycles
-    State* next[2] = {};      // the states that followed last
 };
 
 struct States {
@@ -37,15 +38,13 @@ inline void collect(State& state, int phase) {
         if (const Bundle* bundle = state.window[age])
             for (const Group& group : bundle->groups)
                 if (group.delay == age && group.phase == phase)
-                    for (int i = 0; i < group.count; ++i) {
-                        const Event& event = bundle->events[group.first + i];
-                        state.calls.push_back({event.function, &event, age, event.offset});
-                    }
+                    for (int i = 0; i < group.count; ++i) state.calls.push_back({bundle->events[group.first + i], age});
     state.ends[phase] = int(state.calls.size());
 }
 
 inline void fill(State& state, const Window& window) {
     state.window = window;
+    state.bundle = window[0];
     state.calls.clear();
     state.next[0] = state.next[1] = nullptr;
     state.pending_stores = 0;
@@ -78,7 +77,7 @@ inline State* found(States& states, const State& before, const Bundle* bundle, S
 
 inline State* after(States& states, State& before, const Bundle* bundle, State (&own)[2]) {
     for (State* state : before.next)
-        if (state && state->window[0] == bundle) return state;
+        if (state && state->bundle == bundle) return state;
     State* state = found(states, before, bundle, own);
     if (state != &own[0] && state != &own[1]) {
         before.next[1] = before.next[0];

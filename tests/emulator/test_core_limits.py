@@ -10,6 +10,7 @@ import pytest
 
 import bdforge
 from bdforge.devices import mlir_device_named
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
 from bdforge.emulator.array import Array
 from bdforge.emulator.cores.core import Core
@@ -49,11 +50,11 @@ class Surroundings(Agent):
         super().__init__("core (0, 2)", scheduler)
         self.gate = Lock("gate", 63, scheduler.wake, value)
         self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler, tile=lambda *_: None)
-        self.sink = Sink(Agent("sink", scheduler), lambda _: None)
+        self.sink = Sink(Agent("sink", scheduler), lambda _: None, StreamCapacities.uniform(16))
         self.output = Stream(self, scheduler)
         self.output.connect(self.sink)
         self.output.send(np.zeros(held, np.uint32))
-        self.words = Sink(self, lambda _: None)
+        self.words = Sink(self, lambda _: None, StreamCapacities.uniform(16))
         self.input = SimpleNamespace(sink=self.words, get=self._get)
         self.cascade_out = Cascade(self, Agent("south", scheduler), scheduler.wake)
         self.cascade_in = Cascade(Agent("north", scheduler), self, scheduler.wake)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import AIE2, AIE2P, TileKind, mlir_device_named
+from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS, TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.emulator import ArgumentError, DmaError
@@ -158,8 +159,9 @@ def test_a_channel_that_was_reset_takes_no_words_and_sends_none():
     received, woken = [], []
     scheduler: Any = SimpleNamespace(tell=lambda *_: None, wake=woken.append, wake_when_idle=woken.append)
     owner: Any = SimpleNamespace()
-    sink = Sink(owner, received.append, demand=5)
-    stream = Stream(owner, scheduler, sinks=[Sink(owner, received.append, demand=9)], blocked=True)
+    holds = StreamCapacities.uniform(16)
+    sink = Sink(owner, received.append, holds, demand=5)
+    stream = Stream(owner, scheduler, sinks=[Sink(owner, received.append, holds, demand=9)], blocked=True)
     channel: Any = SimpleNamespace(
         array=SimpleNamespace(scheduler=scheduler), tell=lambda *_: None, tasks=deque(), waiting=None, steps=iter(()),
         sink=sink, stream=stream,

@@ -104,7 +104,7 @@ def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port(width):
     }} }}"""
     timing = replace(FREE, control_bytes_per_cycle=width, bd_change_cycles=9)  # of BDs, which a core has none of
     report = timed(text, timing=TimingOptions(timing))
-    first_piece = 16  # what the port's buffer holds moves as a whole; the first four words of it are then in place
+    first_piece = 8 * 4 / width  # what the stream holds moves as a whole; the first four words of it are then in place
     assert report.cycles == pytest.approx(first_piece + (words - 4) * 4 / width)
     assert report.cores[0].busy["transfer"] == pytest.approx(words * 4 / width)
 

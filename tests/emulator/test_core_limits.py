@@ -191,7 +191,9 @@ RETURNED = {
 @pytest.mark.parametrize(("value", "without", "with_"), RETURNED.values(), ids=RETURNED)
 def test_a_kernel_returns_what_the_design_declares(value: Any, without: Any, with_: Any):
     """Without results numpy's habit of returning what was written is let pass, and nothing else."""
-    core: Any = SimpleNamespace(name="core (0, 2)", note=lambda *_: None, tell=lambda *_: None)
+    core: Any = SimpleNamespace(
+        array=SimpleNamespace(tiles={}), name="core (0, 2)", note=lambda *_: None, tell=lambda *_: None
+    )
     for returns in (False, True):
         call = KernelCall(lambda _: value, core, "k", "d.mlir:1:1", returns)
         steps = call.finish(call(ARRAY))

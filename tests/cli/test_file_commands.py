@@ -250,7 +250,7 @@ def test_a_template_takes_no_options_of_operators(run, options, refused: bool):
     Path("designs/t.toml").write_text('kind = "template"\narray = "npu2"\ntemplate = "t.mlir.j2"\n[values]\nrow = 2\n')
     code, out, err = run("render", "designs/t.toml", *options)
     assert (code, "aie.tile(0, 2)" in out) == ((2, False) if refused else (0, True)), err
-    assert ("go with operators, not with templates" in " ".join(err.replace("│", " ").split())) == refused
+    assert ("go with operators, not with documents or templates" in " ".join(err.replace("│", " ").split())) == refused
 
 
 def test_a_program_that_cannot_be_named_is_a_usage_error():
@@ -322,7 +322,7 @@ def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: 
     monkeypatch.setattr(models, "part", lambda: done.append("part"))
     monkeypatch.setattr(models.Products, "of", lambda *given: done.append(given) or products)
     monkeypatch.setattr(models.BitNet, "load", lambda path, products, told: done.append(path) or told(1, 2))
-    models.opened(Path("m"), Path("d"), device, rule)
+    models.opened(Path("m"), Path("d"), device, rule, None)
     assert done == ["part", (Path("d"), device, rule), *(["ready"] if rule == "array" else []), Path("m")]
 
 

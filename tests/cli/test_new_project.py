@@ -39,7 +39,7 @@ def test_the_command_line_renders_what_the_build_does(run):
     assert "len = 256 sizes = [16, 16] strides = [1, 16]" in newer
     code, _, err = run("render", "mine/designs/transpose.toml", "--shape", "64x64x64")
     assert code == 2
-    assert "go with operators, not with templates" in " ".join(err.replace("│", " ").split())
+    assert "go with operators, not with documents or templates" in " ".join(err.replace("│", " ").split())
 
 
 def test_nothing_is_replaced_unasked(run):

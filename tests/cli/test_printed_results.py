@@ -329,16 +329,15 @@ def test_a_stopped_core_shows_what_changed_in_the_order_of_numbers(printed, monk
 
 
 def linear(k: int, n: int, size_bytes: int) -> Any:
-    return fake(scales=np.ones(n), packed=fake(sizes={"K": k}, buffers={"B": np.zeros(size_bytes, np.uint8)}))
+    return fake(shape=(k, n), nbytes=size_bytes)
 
 
 @pytest.mark.parametrize(("columns", "text"), [(10, "0.00 M"), (10_000, "1.00 M"), (9_999_900, "999.99 M"),
                                                (9_999_990, "1.00 B"), (25_000_000, "2.50 B")])  # fmt: skip
 def test_parameters_are_those_of_matrices_and_embedding(columns: int, text: str):
     """A matrix of 100 inputs, and 1000 numbers of an embedding; from 10^9 on in billions."""
-    scales = np.broadcast_to(np.float32(1), (columns,))
     model: Any = fake(
-        layers=[fake(linears=[fake(scales=scales, packed=fake(sizes={"K": 100}))])], embedding=np.zeros((10, 100)),
+        layers=[fake(linears=[fake(shape=(100, columns))])], embedding=np.zeros((10, 100)),
     )  # fmt: skip
     assert model_bench._params(model) == text
 

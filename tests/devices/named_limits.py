@@ -16,6 +16,11 @@ ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a 
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
 NO_LIMIT = {
+    "cli.ranges.SIZE_MAX": "of any option: tests/cli/test_options.py",
+    "design.document.expand.MOST_TURNS": "tests/design/test_documents.py",
+    "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",
+    "design.sandbox.STEPS_MAX": "as before",
+    "operators.contraction.dims.EXPRESSION_MAX": "tests/input/test_given.py",
     "devices.limits.BYTE_BITS": "a size",
     "devices.limits.GRANULE_BYTES": "a size: alignment has tests of its own",
     "devices.limits.GRANULE_BITS": "as above",

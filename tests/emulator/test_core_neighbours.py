@@ -18,9 +18,10 @@ def reader(place: tuple[int, int], core: tuple[int, int] = HERE, device: str = "
     access = """%x = memref.load %data[%c0] : memref<4xi32>
         %y = arith.muli %x, %x : i32
         memref.store %y, %data[%c1] : memref<4xi32>"""
-    return f"""module {{ aie.device({device}) {{
+    home = f"aie.tile({place[0]}, {place[1]})"
+    text = f"""module {{ aie.device({device}) {{
       %here = aie.tile({core[0]}, {core[1]})
-      %there = aie.tile({place[0]}, {place[1]})
+      %there = {home}
       %data = aie.buffer(%there) {{sym_name = "data"}} : memref<4xi32> = dense<[9, 0, 0, 0]>
       %go = aie.lock(%there, 3) {{init = 1 : i32}}
       %done = aie.lock(%there, 4) {{init = 0 : i32}}
@@ -32,6 +33,7 @@ def reader(place: tuple[int, int], core: tuple[int, int] = HERE, device: str = "
         aie.end
       }}
     }} }}"""
+    return text if place != core else text.replace(f"%there = {home}", "").replace("%there", "%here")
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])

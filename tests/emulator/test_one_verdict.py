@@ -24,6 +24,9 @@ from support.built_designs import ROOT
 
 TEXTS = sorted(path for folder in ("tests", "examples", "docs") for path in (ROOT / folder).rglob("*.mlir"))
 
+HANGING = {"npu1_rtp_and_raw.mlir", "npu2_rtp_and_raw.mlir"}
+"""Register writes and waits for tokens that nobody sends: they are taken, and verify tells that they would not end."""
+
 
 class _AnyKernel(dict):
     """Kernels of every name."""
@@ -195,6 +198,8 @@ def test_of_two_cores_on_a_tile_the_last_runs():
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_all_agree_on_every_text_there_is(path: Path):
     found = verdicts(path.read_text(encoding="utf-8"), str(path))
+    if path.name in HANGING:
+        assert "never reaches the controller" in found.pop("verified")
     assert len({bool(why) for why in found.values()}) == 1, found
 
 

@@ -45,7 +45,7 @@ def of_verify(mlir: str) -> list[str]:
 def test_each_way_to_write_a_buffer_of_open_address_is_warned_of(writes: str):
     (warning,) = of_verify(text(writes))
     assert warning.startswith("open.mlir:10:7: aiex.npu.")
-    assert "the text gives no address to @rtp of core (0, 2); these words" in warning
+    assert "the text gives no address to buffer @rtp of core (0, 2); these words" in warning
     assert "its default is bank-aware" in warning
     assert 'allocation_scheme = "basic-sequential"' in warning
     assert warning.endswith("[open-address]")
@@ -54,7 +54,7 @@ def test_each_way_to_write_a_buffer_of_open_address_is_warned_of(writes: str):
 def test_several_buffers_and_writes_are_one_warning():
     writes = "\n      ".join([RTP, RTP, "aiex.npu.rtp_write(@other, 1, 5)", "aiex.npu.rtp_write(@big, 1, 5)"])
     (warning,) = of_verify(text(writes))
-    assert "@rtp of core (0, 2), @other of core (1, 2), @big of core (0, 2); these" in warning
+    assert "buffer @rtp of core (0, 2), buffer @other of core (1, 2), buffer @big of core (0, 2); these" in warning
 
 
 @pytest.mark.parametrize(

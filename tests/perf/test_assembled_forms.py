@@ -122,7 +122,7 @@ def test_an_estimate_takes_what_was_counted_around_the_kernels(form):
     case = case_of(small.spec, small.device, PROBLEM)
     counted, formed = kernel_on(small, case, "assembled"), kernel_of(case, "assembled")
     assert formed.cycles == pytest.approx(counted.cycles, rel=0.15)  # stalls at banks beside
-    assert formed.around == counted.around == 13 + 2 * 18
+    assert formed.around == counted.around == 13 + 2 * 16
     core = estimate(case, kernel=counted).core
     assert (core.kernel, core.ends) == (counted.cycles + counted.around, counted.ends)
     assert core.compute == 288 / 72 * (counted.cycles + counted.around) + counted.ends

@@ -100,7 +100,7 @@ def test_bytes_from_elsewhere_are_what_the_design_packs():
         (lambda data: data[:-1], "takes [0-9]+ bytes, got"),
         (lambda data: np.append(data, data[:1]), "takes [0-9]+ bytes, got"),
         (lambda data: data.tolist(), "got list"),
-        (lambda data: data.astype(object), "packed operands as an array of bytes"),
+        (lambda data: data.astype(object), "packed B must hold numbers"),
     ],
 )
 def test_other_bytes_are_refused(change: Any, named: str):

@@ -51,14 +51,6 @@ def test_a_full_tile_has_no_free_span():
     assert tile.spans == (Span(0, 524288, "unnamed buffer"),)
 
 
-def test_a_tile_named_twice_is_one_tile():
-    (tile,) = maps(design(
-        "%t = aie.tile(0, 2) %u = aie.tile(0, 2) %a = aie.buffer(%t) {sym_name = \"a\"} : memref<2xi8> "
-        "%b = aie.buffer(%u) {sym_name = \"b\"} : memref<8xi32>"
-    ))  # fmt: skip
-    assert [span.what for span in tile.spans] == ["@b", "@a", "free"]
-
-
 def test_buffers_that_do_not_fit_are_refused():
     with pytest.raises(MlirError, match=r"core \(0, 2\): buffer @b .* beyond the tile's 65536 bytes"):
         maps(design('%t = aie.tile(0, 2) %b = aie.buffer(%t) {sym_name = "b"} : memref<65537xi8>'))

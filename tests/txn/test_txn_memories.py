@@ -126,7 +126,7 @@ def test_buffers_without_an_address_are_named_up_to_four(count: int, more: str):
     lower(select_sequence(parse(text, "d.mlir")), policy=policy)
     (told,) = policy.told
     assert told.startswith("open-address: ")
-    names = ", ".join(f"@b{i} of core (0, 2)" for i in range(4))
+    names = ", ".join(f"buffer @b{i} of core (0, 2)" for i in range(4))
     assert f"gives no address to {names}{more}; these words are" in told
 
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "c_api.hpp"
+#include "state.hpp"
 
 namespace bdforge::c_api {
 
@@ -213,7 +214,11 @@ void bdforge_batch_free(bdforge_batch* batch) { delete batch; }
 bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
                                        size_t size_count, bdforge_resident** resident) {
     return made(resident, [&] {
-        return bdforge::Resident(given(design, "design")->design, given(operand, "operand"), sizes_of(sizes, size_count));
+        const bdforge::Design& of = given(design, "design")->design;
+        const std::string name = given(operand, "operand");
+        if (of.state()->program().operands[bdforge::operand_index(*of.state(), name)].out)
+            throw bdforge::ArgumentError("operand " + name + " is an output; only inputs stay, give a job memory for it");
+        return bdforge::Resident(of, name, sizes_of(sizes, size_count));
     });
 }
 

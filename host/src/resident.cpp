@@ -109,10 +109,7 @@ Resident::Resident(const Design& design, const std::string& operand, const Sizes
     const auto given = some_parameters(*state, sizes);
     const auto values = state->streams.values(given);
     for (const generator::Operand& each : state->program().operands)
-        if (each.argument == argument && each.out)
-            throw ArgumentError("operand " + each.name + " is an output; only inputs stay, give a job memory for it");
-        else if (each.argument == argument)
-            require_known(*state, each, values);
+        if (each.argument == argument) require_known(*state, each, values);
     Layouts made = layouts(*state, values, &argument);
     std::shared_ptr<Buffer> buffer = state->context->allocate(argument, made.bytes[argument]);
     std::memset(buffer->data(), 0, buffer->bytes());

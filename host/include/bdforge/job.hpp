@@ -49,7 +49,8 @@ struct OperandShape {
 class Resident {
 public:
     /// The buffer in which `operand` stands. `sizes` are those that it depends on; jobs that use it must have the same.
-    /// ArgumentError for sizes that the design does not take, or that are missing, and for an output.
+    /// An output's is memory that jobs share: each run writes it, and any of them fetches what was written last.
+    /// ArgumentError for sizes that the design does not take, or that are missing.
     Resident(const Design& design, const std::string& operand, const Sizes& sizes);
 
     /// Writes an operand that stands in this buffer. ArgumentError for another one or an array of another size,

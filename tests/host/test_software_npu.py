@@ -65,7 +65,7 @@ def run_at_once(folder: Path, environ: Mapping[str, str], processes: int, runs: 
 def check_flat(seen: list[dict[str, int]], programs: int):
     """Neither the server's processes (even) nor the programs (odd) have grown."""
     for early, late in zip(seen[:2], seen[2:], strict=True):
-        assert late["files"] == early["files"], seen
+        assert late["files"] <= early["files"], seen
         assert late["kilobytes"] - early["kilobytes"] < KILOBYTES * programs, seen
 
 

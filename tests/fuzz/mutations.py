@@ -59,7 +59,8 @@ def change_number(random: Random, text: str) -> str:
     tokens = tokens_of(text)
     if where := places(tokens, NUMBER):
         index = random.choice(where)
-        near = int(tokens[index], 0) + random.choice((-2, -1, 1, 2, 4)) if not tokens[index].startswith("0") else 1
+        short = not tokens[index].startswith("0") and len(tokens[index]) < 4000  # Python reads no longer ones
+        near = int(tokens[index], 0) + random.choice((-2, -1, 1, 2, 4)) if short else 1
         tokens[index] = str(random.choice((near, near, near * 2, random.choice(NUMBERS), random.choice(NUMBERS))))
     return "".join(tokens)
 

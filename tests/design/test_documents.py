@@ -96,6 +96,30 @@ WRONG = {
 """A wrong text for a right one, where the table or key begins that a message names, what it says."""
 
 
+SILENT = {
+    'fill = "r"': 'move = "r_ping", release = { lock = "r_full", equal = 2 }, acquire = "r_free"',
+    "bds = [{ fill": "bds = [{ packet_type = 1, fill",
+    'fill = "r" ': 'move = "r_ping", acquire = { lock = "r_free", count = 2, equal = 2 }, release = "r_full"',
+}
+"""What would have no effect."""
+
+
+@pytest.mark.parametrize("right", SILENT)
+def test_what_would_have_no_effect_is_refused(right: str):
+    with pytest.raises(DocumentError):
+        design_of(SMALL.replace(right, SILENT[right], 1), "small.toml")
+
+
+@pytest.mark.parametrize("beside", ['argument = "a"', "offset = 4", "id = 1"])
+def test_a_task_of_a_chain_says_nothing_of_one_bd(beside: str):
+    task = '{ task = "t", on = "x", BESIDE bds = [{ argument = "a", id = 0 }] }'
+    arguments = '[{ name = "a", elements = 4, type = "i32" }]'
+    text = f'{SMALL}[[sequence]]\nname = "s"\narguments = {arguments}\nevents = [{{ tasks = [{task}] }}]\n'
+    design_of(text.replace("BESIDE", ""), "small.toml")
+    with pytest.raises(DocumentError, match="beside bds"):
+        design_of(text.replace("BESIDE", f"{beside},"), "small.toml")
+
+
 @pytest.mark.parametrize("right", WRONG)
 def test_faults_name_line_and_column(right: str):
     wrong, where, reason = WRONG[right]

@@ -22,6 +22,7 @@ from bdforge.messages import form_fault, listed, path_word, word
 
 _KIND = "design"
 _STDIN = "-"
+_OF_ONE_BD = set(grammar.TaskBd.model_fields)
 _ORDER = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 
 
@@ -199,6 +200,8 @@ def _cascade(one: grammar.Cascade, names: Numbers) -> Cascade:
 
 
 def _task(task: grammar.Task, names: Numbers, arguments: Mapping[str, Buffer]) -> Task:
+    if task.bds and task.model_fields_set & _OF_ONE_BD:
+        raise Wrong(f"{', '.join(sorted(task.model_fields_set & _OF_ONE_BD))} beside bds; say it in each of them")
     bds = tuple(_task_bd(bd, names, arguments) for bd in task.bds or [task])
     return Task(text(task.task, names), text(task.on, names), bds, number(task.repeat_count, names), task.token)
 

@@ -127,14 +127,15 @@ class TileUnderWay:
             return None
         if isinstance(found, str):
             return Acquire(self._find(text(found, names), Lock))
-        count = number(found.count if found.equal is None else found.equal, names)
-        return Acquire(self._find(text(found.lock, names), Lock), count, found.equal is not None)
+        return Acquire(self._find(text(found.lock, names), Lock), *_moved_by(found.count, found.equal, names))
 
     def _release(self, found: str | grammar.Guard | None, names: Numbers) -> Release | None:
         if found is None:
             return None
         if isinstance(found, str):
             return Release(self._find(text(found, names), Lock))
+        if found.equal is not None:
+            raise Wrong("release: equal is for acquires; give count")
         return Release(self._find(text(found.lock, names), Lock), number(found.count, names))
 
     def body(self, statements: Iterable[Any]) -> tuple[Statement, ...]:
@@ -145,8 +146,7 @@ class TileUnderWay:
         names = self.names
         match item:
             case grammar.Acquire(acquire=name, count=count, equal=equal):
-                moved = number(count if equal is None else equal, names)
-                return Acquire(self._find(name, Lock), moved, equal is not None)
+                return Acquire(self._find(name, Lock), *_moved_by(count, equal, names))
             case grammar.Release(release=name, count=count):
                 return Release(self._find(name, Lock), number(count, names))
             case grammar.Advance(advance=name, turns=turns):
@@ -195,8 +195,17 @@ def moved(item: Any, buffer: Buffer, names: Numbers) -> Pattern:
         raise Wrong(str(error)) from None
 
 
+def _moved_by(count: int | str, equal: int | str | None, names: Numbers) -> tuple[int, bool]:
+    """By how much an acquire moves its lock, and whether the lock must hold exactly that."""
+    if equal is not None and count != 1:
+        raise Wrong("count beside equal, which is the count, too; give one")
+    return number(count if equal is None else equal, names), equal is not None
+
+
 def packet(item: Any, names: Numbers) -> Packet | None:
     """The header of a BD's data."""
+    if item.packet is None and item.packet_type != 0:
+        raise Wrong("packet_type without packet; add packet, its id")
     return None if item.packet is None else Packet(number(item.packet, names), number(item.packet_type, names))
 
 

@@ -1,6 +1,6 @@
 """What pyproject.toml cannot say: the folders beside the package become package data of a wheel.
 
-Each has one home, the top of the tree, where builds and people find it; `bdforge.tree` knows both places.
+Each has one home, the top of the tree, where builds and people find it; `bdforge.common.tree` knows both places.
 """
 
 import shutil

@@ -8,15 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bdforge.emulator import Result, emulate
+    from bdforge.array.emulator import Result, emulate
+    from bdforge.models.tensors import einsum
     from bdforge.runtime import load
-    from bdforge.tensors import einsum
 
 __version__ = "0.1.0"
 __all__ = ["Result", "__version__", "einsum", "emulate", "load"]
 _HOMES = {
-    "Result": "bdforge.emulator", "emulate": "bdforge.emulator", "load": "bdforge.runtime", "einsum": "bdforge.tensors",
-}  # fmt: skip
+    "Result": "bdforge.array.emulator",
+    "emulate": "bdforge.array.emulator",
+    "load": "bdforge.runtime",
+    "einsum": "bdforge.models.tensors",
+}
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from bdforge.emulator.dma import Channel
-from bdforge.mlir import parse
+from bdforge.array.emulator.dma import Channel
+from bdforge.array.mlir import parse
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuiltDesign, first_mismatch, run

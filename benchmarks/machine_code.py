@@ -13,19 +13,19 @@ from pathlib import Path
 
 import numpy as np
 
-from bdforge import isa
-from bdforge.codegen.core_program import core_program
-from bdforge.codegen.kernels import assembled
-from bdforge.codegen.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_program
+from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.core import isa
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.elf import core_segments
+from bdforge.core.python_kernel import Acquire
 from bdforge.devices import device_named
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.isa.assembler import assemble
-from bdforge.isa.elf import core_segments
-from bdforge.kernel import Acquire
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
 from bdforge.operators import render
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES

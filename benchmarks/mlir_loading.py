@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from bdforge.mlir import parse
+from bdforge.array.mlir import parse
 from support.lowered_design import design
 
 LINES = (2_500, 5_000, 10_000)

@@ -14,10 +14,10 @@ from statistics import median
 
 import numpy as np
 
+from bdforge.design.sequences import place
+from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import device_named
 from bdforge.operators import Plan, load_spec, manifest, plan
-from bdforge.sequences import place
-from bdforge.sequences.interpret import values_of
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9

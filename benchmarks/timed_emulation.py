@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
+from bdforge.array.emulator import TimingOptions, TimingReport, replay
 from bdforge.devices.timing import Timing
-from bdforge.emulator import TimingOptions, TimingReport, replay
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import Plan, Problem
 from bdforge.perf.timed import scheduled_cycles, timing_options

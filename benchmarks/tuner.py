@@ -8,7 +8,7 @@ import sys
 import time
 
 from bdforge.devices import device_named
-from bdforge.perf.tune.search import Search, in_process, in_processes
+from bdforge.perf.tune.candidate_search import Search, in_process, in_processes
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import search_space
 from bdforge.perf.tune.tuner import search

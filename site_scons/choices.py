@@ -19,12 +19,12 @@ from SCons.Script import (
     Variables,
 )
 
-from bdforge.codegen.kernels.function import LOOPS
+from bdforge.array.mlir import Era
+from bdforge.core.codegen.kernels.kernel_function import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
-from bdforge.mlir import Era
 from bdforge.operators import Plan, Spec, SpecError, load_spec, operator_of, plan
-from bdforge.toolchain import Tool, missing_report
+from bdforge.runtime.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
 """What is built when no design is named: the first that is for the device."""

@@ -10,11 +10,11 @@ import jinja2
 import SCons.Errors
 from SCons.Script import Action, Builder, Value
 
+from bdforge.common.messages import InputError
+from bdforge.common.tree import PACKAGE, tree
 from bdforge.devices import device_named
-from bdforge.messages import InputError
 from bdforge.operators import Plan, load_spec, plan
-from bdforge.toolchain import Tool, ToolError, run_tool
-from bdforge.tree import PACKAGE, tree
+from bdforge.runtime.toolchain import Tool, ToolError, run_tool
 
 
 def tool_builder(

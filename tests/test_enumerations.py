@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator.control_packet import OPERATIONS
+from bdforge.array.emulator.scheduler import SCHEDULES
+from bdforge.array.mlir.dialect_forms import Era
+from bdforge.design.sequences import Builder, SequenceOptions, planned
+from bdforge.design.sequences.interpret import values_of
+from bdforge.design.sequences.operands import OperandError, fetch, place
+from bdforge.design.sequences.sequence_options import WAITS
+from bdforge.devices.txn_format.operations import DIRECTIONS, Sync
 from bdforge.devices.types import ORDERS, TYPES, ElementType
-from bdforge.emulator.control_packet import OPERATIONS
-from bdforge.emulator.scheduler import SCHEDULES
-from bdforge.mlir.eras import Era
 from bdforge.operators import OPERATORS
 from bdforge.operators.elementwise import FUNCTIONS
-from bdforge.sequences import Builder, SequenceOptions, planned
-from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import OperandError, fetch, place
-from bdforge.sequences.options import WAITS
-from bdforge.toolchain.aiecc import AieccForm, Backend
-from bdforge.txn.operations import DIRECTIONS, Sync
+from bdforge.runtime.toolchain.aiecc import AieccForm, Backend
 from support.array_text import Task, bd, buffer, flow, module, program, tile
 from support.built_designs import ROOT
 from support.differences import same

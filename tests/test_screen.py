@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console, Group
 from rich.table import Table
 
-from bdforge.screen import PIPED_WIDTH, as_text, new_table, put, say, screen
+from bdforge.common.screen import PIPED_WIDTH, as_text, new_table, put, say, screen
 
 ROWS = [
     ("256x2560x13824", "feed-forward gate and up of every layer", "K 13824→14336, A and C staged", "9.06"),

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.options import BLayout, Kernel, ProductName, problem, with_schedule
+from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
-from bdforge.perf.tune.balance import FIXED, Balance, Tile, balance
-from bdforge.perf.tune.model import basis_named
+from bdforge.perf.tune.balanced_tiles import FIXED, Balance, Tile, balance
 from bdforge.perf.tune.space import search_space
-from bdforge.screen import new_table, put, say, screen
+from bdforge.perf.tune.time_model import basis_named
 
 app = typer.Typer()
 _RANKED = 5

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from bdforge.array.emulator.timed import Span
+from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import with_schedule
 from bdforge.cli.progress import emulating
-from bdforge.emulator.timed import Span
-from bdforge.emulator.timed.tables import tables, write_timeline
+from bdforge.common.screen import new_table, put, screen
+from bdforge.design.sequences.buffers import staying
+from bdforge.models.weights import TernaryMatrix, check_shape, read
 from bdforge.operators import Plan, Problem, SpecError
 from bdforge.perf.timed import timing_options
-from bdforge.perf.tune.model import Basis
+from bdforge.perf.tune.time_model import Basis
 from bdforge.runtime import BuiltDesign, Mismatch, Run, first_mismatch, run
-from bdforge.screen import new_table, put, screen
-from bdforge.sequences.buffers import staying
-from bdforge.weights import TernaryMatrix, check_shape, read
 
 _MANY = 10_000_000  # operations
 SUGGESTION = (

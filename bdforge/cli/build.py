@@ -8,10 +8,10 @@ import typer
 
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.options import Force, ProductName
-from bdforge.files import FileError, write_whole
-from bdforge.messages import listed, path_word
-from bdforge.screen import say
-from bdforge.tree import scons, tree
+from bdforge.common.files import FileError, write_whole
+from bdforge.common.messages import listed, path_word
+from bdforge.common.screen import say
+from bdforge.common.tree import scons, tree
 
 app = typer.Typer()
 

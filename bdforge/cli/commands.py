@@ -10,8 +10,8 @@ from typer.core import TyperGroup
 
 import bdforge
 from bdforge.cli import importing
-from bdforge.messages import told
-from bdforge.screen import say
+from bdforge.common.messages import told
+from bdforge.common.screen import say
 
 HOMES = {
     "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",

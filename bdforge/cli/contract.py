@@ -9,18 +9,18 @@ import typer
 
 from bdforge.cli.options import Force, Out, ProductName, Rate, check_rate, print_or_write
 from bdforge.cli.ranges import LARGE, whole_numbers
+from bdforge.common.messages import word
+from bdforge.common.screen import put, say, screen
+from bdforge.common.tree import tree
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
-from bdforge.messages import word
 from bdforge.operators import load_spec
 from bdforge.operators.contraction import contraction, parse, plan_contraction
 from bdforge.operators.contraction.report import told
 from bdforge.operators.gemm import GemmSpec, plan_gemm
 from bdforge.perf import estimate
 from bdforge.perf.bounds.contraction import contraction_case
-from bdforge.perf.report import report
-from bdforge.screen import put, say, screen
-from bdforge.tree import tree
+from bdforge.perf.estimate_report import report
 
 app = typer.Typer()
 _DESIGN = "gemm_bf16_bf16_f32_64x64x64.toml"

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ranges import number
+from bdforge.common.files import FileError
+from bdforge.common.messages import path_word
+from bdforge.common.screen import say
 from bdforge.devices import device_named
-from bdforge.files import FileError
-from bdforge.messages import path_word
 from bdforge.runtime.service import serve, serving
 from bdforge.runtime.service.npu import preload_library, shown
-from bdforge.screen import say
 
 app = typer.Typer()
 

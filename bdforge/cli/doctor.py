@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 import bdforge
-from bdforge.screen import say
-from bdforge.toolchain.doctor import PURPOSES, examine
-from bdforge.xrt import Finding
+from bdforge.common.screen import say
+from bdforge.runtime.npu import Finding
+from bdforge.runtime.toolchain.doctor import PURPOSES, examine
 
 app = typer.Typer()
 

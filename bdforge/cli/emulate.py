@@ -8,28 +8,28 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.observe import Timeline
+from bdforge.array.emulator.scheduler import SCHEDULES, STEP_BUDGET
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.images.read import is_image
+from bdforge.array.mlir import parse
+from bdforge.array.txn.insts import read_words
+from bdforge.array.txn.lower import lower_module
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
 from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell, whole_number
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
+from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
+from bdforge.common.messages import listed
+from bdforge.common.screen import say, screen
+from bdforge.common.watched import part
 from bdforge.devices.capacities import KNOWN
-from bdforge.emulator import emulate
-from bdforge.emulator.observe import Timeline
-from bdforge.emulator.scheduler import SCHEDULES, STEP_BUDGET
-from bdforge.emulator.verify import verify_design
-from bdforge.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
-from bdforge.images.read import is_image
-from bdforge.messages import listed
-from bdforge.mlir import parse
+from bdforge.devices.txn_format.codec import encode
 from bdforge.runtime import load_kernels
-from bdforge.runtime.arrays import load_arrays, new_arrays, save_array
+from bdforge.runtime.array_files import load_arrays, new_arrays, save_array
 from bdforge.runtime.xrt import difference, run_words
-from bdforge.screen import say, screen
-from bdforge.txn.codec import encode
-from bdforge.txn.insts import read_words
-from bdforge.txn.lower import lower_module
-from bdforge.watched import part
 
 app = typer.Typer()
 

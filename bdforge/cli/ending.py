@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from bd_patterns import PatternError
-from bdforge.messages import Fault, RunFault, path_word, told, word
-from bdforge.watched import ProcessEnded, as_command
+from bdforge.common.messages import Fault, RunFault, path_word, told, word
+from bdforge.common.watched import ProcessEnded, as_command
 
 FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
 """A run that fails, or results that differ; what was given cannot be used; a fault of bdforge's own. Ctrl-C: 130."""

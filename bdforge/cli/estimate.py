@@ -25,20 +25,20 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
+from bdforge.common.files import FileError, read_text
+from bdforge.common.messages import listed
+from bdforge.common.screen import put, say, screen
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
-from bdforge.files import FileError, read_text
-from bdforge.messages import listed
 from bdforge.operators import Spec, load_spec, operator_of, plan
 from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
 from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.evaluation import goals, mean_error, unseen, worst_error
-from bdforge.perf.bounds.operator import cost_estimate
-from bdforge.perf.report import cost_report, report
-from bdforge.perf.tune.model import basis_named, kernel_on
+from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.estimate_report import cost_report, report
 from bdforge.perf.tune.shapes import shapes as many_shapes
-from bdforge.screen import put, say, screen
+from bdforge.perf.tune.time_model import basis_named, kernel_on
 
 app = typer.Typer()
 

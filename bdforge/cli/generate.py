@@ -20,9 +20,9 @@ from bdforge.cli.models import (
 )
 from bdforge.cli.options import Seed
 from bdforge.cli.ranges import number, whole_numbers
-from bdforge.messages import word
+from bdforge.common.messages import word
+from bdforge.common.screen import put, say, screen
 from bdforge.models import Sampler, generate
-from bdforge.screen import put, say, screen
 
 app = typer.Typer()
 _CHARACTERS = 256  # a vocabulary no larger is of bytes

@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.trace_ops import trace_warnings
+from bdforge.array.txn import Stream
+from bdforge.array.txn import insts as streams
+from bdforge.array.txn.target import ControllerIds
 from bdforge.cli.options import Force, OutFile, Permissive, tell, write
-from bdforge.emulator.strictness import Strictness
-from bdforge.files import read_text
-from bdforge.mlir import parse
-from bdforge.mlir.trace_ops import trace_warnings
-from bdforge.screen import say
-from bdforge.txn import Stream, describe
-from bdforge.txn import insts as streams
-from bdforge.txn.target import ControllerIds
+from bdforge.common.files import read_text
+from bdforge.common.screen import say
+from bdforge.devices.txn_format import describe
 
 insts = typer.Typer(
     name="insts", no_args_is_help=True, help="Instruction streams: the words of a runtime sequence, and what they mean."

@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
+from bdforge.array.images import ImageError
+from bdforge.array.images.programs import read_programs
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
 from bdforge.cli.options import Force, new_path, tell, write
-from bdforge.files import read_bytes, read_text
-from bdforge.images import ImageError
-from bdforge.images.programs import read_programs
-from bdforge.isa import HazardError, load
-from bdforge.isa.assembler import assemble
-from bdforge.isa.disassembler import disassemble
-from bdforge.isa.hazard_layout import Verdict
-from bdforge.isa.hazards import check_program, check_source
-from bdforge.isa.program import CoreProgram
-from bdforge.screen import say
+from bdforge.common.files import read_bytes, read_text
+from bdforge.common.screen import say
+from bdforge.core.isa import HazardError, load
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.disassembler import disassemble
+from bdforge.core.isa.hazard_layout import Verdict
+from bdforge.core.isa.hazards import check_program, check_source
+from bdforge.core.isa.program_memory import CoreProgram
 
 app = typer.Typer()
 

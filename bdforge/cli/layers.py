@@ -6,14 +6,14 @@ from pathlib import Path
 import typer
 
 from bdforge.cli.options import print_or_write
+from bdforge.common.screen import new_table, put, screen
 from bdforge.operators.gemm import Problem
 from bdforge.perf import Estimate, GemmCase
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
-from bdforge.perf.report import layers_report
+from bdforge.perf.estimate_report import layers_report
 from bdforge.perf.tune.shapes import Weighted
-from bdforge.screen import new_table, put, screen
 
 CaseOf = Callable[[Problem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bdforge.codegen.symbols import core_symbols
-from bdforge.emulator.choose import choose
-from bdforge.emulator.cores.isa.breakpoints import Breakpoints
-from bdforge.emulator.cores.isa.profile import SLOTS, CoreProfile
-from bdforge.files import read_text
-from bdforge.isa.disassembler import bundle_text
-from bdforge.isa.expression import evaluate, is_symbol
-from bdforge.messages import word
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.screen import new_table, put, say, screen
+from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.emulator.cores.breakpoints import Breakpoints
+from bdforge.array.emulator.module_choice import choose
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.common.files import read_text
+from bdforge.common.messages import word
+from bdforge.common.screen import new_table, put, say, screen
+from bdforge.core.exact.profile import SLOTS, CoreProfile
+from bdforge.core.isa.asm_expression import evaluate, is_symbol
+from bdforge.core.isa.disassembler import bundle_text
 
 if TYPE_CHECKING:
-    from bdforge.emulator.cores.isa.translated import Executor
+    from bdforge.core.exact.translated import Executor
 
 Break = Annotated[
     list[str] | None,

@@ -26,9 +26,9 @@ from bdforge.cli.models import (
 )
 from bdforge.cli.options import Seed
 from bdforge.cli.ranges import number, whole_numbers
+from bdforge.common.screen import new_table, put, screen
 from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet
-from bdforge.screen import new_table, put, screen
 
 app = typer.Typer()
 

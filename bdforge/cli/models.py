@@ -11,13 +11,13 @@ from rich.table import Table
 
 from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
-from bdforge.messages import word
+from bdforge.common.messages import word
+from bdforge.common.screen import new_table, screen
+from bdforge.common.watched import part
 from bdforge.models import RULES, Ledger, Products
 from bdforge.models.accuracy import Accuracy
 from bdforge.models.bitnet import BitNet
-from bdforge.runtime.load import EMULATED, NPU
-from bdforge.screen import new_table, screen
-from bdforge.watched import part
+from bdforge.runtime.loading import EMULATED, NPU
 
 DESIGN = Path("build/strix_halo/gemm_i8_i2_bf16")
 DEVICES = (EMULATED, NPU)

@@ -7,21 +7,21 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from bdforge.array.emulator.scheduler import MOST_STEPS
+from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.array.mlir import Era
 from bdforge.cli.ranges import LARGE, number
+from bdforge.common.files import new_file, write_whole
+from bdforge.common.messages import listed, word
+from bdforge.common.screen import say
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
-from bdforge.emulator.scheduler import MOST_STEPS
-from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
-from bdforge.files import new_file, write_whole
-from bdforge.messages import listed, word
-from bdforge.mlir import Era
 from bdforge.operators import Operator
 from bdforge.operators import Problem as AnyProblem
 from bdforge.operators.gemm import AXES, Problem
 from bdforge.perf import PerfError
-from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.kernels.loop_schedule import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
-from bdforge.screen import say
 
 app = typer.Typer()
 Made = TypeVar("Made")

@@ -19,6 +19,8 @@ from bdforge.cli.options import (
     with_schedule,
 )
 from bdforge.cli.ranges import LARGE, SIZE_MAX, number, whole_numbers
+from bdforge.common.pictures import new_picture
+from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
@@ -26,15 +28,13 @@ from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, c_out_channel
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError, save
-from bdforge.perf.plots.pattern import pattern_picture
+from bdforge.perf.plots.pattern_plot import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
-from bdforge.perf.plots.sweep import kmt_sweep, sweep
+from bdforge.perf.plots.sweep_plot import kmt_sweep, sweep
 from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.model import Basis, basis_named, kernel_on
 from bdforge.perf.tune.shapes import shapes
-from bdforge.pictures import new_picture
-from bdforge.screen import say
+from bdforge.perf.tune.time_model import Basis, basis_named, kernel_on
 
 plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or SVG (needs the extra `plot`).")
 app = typer.Typer()

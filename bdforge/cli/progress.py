@@ -16,8 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from bdforge.emulator.observe import Watched, watching
-from bdforge.messages import word
+from bdforge.array.emulator.observe import Watched, watching
+from bdforge.common.messages import word
 
 AFTER_SECONDS = 2.0  # of work before anything is shown
 _REFRESH_SECONDS = 0.25

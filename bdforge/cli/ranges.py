@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from bdforge.messages import word
+from bdforge.common.messages import word
 
 LARGE = (1 << 63) - 1
 """Of counts and seeds that nothing else bounds."""

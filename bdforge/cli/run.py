@@ -12,17 +12,17 @@ import typer
 from bdforge.cli.bench import TimedRuns, run_problems
 from bdforge.cli.options import Force, InFlight, Kernel, Poison, Seed, Shapes, Tensors, Timing, Wait, problems_of
 from bdforge.cli.timing import TimelineFile, without_timing
+from bdforge.common.files import FileError, read_json
+from bdforge.common.screen import say
+from bdforge.common.watched import part
+from bdforge.design.sequences import SequenceOptions
+from bdforge.design.sequences.sequence_program import Operand
 from bdforge.devices import DEVICES, device_named
 from bdforge.devices.types import TYPES
-from bdforge.files import FileError, read_json
 from bdforge.operators import Expected, load_spec, operator_of, plan, plan_of, spec_from
-from bdforge.perf.tune.model import basis_named
+from bdforge.perf.tune.time_model import basis_named
 from bdforge.runtime import BuiltDesign, first_mismatch
-from bdforge.runtime.arrays import load_arrays
-from bdforge.screen import say
-from bdforge.sequences import SequenceOptions
-from bdforge.sequences.program import Operand
-from bdforge.watched import part
+from bdforge.runtime.array_files import load_arrays
 
 DEFAULT_DEVICE = "strix_halo"
 app = typer.Typer()

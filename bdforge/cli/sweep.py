@@ -11,15 +11,15 @@ from rich.table import Table
 
 from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, new_path, with_schedule, write
 from bdforge.cli.ranges import whole_numbers
+from bdforge.common.pictures import new_picture
+from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import load_spec
-from bdforge.perf.native import Swept, native_problems, ratios, sweep, write_csv
 from bdforge.perf.plots.figure import PlotError, save
 from bdforge.perf.plots.layouts import layouts_picture
-from bdforge.perf.tune.model import basis_named
-from bdforge.pictures import new_picture
-from bdforge.screen import new_table, put, say, screen
+from bdforge.perf.size_sweep import Swept, native_problems, ratios, sweep, write_csv
+from bdforge.perf.tune.time_model import basis_named
 
 app = typer.Typer()
 

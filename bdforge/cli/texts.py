@@ -8,8 +8,17 @@ from typing import Annotated
 
 import typer
 
-from bdforge import show
-from bdforge.binary import ImageError
+from bdforge.array import show
+from bdforge.array.core_bodies.device_programs import device_programs
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.verification import check_device
+from bdforge.array.images.image_build import SUFFIXES, image, program_of
+from bdforge.array.lower import Configuration, configuration
+from bdforge.array.lower.listing import listing
+from bdforge.array.mlir import Era, convert, era_of, parse, print_module
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing.write import write_routes
+from bdforge.array.show.image import chosen_device
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     Dialect,
@@ -28,27 +37,18 @@ from bdforge.cli.options import (
     write,
 )
 from bdforge.cli.ranges import number
-from bdforge.codegen.device_programs import device_programs
-from bdforge.codegen.kernels import assembled
-from bdforge.codegen.objects import linkable
+from bdforge.common.binary import ImageError
+from bdforge.common.files import read_text
+from bdforge.common.screen import say, screen
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.codegen.objects import linkable
 from bdforge.design.document import design_of, document, document_in
 from bdforge.design.render import render as render_design
+from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
-from bdforge.emulator.strictness import Strictness
-from bdforge.emulator.verify import check_device
-from bdforge.files import read_text
-from bdforge.images.build import SUFFIXES, image, program_of
-from bdforge.lower import Configuration, configuration
-from bdforge.lower.listing import listing
-from bdforge.mlir import Era, convert, era_of, parse, print_module
-from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import Plan, Problem, design_for, load_spec, manifest, operator_of, plan, render
-from bdforge.routing.write import write_routes
-from bdforge.screen import say, screen
-from bdforge.sequences import SequenceOptions
-from bdforge.show.image import chosen_device
-from bdforge.toolchain.assembled import programmed
+from bdforge.runtime.toolchain.assembled import programmed
 
 app = typer.Typer()
 

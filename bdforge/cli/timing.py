@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from bdforge.array.emulator.timed import Span, TimingOptions, TimingReport
+from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import new_path
 from bdforge.cli.ranges import LARGE, number
+from bdforge.common.screen import put, say, screen
 from bdforge.devices.timing import TIMINGS, timing_of
-from bdforge.emulator.timed import Span, TimingOptions, TimingReport
-from bdforge.emulator.timed.tables import tables, write_timeline
-from bdforge.screen import put, say, screen
 
 TimelineFile = Annotated[
     Path | None, new_path("New file for a timeline in emulated time that Perfetto opens.", "--timeline")

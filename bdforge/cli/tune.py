@@ -22,20 +22,20 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
+from bdforge.common.messages import word
+from bdforge.common.screen import new_table, put, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
-from bdforge.messages import word
 from bdforge.perf import PerfError
-from bdforge.perf.tune.design import design_name, design_toml
-from bdforge.perf.tune.model import basis_named, check_basis
-from bdforge.perf.tune.reasons import LIFTS, verdicts
-from bdforge.perf.tune.search import Runner, Search, in_processes, on_cluster
+from bdforge.perf.tune.candidate_search import Runner, Search, in_processes, on_cluster
+from bdforge.perf.tune.choice_reasons import LIFTS, verdicts
+from bdforge.perf.tune.search_state import State, default_state
 from bdforge.perf.tune.shapes import Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.space import FIXABLE, search_space
-from bdforge.perf.tune.state import State, default_state
+from bdforge.perf.tune.time_model import basis_named, check_basis
+from bdforge.perf.tune.tuned_design import design_name, design_toml
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
-from bdforge.screen import new_table, put, screen
 
 _POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from bdforge import weights
 from bdforge.cli.options import Force, ProductName, Tensors, new_path
+from bdforge.common.files import FileError
+from bdforge.common.messages import word
+from bdforge.common.screen import say
+from bdforge.design.sequences import buffers
 from bdforge.devices import device_named, mlir_device_named
-from bdforge.files import FileError
-from bdforge.messages import word
+from bdforge.models import weights
 from bdforge.operators import load_spec, plan
-from bdforge.screen import say
-from bdforge.sequences import buffers
 
 group = typer.Typer(
     name="weights", no_args_is_help=True,

@@ -5,8 +5,15 @@ sequences; `placed` gives what has no address or BD number one, `check` tells wh
 writes it. `examples/stencil` is a whole one.
 """
 
-from bdforge.design.check import check
-from bdforge.design.memory import (
+from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.design_check import check
+from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
+from bdforge.design.parameters import Parameters, Told, told_cores
+from bdforge.design.placement import placed
+from bdforge.design.reasons import DesignError, Reason
+from bdforge.design.render import render
+from bdforge.design.sequence import Event, LockWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
+from bdforge.design.tile_memory import (
     Acquire,
     Bd,
     Buffer,
@@ -20,13 +27,6 @@ from bdforge.design.memory import (
     ring,
     whole,
 )
-from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
-from bdforge.design.parameters import Parameters, Told, told_cores
-from bdforge.design.placement import placed
-from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
-from bdforge.design.reasons import DesignError, Reason
-from bdforge.design.render import render
-from bdforge.design.sequence import Event, LockWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 
 __all__ = [
     "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design", "DesignError",

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from bdforge.design.memory import Acquire, Buffer, Release
+from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Statement, Store, statements
 from bdforge.design.model import Tile
-from bdforge.design.program import Advance, Call, Load, Loop, Rotating, Statement, Store, statements
 from bdforge.design.reasons import Places, Reason
+from bdforge.design.tile_memory import Acquire, Buffer, Release
 from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS
 

@@ -8,10 +8,10 @@ from operator import itemgetter
 
 from bd_patterns import Pattern
 from bd_patterns import problems as pattern_problems
-from bdforge.design.memory import Bd, Padding
 from bdforge.design.model import Channel, Tile
 from bdforge.design.placement import aligned, occupied
 from bdforge.design.reasons import Places, Reason
+from bdforge.design.tile_memory import Bd, Padding
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from bdforge.design.memory import Buffer, Lock
 from bdforge.design.model import Design
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Task, TaskBd, TokenWait
 from bdforge.design.sequence import Sequence as RuntimeSequence
+from bdforge.design.sequences import Await, Program, Start, StartedTask, Stored
+from bdforge.design.sequences import Event as Told
+from bdforge.design.sequences.instruction_words import Sync, syncs
+from bdforge.design.tile_memory import Buffer, Lock
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.sequences import Await, Program, Start, StartedTask, Stored
-from bdforge.sequences import Event as Told
-from bdforge.sequences.words import Sync, syncs
 
 _MOST_SLOTS = 64  # of run-time parameters in a buffer
 

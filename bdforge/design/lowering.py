@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from bdforge.design.memory import Acquire, Buffer, Release
+from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Statement, Store, rotations
 from bdforge.design.model import Tile
-from bdforge.design.operations import Op, Value
-from bdforge.design.program import Advance, Call, Core, Load, Loop, Rotating, Rotation, Statement, Store, rotations
+from bdforge.design.op_tree import Op, Value
 from bdforge.design.reasons import Reason
+from bdforge.design.tile_memory import Acquire, Buffer, Release
 
 FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit
 INTEGER = "i32"  # of numbers and indices that kernels get

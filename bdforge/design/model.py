@@ -6,9 +6,9 @@ placed after them.
 
 from dataclasses import dataclass
 
-from bdforge.design.memory import Bd, Buffer, Lock
-from bdforge.design.program import Core
+from bdforge.design.core_code import Core
 from bdforge.design.sequence import Sequence
+from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.registers import TILE_REGISTERS, address

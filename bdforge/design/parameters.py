@@ -1,15 +1,15 @@
 """What hosts tell a core before each problem: words of run-time parameters, and the lock that says that they are there.
 
-The lock comes last, so that no core reads half of them; `bdforge.sequences.Builder.tell` writes both.
+The lock comes last, so that no core reads half of them; `bdforge.design.sequences.Builder.tell` writes both.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bdforge.design.memory import Acquire, Buffer, Lock, Locks
+from bdforge.design.core_code import Load, Loop, Statement
 from bdforge.design.model import Design, Tile
-from bdforge.design.program import Load, Loop, Statement
+from bdforge.design.tile_memory import Acquire, Buffer, Lock, Locks
 
 _WORDS = 16
 PARAMETER_BYTES = 4 * _WORDS

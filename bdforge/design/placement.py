@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
 
-from bdforge.design.memory import Bd, Buffer
 from bdforge.design.model import Channel, Design, Tile
+from bdforge.design.tile_memory import Bd, Buffer
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bdforge.common.messages import InputError, listed
 from bdforge.design.model import Tile
-from bdforge.messages import InputError, listed
 
 Places = Mapping[tuple[int, int], Tile]
 """Tiles by column and row."""

@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bdforge.design.check import check
+from bdforge.common.tree import tree
+from bdforge.design.design_check import check
 from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design
-from bdforge.design.operations import Op, dma_program
+from bdforge.design.op_tree import Op, dma_program
 from bdforge.design.reasons import DesignError
 from bdforge.design.sandbox import Sandbox, limited, rendered
-from bdforge.tree import tree
 
 TEMPLATES = tree() / "templates"
 _OF_PROJECT: list[Path] = []

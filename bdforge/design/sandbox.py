@@ -20,7 +20,7 @@ from jinja2.nodes import Filter, For
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from bdforge.files import TEXT_BYTES_MAX, read_text
+from bdforge.common.files import TEXT_BYTES_MAX, read_text
 
 STEPS_MAX = 4_000_000
 """Turns of loops in one rendering; the largest of ours take some ten thousand."""

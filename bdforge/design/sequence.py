@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bd_patterns import Pattern
-from bdforge.design.memory import Buffer, Lock, Packet
+from bdforge.design.tile_memory import Buffer, Lock, Packet
 
 _BD_DIMS = 3  # of a runtime transfer's sizes; a fourth one is the runs of the task
 

@@ -21,11 +21,11 @@ import jinja2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bd_patterns import Pattern, PatternError, require_legal
+from bdforge.common.files import FileError, read_toml
+from bdforge.common.messages import InputError, form_fault, listed, path_word, word
 from bdforge.design.render import environment
 from bdforge.design.sandbox import limited, rendered
 from bdforge.devices import MLIR_DEVICES, Device, TileKind
-from bdforge.files import FileError, read_toml
-from bdforge.messages import InputError, form_fault, listed, path_word, word
 
 KIND = "template"
 _KINDS = {str(kind): kind for kind in TileKind}

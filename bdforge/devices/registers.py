@@ -137,3 +137,14 @@ def address(column: int, row: int, offset: int) -> int:
 def split_address(full: int) -> tuple[int, int, int]:
     """(column, row, offset) of a full address."""
     return full >> 25, full >> 20 & 0x1F, full & OFFSET_MASK
+
+
+def odd_parity(word: int) -> int:
+    """The word with the parity bit that makes its number of ones odd; bit 31 must be 0."""
+    return word if word.bit_count() % 2 else word | PACKET_HEADER.fields["parity"].mask
+
+
+def packet_header(column: int, row: int, packet_type: int, packet_id: int) -> int:
+    """Header of a packet that leaves the tile at (column, row)."""
+    fields = {"source_column": column, "source_row": row, "type": packet_type, "id": packet_id}
+    return odd_parity(PACKET_HEADER.encode(fields)[0])

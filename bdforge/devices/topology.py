@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bdforge.common.messages import InputError
 from bdforge.devices.limits import AIE2, AIE2P, Generation, TileKind, TileLimits
-from bdforge.messages import InputError
 
 FIRST_CORE_ROW = 2  # above shims and memtiles (MA)
 

@@ -11,8 +11,8 @@ from typing import Literal
 import ml_dtypes
 import numpy as np
 
+from bdforge.common.messages import InputError, word
 from bdforge.devices.limits import BYTE_BITS
-from bdforge.messages import InputError, word
 
 Order = Literal["row", "column", "packed"]
 """Row-major, column-major, or in the order in which the cores eat it."""

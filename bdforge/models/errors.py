@@ -1,6 +1,6 @@
 """The one error of this package."""
 
-from bdforge.messages import InputError
+from bdforge.common.messages import InputError
 
 
 class ModelError(InputError):

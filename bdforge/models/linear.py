@@ -10,13 +10,13 @@ from threading import Lock
 
 import numpy as np
 
-from bdforge.arrays import host_array
+from bdforge.common.arrays import host_array
 from bdforge.models.errors import ModelError
 from bdforge.models.split import Ledger, Split
+from bdforge.models.weights import TernaryMatrix
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
 from bdforge.runtime import Loaded, Packed, Prepared, load
-from bdforge.weights import TernaryMatrix
 
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
 _PLACES = {"emulated": "emulated array", "xrt": "NPU"}

@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bdforge.common.files import read_toml
+from bdforge.common.messages import word
+from bdforge.design.manifest import Manifest
+from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
-from bdforge.files import read_toml
-from bdforge.images.manifest import Manifest
-from bdforge.messages import word
 from bdforge.operators.built import built_files, design_for, manifest, render, render_sequences
-from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import Problem, Spec, SpecError
-from bdforge.sequences import WalkError
 
 __all__ = [
     "OPERATORS", "Cost", "Expected", "Kernels", "Operator", "Plan", "Problem", "Spec", "SpecError", "WalkError",

@@ -6,13 +6,13 @@ from typing import Any
 
 from bdforge.design import Design
 from bdforge.design.events import placed_sequence
+from bdforge.design.manifest import ELF_KERNEL, SCHEMA_VERSION, XCLBIN_KERNEL
 from bdforge.design.render import render as render_design
+from bdforge.design.sequences import PlannedSequence, Program
+from bdforge.design.sequences.instruction_words import target_facts
 from bdforge.devices import mlir_device_named
-from bdforge.images.manifest import ELF_KERNEL, SCHEMA_VERSION, XCLBIN_KERNEL
-from bdforge.operators.operator import Plan
+from bdforge.operators.operator_api import Plan
 from bdforge.operators.specs import Problem
-from bdforge.sequences import PlannedSequence, Program
-from bdforge.sequences.words import target_facts
 
 
 def render(plan: Plan, problems: Sequence[Problem]) -> str:
@@ -28,7 +28,7 @@ def design_for(plan: Plan, problems: Sequence[Problem]) -> Design:
 def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> str:
     """MLIR of the array configuration with runtime sequences by name.
 
-    The templates write the dialect's form of March 2026; `bdforge.mlir.convert` has the other one.
+    The templates write the dialect's form of March 2026; `bdforge.array.mlir.convert` has the other one.
     """
     return render_design(_with_sequences(plan, sequences))
 

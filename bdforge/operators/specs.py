@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, ca
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bdforge.common.messages import InputError, form_fault, listed, word
 from bdforge.design import Design, check
+from bdforge.design.manifest import spec_hash
+from bdforge.design.sequences import SequenceOptions
 from bdforge.devices import DEVICES, Device
-from bdforge.images.manifest import spec_hash
-from bdforge.messages import InputError, form_fault, listed, word
-from bdforge.sequences import SequenceOptions
 
 LARGEST_SIZE = 1 << 20
 """Of a tile, a buffer or a problem along one axis, in elements."""

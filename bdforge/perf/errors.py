@@ -1,6 +1,6 @@
 """Faults of the input of performance models."""
 
-from bdforge.messages import InputError
+from bdforge.common.messages import InputError
 
 
 class PerfError(InputError):

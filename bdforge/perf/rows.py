@@ -14,12 +14,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from bdforge.common.messages import listed, printable, word
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES, Order, TypeNameError, order_named, type_named
-from bdforge.messages import listed, printable, word
 from bdforge.perf.bounds.case import GemmCase
-from bdforge.perf.bounds.tiles import fastest_tile
+from bdforge.perf.bounds.tile_bound import fastest_tile
 from bdforge.perf.bounds.traffic import padded
 from bdforge.perf.errors import PerfError
 

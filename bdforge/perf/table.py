@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bdforge.messages import listed
+from bdforge.common.messages import listed
 from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import switch_cycles

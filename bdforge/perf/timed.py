@@ -9,19 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from bdforge.array.emulator import Result, TimingOptions, TimingReport, emulate
+from bdforge.array.emulator.timed import Span
+from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
-from bdforge.emulator import Result, TimingOptions, TimingReport, emulate
-from bdforge.emulator.timed import Span
-from bdforge.isa.flow import DELAY_SLOTS
 from bdforge.operators import Plan, Problem, render
 from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.operators.gemm import Problem as GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
-from bdforge.perf.assembled.core import core_elfs
+from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.kernels.schedule import Schedule, ScheduleError, kernel_costs
-from bdforge.perf.tune.model import Basis, counted, kernel_of, share_reached
+from bdforge.perf.kernels.loop_schedule import Schedule, ScheduleError, kernel_costs
+from bdforge.perf.tune.time_model import Basis, counted, kernel_of, share_reached
 
 _LOCK_CYCLES = 4  # of the lock port, for each operation
 
@@ -61,7 +61,7 @@ def _counted_cycles(plan: GemmPlan) -> dict[str, float]:
 
 
 def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "overlapped", efficiency: float = 1.0) -> dict[str, float]:
-    """Cycles of a GEMM's kernels where matrix kernels reach a share of a schedule (`bdforge.perf.kernels.schedule`).
+    """Cycles of a GEMM's kernels where matrix kernels reach a share of a schedule (`perf.kernels.loop_schedule`).
 
     The ideal one, "overlapped", has its stalls at memory banks. A kernel without a schedule is left out.
     """

@@ -7,11 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 
+from bdforge.design.sequences import OperandError, PlannedSequence
+from bdforge.design.sequences.buffers import (
+    arguments,
+    empty,
+    fetched,
+    inputs_of,
+    layout_of,
+    operands_in,
+    outputs_of,
+    staying,
+)
+from bdforge.design.sequences.operands import place
+from bdforge.runtime.operand_table import operand_table
 from bdforge.runtime.runs import Pending, Runs, UseError
-from bdforge.runtime.tables import operand_table
-from bdforge.sequences import OperandError, PlannedSequence
-from bdforge.sequences.buffers import arguments, empty, fetched, inputs_of, layout_of, operands_in, outputs_of, staying
-from bdforge.sequences.operands import place
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdforge.emulator import TimingOptions, TimingReport, emulate
-from bdforge.emulator.trace import Trace
-from bdforge.runtime.design import BuiltDesign
-from bdforge.sequences import PlannedSequence
-from bdforge.sequences.buffers import arguments, fetched, placed, sizes_of
+from bdforge.array.emulator import TimingOptions, TimingReport, emulate
+from bdforge.array.emulator.trace import Trace
+from bdforge.design.sequences import PlannedSequence
+from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
+from bdforge.runtime.built_design import BuiltDesign
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bdforge.messages import Fault, tell_once
-from bdforge.sequences import PlannedSequence
+from bdforge.common.messages import Fault, tell_once
+from bdforge.design.sequences import PlannedSequence
 
 
 class UseError(Fault, RuntimeError):

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.common.messages import Fault, tell_once
+from bdforge.design.manifest import XCLBIN_KERNEL
+from bdforge.design.sequences import PlannedSequence
+from bdforge.design.sequences.buffers import outputs_of
 from bdforge.devices import Device
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
-from bdforge.images.manifest import XCLBIN_KERNEL
-from bdforge.messages import Fault, tell_once
-from bdforge.runtime.design import BuildError, BuiltDesign
-from bdforge.sequences import PlannedSequence
-from bdforge.sequences.buffers import outputs_of
-from bdforge.xrt import first_missing
+from bdforge.runtime.built_design import BuildError, BuiltDesign
+from bdforge.runtime.npu import first_missing
 
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
 NAME_PARTS = {

@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.codegen.symbols import core_symbols
+from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.emulator import Result, emulate
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.core.isa.assembler import Assembled, assemble
+from bdforge.core.isa.hazards import check_source
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
-from bdforge.emulator import Result, emulate
-from bdforge.isa.assembler import Assembled, assemble
-from bdforge.isa.hazards import check_source
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem, plan_gemm, spec_from
-from bdforge.sequences.buffers import arguments, fetched, placed
 
 HERE = Path(__file__).parent
 

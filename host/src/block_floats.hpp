@@ -1,5 +1,5 @@
 #pragma once
-// bfp16ebs8: blocks of 8 values that share an exponent; the same as `bdforge/formats/bfp16.py`, which says the rules.
+// bfp16ebs8: blocks of 8 values that share an exponent; the same as `bdforge/devices/formats/bfp16.py`, which says the rules.
 
 #include <array>
 #include <cstdint>

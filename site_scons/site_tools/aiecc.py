@@ -9,9 +9,9 @@ aiecc finds the object that `link_with` names beside the MLIR or in its working 
 from commands import tool_builder, versions
 from SCons.Script import GetOption
 
-from bdforge.mlir import Era
-from bdforge.toolchain import find_aiecc, find_xrt
-from bdforge.toolchain.aiecc import form_of
+from bdforge.array.mlir import Era
+from bdforge.runtime.toolchain import find_aiecc, find_xrt
+from bdforge.runtime.toolchain.aiecc import form_of
 
 
 def command(target, source, env) -> list[str]:

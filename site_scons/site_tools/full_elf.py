@@ -14,8 +14,8 @@ from commands import planned, say, short_line, versions
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
-from bdforge.toolchain import ToolError, find_aiebu
-from bdforge.toolchain.full_elf import ElfTools, write_full_elf
+from bdforge.runtime.toolchain import ToolError, find_aiebu
+from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
 
 
 def tools_of(env) -> ElfTools:

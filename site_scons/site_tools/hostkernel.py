@@ -11,8 +11,8 @@ import platform
 from commands import includes, kernel_headers, tool_builder, versions
 from SCons.Script import Value
 
-from bdforge.compilers import native_flags, processor
-from bdforge.toolchain import find_cxx
+from bdforge.common.compilers import native_flags, processor
+from bdforge.runtime.toolchain import find_cxx
 
 OPTIMISE = "-O3"
 

@@ -13,17 +13,21 @@ import jinja2
 from commands import planned, sentence, short_line, tree_files
 from SCons.Script import Action, Builder, Value
 
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import Era, convert
+from bdforge.common.files import read_text, write_whole
+from bdforge.common.messages import listed
 from bdforge.design.template import TemplateError, load_template_spec, render_template
-from bdforge.emulator.verify import verify_design
-from bdforge.files import read_text, write_whole
-from bdforge.messages import listed
-from bdforge.mlir import Era, convert
 from bdforge.operators import render
 
 CODE = (
-    "bdforge/design", "bdforge/operators", "bdforge/sequences", "bdforge/images", "bdforge/devices", "bdforge/mlir",
-    "bdforge/txn", "bd_patterns",
-)  # fmt: skip
+    "bdforge/design",
+    "bdforge/operators",
+    "bdforge/devices",
+    "bdforge/array/mlir",
+    "bdforge/array/txn",
+    "bd_patterns",
+)
 
 
 @sentence("rendered")

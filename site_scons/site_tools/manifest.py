@@ -14,8 +14,8 @@ from commands import planned, sentence, short_line
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
-from bdforge.files import write_whole
-from bdforge.images.manifest import SCHEMA_FILE, json_schema
+from bdforge.common.files import write_whole
+from bdforge.design.manifest import SCHEMA_FILE, json_schema
 from bdforge.operators import built_files, manifest
 
 

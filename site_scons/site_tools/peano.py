@@ -9,7 +9,7 @@ A core links one object (`link_with`), so a design's objects are merged.
 from commands import includes, kernel_headers, tool_builder, versions
 
 from bdforge.devices import device_named
-from bdforge.toolchain import find_aie_api, find_object_linker, find_peano
+from bdforge.runtime.toolchain import find_aie_api, find_object_linker, find_peano
 
 # Those of mlir-aie's makefiles (the last since July 2025: the AIE API needs it, newer clangs make it an error), and
 # -ffunction-sections, by which the core link drops what a core does not call; -fstack-size-section, by which newer

@@ -15,9 +15,9 @@ from commands import planned, say, sentence, short_line
 from jinja_mlir import planning_code
 from SCons.Script import Action, Builder
 
-import bdforge.toolchain.read_back
-from bdforge.files import write_whole
-from bdforge.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
+import bdforge.runtime.toolchain.read_back
+from bdforge.common.files import write_whole
+from bdforge.runtime.toolchain.read_back import PROGRAMS, TEXTS, differences, read_back
 
 
 @sentence("written")
@@ -46,7 +46,7 @@ def write_placement(target, source, env):
 
 def depend(target, source, env):
     """Add the code that knows the addresses and that reads them."""
-    env.Depends(target, [*planning_code(env), env.File(bdforge.toolchain.read_back.__file__)])
+    env.Depends(target, [*planning_code(env), env.File(bdforge.runtime.toolchain.read_back.__file__)])
     return target, source
 
 

@@ -15,18 +15,18 @@ from choices import stop
 from commands import say, sentence, short_line, tree_files, versions
 from SCons.Script import Action, Builder
 
-from bdforge.codegen.objects import linkable
+from bdforge.common.files import read_text, write_whole
+from bdforge.common.messages import InputError
+from bdforge.core.codegen.objects import linkable
+from bdforge.design.manifest import OWN_TOOLCHAIN
 from bdforge.devices import device_named
-from bdforge.files import read_text, write_whole
-from bdforge.images.manifest import OWN_TOOLCHAIN
-from bdforge.messages import InputError
-from bdforge.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
+from bdforge.runtime.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
 
 EMULATED = ".emulated.xclbin"
 CODE = (
-    "bdforge/codegen", "bdforge/isa", "bdforge/lower", "bdforge/images", "bdforge/routing", "bdforge/mlir",
-    "bdforge/devices", "bdforge/txn", "bdforge/toolchain",
-)  # fmt: skip
+    "bdforge/core/codegen", "bdforge/core/isa", "bdforge/array/core_bodies", "bdforge/array/lower",
+    "bdforge/array/images", "bdforge/array/routing", "bdforge/array/mlir", "bdforge/array/txn", "bdforge/devices",
+    "bdforge/runtime/toolchain", )  # fmt: skip
 
 
 @sentence("built")

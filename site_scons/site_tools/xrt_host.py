@@ -17,8 +17,8 @@ import SCons.Tool
 from commands import short_line, tool_builder, versions
 from SCons.Script import Action, Builder
 
-from bdforge.toolchain import find_cxx
-from bdforge.xrt import find_development
+from bdforge.runtime.npu import find_development
+from bdforge.runtime.toolchain import find_cxx
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 

@@ -13,8 +13,8 @@ from pattern_strategies import patterns, word_patterns, words_of
 from bd_patterns import Pattern, PatternError, Runs, problems, require_legal, static_fits
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
 from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.txn_format.bd_encoding import BdError, encode_bd, granules, static_dims, task_transfer
 from bdforge.operators.gemm.reorders import c_lines, micro_tiles
-from bdforge.txn.bd import BdError, encode_bd, granules, static_dims, task_transfer
 
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in TileKind)
 KINDS = (SHIM, MEMTILE, CORE)

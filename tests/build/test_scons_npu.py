@@ -9,9 +9,9 @@ import pytest
 from npu_tools import npu_tools
 from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
 
+from bdforge.array.mlir import parse
+from bdforge.design.manifest import json_schema, manifest_fault
 from bdforge.devices import device_named
-from bdforge.images.manifest import json_schema, manifest_fault
-from bdforge.mlir import parse
 from bdforge.operators import render
 from bdforge.operators.gemm import load_spec, plan_gemm
 from support.processes import ends

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from bdforge.array.images.programs import read_programs
+from bdforge.design.manifest import manifest_fault
 from bdforge.devices import device_named
-from bdforge.images.manifest import manifest_fault
-from bdforge.images.programs import read_programs
 from bdforge.operators import load_spec, plan
 
 NAME = "gemm_i8_i8_i32_one_core"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from bdforge.codegen.abi import Kernel
+from bdforge.common.messages import InputError
+from bdforge.core.codegen.abi import Kernel
 from bdforge.devices import Generation, device_named
-from bdforge.messages import InputError
-from bdforge.toolchain import Tool
+from bdforge.runtime.toolchain import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [str(ROOT / "site_scons"), str(ROOT / "site_scons/site_tools")]

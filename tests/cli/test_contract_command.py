@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bdforge.cli.commands import app
-from bdforge.sequences.check import load_program
+from bdforge.design.sequences.program_check import load_program
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.mlir import Era, convert
+from bdforge.array.mlir import Era, convert
 from support.built_designs import ROOT
 from support.small_designs import loopback
 

@@ -6,8 +6,8 @@ import pytest
 
 import bdforge
 from bdforge.cli import doctor
-from bdforge.toolchain.doctor import PURPOSES, examine
-from bdforge.xrt import Finding
+from bdforge.runtime.npu import Finding
+from bdforge.runtime.toolchain.doctor import PURPOSES, examine
 
 
 @pytest.fixture

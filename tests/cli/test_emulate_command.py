@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.emulator.strictness import NAMES
-from bdforge.txn.insts import encode_mlir
+from bdforge.array.emulator.strictness import NAMES
+from bdforge.array.txn.insts import encode_mlir
 from support.built_designs import ROOT
 from support.differences import same
 from support.register_designs import column, push, write32, writebd

@@ -10,8 +10,8 @@ import pytest
 from bd_patterns import PatternError
 from bdforge.cli import SEARCHES, importing
 from bdforge.cli.ending import ended
-from bdforge.messages import Fault, InputError, RunFault
-from bdforge.watched import ProcessEnded
+from bdforge.common.messages import Fault, InputError, RunFault
+from bdforge.common.watched import ProcessEnded
 
 
 class GivenRunFault(RunFault, ValueError):

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import typer
 
+from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.images.cdo import cdo
+from bdforge.array.images.programs import read_programs
+from bdforge.array.images.read import read_image
+from bdforge.array.txn import BlockWrite
 from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, tune, weights
-from bdforge.emulator.strictness import CAUTIONS, CHECKS, HABITS
-from bdforge.emulator.timed import TimingOptions
-from bdforge.images.cdo import cdo
-from bdforge.images.programs import read_programs
-from bdforge.images.read import read_image
+from bdforge.models.weights import TernaryMatrix
 from bdforge.operators.gemm import load_spec
 from bdforge.perf import PerfError
 from bdforge.perf.bounds.evaluation import Goal
-from bdforge.txn import BlockWrite
-from bdforge.weights import TernaryMatrix
 from support.built_designs import ROOT
 from support.small_designs import loopback
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bdforge.binary import ImageError
+from bdforge.array.images import pdis
+from bdforge.array.images.image_build import NoCodeError
+from bdforge.array.mlir import MlirError
 from bdforge.cli.commands import app
-from bdforge.images import pdis
-from bdforge.images.build import NoCodeError
-from bdforge.mlir import MlirError
+from bdforge.common.binary import ImageError
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES
 

@@ -14,12 +14,12 @@ from bdforge.cli.device import _run
 from bdforge.cli.options import layouts, print_or_write, problem, problems_of, sizes, tell, with_schedule
 from bdforge.cli.ranges import whole_numbers
 from bdforge.cli.timing import Timed, _named_cycles
+from bdforge.common.files import FileError
 from bdforge.devices.types import TypeNameError
-from bdforge.files import FileError
 from bdforge.operators import load_spec, operator_of
 from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError
-from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.kernels.loop_schedule import ScheduleError
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")

@@ -15,7 +15,7 @@ from bdforge.perf import PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.roofline import Point, intensity
-from bdforge.perf.plots.sweep import depths
+from bdforge.perf.plots.sweep_plot import depths
 from support.built_designs import ROOT, spec_content
 
 TOML = """kind = "gemm"

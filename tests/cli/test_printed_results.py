@@ -30,16 +30,16 @@ from bdforge.cli import (
 from bdforge.cli import (
     run as run_module,
 )
-from bdforge.emulator.cores.isa.profile import CoreProfile, Share
+from bdforge.core.exact.profile import CoreProfile, Share
 from bdforge.models import Ledger
+from bdforge.models.weights import TernaryMatrix, WeightError
 from bdforge.operators import SpecError
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.estimate import INTERVAL
-from bdforge.perf.tune.balance import Balance, Tile
+from bdforge.perf.tune.balanced_tiles import Balance, Tile
 from bdforge.runtime import Mismatch
-from bdforge.toolchain.doctor import PURPOSES
-from bdforge.weights import TernaryMatrix, WeightError
-from bdforge.xrt import Finding
+from bdforge.runtime.npu import Finding
+from bdforge.runtime.toolchain.doctor import PURPOSES
 
 
 def fake(**facts: Any) -> Any:

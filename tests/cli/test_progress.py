@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 import bdforge
+from bdforge.array.emulator import EmulationError
+from bdforge.array.emulator.observe import watching
 from bdforge.cli import progress
 from bdforge.cli.progress import bar, counting, emulating
-from bdforge.emulator import EmulationError
-from bdforge.emulator.observe import watching
 from support.built_designs import ROOT
 from support.core_bodies import design
 from support.small_designs import loopback

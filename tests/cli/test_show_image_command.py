@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bdforge.array.images import ImageError
+from bdforge.array.images.cdo import cdo
+from bdforge.array.images.image_build import image
+from bdforge.array.lower.array_state import StateError
+from bdforge.array.show import ShowError
+from bdforge.array.txn import Write
 from bdforge.cli.commands import app
-from bdforge.images import ImageError
-from bdforge.images.build import image
-from bdforge.images.cdo import cdo
-from bdforge.lower.state import StateError
-from bdforge.show import ShowError
-from bdforge.txn import Write
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES
 

@@ -13,8 +13,8 @@ from bdforge.devices.types import Order
 from bdforge.operators.gemm import load_spec, plan_gemm, sequence
 from bdforge.perf import PerfError, estimate
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.native import COLUMNS, native_problems, ratios, sweep
 from bdforge.perf.plots.layouts import layouts_picture
+from bdforge.perf.size_sweep import COLUMNS, native_problems, ratios, sweep
 from support.built_designs import ROOT
 
 DESIGN = ROOT / "designs" / "gemm_i8_i8_i32_96x64x96.toml"

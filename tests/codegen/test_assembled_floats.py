@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call
 
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels import assembled
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.formats.bounds import error_bound
-from bdforge.isa.errors import OpenError
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.errors import OpenError
+from bdforge.devices.formats.bounds import error_bound
 from support import micro_tiles as tiles
 from support.differences import same
 

@@ -4,15 +4,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge import isa
-from bdforge.codegen.abi import KEPT
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels import assembled
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.isa.assembler import assemble
-from bdforge.isa.hazards import check_source
-from bdforge.isa.registers import SIGN, width
+from bdforge.core import isa
+from bdforge.core.codegen.abi import KEPT
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.core_registers import SIGN, width
+from bdforge.core.isa.hazards import check_source
 from support import micro_tiles as tiles
 from support.differences import same
 from support.machine_code import drive, memories

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bdforge import isa
-from bdforge.codegen.block import Block, Op
-from bdforge.codegen.schedule import placed, scheduled
+from bdforge.core import isa
+from bdforge.core.codegen.basic_block import Block, Op
+from bdforge.core.codegen.schedule import placed, scheduled
 
 LOAD, STORE, BYTE = "lda r1, [p0, #0]", "st r2, [p1, #0]", "st.s8 r2, [p1, #0]"
 VECTOR = "vldb wl0, [p2, #0]"

@@ -4,13 +4,13 @@ import pytest
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 
-from bdforge import isa
-from bdforge.codegen.abi import quiet_cycles
-from bdforge.codegen.constants import Constants, load
-from bdforge.codegen.homes import constant_of
+from bdforge.array.core_bodies.value_locations import constant_of
+from bdforge.array.mlir.elementwise_ops import OPERATIONS
+from bdforge.core import isa
+from bdforge.core.codegen.abi import quiet_cycles
+from bdforge.core.codegen.constants import Constants, load
+from bdforge.core.isa.assembler import assemble
 from bdforge.devices import AIE2, AIE2P, Generation
-from bdforge.isa.assembler import assemble
-from bdforge.mlir.elementwise import OPERATIONS
 
 
 @pytest.mark.parametrize(

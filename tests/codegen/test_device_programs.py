@@ -2,14 +2,14 @@
 
 import pytest
 
-from bdforge.codegen.abi import Callee, Kernel, joined
-from bdforge.codegen.device_programs import device_programs, elf_name, naming_programs
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.symbols import core_symbols
-from bdforge.isa.assembler import assemble
-from bdforge.mlir import location, parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.array.core_bodies.device_programs import device_programs, elf_name, naming_programs
+from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.mlir import location, parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.core.codegen.abi import Callee, Kernel, joined
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.isa.assembler import assemble
 
 KERNEL = Kernel(Callee("work", quiet=True), "work: ret\n" + "nop\n" * 5, "work.s")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from test_programs_of_bodies import program
 
-from bdforge.codegen.abi import Callee, Kernel
-from bdforge.codegen.errors import CodegenError
-from bdforge.emulator import emulate
+from bdforge.array.emulator import emulate
+from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.errors import CodegenError
 from support.differences import same
 
 Function = Callable[[int, int, int], int]

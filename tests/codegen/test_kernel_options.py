@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call, finished
 
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels import assembled, refusal
-from bdforge.codegen.kernels.function import ROUNDINGS, Options
-from bdforge.formats.narrowing import MODES, shifted
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled, refusal
+from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.devices.formats.narrowing import MODES, shifted
 from support import micro_tiles as tiles
 from support.differences import same
 

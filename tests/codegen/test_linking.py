@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bdforge.array.core_bodies.core_program import core_program
+from bdforge.array.emulator import emulate
+from bdforge.array.images.programs import read_programs
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.cli.commands import app
-from bdforge.codegen.core_program import core_program
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.objects import linkable
-from bdforge.emulator import emulate
-from bdforge.images.programs import read_programs
-from bdforge.isa.assembler import assemble
-from bdforge.isa.elf import CORE_MACHINE
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.objects import linkable
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.elf import CORE_MACHINE
 
 TWICE = """
         .globl  twice

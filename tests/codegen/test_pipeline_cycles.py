@@ -5,20 +5,20 @@ from itertools import product
 
 import pytest
 
-from bdforge import isa
-from bdforge.codegen.block import Cycle, Op, bundle_lines
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.cover import expected_by_shape, expected_cycles
-from bdforge.codegen.pipeline.dataflow import Op as Operation
-from bdforge.codegen.pipeline.dataflow import dependences
-from bdforge.codegen.pipeline.fold import SHORTEST, folded, lines
-from bdforge.codegen.pipeline.function import spread
-from bdforge.codegen.pipeline.product import Product, Region
-from bdforge.codegen.pipeline.trace import after_setup, declare_old, ended, is_free, returning, trace
-from bdforge.codegen.pipeline.vectors import AIE2, AIE2_FLOATS, AIE2P
-from bdforge.codegen.pipeline.walks import Steppers, Walk
-from bdforge.isa.assembler import assemble
-from bdforge.isa.hazards import check_source
+from bdforge.core import isa
+from bdforge.core.codegen.basic_block import Cycle, Op, bundle_lines
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, is_free, returning, trace
+from bdforge.core.codegen.pipeline.dataflow import Op as Operation
+from bdforge.core.codegen.pipeline.dataflow import dependences
+from bdforge.core.codegen.pipeline.loop_folding import SHORTEST, folded, lines
+from bdforge.core.codegen.pipeline.pipelined_function import spread
+from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
+from bdforge.core.codegen.pipeline.product import Product, Region
+from bdforge.core.codegen.pipeline.tile_cover import expected_by_shape, expected_cycles
+from bdforge.core.codegen.pipeline.vector_forms import AIE2, AIE2_FLOATS, AIE2P
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.hazards import check_source
 
 AIE2P_ISA = isa.load("aie2p")
 

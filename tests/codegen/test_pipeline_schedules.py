@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.pipeline.block import Scheduled, scheduled
-from bdforge.codegen.pipeline.cover import covers
-from bdforge.codegen.pipeline.dataflow import Op, Value, dependences, files, places
-from bdforge.codegen.pipeline.product import Product, Region
-from bdforge.codegen.pipeline.registers import Life, coloured, lives
-from bdforge.codegen.pipeline.walks import Steppers, Walk
-from bdforge.isa import load
-from bdforge.isa.modulo import Edge, Problem, late_plans
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.pipeline.dataflow import Op, Value, dependences, files, places
+from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
+from bdforge.core.codegen.pipeline.product import Product, Region
+from bdforge.core.codegen.pipeline.register_colouring import Life, coloured, lives
+from bdforge.core.codegen.pipeline.steady_block import Scheduled, scheduled
+from bdforge.core.codegen.pipeline.tile_cover import covers
+from bdforge.core.isa import load
+from bdforge.core.isa.modulo import Edge, Problem, late_plans
 
 REGIONS = [
     Region(Product("aie2p", "i2", 4, 32, 40, 32), 4, 1, (0, 1), (0, 4)),

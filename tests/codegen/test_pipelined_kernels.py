@@ -6,12 +6,12 @@ import random
 import pytest
 from test_assembled_kernels import product
 
-from bdforge import isa
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels import assembled
-from bdforge.codegen.pipeline.walks import Steppers, Walk
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.isa.assembler import assemble
+from bdforge.core import isa
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.isa.assembler import assemble
 from support.differences import same
 from support.machine_code import memories
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bdforge.codegen.abi import Callee, Kernel
-from bdforge.codegen.core_program import CoreProgram, core_program
-from bdforge.codegen.errors import CodegenError
-from bdforge.emulator import emulate
-from bdforge.isa.errors import AssemblyError
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
+from bdforge.array.core_bodies.core_program import CoreProgram, core_program
+from bdforge.array.emulator import emulate
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.isa.errors import AssemblyError
 from support.differences import same
 from support.random_cores import KERNEL, bump, random_design
 

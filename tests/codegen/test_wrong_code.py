@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call
 
-from bdforge.codegen.abi import Callee, Kernel
-from bdforge.codegen.kernels import assembled
-from bdforge.emulator.errors import EmulationError
-from bdforge.isa.errors import IsaError
+from bdforge.array.emulator.errors import EmulationError
+from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.isa.errors import IsaError
 
 MADE = [
     ("mm_i8_i2_i32", "aie2p", "M=32 K=32 N=32", (1024, 256, 4096)),

@@ -35,14 +35,14 @@ from bdforge.design import (
     told_cores,
     whole,
 )
+from bdforge.design.core_code import buffers, rotations, statements
 from bdforge.design.events import placed_sequence
 from bdforge.design.parameters import PARAMETER_BYTES
-from bdforge.design.program import buffers, rotations, statements
 from bdforge.design.reasons import Reason, told_once
 from bdforge.design.sequence import LockWrite, RegisterWrite, RtpWrite
+from bdforge.design.sequences.interpret import Start, StartedTask, Stored
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES
-from bdforge.sequences.interpret import Start, StartedTask, Stored
 
 ONE, TWO, THREE = (Buffer(name, 8, "i32") for name in ("one", "two", "three"))
 

@@ -22,7 +22,7 @@ from bdforge.design import (
     placed,
     render,
 )
-from bdforge.design.program import Statement
+from bdforge.design.core_code import Statement
 from bdforge.devices import TileKind
 
 PARAMETERS = (3, 0, 2, 1)

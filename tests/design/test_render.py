@@ -8,6 +8,7 @@ import pytest
 
 import bdforge
 from bd_patterns import Pattern
+from bdforge.array.mlir import parse
 from bdforge.design import (
     Acquire,
     Bd,
@@ -25,7 +26,6 @@ from bdforge.design import (
     render,
 )
 from bdforge.devices import TileKind
-from bdforge.mlir import parse
 
 VALUES = tuple(range(1, 9))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator.verification import verify_design
 from bdforge.design import check, render
 from bdforge.devices.capacities import KNOWN
-from bdforge.emulator.verify import verify_design
 from bdforge.runtime import load_kernels
 from support.differences import same
 from support.examples import EXAMPLES, example

@@ -9,10 +9,10 @@ import pytest
 
 import bdforge
 from bd_patterns import Pattern, PatternError
+from bdforge.array.emulator.verification import verify_design
 from bdforge.design import render, sandbox
 from bdforge.design.template import Bds, TemplateError, is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, MLIR_DEVICES
-from bdforge.emulator.verify import verify_design
 from support.differences import same
 from support.examples import EXAMPLES, example
 

@@ -5,6 +5,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from bd_patterns import Pattern
+from bdforge.array.mlir import parse
 from bdforge.design import (
     Acquire,
     Advance,
@@ -31,10 +32,9 @@ from bdforge.design import (
     whole,
 )
 from bdforge.design.events import placed_sequence
+from bdforge.design.sequences.interpret import Await, Start, StartedTask, Stored, TaskBd, Wait
+from bdforge.design.sequences.sequence_program import Argument, Program
 from bdforge.devices import TileKind
-from bdforge.mlir import parse
-from bdforge.sequences.interpret import Await, Start, StartedTask, Stored, TaskBd, Wait
-from bdforge.sequences.program import Argument, Program
 
 KEPT = Path(__file__).parent / "data" / "every_part.mlir"
 GO = Lock("go", 0, 1, "set when parameters are there")

@@ -6,7 +6,7 @@ from limit_table import Case, Place, dma_program, read, refuses
 
 from bd_patterns import Pattern, problems
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
-from bdforge.txn.bd import BdError, memcpy_transfer
+from bdforge.devices.txn_format.bd_encoding import BdError, memcpy_transfer
 
 WORD = 32
 ELEMENTS = 1 << 30  # of a buffer that every pattern below stays in; only its type is read

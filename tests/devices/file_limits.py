@@ -6,10 +6,10 @@ from pathlib import Path
 
 from limit_table import Limit, Place
 
-from bdforge.weights import WeightError
-from bdforge.weights.gguf_header import read_header
-from bdforge.weights.huggingface import recognised
-from bdforge.weights.matrix import missing_tensor
+from bdforge.models.weights import WeightError
+from bdforge.models.weights.gguf_header import read_header
+from bdforge.models.weights.huggingface import recognised
+from bdforge.models.weights.matrix import missing_tensor
 from support.weight_files import gguf_string
 
 F32, UINT8, STRING, ARRAY = 0, 0, 8, 9

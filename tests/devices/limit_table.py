@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.device_ops import DeviceOp
 
 Case = Callable[[int], object]
 """Uses a value, and raises where that is too much."""

@@ -7,9 +7,9 @@ import numpy as np
 from limit_table import Case, Limit, Place, dma_program, read, reads, refuses
 
 from bd_patterns import Pattern, problems
+from bdforge.array.emulator import DmaError, emulate
+from bdforge.array.emulator.errors import EmulationError
 from bdforge.devices.limits import SHIM
-from bdforge.emulator import DmaError, emulate
-from bdforge.emulator.errors import EmulationError
 from support.register_designs import column, patch, push, writebd
 
 

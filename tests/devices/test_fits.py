@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.devices.fits import bounds, exceeded, fits
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
-from bdforge.txn.bd import BdError, encode_bd
+from bdforge.devices.txn_format.bd_encoding import BdError, encode_bd
 
 KINDS = (SHIM, MEMTILE, CORE)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
+from bdforge.devices.formats import BLOCK, BLOCK_BYTES, encode
 from bdforge.devices.types import ORDERS, PEAK_MACS, TYPES, Order, TypeNameError, order_named, type_named
-from bdforge.formats import BLOCK, BLOCK_BYTES, encode
 
 
 @pytest.mark.parametrize("name", ["int8", "int16", "int32"])

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from bd_limits import BD_PLACES
 from limit_table import Limit, Place, device_of, dma_program, read, reads
 
+from bdforge.array.emulator import LockError, emulate
+from bdforge.array.emulator.errors import EmulationError
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.mlir.allocate import AllocationError, allocate
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
-from bdforge.emulator import LockError, emulate
-from bdforge.emulator.errors import EmulationError
-from bdforge.emulator.lock import Lock
-from bdforge.mlir.allocate import AllocationError, allocate
 
 NUMBERS = {  # from the register lists and the architecture manual, not from the module
     "SHIM": {

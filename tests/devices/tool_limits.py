@@ -9,18 +9,18 @@ from limit_table import Case, Limit, Place
 from pydantic import TypeAdapter, ValidationError
 
 from bd_patterns import Pattern
+from bdforge.common.messages import InputError
+from bdforge.design.sequences import planned
 from bdforge.devices import device_named
 from bdforge.devices.limits import SHIM
-from bdforge.messages import InputError
 from bdforge.operators.contraction.walks import WalkReason, chain
 from bdforge.operators.specs import Size
 from bdforge.perf.errors import PerfError
-from bdforge.perf.plots.pattern import PlotError, order_grid, pattern_picture
+from bdforge.perf.plots.pattern_plot import PlotError, order_grid, pattern_picture
 from bdforge.perf.tune.shapes import shapes
-from bdforge.runtime.design import BuildError
-from bdforge.runtime.kernels import KernelFault, NativeKernel
+from bdforge.runtime.built_design import BuildError
+from bdforge.runtime.host_kernels import KernelFault, NativeKernel
 from bdforge.runtime.service.origin import configured
-from bdforge.sequences import planned
 from support.run_limits import RUN_LIMITS, RunLimit
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import ArgumentError, BudgetExceeded, DesignError
+from bdforge.array.emulator import ArgumentError, BudgetExceeded, DesignError
 from support.differences import same
 from support.two_devices import configuration
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bdforge.array.emulator.bd_access import PAD, Order, chain, decode_bd, words_by_bank
+from bdforge.array.emulator.dma import base_outside
 from bdforge.devices import TileKind
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator.bd import PAD, Order, chain, decode_bd, words_by_bank
-from bdforge.emulator.dma import base_outside
 
 SHIM, MEMTILE, CORE = TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import ArgumentError, DmaError, Result
-from bdforge.emulator.errors import DesignError
-from bdforge.formats import decode, encode
-from bdforge.mlir import MlirError, parse
+from bdforge.array.emulator import ArgumentError, DmaError, Result
+from bdforge.array.emulator.errors import DesignError
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.txn import BlockWrite, Patch
+from bdforge.array.txn.lower import lower_module
+from bdforge.devices.formats import decode, encode
 from bdforge.runtime import load_kernels
-from bdforge.txn import BlockWrite, Patch
-from bdforge.txn.lower import lower_module
 from support.differences import same
 
 BLOCK = '!aiex.bfp<"v8bfp16ebs8">'

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.emulator import core_machine as machine
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.images.cdo import cdo
+from bdforge.array.images.image_build import image, program_of
+from bdforge.array.lower import configuration
+from bdforge.array.txn import Write
+from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import mlir_device_named
-from bdforge.emulator import CoreError, Deadlock, DesignError, machine
-from bdforge.emulator.array import Array
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
-from bdforge.images.build import image, program_of
-from bdforge.images.cdo import cdo
-from bdforge.lower import configuration
-from bdforge.txn import Write
-from bdforge.txn.insts import encode_mlir
 from support.decoded import device_of
 from support.differences import same
 from support.images import IMAGES

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge import isa
+from bdforge.array.emulator import ArgumentError, BudgetExceeded
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.cores.machine_code_core import MachineCode
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
 from bdforge.devices import mlir_device_named
-from bdforge.emulator import ArgumentError, BudgetExceeded
-from bdforge.emulator.array import Array
-from bdforge.emulator.cores.isa.machine_code import MachineCode
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
-from bdforge.isa.assembler import assemble
 from support.core_bodies import run_core
 from support.small_designs import core
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import ArgumentError, Deadlock, TimingOptions
 from bdforge.devices import AIE2, AIE2P
 from bdforge.devices.capacities import StreamCapacities
-from bdforge.emulator import ArgumentError, Deadlock, TimingOptions
 from support.array_text import (
     MEMTILE_OWN_WORDS,
     Task,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import DesignError, RegisterAccessError
-from bdforge.mlir import MlirError
+from bdforge.array.emulator import DesignError, RegisterAccessError
+from bdforge.array.mlir import MlirError
 from support.array_text import (
     Task,
     acquire,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from bdforge.array.emulator import controller
+from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator import controller
-from bdforge.emulator.strictness import Strictness
-from bdforge.txn.operations import MaskWrite, Sync
+from bdforge.devices.txn_format.operations import MaskWrite, Sync
 
 WAITS = {  # column, row, columns, rows: tiles in order
     (0, 0, 1, 1): [(0, 0)], (2, 1, 3, 1): [(2, 1), (3, 1), (4, 1)], (1, 2, 1, 3): [(1, 2), (1, 3), (1, 4)],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdforge.emulator import CoreError
+from bdforge.array.emulator import CoreError
 from support.core_bodies import run_core
 from support.differences import same
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.mlir import MlirError
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
-from bdforge.emulator import CoreError, Deadlock, DesignError
-from bdforge.mlir import MlirError
 from support.differences import same
 
 RNG = np.random.default_rng(4)

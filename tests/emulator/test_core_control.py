@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bdforge.emulator import BudgetExceeded, CoreError, emulate
+from bdforge.array.emulator import BudgetExceeded, CoreError, emulate
 from support.core_bodies import run_core
 
 ZEROS = np.zeros(8, np.int32)

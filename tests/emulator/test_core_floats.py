@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import BFloat16Type
 
-from bdforge.emulator import CoreError
-from bdforge.emulator.cores.mlir.floats import _fused_double
-from bdforge.emulator.cores.mlir.values import bits_of_bf16, modes, round_array, round_bf16
+from bdforge.array.emulator import CoreError
+from bdforge.array.emulator.cores.interpreted.float_ops import _fused_double
+from bdforge.array.emulator.cores.interpreted.number_formats import bits_of_bf16, modes, round_array, round_bf16
 from support.core_bodies import MLIR_TYPES, Bf16, bf16, run_core, widened
 from support.differences import same
 

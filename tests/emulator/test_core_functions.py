@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import CoreError, KernelError
+from bdforge.array.emulator import CoreError, KernelError
 from support.core_bodies import design, run_core
 
 OUT = {"d": np.arange(8, dtype=np.int32)}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType
 
-from bdforge.emulator import CoreError
-from bdforge.emulator.cores.mlir.floats import _to
+from bdforge.array.emulator import CoreError
+from bdforge.array.emulator.cores.interpreted.float_ops import _to
 from support.core_bodies import MLIR_TYPES, run_core
 from support.differences import same
 

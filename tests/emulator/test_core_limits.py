@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.interpreted.control_flow import _returned
+from bdforge.array.emulator.cores.interpreted.translation import Translation
+from bdforge.array.emulator.cores.kernel_call import KernelCall, perform, waits
+from bdforge.array.emulator.cores.load_machine_code import Programs
+from bdforge.array.emulator.cores.machine_code_core import MachineCode
+from bdforge.array.emulator.cores.ports import CAPACITY, Cascade
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.stream import Sink, Stream
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.core.exact.requests import GetTimer
+from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
 from bdforge.devices import mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
-from bdforge.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
-from bdforge.emulator.array import Array
-from bdforge.emulator.cores.core import Core
-from bdforge.emulator.cores.isa.loading import Programs
-from bdforge.emulator.cores.isa.machine_code import MachineCode
-from bdforge.emulator.cores.isa.requests import GetTimer
-from bdforge.emulator.cores.kernel_call import KernelCall, perform, waits
-from bdforge.emulator.cores.mlir.control import _returned
-from bdforge.emulator.cores.mlir.translation import Translation
-from bdforge.emulator.cores.ports import CAPACITY, Cascade
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Sink, Stream
-from bdforge.emulator.strictness import Strictness
-from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
 from support.core_bodies import run_core
 from support.differences import same
 
@@ -148,7 +148,7 @@ REFUSED = {
     "eight bytes": (GetStream(0, np.dtype(np.int64)), "words of 4 bytes, not 8"),
     "a short value": (PutCascade(bytes(63)), "a cascade moves 64 bytes at a time, not 63"),
     "elements of three bytes": (GetCascade(np.dtype("V3")), r"a cascade moves 64 bytes, no whole number of \|V3"),
-    "no request": ("acquire", "yielded 'acquire'; a kernel yields requests of bdforge.kernel"),
+    "no request": ("acquire", "yielded 'acquire'; a kernel yields requests of bdforge.core.python_kernel"),
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.mlir import MlirError
+from bdforge.array.mlir import MlirError
 from support.differences import same
 
 HERE = (2, 3)

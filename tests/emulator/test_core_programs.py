@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import BudgetExceeded, CoreError, KernelError
+from bdforge.array.emulator import BudgetExceeded, CoreError, KernelError
 from support.differences import same
 from support.small_designs import core
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.emulator import CoreError, Deadlock, DesignError
 from support.differences import same
 
 RNG = np.random.default_rng(5)

@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from bdforge.emulator import CoreError
-from bdforge.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.emulator import CoreError
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
 from support.core_bodies import MLIR_TYPES, bf16, design, run_core, widened
 from support.differences import same
 

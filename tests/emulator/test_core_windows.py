@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bdforge.emulator import CoreError
-from bdforge.emulator.cores.mlir.affine import _positive
-from bdforge.emulator.cores.mlir.memory import _allocated, _dropped, _strided, _subview, _viewed
-from bdforge.emulator.cores.mlir.vectors import _inside, _mask, _window
+from bdforge.array.emulator import CoreError
+from bdforge.array.emulator.cores.interpreted.affine import _positive
+from bdforge.array.emulator.cores.interpreted.memref_ops import _allocated, _dropped, _strided, _subview, _viewed
+from bdforge.array.emulator.cores.interpreted.vector_ops import _inside, _mask, _window
 
 GRID = np.arange(48, dtype=np.int32).reshape(6, 8)
 BYTES = np.arange(32, dtype=np.int8)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock
-from bdforge.emulator.diagnose import quiet
-from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent, Idle
-from bdforge.emulator.verify import verify_design
-from bdforge.emulator.waits import deadlock
+from bdforge.array.emulator import Deadlock
+from bdforge.array.emulator.diagnose import quiet
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.scheduler import Agent, Idle
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.emulator.waits import deadlock
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.register_designs import column
 

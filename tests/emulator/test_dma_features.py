@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import DesignError, DmaError
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir import MlirError
+from bdforge.array.emulator import DesignError, DmaError
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import MlirError
 from support.array_text import (
     Task,
     acquire,

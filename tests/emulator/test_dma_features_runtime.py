@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import DesignError, DmaError
+from bdforge.array.emulator import DesignError, DmaError
 from support.array_text import (
     MEMTILE_OWN_WORDS,
     Task,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import DmaError
+from bdforge.array.emulator import DmaError
 from support.array_text import (
     MEMTILE_OWN_WORDS,
     SUPPRESS_TLAST,

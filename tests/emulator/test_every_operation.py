@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.emulator import CoreError
-from bdforge.emulator.cores import mlir as core_operations
-from bdforge.emulator.cores.mlir.emit import EMITTERS
-from bdforge.emulator.cores.mlir.translation import operations_that_cost
-from bdforge.emulator.strictness import NAMES
-from bdforge.mlir import _context  # what `parse` reads with
+from bdforge.array.emulator import CoreError
+from bdforge.array.emulator.cores import interpreted as core_operations
+from bdforge.array.emulator.cores.interpreted.emit import EMITTERS
+from bdforge.array.emulator.cores.interpreted.translation import operations_that_cost
+from bdforge.array.emulator.strictness import NAMES
+from bdforge.array.mlir import _context  # what `parse` reads with
 from support.core_bodies import run_core
 from support.differences import same
 

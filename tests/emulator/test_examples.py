@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock
-from bdforge.emulator.verify import verify_design
-from bdforge.txn import Sync, decode
-from bdforge.txn.insts import encode_mlir
+from bdforge.array.emulator import Deadlock
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.txn import Sync, decode
+from bdforge.array.txn.insts import encode_mlir
 from support.differences import same
 from support.examples import example
 

@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.bd_access import Order
+from bdforge.array.emulator.boot import set_dmas
+from bdforge.array.emulator.controller import _patch
+from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
+from bdforge.array.emulator.host import FIRST_ADDRESS, HostMemory
+from bdforge.array.emulator.module_choice import choose, host_arrays
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.lower.array_state import Task, TileState
+from bdforge.array.mlir import parse
 from bdforge.devices import mlir_device_named
-from bdforge.emulator.array import Array
-from bdforge.emulator.bd import Order
-from bdforge.emulator.boot import set_dmas
-from bdforge.emulator.choose import choose, host_arrays
-from bdforge.emulator.controller import _patch
-from bdforge.emulator.errors import ArgumentError, DesignError, RegisterAccessError
-from bdforge.emulator.host import FIRST_ADDRESS, HostMemory
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
-from bdforge.lower.state import Task, TileState
-from bdforge.mlir import parse
-from bdforge.txn.operations import Patch, Write
+from bdforge.devices.txn_format.operations import Patch, Write
 from support.differences import same
 
 TEXT = """aie.device(npu2_1col) {{

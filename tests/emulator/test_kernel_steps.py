@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import BudgetExceeded, Deadlock, KernelError, LockError, PoisonError, Result, TimingOptions
+from bdforge.array.emulator.errors import CoreError, EmulationError
+from bdforge.array.mlir import MlirError
+from bdforge.core.python_kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
 from bdforge.devices.timing import STRIX_HALO
-from bdforge.emulator import BudgetExceeded, Deadlock, KernelError, LockError, PoisonError, Result, TimingOptions
-from bdforge.emulator.errors import CoreError, EmulationError
-from bdforge.kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
-from bdforge.mlir import MlirError
 from support.array_text import Task, buffer, flow, lock, module, program, tile
 from support.array_text import acquire as acquires
 from support.array_text import bd as bd_of
@@ -244,7 +244,7 @@ REFUSED = {
     "a number": (
         yields(7),
         KernelError,
-        r"yielded 7; a kernel yields requests of bdforge.kernel \(acquire, acquire_",
+        r"yielded 7; a kernel yields requests of bdforge.core.python_kernel \(acquire, acquire_",
     ),
     "no such lock": (yields(acquire(64)), CoreError, "lock 64 is outside 0 to 63, a core's numbers"),
     "a memtile's lock": (yields(release(3)), CoreError, r"lock 3 would be in memtile \(0, 1\), whose locks a core"),

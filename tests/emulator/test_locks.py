@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.scheduler import Agent
 
 
 class Watched:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError
+from bdforge.array.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError
 from support.differences import same
 from support.small_designs import loopback
 

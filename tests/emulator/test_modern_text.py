@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.txn.lower import lower_module
-from bdforge.txn.operations import BlockWrite, Patch, Write
+from bdforge.array.txn.lower import lower_module
+from bdforge.devices.txn_format.operations import BlockWrite, Patch, Write
 from support.differences import same
 
 DATA = np.arange(100, 116, dtype=np.int32)
@@ -142,7 +142,7 @@ SEQUENCE = """aie.device(npu2_1col) {{
 
 
 def operations(body: str):
-    return lower_module(bdforge.mlir.parse(SEQUENCE.format(body=body)))[1]
+    return lower_module(bdforge.array.mlir.parse(SEQUENCE.format(body=body)))[1]
 
 
 def task(attributes: str = "", clauses: str = "len = 64", start: str = "") -> list:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import Result
+from bdforge.array.emulator.bd_access import Order
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.observe import Timeline, Watched, attend, counted, watching
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.trace import Access, Recorder
+from bdforge.array.txn import Noop
 from bdforge.devices import mlir_device_named
-from bdforge.emulator import Result
-from bdforge.emulator.bd import Order
-from bdforge.emulator.lock import Lock
-from bdforge.emulator.observe import Timeline, Watched, attend, counted, watching
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.trace import Access, Recorder
-from bdforge.txn import Noop
 from support.differences import same
 from support.small_designs import loopback
 

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.emulator.array import Array
-from bdforge.emulator.errors import DesignError, EmulationError
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.machine import Machine
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
-from bdforge.emulator.verify import check_device, verify_design
-from bdforge.images.build import program_of
-from bdforge.lower import configuration
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.sequence_ops import RuntimeSequenceOp
-from bdforge.txn.codec import TxnError, encode
-from bdforge.txn.lower import lower
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.core_machine import Machine
+from bdforge.array.emulator.errors import DesignError, EmulationError
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.verification import check_device, verify_design
+from bdforge.array.images.image_build import program_of
+from bdforge.array.lower import configuration
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.array.txn.lower import lower
+from bdforge.devices.txn_format.codec import TxnError, encode
 from support.built_designs import ROOT
 
 TEXTS = sorted(path for folder in ("tests", "examples", "docs") for path in (ROOT / folder).rglob("*.mlir"))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.verification import verify_design
 from bdforge.cli.commands import app
-from bdforge.emulator import emulate
-from bdforge.emulator.verify import verify_design
 
 TEXT = """
 module {{

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import Deadlock, DesignError, DmaError
+from bdforge.array.emulator.packet import Arbiter
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices.capacities import StreamCapacities
-from bdforge.emulator import Deadlock, DesignError, DmaError
-from bdforge.emulator.packet import Arbiter
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Sink, Stream
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.differences import same
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bdforge
-from bdforge.emulator import DesignError
+from bdforge.array.emulator import DesignError
 from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
 
 SENDERS = ("01", "02", "12")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import Deadlock, DesignError, DmaError
+from bdforge.array.emulator.packet import Arbiter, ArbiterWait
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.stream import Sink, Stream
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.emulator.tokens import lost_tokens
+from bdforge.array.emulator.verification import verify_design
 from bdforge.devices.capacities import StreamCapacities
-from bdforge.emulator import Deadlock, DesignError, DmaError
-from bdforge.emulator.packet import Arbiter, ArbiterWait
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import Sink, Stream
-from bdforge.emulator.timed import TimingOptions
-from bdforge.emulator.tokens import lost_tokens
-from bdforge.emulator.verify import verify_design
-from bdforge.txn.operations import LoadPdi, MaskWrite, Sync, Write
+from bdforge.devices.txn_format.operations import LoadPdi, MaskWrite, Sync, Write
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.decoded import device_of
 from support.differences import same

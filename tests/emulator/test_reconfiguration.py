@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock, DesignError, DmaError, Result, machine
-from bdforge.emulator.choose import choose
-from bdforge.mlir import parse
-from bdforge.txn.insts import encode_mlir
+from bdforge.array.emulator import Deadlock, DesignError, DmaError, Result
+from bdforge.array.emulator import core_machine as machine
+from bdforge.array.emulator.module_choice import choose
+from bdforge.array.mlir import parse
+from bdforge.array.txn.insts import encode_mlir
 from support.differences import same
 from support.two_devices import module, run_of
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import verify
-from bdforge.emulator.load import _Policy
-from bdforge.emulator.strictness import CAUTIONS, CHECKS, Strictness
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir import MlirError
-from bdforge.routing.errors import routing_error
+from bdforge.array.emulator import verification as verify
+from bdforge.array.emulator.device_load import _Policy
+from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, Strictness
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import MlirError
+from bdforge.array.routing.errors import routing_error
 from support.differences import same
 from support.small_designs import loopback
 
@@ -145,7 +145,9 @@ def test_an_unpatched_bd_for_which_no_word_comes_is_a_warning():
 
 
 def test_an_unpatched_bd_for_which_words_come_is_an_error():
-    with pytest.raises(bdforge.emulator.DmaError, match="host address 0x0, which belongs to no argument; patch it"):
+    with pytest.raises(
+        bdforge.array.emulator.DmaError, match="host address 0x0, which belongs to no argument; patch it"
+    ):
         bdforge.emulate(TRACE.format(send=SEND), [np.zeros(8, np.int32)])
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
+from bdforge.array.emulator.register_space import RegisterMap
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.tile import Tile
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator.errors import DesignError, DmaError, RegisterAccessError
-from bdforge.emulator.registers import RegisterMap
-from bdforge.emulator.strictness import Strictness
-from bdforge.emulator.tile import Tile
 
 KINDS = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import Deadlock, DesignError, DmaError, RegisterAccessError, Result
+from bdforge.array.txn import MaskPoll, decode, encode
+from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import TileKind
 from bdforge.devices.registers import address
-from bdforge.emulator import Deadlock, DesignError, DmaError, RegisterAccessError, Result
-from bdforge.txn import MaskPoll, decode, encode
-from bdforge.txn.bd import encode_bd
-from bdforge.txn.insts import encode_mlir
+from bdforge.devices.txn_format.bd_encoding import encode_bd
 from support.differences import same
 from support.register_designs import (
     blockwrite,

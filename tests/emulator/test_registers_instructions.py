@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.devices import mlir_device_named
-from bdforge.devices.registers import address
-from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, RegisterAccessError, Result
-from bdforge.emulator.scheduler import STEP_BUDGET
-from bdforge.mlir import parse
-from bdforge.txn import (
+from bdforge.array.emulator import ArgumentError, Deadlock, DesignError, DmaError, RegisterAccessError, Result
+from bdforge.array.emulator.scheduler import STEP_BUDGET
+from bdforge.array.mlir import parse
+from bdforge.array.txn import (
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -24,8 +22,10 @@ from bdforge.txn import (
     Write,
     encode,
 )
-from bdforge.txn.insts import encode_mlir
-from bdforge.txn.lower import lower_module
+from bdforge.array.txn.insts import encode_mlir
+from bdforge.array.txn.lower import lower_module
+from bdforge.devices import mlir_device_named
+from bdforge.devices.registers import address
 from support.differences import same
 from support.register_designs import column, copy_through_memtile, push, write32, writebd
 from support.small_designs import loopback

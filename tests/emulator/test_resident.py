@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bdforge.emulator import BudgetExceeded, DmaError, emulate
-from bdforge.emulator.resident import Resident
+from bdforge.array.emulator import BudgetExceeded, DmaError, emulate
+from bdforge.array.emulator.resident_design import Resident
+from bdforge.design.sequences.buffers import fetched
 from bdforge.operators.gemm import sequence
-from bdforge.sequences.buffers import fetched
 from support.built_designs import PlannedDesign
 from support.differences import same
 from support.gemm_problems import host_buffers

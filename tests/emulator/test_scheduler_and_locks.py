@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from bdforge.emulator.errors import ArgumentError, BudgetExceeded, LockError
-from bdforge.emulator.lock import Lock
-from bdforge.emulator.scheduler import Agent, RandomScheduler, Scheduler, scheduler_named
+from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, LockError
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.scheduler import Agent, RandomScheduler, Scheduler, scheduler_named
 
 SCHEDULERS = [Scheduler, lambda: RandomScheduler(3)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import Deadlock
+from bdforge.array.emulator import Deadlock
 from support.built_designs import ROOT
 from support.differences import same
 from support.distribute import distribute
@@ -71,7 +71,7 @@ import hashlib, sys
 from pathlib import Path
 import numpy as np
 import bdforge
-from bdforge.emulator.observe import Timeline
+from bdforge.array.emulator.observe import Timeline
 from support.built_designs import PlannedDesign
 from support.distribute import distribute
 from support.gemm_problems import GemmProblem

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import silicon_rules as silicon
+from bdforge.array.emulator.bd_access import ShimAccess
+from bdforge.array.emulator.cores.stack import Frame, largest
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, Strictness, StrictnessError
 from bdforge.devices.limits import HOST_BUFFERS
-from bdforge.emulator import silicon
-from bdforge.emulator.bd import ShimAccess
-from bdforge.emulator.cores.stack import Frame, largest
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.strictness import CAUTIONS, CHECKS, Strictness, StrictnessError
 
 
 def told(rule: Callable[[Strictness], object]) -> str:

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bdforge.emulator.verify import verify_design
+from bdforge.array.emulator.verification import verify_design
 from support.differences import same
 from support.stories import DESIGN, PAGE, operands, run, stories
 

@@ -6,17 +6,17 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import DesignError
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.packet import Arbiter, PacketSource, Route, connect_packets
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.stream import RoomWait, Sink, Stream
+from bdforge.array.emulator.streams import _Streams
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.routing.nets import Port
 from bdforge.devices import PortBundle, mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
-from bdforge.emulator import DesignError
-from bdforge.emulator.array import Array
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.packet import Arbiter, PacketSource, Route, connect_packets
-from bdforge.emulator.scheduler import Agent, Scheduler
-from bdforge.emulator.stream import RoomWait, Sink, Stream
-from bdforge.emulator.streams import _Streams
-from bdforge.emulator.strictness import Strictness
-from bdforge.routing.nets import Port
 
 HOLDS = StreamCapacities.uniform(16)
 

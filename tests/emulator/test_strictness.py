@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import (
+    ArgumentError,
+    Deadlock,
+    DesignError,
+    DmaError,
+    LockError,
+    RegisterAccessError,
+    Result,
+)
+from bdforge.array.emulator.strictness import CHECKS, StrictnessError
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir.allocate import AllocationError
+from bdforge.array.txn.lower import LoweringError
 from bdforge.devices.registers import address
-from bdforge.emulator import ArgumentError, Deadlock, DesignError, DmaError, LockError, RegisterAccessError, Result
-from bdforge.emulator.strictness import CHECKS, StrictnessError
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir.allocate import AllocationError
-from bdforge.txn.lower import LoweringError
 from support.differences import same
 from support.physical_form import physical_form
 from support.register_designs import column, push, write32, writebd

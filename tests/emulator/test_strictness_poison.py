@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import PoisonError
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.poison import check_written
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices import mlir_device_named
-from bdforge.emulator import PoisonError
-from bdforge.emulator.array import Array
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.poison import check_written
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
 from support.differences import same
 from support.register_designs import column, push, write32, writebd
 from support.small_designs import core, loopback

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import ArgumentError, DmaError
+from bdforge.array.emulator.bd_access import Order
+from bdforge.array.emulator.controller import _tell_poll
+from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.errors import UnpatchedError
+from bdforge.array.emulator.host import FIRST_ADDRESS, GUARD_BYTES, SPARE_BYTES, HostMemory
+from bdforge.array.emulator.lock import Lock, LockWait
+from bdforge.array.emulator.register_space import RegisterMap
+from bdforge.array.emulator.stream import Sink, Stream
+from bdforge.array.emulator.tile import Tile
 from bdforge.devices import AIE2, AIE2P, TileKind, mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS, TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator import ArgumentError, DmaError
-from bdforge.emulator.bd import Order
-from bdforge.emulator.controller import _tell_poll
-from bdforge.emulator.dma import Channel
-from bdforge.emulator.errors import UnpatchedError
-from bdforge.emulator.host import FIRST_ADDRESS, GUARD_BYTES, SPARE_BYTES, HostMemory
-from bdforge.emulator.lock import Lock, LockWait
-from bdforge.emulator.registers import RegisterMap
-from bdforge.emulator.stream import Sink, Stream
-from bdforge.emulator.tile import Tile
 
 MIB = 1 << 20
 

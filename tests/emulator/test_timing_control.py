@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import bdforge
-from bdforge.emulator import TimingOptions, TimingReport
-from bdforge.emulator.timed import Span
-from bdforge.emulator.timed.tables import role, tables, write_timeline
+from bdforge.array.emulator import TimingOptions, TimingReport
+from bdforge.array.emulator.timed import Span
+from bdforge.array.emulator.timed.time_tables import role, tables, write_timeline
 from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
 from support.register_designs import column, push, sync, write32, writebd
 from support.timed_designs import FREE, to_cores

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from bdforge.devices import mlir_device_named
-from bdforge.emulator.timed.banks import DMA, NEIGHBOURS, Banks, Conflicts
-from bdforge.emulator.timed.control import operation_ns
-from bdforge.emulator.timed.cores import Cores
-from bdforge.emulator.timed.links import Links, _room
-from bdforge.emulator.timed.locks import Locks
-from bdforge.emulator.timed.report import DramTime, PartyTime, TimingReport
-from bdforge.emulator.timed.runner import Clock, Runner
-from bdforge.emulator.timed.tables import (
+from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, Banks, Conflicts
+from bdforge.array.emulator.timed.controller_time import operation_ns
+from bdforge.array.emulator.timed.core_time import Cores
+from bdforge.array.emulator.timed.links import Links, _room
+from bdforge.array.emulator.timed.locks import Locks
+from bdforge.array.emulator.timed.task_time import Tasks
+from bdforge.array.emulator.timed.time_report import DramTime, PartyTime, TimingReport
+from bdforge.array.emulator.timed.time_tables import (
     bank_table,
     channel_table,
     controller_table,
@@ -23,8 +22,9 @@ from bdforge.emulator.timed.tables import (
     summary_table,
     tables,
 )
-from bdforge.emulator.timed.tasks import Tasks
-from bdforge.emulator.trace import Party
+from bdforge.array.emulator.timed.timed_run import Clock, Runner
+from bdforge.array.emulator.trace import Party
+from bdforge.devices import mlir_device_named
 from support.timed_designs import FREE
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.emulator.timed.runner import Clock, Runner, Span
-from bdforge.emulator.trace import Party
+from bdforge.array.emulator.timed.timed_run import Clock, Runner, Span
+from bdforge.array.emulator.trace import Party
 
 
 def runner(kind: str = "channel", now: float = 0.0, *actions: tuple) -> tuple[Runner, list[Span]]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from bdforge.array.emulator import TimingError, TimingOptions, TimingReport, replay
+from bdforge.array.emulator.timed import PartyTime, Span
+from bdforge.array.emulator.trace import Party, Trace
 from bdforge.devices import mlir_device_named
 from bdforge.devices.timing import Timing
-from bdforge.emulator import TimingError, TimingOptions, TimingReport, replay
-from bdforge.emulator.timed import PartyTime, Span
-from bdforge.emulator.trace import Party, Trace
 from support.timed_designs import FREE
 
 Actions = list[tuple[Any, ...]]

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import TimingOptions, TimingReport, emulate
+from bdforge.array.emulator.bd_access import decode_bd
+from bdforge.array.emulator.timed.dram import Dram, Way
+from bdforge.array.emulator.timed.timed_run import Clock
+from bdforge.array.emulator.trace import Access, access_of
 from bdforge.devices import TileKind
 from bdforge.devices.bd_registers import SHIM_BD
-from bdforge.emulator import TimingOptions, TimingReport, emulate
-from bdforge.emulator.bd import decode_bd
-from bdforge.emulator.timed.dram import Dram, Way
-from bdforge.emulator.timed.runner import Clock
-from bdforge.emulator.trace import Access, access_of
 from support.small_designs import loopback
 from support.timed_designs import FREE, columns, to_cores
 

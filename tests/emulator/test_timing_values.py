@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import EmulationError, Result, TimingOptions, replay
+from bdforge.array.txn import MaskPoll, encode
+from bdforge.array.txn.lower import lower_module
 from bdforge.devices.timing import STRIX_HALO
-from bdforge.emulator import EmulationError, Result, TimingOptions, replay
-from bdforge.txn import MaskPoll, encode
-from bdforge.txn.lower import lower_module
 from oracle.array_text import mlir
 from oracle.comparison import DTYPES, expected_of, kernels, mode_of
 from support.differences import same
@@ -148,7 +148,7 @@ def test_a_poll_waits_in_time_until_a_lock_has_its_value():
         "aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) {id = 0 : i64, metadata = @in}"
         " : memref<64xi32>",
     ]
-    stream = lower_module(bdforge.mlir.parse(column(*lines)))[1]
+    stream = lower_module(bdforge.array.mlir.parse(column(*lines)))[1]
     words = encode([*stream, MaskPoll(LOCK, 3, 0x3F)], bdforge.devices.mlir_device_named("npu2"))
     arrays = [np.zeros(64, np.int32), np.zeros(64, np.int32)]
     options = TimingOptions(replace(FREE, shim_mm2s_first_ns=700))

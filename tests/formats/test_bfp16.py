@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.formats import BLOCK, BLOCK_BYTES, FormatError, decode, encode, rounded
+from bdforge.devices.formats import BLOCK, BLOCK_BYTES, FormatError, decode, encode, rounded
 from support.differences import same
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=300)

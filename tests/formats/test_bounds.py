@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.formats import error_bound, rounded
+from bdforge.devices.formats import error_bound, rounded
 from support.differences import same
 
 M, K, N = 5, 96, 11

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bdforge.formats.narrowing import MODES, shifted
+from bdforge.devices.formats.narrowing import MODES, shifted
 from support.differences import same
 from support.family_oracle import ROUND
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.formats import FormatError, encode, pack_bfp16, rounded, unpack_bfp16
+from bdforge.devices.formats import FormatError, encode, pack_bfp16, rounded, unpack_bfp16
 from support.differences import same
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=25)

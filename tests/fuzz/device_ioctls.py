@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from bdforge.array.images.xclbin import pdis
 from bdforge.devices import device_named
-from bdforge.images.xclbin import pdis
 from bdforge.runtime.service import serving
 from bdforge.runtime.service.npu import preload_library, shown
 from support.built_designs import ROOT, build, spec_content

@@ -19,30 +19,31 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 
-from bdforge import weights
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.images.programs import read_programs
+from bdforge.array.images.read import read_image
+from bdforge.array.mlir import Era, convert
+from bdforge.array.show.container import image_tables
+from bdforge.array.txn import insts
 from bdforge.cli.commands import app
 from bdforge.cli.ending import ended
+from bdforge.common.files import read_bytes, read_text
+from bdforge.common.messages import Fault, printable
+from bdforge.common.screen import as_text
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.disassembler import disassemble
+from bdforge.core.isa.hazards import check_program, check_source
 from bdforge.design import render
 from bdforge.design.document import design_of, document
 from bdforge.design.template import load_template_spec, render_template
 from bdforge.devices import device_named
-from bdforge.emulator import emulate
-from bdforge.emulator.verify import verify_design
-from bdforge.files import read_bytes, read_text
-from bdforge.images.programs import read_programs
-from bdforge.images.read import read_image
-from bdforge.isa.assembler import assemble
-from bdforge.isa.disassembler import disassemble
-from bdforge.isa.hazards import check_program, check_source
-from bdforge.messages import Fault, printable
-from bdforge.mlir import Era, convert
+from bdforge.devices.txn_format import describe
+from bdforge.models import weights
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.perf import estimate_table
 from bdforge.runtime import BuiltDesign
-from bdforge.runtime.arrays import load_arrays
-from bdforge.screen import as_text
-from bdforge.show.container import image_tables
-from bdforge.txn import describe, insts
+from bdforge.runtime.array_files import load_arrays
 from fuzz.file_mutations import mutated
 from fuzz.file_seeds import BESIDE, BESIDE_TEMPLATE, TEMPLATES_OF_PROJECT, seeds
 

@@ -7,17 +7,17 @@ from functools import cache
 
 import numpy as np
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.images.image_build import image, program_of
+from bdforge.array.lower import Configuration, configuration
+from bdforge.array.mlir import Era, convert, parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn.insts import encode_mlir
+from bdforge.core.isa.assembler import assemble
 from bdforge.devices import device_named
-from bdforge.emulator.strictness import Strictness
-from bdforge.images.build import image, program_of
-from bdforge.isa.assembler import assemble
-from bdforge.lower import Configuration, configuration
-from bdforge.mlir import Era, convert, parse
-from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import manifest
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.perf.rows import MEASURED
-from bdforge.txn.insts import encode_mlir
 from support.built_designs import ROOT, spec_content
 from support.images import IMAGES
 from support.small_designs import loopback

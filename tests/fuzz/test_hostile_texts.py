@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bdforge.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError, parse
 from fuzz.corpus import samples
 from fuzz.mutations import TYPES, tokens_of
 from fuzz.worker import Worker

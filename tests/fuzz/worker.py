@@ -89,8 +89,8 @@ def examine(text: str, arguments: list[tuple[str, int]], seed: int) -> Report:
     import numpy as np
 
     import bdforge
-    from bdforge.emulator import EmulationError
-    from bdforge.mlir import MlirError
+    from bdforge.array.emulator import EmulationError
+    from bdforge.array.mlir import MlirError
 
     arrays = [np.zeros(size, DTYPES[element]) for element, size in arguments]
     schedule = "random" if seed % 2 else "in-order"
@@ -131,7 +131,7 @@ class Kernels(dict):
 def serve() -> None:
     """Answers each line of standard input until it ends."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    import bdforge.emulator  # noqa: F401  # before the first answer: its time is no case's
+    import bdforge.array.emulator  # noqa: F401  # before the first answer: its time is no case's
 
     answers = sys.stdout
     print("ready", file=answers, flush=True)

@@ -10,9 +10,9 @@ from host_programs import ROOT, run
 from library_builds import run as run_program
 from library_builds import sanitized_build
 
+from bdforge.design.sequences import Builder, Program
+from bdforge.design.sequences.instruction_words import target_facts
 from bdforge.devices import mlir_device_named
-from bdforge.sequences import Builder, Program
-from bdforge.sequences.words import target_facts
 from support.processes import ends
 from support.program_limits import BOUNDS, WORDS, changed_word, numbers
 from support.run_limits import RUN_LIMITS

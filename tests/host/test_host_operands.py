@@ -12,15 +12,15 @@ import pytest
 from host_programs import run
 from library_builds import sanitized_build, write_manifest
 
+from bdforge.design.sequences import Builder
+from bdforge.design.sequences.interpret import values_of
+from bdforge.design.sequences.operands import fetch, place
+from bdforge.design.sequences.sequence_program import Operand, Program
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import manifest
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
 from bdforge.operators.gemm import SpecError, plan_gemm, sequence, spec_from
-from bdforge.sequences import Builder
-from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import fetch, place
-from bdforge.sequences.program import Operand, Program
 from support.built_designs import spec_content
 from support.family import GROUPS, SEED, SIZE, group
 from support.tccg import random_case

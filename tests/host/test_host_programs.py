@@ -12,12 +12,7 @@ import pytest
 from host_programs import run
 from library_builds import sanitized_build, small_plan
 
-from bdforge.devices import TileKind, device_named, mlir_device_named
-from bdforge.operators import manifest, plan, spec_from
-from bdforge.operators.contraction import contraction, plan_contraction
-from bdforge.operators.gemm import plan_gemm
-from bdforge.operators.gemm import spec_from as gemm_spec
-from bdforge.sequences import (
+from bdforge.design.sequences import (
     Builder,
     Expr,
     Program,
@@ -29,12 +24,17 @@ from bdforge.sequences import (
     least,
     select,
 )  # fmt: skip
-from bdforge.sequences.check import load_program
-from bdforge.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
-from bdforge.sequences.words import illegal, operations, target_facts
-from bdforge.txn.bd import BdError
-from bdforge.txn.codec import TxnError, decode, encode
-from bdforge.txn.describe import diff
+from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
+from bdforge.design.sequences.instruction_words import illegal, operations, target_facts
+from bdforge.design.sequences.program_check import load_program
+from bdforge.devices import TileKind, device_named, mlir_device_named
+from bdforge.devices.txn_format.bd_encoding import BdError
+from bdforge.devices.txn_format.codec import TxnError, decode, encode
+from bdforge.devices.txn_format.describe import diff
+from bdforge.operators import manifest, plan, spec_from
+from bdforge.operators.contraction import contraction, plan_contraction
+from bdforge.operators.gemm import plan_gemm
+from bdforge.operators.gemm import spec_from as gemm_spec
 from support.built_designs import spec_content
 from support.run_limits import RUN_LIMITS
 from support.tccg import random_case, tccg

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from host_programs import compiled, manifests, run
 
+from bdforge.design.sequences import WalkError
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
-from bdforge.sequences import WalkError
 from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")

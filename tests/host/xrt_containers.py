@@ -8,7 +8,7 @@ from uuid import UUID
 
 from bdforge.operators.gemm import Plan, sequence
 from bdforge.operators.gemm.spec import Problem
-from bdforge.toolchain.full_elf import ElfTools, write_full_elf
+from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
 from support.xrt_packages import Packages
 
 PDI = "design.pdi"

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from bdforge.images import ImageError, cdos, commands, embedded_pdis, pdis, sections, writes
-from bdforge.isa.elf import core_segments
+from bdforge.array.images import ImageError, cdos, commands, embedded_pdis, pdis, sections, writes
+from bdforge.core.isa.elf import core_segments
 from support.images import IMAGES
 
 

@@ -4,8 +4,7 @@ import struct
 
 import pytest
 
-from bdforge.binary import ImageError
-from bdforge.images.cdo import (
+from bdforge.array.images.cdo import (
     BLOCK,
     END,
     MAGIC,
@@ -20,10 +19,11 @@ from bdforge.images.cdo import (
     joined,
     operations,
 )
-from bdforge.images.pdi import cdos, is_pdi, pdi
-from bdforge.isa.elf import Segment, core_segments
-from bdforge.isa.elf_write import core_elf
-from bdforge.txn.operations import BlockWrite, MaskWrite, Write
+from bdforge.array.images.pdi import cdos, is_pdi, pdi
+from bdforge.common.binary import ImageError
+from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf_write import core_elf
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 
 def packed(words: list[int]) -> bytes:

@@ -4,14 +4,14 @@ import struct
 
 import pytest
 
-from bdforge.binary import ImageError
+from bdforge.array.images.cdo import cdo
+from bdforge.array.images.control_code import placed_arguments, without_load
+from bdforge.array.images.pdi import pdi
+from bdforge.array.images.programs import read_programs
+from bdforge.array.txn import BlockWrite, LoadPdi, Noop, Operation, Patch, Write, encode
+from bdforge.common.binary import ImageError
+from bdforge.core.isa.elf_write import core_elf
 from bdforge.devices import device_named
-from bdforge.images.cdo import cdo
-from bdforge.images.control_code import placed_arguments, without_load
-from bdforge.images.pdi import pdi
-from bdforge.images.programs import read_programs
-from bdforge.isa.elf_write import core_elf
-from bdforge.txn import BlockWrite, LoadPdi, Noop, Operation, Patch, Write, encode
 
 PROGRAM, BYTES = 0x20000, 0x4000
 """Where a core's program memory begins and how large it is (AM027)."""

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from bdforge.images import ImageError, commands
-from bdforge.images.build import image
-from bdforge.images.cdo import cdo, joined, operations
-from bdforge.images.read import KernelEntry, read_image
-from bdforge.lower.state import ArrayState, StateError
-from bdforge.messages import MESSAGE_BYTES
-from bdforge.txn import BlockWrite, MaskWrite, Write
+from bdforge.array.images import ImageError, commands
+from bdforge.array.images.cdo import cdo, joined, operations
+from bdforge.array.images.image_build import image
+from bdforge.array.images.read import KernelEntry, read_image
+from bdforge.array.lower.array_state import ArrayState, StateError
+from bdforge.array.txn import BlockWrite, MaskWrite, Write
+from bdforge.common.messages import MESSAGE_BYTES
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES
 

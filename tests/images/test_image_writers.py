@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdforge.images import ImageError, cdos, commands, pdis, sections, writes
-from bdforge.images.build import NoCodeError, image
-from bdforge.images.cdo import cdo, joined
-from bdforge.images.pdi import pdi
-from bdforge.images.xclbin import Kind, host_kernels_of, npu_kernel
-from bdforge.images.xclbin import marked as mark
-from bdforge.images.xclbin_write import Partition, Section, assembled, xclbin
-from bdforge.txn import BlockWrite, Noop, Write
+from bdforge.array.images import ImageError, cdos, commands, pdis, sections, writes
+from bdforge.array.images.cdo import cdo, joined
+from bdforge.array.images.image_build import NoCodeError, image
+from bdforge.array.images.pdi import pdi
+from bdforge.array.images.xclbin import Kind, host_kernels_of, npu_kernel
+from bdforge.array.images.xclbin import marked as mark
+from bdforge.array.images.xclbin_write import Partition, Section, assembled, xclbin
+from bdforge.array.txn import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.differences import same
 from support.images import IMAGES

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bdforge.design.manifest import manifest_fault, spec_hash
 from bdforge.devices import device_named
-from bdforge.images.manifest import manifest_fault, spec_hash
 from bdforge.operators import manifest, plan, spec_from
 from support.program_limits import BOUNDS
 

@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import emulate
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import AIE2P, DEVICES
 from bdforge.devices.capacities import KNOWN
-from bdforge.emulator import emulate
 from bdforge.operators import Plan, load_spec, operator_of, plan, render
 from bdforge.operators.gemm import Plan as GemmPlan
 from bdforge.operators.gemm import Problem as GemmProblem
-from bdforge.sequences.buffers import arguments, fetched, placed
-from bdforge.toolchain.assembled import built_image, cpp_only
+from bdforge.runtime.toolchain.assembled import built_image, cpp_only
 from support.built_designs import ROOT, kernels_of
 from support.family import GROUPS, PRODUCTS, SEED, SIZE, Member, group, kernel_of
 from support.family_oracle import check, random_data

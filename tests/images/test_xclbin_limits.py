@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.binary import ImageError, piece, unpack, word
+from bdforge.array.images import pdis, sections
+from bdforge.array.images.image_build import image, program_of
+from bdforge.array.images.read import _kernels, is_image, read_image
+from bdforge.array.images.xclbin import MAGIC, Kind
+from bdforge.common.binary import ImageError, piece, unpack, word
+from bdforge.core.isa.elf_write import core_elf
 from bdforge.devices import AIE2, AIE2P
-from bdforge.images import pdis, sections
-from bdforge.images.build import image, program_of
-from bdforge.images.read import _kernels, is_image, read_image
-from bdforge.images.xclbin import MAGIC, Kind
-from bdforge.isa.elf_write import core_elf
 from support.cdo_vectors import VECTORS
 
 TABLE, RECORD = 456, 40

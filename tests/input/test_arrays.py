@@ -9,16 +9,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge import emulate, kernel
-from bdforge.arrays import host_array
-from bdforge.messages import Fault, InputError
+from bdforge import emulate
+from bdforge.common.arrays import host_array
+from bdforge.common.messages import Fault, InputError
+from bdforge.core import python_kernel as kernel
+from bdforge.design.sequences import planned
+from bdforge.devices.txn_format.codec import TxnError, decode
 from bdforge.models import ModelError, Products
 from bdforge.models.linear import Linear
+from bdforge.models.tensors.tensor_operands import typed
 from bdforge.runtime import Loaded, OperandError
-from bdforge.runtime.arrays import ArrayFileError, load_arrays
-from bdforge.sequences import planned
-from bdforge.tensors.operands import typed
-from bdforge.txn.codec import TxnError, decode
+from bdforge.runtime.array_files import ArrayFileError, load_arrays
 from support.differences import same
 from support.scaled_rows import DEVICE, PROGRAM, arrays
 

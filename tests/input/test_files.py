@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bdforge import files, weights
-from bdforge.devices import device_named
-from bdforge.emulator.cores.stack import frames_of
-from bdforge.files import (
+from bdforge.array.emulator.cores.stack import frames_of
+from bdforge.array.images.image_build import program_of
+from bdforge.common import files
+from bdforge.common.files import (
     SETTINGS_BYTES_MAX,
     FileError,
     new_file,
@@ -23,9 +23,10 @@ from bdforge.files import (
     whole,
     write_whole,
 )
-from bdforge.images.build import program_of
-from bdforge.messages import Fault
-from bdforge.runtime.arrays import load_arrays
+from bdforge.common.messages import Fault
+from bdforge.devices import device_named
+from bdforge.models import weights
+from bdforge.runtime.array_files import load_arrays
 
 
 def written(folder: Path, content: str | bytes) -> Path:
@@ -234,7 +235,7 @@ def test_what_fails_while_it_is_written_leaves_nothing(tmp_path, name: str):
 
 FILLS_UP = """
 import resource, sys
-from bdforge.files import FileError, write_whole
+from bdforge.common.files import FileError, write_whole
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     write_whole(sys.argv[1], "x" * 100_000)

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge import watched
-from bdforge.emulator import KernelError, emulate
-from bdforge.kernel import release
+from bdforge.array.emulator import KernelError, emulate
+from bdforge.common import watched
+from bdforge.core.python_kernel import release
 from bdforge.runtime import KernelLibraryError, load_kernels
 from input.command import ROOT, bdforge, refused
 
@@ -128,7 +128,7 @@ def test_in_a_program_of_others_a_kernel_that_exits_is_an_exception():
         emulate(TEXT, kernels={"probe": probe})
 
 
-SHORT = "import bdforge.watched as w; w.PATIENCE_SECONDS = 0.06\nfrom bdforge.cli import main\nmain()"
+SHORT = "import bdforge.common.watched as w; w.PATIENCE_SECONDS = 0.06\nfrom bdforge.cli import main\nmain()"
 
 
 def test_a_compiled_kernel_without_an_end_is_named_and_ctrl_c_ends_it(tmp_path):

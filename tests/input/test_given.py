@@ -7,10 +7,10 @@ import pytest
 
 import bdforge
 from bdforge import emulate
-from bdforge.emulator import ArgumentError, DesignError
+from bdforge.array.emulator import ArgumentError, DesignError
+from bdforge.models.tensors.einsum_expression import expanded
 from bdforge.operators.contraction import ContractionError, parse
 from bdforge.runtime import BuildError
-from bdforge.tensors.expression import expanded
 from input.command import message_of, started
 
 TEXT = "aie.device(npu2_1col) { aie.runtime_sequence @go(%x: memref<4xi32>) { } }"

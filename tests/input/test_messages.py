@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdforge.emulator import EmulationError
-from bdforge.messages import (
+from bdforge.array.emulator import EmulationError
+from bdforge.array.mlir import MlirError
+from bdforge.array.mlir.errors import Source
+from bdforge.array.txn import TxnError
+from bdforge.common.messages import (
     LINE_CHARACTERS,
     LISTED,
     MESSAGE_BYTES,
@@ -20,12 +23,9 @@ from bdforge.messages import (
     told,
     word,
 )
-from bdforge.mlir import MlirError
-from bdforge.mlir.errors import Source
+from bdforge.models.weights import WeightError
 from bdforge.operators.gemm import SpecError
 from bdforge.perf import PerfError
-from bdforge.txn import TxnError
-from bdforge.weights import WeightError
 
 
 @pytest.mark.parametrize("kind", [EmulationError, InputError, PerfError, SpecError, TxnError, WeightError])

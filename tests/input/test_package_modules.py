@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge import compilers, kernel, pictures, tree, watched
-from bdforge.binary import ImageError, piece, unpack, word
-from bdforge.compilers import query
-from bdforge.kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
-from bdforge.messages import Fault
-from bdforge.pictures import drawing, new_picture, save_figure
+from bdforge.common import compilers, pictures, tree, watched
+from bdforge.common.binary import ImageError, piece, unpack, word
+from bdforge.common.compilers import query
+from bdforge.common.messages import Fault
+from bdforge.common.pictures import drawing, new_picture, save_figure
+from bdforge.core import python_kernel as kernel
+from bdforge.core.python_kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
 from support.differences import same
 
 DATA = bytes(range(1, 11))

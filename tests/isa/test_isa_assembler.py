@@ -10,17 +10,18 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge import cli, isa
-from bdforge.images import ImageError
-from bdforge.images.cdo import cdo
-from bdforge.images.programs import read_programs
-from bdforge.isa.assembler import assemble
-from bdforge.isa.disassembler import disassemble, latency, pieces
-from bdforge.isa.elf import Segment, core_segments
-from bdforge.isa.elf_write import core_elf
-from bdforge.isa.errors import AssemblyError
-from bdforge.isa.program import CoreProgram, generation_of, program_of
-from bdforge.txn import BlockWrite, Write
+from bdforge import cli
+from bdforge.array.images import ImageError
+from bdforge.array.images.cdo import cdo
+from bdforge.array.images.programs import read_programs
+from bdforge.array.txn import BlockWrite, Write
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.disassembler import disassemble, latency, pieces
+from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.errors import AssemblyError
+from bdforge.core.isa.program_memory import CoreProgram, generation_of, program_of
 from support.images import IMAGES
 from support.instructions import draw
 

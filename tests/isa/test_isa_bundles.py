@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa import Bundle, DecodeError, EncodeError
-from bdforge.isa.elf import Segment
-from bdforge.isa.program import CoreProgram, generation_of
-from bdforge.isa.registers import width
-from bdforge.isa.tables import rows
+from bdforge.core import isa
+from bdforge.core.isa import Bundle, DecodeError, EncodeError
+from bdforge.core.isa.core_registers import width
+from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.program_memory import CoreProgram, generation_of
+from bdforge.core.isa.tables import rows
 from support.instructions import draw
 
 RECORDED = [json.loads(line) for line in (Path(__file__).parent / "data" / "bundles.jsonl").read_text().splitlines()]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.assembler import assemble
-from bdforge.isa.elf import Segment
-from bdforge.isa.hazard_layout import Hazard, Verdict
-from bdforge.isa.hazards import check_program, check_source
-from bdforge.isa.program import CoreProgram
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.hazard_layout import Hazard, Verdict
+from bdforge.core.isa.hazards import check_program, check_source
+from bdforge.core.isa.program_memory import CoreProgram
 from support.recorded_cases import cases
 
 FIVE = "nop\n" * 5

@@ -6,9 +6,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.isa.assembler import assemble
-from bdforge.isa.errors import AssemblyError, EncodeError
-from bdforge.isa.expression import evaluate, unknown
+from bdforge.core.isa.asm_expression import evaluate, unknown
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.errors import AssemblyError, EncodeError
 
 NAMES = {"A": 8, "b.c": 3, "$d": -5}
 VALUES = {

@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning.model import OPERATIONS, Partly, joined, lanes
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning.semantics import OPERATIONS, Partly, joined, lanes
 from support.differences import same
 
 MATRICES, ELEMENTWISE, BLOCKS = 0x1C, 0x3C, 0x0C  # conf: amode 2; bmode 3, 3, 1; variant 0, 1, 0

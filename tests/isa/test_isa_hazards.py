@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.assembler import assemble
-from bdforge.isa.elf import Segment
-from bdforge.isa.flow import Program
-from bdforge.isa.hazards import Checked, check, check_program, check_source
-from bdforge.isa.program import CoreProgram
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.flow import Program
+from bdforge.core.isa.hazards import Checked, check, check_program, check_source
+from bdforge.core.isa.program_memory import CoreProgram
 from support.instructions import draw
 
 DATA = Path(__file__).parent / "data"

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from bdforge.binary import ImageError
-from bdforge.isa import GENERATIONS, Access, after_read, distance, load
-from bdforge.isa.assembler import Assembled, assemble
-from bdforge.isa.disassembler import bundle_text
-from bdforge.isa.elf import core_segments
-from bdforge.isa.elf_write import core_elf
-from bdforge.isa.errors import AssemblyError, DecodeError, EncodeError
-from bdforge.isa.flow import Program
-from bdforge.isa.hazard_layout import Names
-from bdforge.isa.hazards import check_source
-from bdforge.isa.match import match
-from bdforge.isa.operands import Immediate, RegisterClass
-from bdforge.isa.stack_sizes import _uleb
-from bdforge.isa.syntax import syntaxes
+from bdforge.common.binary import ImageError
+from bdforge.core.isa import GENERATIONS, Access, after_read, distance, load
+from bdforge.core.isa.assembler import Assembled, assemble
+from bdforge.core.isa.disassembler import bundle_text
+from bdforge.core.isa.elf import core_segments
+from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
+from bdforge.core.isa.flow import Program
+from bdforge.core.isa.hazard_layout import Names
+from bdforge.core.isa.hazards import check_source
+from bdforge.core.isa.match import match
+from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
+from bdforge.core.isa.stack_sizes import _uleb
+from bdforge.core.isa.syntax import syntaxes
 
 
 def told(source: str) -> Assembled | str:

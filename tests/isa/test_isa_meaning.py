@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.isa import GENERATIONS, load
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning import meaning_of
-from bdforge.isa.meaning.model import OPERATIONS, Meaning, Partly, joined, lanes
-from bdforge.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
+from bdforge.core.isa import GENERATIONS, load
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning import meaning_of
+from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
+from bdforge.core.isa.meaning.semantics import OPERATIONS, Meaning, Partly, joined, lanes
 from support.differences import same
 
 LINES = (Path(__file__).parent / "data" / "meanings.txt").read_text().splitlines()

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from bdforge.isa.modulo import Edge, Places, Plan, Problem, fits, heights, late_plans, plans
+from bdforge.core.isa.modulo import Edge, Places, Plan, Problem, fits, heights, late_plans, plans
 
 
 def broken(problem: Problem, plan: Plan) -> list[str]:

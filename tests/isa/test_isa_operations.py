@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning.model import OPERATIONS
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning.semantics import OPERATIONS
 from support.differences import same
 
 EDGES = [0, 1, 2, 31, 32, 33, 0x7FFFFFFE, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFE0, 0xFFFFFFFE, 0xFFFFFFFF]

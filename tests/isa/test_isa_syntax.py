@@ -6,10 +6,10 @@ from contextlib import suppress
 import pytest
 from test_isa_bundles import RECORDED
 
-from bdforge import isa
-from bdforge.isa import EncodeError, RegisterClass
-from bdforge.isa.match import match
-from bdforge.isa.syntax import Syntax, syntaxes, text_of
+from bdforge.core import isa
+from bdforge.core.isa import EncodeError, RegisterClass
+from bdforge.core.isa.match import match
+from bdforge.core.isa.syntax import Syntax, syntaxes, text_of
 from support.instructions import draw
 
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.effects import distance, effects
-from bdforge.isa.timing import Resource, Timing
+from bdforge.core import isa
+from bdforge.core.isa.effects import distance, effects
+from bdforge.core.isa.form_timing import Resource, Timing
 from support.instructions import draw
 
 OPERANDS = {

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from kernel_library import aligned_copy, tile_options
 
-from bdforge.formats import encode
+from bdforge.devices.formats import encode
 from support.differences import same
 from support.micro_tiles import micro_tiled
 

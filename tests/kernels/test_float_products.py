@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernel_library import aligned_copy
 
-from bdforge.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
+from bdforge.devices.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
 from support.differences import same
 from support.micro_tiles import from_micro_tiles, micro_tiled, packed_b
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_library import HERE, KernelError, Library, aligned, aligned_copy
 
-from bdforge.formats import decode, encode
+from bdforge.devices.formats import decode, encode
 from support.differences import same
 
 BF16 = ml_dtypes.bfloat16

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bdforge.array.lower import configuration
+from bdforge.array.txn import Write
 from bdforge.devices import DEVICES
-from bdforge.lower import configuration
 from bdforge.operators import SpecError, load_spec, plan, render
-from bdforge.txn import Write
 from support.cdo_vectors import VECTORS
 from support.decoded import device_of
 from support.family import GROUPS, PRODUCTS, SEED, SIZE, group

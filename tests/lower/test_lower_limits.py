@@ -2,16 +2,16 @@
 
 import pytest
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.lower import configuration
+from bdforge.array.lower.array_state import ArrayState, Task
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.txn import Operation, Write
+from bdforge.array.txn.writer import Writer
 from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
-from bdforge.emulator.strictness import Strictness
-from bdforge.lower import configuration
-from bdforge.lower.state import ArrayState, Task
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.txn import Operation, Write
-from bdforge.txn.writer import Writer
 from support.decoded import device_of
 
 

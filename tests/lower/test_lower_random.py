@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.lower import configuration
+from bdforge.array.lower import configuration
 from support.decoded import device_of
 from support.random_lowered import Draw
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.images.image_build import program_of
+from bdforge.array.lower import configuration
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn import BlockWrite, MaskWrite, Write
 from bdforge.devices.bd_registers import MEMTILE_BD
-from bdforge.emulator.strictness import Strictness
-from bdforge.images.build import program_of
-from bdforge.lower import configuration
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.txn import BlockWrite, MaskWrite, Write
 
 BD = """
     %m = aie.tile(1, 1)

@@ -2,18 +2,18 @@
 
 import pytest
 
+from bdforge.array.images import cdos
+from bdforge.array.images.image_build import image
+from bdforge.array.images.read import read_image
+from bdforge.array.lower.array_state import ArrayState, StateError
+from bdforge.array.lower.switch_state import smallest_device, written_switches
+from bdforge.array.routing.nets import Port
+from bdforge.array.routing.packets import PacketRule
+from bdforge.array.routing.physical import Switches
+from bdforge.array.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from bdforge.devices import TileKind
 from bdforge.devices.register_names import What
 from bdforge.devices.switches import masters_of, slaves_of
-from bdforge.images import cdos
-from bdforge.images.build import image
-from bdforge.images.read import read_image
-from bdforge.lower.physical import smallest_device, written_switches
-from bdforge.lower.state import ArrayState, StateError
-from bdforge.routing.nets import Port
-from bdforge.routing.packets import PacketRule
-from bdforge.routing.physical import Switches
-from bdforge.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.decoded import decoded_ways, device_of, ways_of_text
 from support.images import IMAGES

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bdforge.emulator import emulate
-from bdforge.emulator.verify import verify_design
-from bdforge.lower import configuration
-from bdforge.lower.state import ArrayState
-from bdforge.mlir import MlirError
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.lower import configuration
+from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.mlir import MlirError
 from support.decoded import device_of
 
 TILES = "".join(f"%t0{row} = aie.tile(0, {row})\n" for row in range(4))

@@ -1,4 +1,4 @@
-"""Texts that the tests of bdforge.mlir share."""
+"""Texts that the tests of bdforge.array.mlir share."""
 
 import re
 from pathlib import Path

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType, bf16
 
-from bdforge.mlir import context
-from bdforge.mlir.allocate import Allocation, AllocationError, Overflow, allocate, element_bits
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.errors import Source
-from bdforge.mlir.memory_ops import BufferOp
-from bdforge.mlir.parser import parse_text
+from bdforge.array.mlir import context
+from bdforge.array.mlir.allocate import Allocation, AllocationError, Overflow, allocate, element_bits
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.memory_ops import BufferOp
+from bdforge.array.mlir.parser import parse_text
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=40)
 

@@ -5,9 +5,9 @@ from random import Random
 import networkx as nx
 import pytest
 
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.dominance import Dominance
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.dominance import Dominance
 
 
 def region_of(ends: list[list[int]]):

@@ -4,9 +4,9 @@ import pytest
 from mlir_texts import DATA, VECTORS, bd, core, device, every, only, sequence
 from xdsl.dialects.builtin import IntegerAttr, i32
 
-from bdforge.mlir import Era, MlirError, convert, era_of, parse, print_module
-from bdforge.mlir.dma_ops import DmaStartOp
-from bdforge.mlir.memory_ops import UseLockOp
+from bdforge.array.mlir import Era, MlirError, convert, era_of, parse, print_module
+from bdforge.array.mlir.dma_ops import DmaStartOp
+from bdforge.array.mlir.memory_ops import UseLockOp
 from oracle.array_text import mlir
 from oracle.random_designs import random_design
 

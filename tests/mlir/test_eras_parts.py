@@ -5,7 +5,7 @@ import re
 import pytest
 from mlir_texts import bd, core, device, sequence
 
-from bdforge.mlir import Era, MlirError, convert, era_of, parse
+from bdforge.array.mlir import Era, MlirError, convert, era_of, parse
 
 CONSTANT = re.compile(r" *%\S+ = arith\.constant [^\n]*\n")
 

@@ -5,13 +5,13 @@ import re
 import pytest
 from mlir_texts import bd, core, device, every, only, sequence
 
-from bdforge.mlir import Era, MlirError, era_of, parse, print_module
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.dma_ops import DmaStartOp
-from bdforge.mlir.memory_ops import UseLockOp
-from bdforge.mlir.register_ops import NpuAddressPatchOp, NpuMaskWrite32Op, NpuWrite32Op
-from bdforge.mlir.sequence_ops import NpuRtpWriteOp
-from bdforge.mlir.stream_ops import PacketFlowOp
+from bdforge.array.mlir import Era, MlirError, era_of, parse, print_module
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.dma_ops import DmaStartOp
+from bdforge.array.mlir.memory_ops import UseLockOp
+from bdforge.array.mlir.register_ops import NpuAddressPatchOp, NpuMaskWrite32Op, NpuWrite32Op
+from bdforge.array.mlir.sequence_ops import NpuRtpWriteOp
+from bdforge.array.mlir.stream_ops import PacketFlowOp
 
 BUFFER = "%b = aie.buffer(%c) : memref<64xi32>\n%free = aie.lock(%c)\n%full = aie.lock(%c)\n"
 MARCH_MEM = """aie.mem(%c) {

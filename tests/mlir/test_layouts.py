@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError, parse
 
 ORIGINS = {
     "buffer": "%b = aie.buffer(%t) : {}",

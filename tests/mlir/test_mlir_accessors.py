@@ -6,21 +6,21 @@ from mlir_pairs import flow
 from mlir_texts import bd, device, every, only, read, sequence
 from xdsl.dialects.builtin import IntegerAttr
 
+from bdforge.array.mlir import Location, location, parse, print_generic, print_module
+from bdforge.array.mlir.array_ops import CoreOp, FlowOp
+from bdforge.array.mlir.attributes import Dimension, PacketInfo, Padding
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.control_ops import DmaStartBdChainForOp, DmaStartBdChainOp
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.dma_ops import DmaOp, MemOp, MemtileDmaOp
+from bdforge.array.mlir.enums import Bundle, Direction
+from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp
+from bdforge.array.mlir.register_ops import ControlPacketOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuWriteBdOp
+from bdforge.array.mlir.sequence_ops import NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
+from bdforge.array.mlir.stream_ops import PacketFlowOp
+from bdforge.array.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
 from bdforge.devices import TileKind
-from bdforge.mlir import Location, location, parse, print_generic, print_module
-from bdforge.mlir.array_ops import CoreOp, FlowOp
-from bdforge.mlir.attributes import Dimension, PacketInfo, Padding
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.control_ops import DmaStartBdChainForOp, DmaStartBdChainOp
-from bdforge.mlir.device_ops import DeviceOp, TileOp
-from bdforge.mlir.dma_ops import DmaOp, MemOp, MemtileDmaOp
-from bdforge.mlir.memcpy_ops import NpuDmaMemcpyNdOp
-from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.register_ops import ControlPacketOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuWriteBdOp
-from bdforge.mlir.sequence_ops import NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
-from bdforge.mlir.stream_ops import PacketFlowOp
-from bdforge.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
-from bdforge.mlir.words import Bundle, Direction
 from support.differences import same
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir import parser as parser_module
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir import parser as parser_module
 
 DEVICE = "module {{ aie.device(npu2) {{\n%t = aie.tile(0, 2)\n{}\n}} }}"
 DEEP = {

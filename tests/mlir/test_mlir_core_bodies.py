@@ -3,7 +3,7 @@
 import pytest
 from mlir_texts import core
 
-from bdforge.mlir import parse, print_generic, print_module
+from bdforge.array.mlir import parse, print_generic, print_module
 
 BODIES = """
 %x = arith.addi %i, %i overflow<nsw> : i32

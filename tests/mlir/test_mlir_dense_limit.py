@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from mlir_texts import device, only
 
-from bdforge.mlir import MlirError, parse, print_generic, print_module
-from bdforge.mlir.dense import DENSE_BYTES_MAX
-from bdforge.mlir.memory_ops import BufferOp
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir.dense import DENSE_BYTES_MAX
+from bdforge.array.mlir.memory_ops import BufferOp
 
 WRITTEN = {  # where the type stands before the constant and where it follows it
     "a buffer": lambda size: device(f"%b = aie.buffer(%c) : memref<{size}xi8> = dense<0>"),

@@ -9,7 +9,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from bdforge.mlir.elementwise import OPERATIONS
+from bdforge.array.mlir.elementwise_ops import OPERATIONS
 
 KINDS = {f"i{width}": IntegerType(width) for width in (1, 8, 16, 17, 32, 64)} | {
     "bf16": bf16, "f32": Float32Type(), "index": IndexType(),

@@ -5,7 +5,7 @@ import re
 import pytest
 from mlir_texts import bd, device, read, sequence
 
-from bdforge.mlir import MlirError, parse, print_generic
+from bdforge.array.mlir import MlirError, parse, print_generic
 
 
 def fault(text: str) -> str:

@@ -1,8 +1,8 @@
 """A lowered whole-array design loads; how fast is for `benchmarks/mlir_loading.py`."""
 
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.bd_ops import DmaBdOp
 from support.lowered_design import design
 
 

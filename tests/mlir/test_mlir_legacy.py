@@ -3,7 +3,7 @@
 import pytest
 from mlir_texts import bd, device, sequence
 
-from bdforge.mlir import MlirError, parse, print_module
+from bdforge.array.mlir import MlirError, parse, print_module
 
 LEGACY = {
     "sequence": (device("aiex.runtime_sequence(%x: memref<8xi32>) {\n}"), "write 'aie.runtime_sequence'"),

@@ -3,7 +3,7 @@
 import pytest
 from mlir_pairs import PAIRS
 
-from bdforge.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError, parse
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, pair in PAIRS.items() for value in pair.good])

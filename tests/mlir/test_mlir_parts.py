@@ -3,15 +3,15 @@
 import pytest
 from mlir_texts import bd, device, only, sequence
 
-from bdforge.mlir import MlirError, parse, print_module
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.control_ops import DmaStartBdChainForOp
-from bdforge.mlir.device_ops import TileOp
-from bdforge.mlir.errors import Source
-from bdforge.mlir.memory_ops import ExternalBufferOp, UseLockOp
-from bdforge.mlir.register_ops import NpuBlockWriteOp
-from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.array.mlir import MlirError, parse, print_module
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.control_ops import DmaStartBdChainForOp
+from bdforge.array.mlir.device_ops import TileOp
+from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.memory_ops import ExternalBufferOp, UseLockOp
+from bdforge.array.mlir.register_ops import NpuBlockWriteOp
+from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 
 ITERATED = "aie.dma_bd(%b : memref<64xi32> offset = 0 len = 4) {iteration = #aie.bd_iteration<N>}"
 

@@ -4,9 +4,9 @@ import pytest
 from mlir_texts import core, device, every, only, sequence
 from xdsl.dialects import affine, arith, scf
 
-from bdforge.mlir import MlirError, parse, print_module
-from bdforge.mlir.device_ops import TileOp
-from bdforge.mlir.register_ops import NpuBlockWriteOp
+from bdforge.array.mlir import MlirError, parse, print_module
+from bdforge.array.mlir.device_ops import TileOp
+from bdforge.array.mlir.register_ops import NpuBlockWriteOp
 
 
 def test_results_are_named_in_groups():

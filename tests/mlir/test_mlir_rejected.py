@@ -5,7 +5,7 @@ import json
 import pytest
 from mlir_texts import read
 
-from bdforge.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError, parse
 
 CASES = {case["name"]: case for case in json.loads(read("rejected.json"))}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlir_texts import TOKEN, VECTORS, device
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
 
 TEXTS = [TOKEN.findall(path.read_text()) for path in VECTORS]
 WORDS = sorted({word for text in TEXTS for word in text})

@@ -3,8 +3,8 @@
 import pytest
 from mlir_texts import bd, core, device, sequence
 
-from bdforge.mlir import MlirError, parse, print_module
-from bdforge.mlir.register_ops import WRITEBD_FIELDS
+from bdforge.array.mlir import MlirError, parse, print_module
+from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
 
 
 def memcpy(entries: str, element: str = "i32", attributes: str = "", direction: str = "a") -> str:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from mlir_texts import bd, core, device, only, sequence
 
-from bdforge.mlir import MlirError, parse, print_generic, print_module
-from bdforge.mlir.array_ops import FlowOp
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.device_ops import DeviceOp, TileOp
-from bdforge.mlir.memory_ops import BufferOp, LockOp
-from bdforge.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir.array_ops import FlowOp
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp
+from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from support.differences import same
 
 

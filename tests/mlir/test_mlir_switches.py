@@ -3,7 +3,7 @@
 import pytest
 from mlir_texts import device
 
-from bdforge.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
 
 
 def box(body: str, tile: str = "c") -> str:

@@ -3,9 +3,9 @@
 import numpy as np
 
 import bdforge
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir import parse, print_generic, print_module
-from bdforge.txn.insts import encode_mlir
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import parse, print_generic, print_module
+from bdforge.array.txn.insts import encode_mlir
 from support.differences import same
 
 PLAIN = """module {

@@ -4,7 +4,7 @@ import pytest
 from mlir_texts import VECTORS, read
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.mlir import parse, print_generic, print_module
+from bdforge.array.mlir import parse, print_generic, print_module
 
 
 def equal(one: ModuleOp, other: ModuleOp) -> bool:

@@ -5,13 +5,13 @@ import re
 import pytest
 from mlir_texts import bd, device, every, only, sequence
 
-from bdforge.mlir import MlirError, parse, print_generic, print_module
-from bdforge.mlir import recent as newer
-from bdforge.mlir import words as enumerations
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.legacy import LEGACY_DEVICES, LEGACY_OPERATIONS, REMOVED_OPERATIONS, unknown_operation
-from bdforge.mlir.words import CodedWord
+from bdforge.array.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir import enums as enumerations
+from bdforge.array.mlir import newer_ops as newer
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.enums import CodedWord
+from bdforge.array.mlir.legacy import LEGACY_DEVICES, LEGACY_OPERATIONS, REMOVED_OPERATIONS, unknown_operation
 
 SIDES = {"South": 3, "West": 4, "North": 5, "East": 6}
 CODES = {  # AIEAttrs.td

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.mlir import Era, MlirError, convert, parse, print_module
+from bdforge.array.mlir import Era, MlirError, convert, parse, print_module
 from support.differences import same
 from support.small_designs import loopback
 

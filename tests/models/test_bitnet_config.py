@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from bdforge.models import ModelError
-from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
-from bdforge.weights import ARRAY_VALUE
+from bdforge.models.bitnet.model_config import BitNetConfig, from_json, from_metadata
+from bdforge.models.weights import ARRAY_VALUE
 
 LEAST = {
     "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 1, "num_attention_heads": 3,

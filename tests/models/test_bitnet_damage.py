@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.messages import InputError
+from bdforge.common.messages import InputError
 from bdforge.models import Products, Split
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime import load

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.messages import InputError
+from bdforge.common.messages import InputError
 from bdforge.models import ModelError, Products, Split
 from bdforge.models.bitnet import BitNet, Checkpoint
-from bdforge.models.bitnet.config import from_metadata
+from bdforge.models.bitnet.model_config import from_metadata
 from bdforge.models.processor import Numpy
 from bdforge.runtime import load
 from support.differences import same

@@ -12,7 +12,7 @@ from bdforge.models.bitnet.cache import Cache
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated, softmax
 from bdforge.models.split import Ledger
 from bdforge.runtime import load
-from bdforge.runtime.load import Loaded
+from bdforge.runtime.loading import Loaded
 from support.differences import same
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_hugging_face

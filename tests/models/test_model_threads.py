@@ -6,8 +6,8 @@ import pytest
 from bdforge.models import ModelError, Products
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.split import Ledger, Split
+from bdforge.models.weights import TernaryMatrix
 from bdforge.runtime import load
-from bdforge.weights import TernaryMatrix
 from support.differences import same
 from support.threads import together
 

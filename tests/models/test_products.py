@@ -11,8 +11,8 @@ import pytest
 from bdforge.models import ModelError, Products
 from bdforge.models.processor import processor
 from bdforge.models.split import Decision
+from bdforge.models.weights import TernaryMatrix
 from bdforge.operators.gemm.spec import Epilogue
-from bdforge.weights import TernaryMatrix
 from support.differences import same
 
 NONE, OTHERS = "is no GEMM of int8 with int2 to bf16 or int32; designs/", "its epilogue must scale bf16, and do no more"

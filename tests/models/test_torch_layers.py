@@ -1,4 +1,4 @@
-"""`bdforge.torch` in PyTorch and `transformers`, where they are installed (the extra `torch`)."""
+"""`bdforge.models.torch` in PyTorch and `transformers`, where they are installed (the extra `torch`)."""
 
 import copy
 import gc
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bdforge.models import ModelError, Products, Split
+from bdforge.models.weights import TernaryMatrix
 from bdforge.runtime import load
-from bdforge.weights import TernaryMatrix
 from support.differences import same
 from support.transformers_bitnet import IDS, RECORDED, tiny
 from tools.bitnet.write import write_hugging_face
@@ -22,7 +22,7 @@ def products(summing) -> Products:
 
 
 def layer(products, K=70, N=52, scale=0.25, **more):
-    from bdforge.torch import BitLinear
+    from bdforge.models.torch import BitLinear
 
     weights = np.random.default_rng(K).integers(-1, 2, (K, N), np.int8)
     return BitLinear(products, TernaryMatrix(weights, ("w",), (N,), (scale,)), **more), weights
@@ -68,7 +68,7 @@ def test_layers_export_with_fake_tensors(products):
 
 
 def test_what_does_not_fit_is_refused(products):
-    from bdforge.torch import swap
+    from bdforge.models.torch import swap
 
     ours, _ = layer(products)
     with pytest.raises(ModelError, match="rows of 71 were given, it takes 70"):
@@ -92,7 +92,7 @@ def theirs():
 @pytest.mark.parametrize("kind", ["packed", "ternary", "online"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_each_kind_of_transformers_layer_is_taken(products, theirs, kind, bias):
-    from bdforge.torch import swap
+    from bdforge.models.torch import swap
 
     generator = torch.Generator().manual_seed(3)
     if kind == "packed":
@@ -117,7 +117,7 @@ def test_each_kind_of_transformers_layer_is_taken(products, theirs, kind, bias):
 
 
 def test_weights_that_are_not_ternary_are_refused_and_nothing_is_swapped(products, theirs):
-    from bdforge.torch import swap
+    from bdforge.models.torch import swap
 
     model = torch.nn.Sequential(theirs.AutoBitLinear(70, 52, False), theirs.AutoBitLinear(52, 8, False))
     before = list(model)
@@ -127,7 +127,7 @@ def test_weights_that_are_not_ternary_are_refused_and_nothing_is_swapped(product
 
 
 def test_a_model_of_transformers_gives_its_own_logits(products, tmp_path):
-    from bdforge.torch import swap
+    from bdforge.models.torch import swap
 
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")

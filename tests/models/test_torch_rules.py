@@ -1,4 +1,4 @@
-"""The rules of `bdforge.torch` without PyTorch: shapes, types, what becomes of each kind of layer, what is refused."""
+"""The rules of `bdforge.models.torch` without PyTorch: shapes, types, what becomes of layers, what is refused."""
 
 import copy
 import gc
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bdforge.models import ModelError
-from bdforge.weights import TernaryMatrix
+from bdforge.models.weights import TernaryMatrix
 from support.differences import same
 from support.plain_torch import Module, Tensor, plain_torch
 
@@ -21,9 +21,9 @@ WEIGHTS = np.random.default_rng(1).integers(-1, 2, (70, 52), np.int8)
 @pytest.fixture
 def ours(monkeypatch) -> Any:
     monkeypatch.setitem(sys.modules, "torch", plain_torch())
-    monkeypatch.delitem(sys.modules, "bdforge.torch", raising=False)
-    yield importlib.import_module("bdforge.torch")
-    sys.modules.pop("bdforge.torch")
+    monkeypatch.delitem(sys.modules, "bdforge.models.torch", raising=False)
+    yield importlib.import_module("bdforge.models.torch")
+    sys.modules.pop("bdforge.models.torch")
 
 
 class PlainProducts:
@@ -175,6 +175,8 @@ def test_a_number_is_no_row(ours):
 
 def test_without_pytorch_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "bdforge.torch", raising=False)
-    with pytest.raises(ImportError, match=r"bdforge.torch needs PyTorch \(.*\); install the extra bdforge\[torch\]"):
-        importlib.import_module("bdforge.torch")
+    monkeypatch.delitem(sys.modules, "bdforge.models.torch", raising=False)
+    with pytest.raises(
+        ImportError, match=r"bdforge.models.torch needs PyTorch \(.*\); install the extra bdforge\[torch\]"
+    ):
+        importlib.import_module("bdforge.models.torch")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bdforge.design.manifest import Manifest
 from bdforge.devices import DEVICES, device_named
-from bdforge.images.manifest import Manifest
 from bdforge.operators import (
     OPERATORS,
     Problem,

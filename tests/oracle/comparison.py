@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 import bdforge
-from bdforge.emulator import EmulationError, Result
-from bdforge.emulator.scheduler import STEP_BUDGET
-from bdforge.mlir import MlirError
+from bdforge.array.emulator import EmulationError, Result
+from bdforge.array.emulator.scheduler import STEP_BUDGET
+from bdforge.array.mlir import MlirError
 from oracle.array_design import Call, Design, statements
 from oracle.array_text import mlir
 from oracle.random_designs import random_design

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.emulator import Deadlock, DmaError, LockError
+from bdforge.array.emulator import Deadlock, DmaError, LockError
 from oracle.array_text import mlir
 from oracle.comparison import disagreement, emulated, expected_of, explanation, kind_of
 from oracle.faulty_designs import FAULTS, faulty_design

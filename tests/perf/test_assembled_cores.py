@@ -2,7 +2,7 @@
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.perf.assembled.core import CoreCosts, core_costs
+from bdforge.perf.assembled.counted_core import CoreCosts, core_costs
 
 LOCK_PORT, BRANCH, SLOTS = 4, 1, 5
 """Cycles from a lock operation to the next one, of a branch, and of the slots behind it, where no lock may be."""

@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.codegen.kernels.function import Options
+from bdforge.core.codegen.kernels.kernel_function import Options
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, plan_gemm, spec_from
-from bdforge.perf.assembled import forms
-from bdforge.perf.assembled.core import MAIN, CoreCosts, Cycles
-from bdforge.perf.assembled.forms import CoreForm, Kind, core_form
+from bdforge.perf.assembled import counted_tiles as forms
+from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles
+from bdforge.perf.assembled.counted_tiles import CoreForm, Kind, core_form
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.schedule import ScheduleError
+from bdforge.perf.kernels.loop_schedule import ScheduleError
 from bdforge.perf.timed import timed, timing_options
-from bdforge.perf.tune.model import kernel_of, kernel_on
-from bdforge.perf.tune.reasons import verdicts
-from bdforge.perf.tune.search import Search
+from bdforge.perf.tune.candidate_search import Search
+from bdforge.perf.tune.choice_reasons import verdicts
 from bdforge.perf.tune.space import search_space
+from bdforge.perf.tune.time_model import kernel_of, kernel_on
 from bdforge.perf.tune.tuner import tune
 
 KIND = Kind("strix_halo", ("int8", "int8", "int32", "int32"), ("row", "row", "row"))

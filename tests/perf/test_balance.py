@@ -8,8 +8,8 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators.gemm import Problem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles
-from bdforge.perf.tune import balance as module
-from bdforge.perf.tune.balance import FIXED, Tile, balance
+from bdforge.perf.tune import balanced_tiles as module
+from bdforge.perf.tune.balanced_tiles import FIXED, Tile, balance
 from bdforge.perf.tune.space import Candidates, search_space
 
 SPACE = search_space(device_named("phoenix"), "bf16,bf16,bf16", 4032, b_layouts=("column",), fixed=FIXED)

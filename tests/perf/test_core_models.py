@@ -1,7 +1,7 @@
 """Core models against figures that the publications print."""
 
 from bdforge.devices.timing import timing_of
-from bdforge.perf.bounds.core import core_cycles, stream_in_cycles, stream_out_cycles
+from bdforge.perf.bounds.core_bound import core_cycles, stream_in_cycles, stream_out_cycles
 
 
 def test_the_published_kernel_sits_exactly_on_the_stream_bound():

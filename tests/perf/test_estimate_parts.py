@@ -18,11 +18,11 @@ from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf import GemmCase, KernelCycles, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.contraction import ContractionCase, _run
-from bdforge.perf.bounds.core import core_cycles
+from bdforge.perf.bounds.core_bound import core_cycles
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, PADDING_BINDS
-from bdforge.perf.bounds.operator import cost_estimate
-from bdforge.perf.bounds.tiles import fastest_tile, fits
-from bdforge.perf.kernels.schedule import pass_cycles
+from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.bounds.tile_bound import fastest_tile, fits
+from bdforge.perf.kernels.loop_schedule import pass_cycles
 from support.built_designs import ROOT
 
 T = timing_of("krackan")

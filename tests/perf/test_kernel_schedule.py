@@ -12,9 +12,7 @@ from bdforge.devices.types import PEAK_MACS, TYPES
 from bdforge.operators import load_spec, operator_of, plan
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.perf.kernels.blocks import _Timeline
-from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_BYTES
-from bdforge.perf.kernels.published import HAND_WRITTEN, comparisons, compiled_efficiency
-from bdforge.perf.kernels.schedule import (
+from bdforge.perf.kernels.loop_schedule import (
     ScheduleError,
     _joined,
     _Kind,
@@ -25,6 +23,8 @@ from bdforge.perf.kernels.schedule import (
     known_kernels,
     pass_cycles,
 )
+from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_BYTES
+from bdforge.perf.kernels.published import HAND_WRITTEN, comparisons, compiled_efficiency
 
 DESIGNS = Path(__file__).resolve().parents[2] / "designs"
 KERNEL_SOURCES = DESIGNS.parent / "kernels"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from bdforge.core.isa import IsaError, load
 from bdforge.devices import AIE2, AIE2P
-from bdforge.isa import IsaError, load
 from bdforge.perf.kernels.blocks import _after
-from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, SLOTS, VECTOR_REGISTERS, timed_form
+from bdforge.perf.kernels.scheduled_forms import ACCUMULATOR_TILES, SLOTS, VECTOR_REGISTERS, timed_form
 
 VMAC = timed_form(AIE2P, "VMAC_vmul_cm_core_X_X")
 BFP_MAC = timed_form(AIE2P, "VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX")

@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 from bdforge.devices import AIE2, AIE2P
-from bdforge.perf.kernels.forms import TimedForm, timed_form
+from bdforge.perf.kernels.initiation_interval import LoopSchedule, schedule
 from bdforge.perf.kernels.loop import Loop, Operation, ScheduleError
-from bdforge.perf.kernels.modulo import LoopSchedule, schedule
+from bdforge.perf.kernels.scheduled_forms import TimedForm, timed_form
 
 LOAD = timed_form(AIE2P, "VLDB_dmx_ldb_x_pstm_nrm_imm")
 MAC = timed_form(AIE2P, "VMAC_vmul_cm_core_X_X")

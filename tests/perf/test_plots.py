@@ -18,16 +18,16 @@ from bdforge.devices.types import Order
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.native import Swept
 from bdforge.perf.plots import layouts as layouts_module
-from bdforge.perf.plots import pattern as pattern_module
+from bdforge.perf.plots import pattern_plot as pattern_module
 from bdforge.perf.plots.figure import PlotError
-from bdforge.perf.plots.pattern import natural_width, order_grid
+from bdforge.perf.plots.pattern_plot import natural_width, order_grid
 from bdforge.perf.plots.roofline import guessed, intensity, modelled_point, published_points, roofs
-from bdforge.perf.plots.sweep import BOUND_COLORS, depths, sweep
+from bdforge.perf.plots.sweep_plot import BOUND_COLORS, depths, sweep
 from bdforge.perf.plots.utilisation import tile_shares
+from bdforge.perf.size_sweep import Swept
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.reasons import LIFTS
+from bdforge.perf.tune.choice_reasons import LIFTS
 from support.built_designs import spec_content
 from support.differences import as_reviewed, same
 from support.drawn import drawn
@@ -284,9 +284,9 @@ def test_published_points_are_whole_problems_of_known_tiles():
 def figures() -> dict[str, Any]:
     """One small picture of each kind, of facts that are given here."""
     from bdforge.perf.plots.layouts import layouts_picture
-    from bdforge.perf.plots.pattern import pattern_picture
+    from bdforge.perf.plots.pattern_plot import pattern_picture
     from bdforge.perf.plots.roofline import Point, roofline
-    from bdforge.perf.plots.sweep import kmt_sweep
+    from bdforge.perf.plots.sweep_plot import kmt_sweep
     from bdforge.perf.plots.utilisation import utilisation
 
     case = GemmCase(device="krackan", a="int8", b="int8", c="int8", m=64, k=64, n=64, k_mt=64, rows=4, columns=8,

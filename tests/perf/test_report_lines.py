@@ -10,7 +10,7 @@ from bdforge.devices.hosts import host_named
 from bdforge.perf import GemmCase, estimate
 from bdforge.perf.bounds.layers import Layers, Part
 from bdforge.perf.bounds.models import BITNET, GPT2_TRAIN
-from bdforge.perf.report import bar, cost_report, layers_report, report
+from bdforge.perf.estimate_report import bar, cost_report, layers_report, report
 
 CASE = GemmCase(device="krackan", a="int8", b="int8", c="int32", m=64, k=64, n=64, k_mt=128, rows=4, columns=8,
                 M=256, K=2560, N=1024, core_macs_per_cycle=256.0)  # fmt: skip

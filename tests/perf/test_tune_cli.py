@@ -12,8 +12,8 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.tune.model import Basis, kernel_of
 from bdforge.perf.tune.shapes import shapes
+from bdforge.perf.tune.time_model import Basis, kernel_of
 
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"
 HALO = device_named("strix_halo")
@@ -90,7 +90,7 @@ def test_wrong_arguments_are_one_sentence(run, arguments, message):
 def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
     monkeypatch.setattr("bdforge.cli.tune.on_cluster", lambda a: __import__(
-        "bdforge.perf.tune.search", fromlist=["on_cluster"]).on_cluster(a, timeout_seconds=0.2))  # fmt: skip
+        "bdforge.perf.tune.candidate_search", fromlist=["on_cluster"]).on_cluster(a, timeout_seconds=0.2))  # fmt: skip
     code, _, told = run("tune", "--shapes", "64x32x64", "--scheduler", "tcp://127.0.0.1:1")
     assert code == 2
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in told

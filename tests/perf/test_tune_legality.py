@@ -12,8 +12,8 @@ from bdforge.operators.gemm import Problem, SpecError, plan_gemm
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.model import case_at
 from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
+from bdforge.perf.tune.time_model import case_at
 
 CASES = [
     ("strix_halo", "i8,i2,i32", "row", "row"),

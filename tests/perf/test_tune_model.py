@@ -7,8 +7,8 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.model import BASES, case_at, kernel_of, modelled_us
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
+from bdforge.perf.tune.time_model import BASES, case_at, kernel_of, modelled_us
 
 CASES = [
     ("strix_halo", "i8,i2,i32", "row", "row"),

@@ -14,18 +14,20 @@ from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS, Order
 from bdforge.operators.gemm import Problem, SpecError, load_spec, plan_gemm, spec_from
 from bdforge.operators.specs import LARGEST_SIZE
-from bdforge.perf import PerfError, native
+from bdforge.perf import PerfError
+from bdforge.perf import size_sweep as native
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.schedule import ScheduleError, kernel_cost
-from bdforge.perf.native import native_problems
+from bdforge.perf.kernels.loop_schedule import ScheduleError, kernel_cost
+from bdforge.perf.size_sweep import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
-from bdforge.perf.tune import emulate, model, tuner
-from bdforge.perf.tune.design import _finalists, _value, design_name, finalist_line
-from bdforge.perf.tune.emulate import Emulated, reduced
-from bdforge.perf.tune.model import Basis, check_basis, kernel_of, modelled_us, share_reached
-from bdforge.perf.tune.reasons import Verdict, _alternative, _changed, _values, alternatives
-from bdforge.perf.tune.search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
+from bdforge.perf.tune import emulated_finalists as emulate
+from bdforge.perf.tune import time_model as model
+from bdforge.perf.tune import tuner
+from bdforge.perf.tune.candidate_search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
+from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
+from bdforge.perf.tune.emulated_finalists import Emulated, reduced
+from bdforge.perf.tune.search_state import identity
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
     B_LAYOUTS,
@@ -36,7 +38,8 @@ from bdforge.perf.tune.space import (
     rows_of_tiles,
     search_space,
 )
-from bdforge.perf.tune.state import identity
+from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of, modelled_us, share_reached
+from bdforge.perf.tune.tuned_design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
 from support.built_designs import ROOT
 

@@ -10,9 +10,7 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
-from bdforge.perf.tune.emulate import Emulated
-from bdforge.perf.tune.model import case_at, kernel_of
-from bdforge.perf.tune.search import (
+from bdforge.perf.tune.candidate_search import (
     Part,
     Ranked,
     Search,
@@ -23,8 +21,10 @@ from bdforge.perf.tune.search import (
     on_cluster,
     search_part,
 )
+from bdforge.perf.tune.emulated_finalists import Emulated
+from bdforge.perf.tune.search_state import SOURCES, State, default_state, identity
 from bdforge.perf.tune.space import Candidates, candidates_of, rows_of_tiles, search_space
-from bdforge.perf.tune.state import SOURCES, State, default_state, identity
+from bdforge.perf.tune.time_model import case_at, kernel_of
 from bdforge.perf.tune.tuner import search, tune
 
 HALO = device_named("strix_halo")

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 
-from bdforge.mlir.array_ops import FlowOp
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.stream_ops import PacketFlowOp
-from bdforge.routing import Routing
+from bdforge.array.mlir.array_ops import FlowOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.stream_ops import PacketFlowOp
+from bdforge.array.routing import Routing
 from support.switch_tables import legal
 
 ACROSS = {"North": (0, 1, "South"), "South": (0, -1, "North"), "East": (1, 0, "West"), "West": (-1, 0, "East")}

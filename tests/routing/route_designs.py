@@ -1,8 +1,8 @@
 """Designs that are flows only, as text and parsed."""
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.devices import MLIR_DEVICES
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
 
 End = tuple[int, int, str, int]
 

@@ -7,16 +7,16 @@ import pytest
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
+from bdforge.array.mlir.switch_ops import AmselOp
+from bdforge.array.routing import RoutingError, route
+from bdforge.array.routing.fabric import fabric_of, wires
+from bdforge.array.routing.negotiate import Negotiation
+from bdforge.array.routing.nets import Net, Port, nets_of
+from bdforge.array.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
+from bdforge.array.routing.path_search import END, find_path
+from bdforge.array.routing.write import write_device_routes
 from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
-from bdforge.mlir.switch_ops import AmselOp
-from bdforge.routing import RoutingError, route
-from bdforge.routing.fabric import fabric_of, wires
-from bdforge.routing.negotiate import Negotiation
-from bdforge.routing.nets import Net, Port, nets_of
-from bdforge.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
-from bdforge.routing.search import END, find_path
-from bdforge.routing.write import write_device_routes
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
 

@@ -13,14 +13,14 @@ import pytest
 from route_checks import check_routes
 
 import bdforge
+from bdforge.array.mlir import parse, print_generic, print_module
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
+from bdforge.array.routing import Routing, route
+from bdforge.array.routing.nets import Port
+from bdforge.array.routing.physical import switches_of
 from bdforge.devices import PortBundle, TileKind, switch_of
-from bdforge.mlir import parse, print_generic, print_module
-from bdforge.mlir.device_ops import DeviceOp, TileOp
-from bdforge.mlir.switch_ops import ShimMuxOp, SwitchboxOp
-from bdforge.mlir.words import Bundle
-from bdforge.routing import Routing, route
-from bdforge.routing.nets import Port
-from bdforge.routing.physical import switches_of
 from support.differences import same
 from support.physical_form import physical_form
 

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing import RoutingError, route
+from bdforge.array.routing.nets import Port
+from bdforge.array.routing.packets import PacketRule
+from bdforge.array.routing.physical import switches_of
+from bdforge.array.routing.switch_settings import Users
 from bdforge.cli.commands import app
 from bdforge.devices import PortBundle
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import RoutingError, route
-from bdforge.routing.nets import Port
-from bdforge.routing.packets import PacketRule
-from bdforge.routing.physical import switches_of
-from bdforge.routing.settings import Users
 from support.array_text import flow, module, packet_flow, tile
 from support.decoded import device_of
 from support.physical_form import physical_form

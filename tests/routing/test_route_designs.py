@@ -11,16 +11,16 @@ import pytest
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import FlowOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.stream_ops import PacketFlowOp
+from bdforge.array.routing import negotiate, route
+from bdforge.array.routing.path_search import find_path
+from bdforge.array.routing.result import SwitchUse
 from bdforge.devices import device_named
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import FlowOp
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.stream_ops import PacketFlowOp
 from bdforge.operators import render
 from bdforge.operators.gemm import load_spec, plan_gemm
-from bdforge.routing import negotiate, route
-from bdforge.routing.result import SwitchUse
-from bdforge.routing.search import find_path
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "mlir" / "data"
@@ -192,9 +192,9 @@ def test_packets_of_many_tiles_share_the_way_to_a_shim():
 _PRINT_ROUTES = """
 import sys
 from route_designs import circuit, flows_only, packets
-from bdforge.routing import negotiate, route
-from bdforge.routing.result import SwitchUse
-from bdforge.routing.search import find_path
+from bdforge.array.routing import negotiate, route
+from bdforge.array.routing.result import SwitchUse
+from bdforge.array.routing.path_search import find_path
 flows = [circuit((c, 1, "DMA", i), ((c + i) % 4, 2 + i, "DMA", c % 2)) for c in range(4) for i in range(4)]
 flows += [packets(i, (3, 2 + i, "Trace", 0), (0, 0, "DMA", 0)) for i in range(4)]
 routing = route(flows_only("npu1", *flows))

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing import Routing, RoutingError, route
 from bdforge.devices import MLIR_DEVICES
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import Routing, RoutingError, route
 
 DEVICES = ["npu2_1col", "npu1_2col", "npu2_3col", "npu1"]
 

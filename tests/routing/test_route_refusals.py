@@ -4,12 +4,12 @@ import pytest
 from route_checks import check_routes
 from route_designs import circuit, flows_only, packets
 
-import bdforge.routing.negotiate as negotiate
+import bdforge.array.routing.negotiate as negotiate
+from bdforge.array.mlir import MlirError
+from bdforge.array.routing import RoutingError, route
+from bdforge.array.routing.cuts import Region, _borders
+from bdforge.array.routing.nets import flow_cautions, named, nets_of
 from bdforge.devices import MLIR_DEVICES
-from bdforge.mlir import MlirError
-from bdforge.routing import RoutingError, route
-from bdforge.routing.cuts import Region, _borders
-from bdforge.routing.nets import flow_cautions, named, nets_of
 
 CORES = (0, 4, "DMA", 1), (0, 5, "DMA", 1)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing import RoutingError
+from bdforge.array.routing.nets import Port
+from bdforge.array.routing.physical import Stream, read_routes, switches_of
 from bdforge.devices import PortBundle
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import RoutingError
-from bdforge.routing.nets import Port
-from bdforge.routing.physical import Stream, read_routes, switches_of
 
 
 def device(*settings: str) -> DeviceOp:

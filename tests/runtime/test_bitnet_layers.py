@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from bdforge.models.weights import check_shape, read
 from bdforge.operators.gemm import GemmSequence
 from bdforge.runtime import first_mismatch
-from bdforge.weights import check_shape, read
 from support.differences import same
 from support.gemm_problems import reference, run_gemm
 from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bdforge.images.manifest import BuiltFile, Toolchain
+from bdforge.design.manifest import BuiltFile, Toolchain
+from bdforge.design.sequences import Builder, ProgramError, SequenceOptions, Start
 from bdforge.runtime import BuildError, BuiltDesign, OperandError
-from bdforge.runtime import design as runtime_design
-from bdforge.sequences import Builder, ProgramError, SequenceOptions, Start
+from bdforge.runtime import built_design as runtime_design
 from support.built_designs import PlannedDesign
 
 CONTENT = {"xclbin": b"for silicon", "emulated": b"for the emulated array", "elf": b"full"}

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import BudgetExceeded, Deadlock, EmulationError
+from bdforge.array.images.control_code import sequence_words
+from bdforge.array.txn import BlockWrite, LoadPdi, Operation, Patch, Write, encode
+from bdforge.common.messages import Fault, InputError
 from bdforge.devices import device_named
-from bdforge.emulator import BudgetExceeded, Deadlock, EmulationError
-from bdforge.images.control_code import sequence_words
-from bdforge.messages import Fault, InputError
-from bdforge.runtime.design import BuildError
+from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import origin, server, wire
-from bdforge.runtime.service.memory import SharedMemory
-from bdforge.runtime.service.runner import Runner
+from bdforge.runtime.service.client_memory import SharedMemory
+from bdforge.runtime.service.client_runner import Runner
 from bdforge.runtime.service.wire import Form, Run, Status, WireError
-from bdforge.txn import BlockWrite, LoadPdi, Operation, Patch, Write, encode
 from support.images import IMAGES
 
 PAGE = 4096

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from bdforge.array.emulator import EmulationError
+from bdforge.array.images import ImageError
+from bdforge.common.messages import Fault
 from bdforge.devices import DEVICES, device_named
-from bdforge.emulator import EmulationError
-from bdforge.images import ImageError
-from bdforge.messages import Fault
-from bdforge.runtime.design import BuildError
+from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import npu, origin, server, start, wire
 from bdforge.runtime.service.holder import hold
 from bdforge.runtime.service.npu import BDF, NpuError, preload_library, shown

@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.arrays import host_array
-from bdforge.messages import InputError, tell_once
-from bdforge.sequences.buffers import placed
+from bdforge.common.arrays import host_array
+from bdforge.common.messages import InputError, tell_once
+from bdforge.design.sequences.buffers import placed
 from support.differences import same
 from support.scaled_rows import PROGRAM, arrays, sequence
 
@@ -98,7 +98,7 @@ def test_tensors_of_bfloat16_are_taken_by_their_words(monkeypatch):
     values = np.array([[1.5, -2]], ml_dtypes.bfloat16)
     tensor = Tensor(values)
     monkeypatch.setattr(Tensor, "view", lambda self, dtype: Lent(self.array.view(dtype)), raising=False)
-    monkeypatch.setattr("bdforge.arrays.import_module", lambda name: np)
+    monkeypatch.setattr("bdforge.common.arrays.import_module", lambda name: np)
     found = host_array(tensor, "x", InputError)
     assert np.shares_memory(found, values)
     same(found, values)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdforge.devices import DEVICES
-from bdforge.formats.narrowing import MODES
+from bdforge.devices.formats.narrowing import MODES
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import Deadlock, PoisonError, emulate
 from bdforge.cli.bench import run_problems
-from bdforge.emulator import Deadlock, PoisonError, emulate
-from bdforge.images.manifest import BuiltProblem
+from bdforge.design.manifest import BuiltProblem
 from bdforge.operators import render
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, BuiltDesign, Mismatch, OperandError, first_mismatch

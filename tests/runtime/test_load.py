@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.design.sequences import SequenceOptions
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError, first_mismatch
-from bdforge.sequences import SequenceOptions
 from support.built_designs import build, spec_content
 from support.differences import same
 from support.gemm_problems import reference

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.emulator import TimingOptions
+from bdforge.array.emulator import TimingOptions
+from bdforge.design.sequences import Builder, PlannedSequence, Program, planned
+from bdforge.design.sequences.buffers import outputs_of
 from bdforge.runtime import Loaded, OperandError
-from bdforge.runtime.load import backend_for
+from bdforge.runtime.loading import backend_for
 from bdforge.runtime.run import run
-from bdforge.sequences import Builder, PlannedSequence, Program, planned
-from bdforge.sequences.buffers import outputs_of
 from support.differences import same
 from support.scaled_rows import DEVICE, PROGRAM, arrays
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.design.sequences import PlannedSequence, planned
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.runtime import Loaded, OperandError
-from bdforge.sequences import PlannedSequence, planned
 from support.built_designs import spec_content
 from support.differences import same
 from support.scaled_rows import PROGRAM, arrays

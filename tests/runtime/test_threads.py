@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.emulator import emulate
-from bdforge.emulator.cores.isa.translated_program import TranslatedProgram, translated
-from bdforge.files import write_whole
-from bdforge.isa.program import program_of
+from bdforge.array.emulator import emulate
+from bdforge.common.files import write_whole
+from bdforge.core.exact.translated_program import TranslatedProgram, translated
+from bdforge.core.isa.program_memory import program_of
+from bdforge.design.sequences import PlannedSequence, planned
 from bdforge.runtime import Loaded, OperandError, UseError
-from bdforge.runtime.load import Emulated
-from bdforge.sequences import PlannedSequence, planned
+from bdforge.runtime.loading import Emulated
 from support import machine_code_designs
 from support.differences import same
 from support.machine_code_designs import gemm_elf, gemm_text
@@ -216,7 +216,7 @@ def test_a_file_that_threads_write_is_what_one_of_them_wrote(tmp_path: Path):
 
 def test_contractions_of_a_folder_load_it_once(small, monkeypatch):
     made: list[Loaded] = []
-    module = import_module("bdforge.tensors.einsum")
+    module = import_module("bdforge.models.tensors.einsum")
 
     def load(*given: Any) -> Loaded:
         made.append(bdforge.load(*given))

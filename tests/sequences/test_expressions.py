@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.sequences import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
-from bdforge.sequences.expressions import OPERATIONS, ExpressionError, apply, expression, operate
+from bdforge.design.sequences import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
+from bdforge.design.sequences.expressions import OPERATIONS, ExpressionError, apply, expression, operate
 
 N = Expr("parameter", ("n",))
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bdforge.formats import pack_bfp16
-from bdforge.sequences import Builder, ProgramError
-from bdforge.sequences.interpret import values_of
-from bdforge.sequences.operands import OperandError, fetch, place
+from bdforge.design.sequences import Builder, ProgramError
+from bdforge.design.sequences.interpret import values_of
+from bdforge.design.sequences.operands import OperandError, fetch, place
+from bdforge.devices.formats import pack_bfp16
 from support.differences import same
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from bd_patterns import Pattern
-from bdforge.sequences import Builder, SequenceOptions, Start, WalkError, planned
-from bdforge.sequences.options import SequenceOptionError
-from bdforge.sequences.planned import contiguous
-from bdforge.txn.operations import BlockWrite, MaskWrite, Patch, Sync, Write
+from bdforge.design.sequences import Builder, SequenceOptions, Start, WalkError, planned
+from bdforge.design.sequences.planned import contiguous
+from bdforge.design.sequences.sequence_options import SequenceOptionError
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Patch, Sync, Write
 from support.differences import same
 from support.named import fields_of, rows
 from support.scaled_rows import DEVICE, sequence

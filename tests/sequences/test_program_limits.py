@@ -2,10 +2,10 @@
 
 import pytest
 
+from bdforge.common.messages import InputError
+from bdforge.design.sequences import ProgramError, planned
+from bdforge.design.sequences.program_check import load_program
 from bdforge.devices import device_named
-from bdforge.messages import InputError
-from bdforge.sequences import ProgramError, planned
-from bdforge.sequences.check import load_program
 from support.program_limits import (
     BOUNDS,
     COUNTER,

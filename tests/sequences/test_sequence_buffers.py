@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bdforge.sequences import Builder, OperandError, Program, planned
-from bdforge.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
+from bdforge.design.sequences import Builder, OperandError, Program, planned
+from bdforge.design.sequences.buffers import arguments, check_array, empty, fetched, pack, placed, sizes_of, staying
 from support.differences import same
 from support.named import fields_of, rows
 from support.scaled_rows import DEVICE, PROGRAM, arrays, sequence

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from bdforge.devices import AIE2P, TileKind, mlir_device_named
-from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.sequences import (
+from bdforge.array.txn import BlockWrite, Patch, Sync, Write
+from bdforge.design.sequences import (
     Await,
     Builder,
     Expr,
@@ -19,12 +18,13 @@ from bdforge.sequences import (
     interpret,
     select,
 )
-from bdforge.sequences.build import register_words
-from bdforge.sequences.check import load_program
-from bdforge.sequences.interpret import values_of
-from bdforge.sequences.program import loops_of
-from bdforge.sequences.words import illegal, operations, target_facts
-from bdforge.txn import BlockWrite, Patch, Sync, Write
+from bdforge.design.sequences.builder import register_words
+from bdforge.design.sequences.instruction_words import illegal, operations, target_facts
+from bdforge.design.sequences.interpret import values_of
+from bdforge.design.sequences.program_check import load_program
+from bdforge.design.sequences.sequence_program import loops_of
+from bdforge.devices import AIE2P, TileKind, mlir_device_named
+from bdforge.devices.registers import TILE_REGISTERS
 from support.differences import same
 from support.named import fields_of, rows
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.enums import Direction
+from bdforge.array.show import as_text, tables
+from bdforge.array.show.array_use import devices_of, use_of
+from bdforge.array.show.bank_use import Conflict, Mover, _in_turn
 from bdforge.devices import TileKind
-from bdforge.mlir import parse
-from bdforge.mlir.words import Direction
-from bdforge.show import as_text, tables
-from bdforge.show.banks import Conflict, Mover, _in_turn
-from bdforge.show.model import devices_of, use_of
 
 # A core's DMA with A on S2MM 0 in two buffers, B on S2MM 1, C on MM2S 0, and a table that no channel moves.
 CORE = """

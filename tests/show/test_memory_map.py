@@ -3,10 +3,10 @@
 import pytest
 from show_designs import CHAIN
 
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.show import Span, memory_map
-from bdforge.show.memory import TileMemory
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.show import Span, memory_map
+from bdforge.array.show.memory_map import TileMemory
 from support.named import fields_of, rows
 
 

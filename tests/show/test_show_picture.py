@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing import Connection, Port, route
+from bdforge.array.show import ShowError, Span, command, picture
+from bdforge.array.show.array_use import use_of
+from bdforge.array.show.image import _title
+from bdforge.array.show.picture_layout import layout_for
+from bdforge.array.show.scene import role_label, roles_of
+from bdforge.common.files import FileError
 from bdforge.devices import PortBundle
-from bdforge.files import FileError
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing import Connection, Port, route
-from bdforge.show import ShowError, Span, command, picture
-from bdforge.show.image import _title
-from bdforge.show.layout import layout_for
-from bdforge.show.model import use_of
-from bdforge.show.scene import role_label, roles_of
 from support.differences import as_reviewed
 from support.drawn import drawn
 
@@ -50,8 +50,8 @@ def test_pictures_are_the_same_every_time(tmp_path, suffix, text):
 def words_in(buffers: list[tuple[str, int, int]], inches: float = 2.0) -> list[str]:
     """What stands in a core's square with buffers (name, address, bytes), as strings; each name lies in its memory."""
     matplotlib = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
-    from bdforge.show.draw import scene_of
-    from bdforge.show.draw_tiles import draw_tile
+    from bdforge.array.show.draw import scene_of
+    from bdforge.array.show.draw_tiles import draw_tile
 
     lines = [
         f'%b{number} = aie.buffer(%t) {{sym_name = "{name}", address = {at} : i32}} : memref<{size}xi8>'
@@ -98,7 +98,7 @@ def test_long_names_are_cut_to_their_memory():
 ])  # fmt: skip
 def test_a_name_keeps_four_letters_at_least_and_its_size_always(letters: int, text: str):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from bdforge.show.draw_tiles import _sized
+    from bdforge.array.show.draw_tiles import _sized
 
     assert _sized(Span(0, 1024, "@abcdefghij"), letters) == text
 
@@ -129,7 +129,7 @@ def pieces(points):
 
 def test_streams_of_different_roles_lie_apart():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from bdforge.show.draw import scene_of
+    from bdforge.array.show.draw import scene_of
 
     use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
     scene = scene_of(use, inches=2.0)
@@ -270,7 +270,7 @@ def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypa
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    for name in [name for name in sys.modules if name.startswith(("matplotlib", "bdforge.show.draw"))]:
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "bdforge.array.show.draw"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ShowError, match=r"pictures need matplotlib.*pip install 'bdforge\[plot\]'"):
@@ -281,7 +281,7 @@ def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypa
 def test_a_picture_is_drawn_as_reviewed(file_regression):
     """Every tile, bar, port, stream, arrow and word of a design that has one of each kind."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from bdforge.show.draw import figure_of
+    from bdforge.array.show.draw import figure_of
 
     use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
     file_regression.check(drawn(figure_of(use, "mixed")), check_fn=as_reviewed)

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from show_designs import CHAIN, MIXED, TWO_DEVICES
 
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.routing import RoutingError
+from bdforge.array.show import ShowError, as_text, command, tables
+from bdforge.array.show.array_use import places, ranges
 from bdforge.devices import device_named
-from bdforge.mlir import MlirError, parse
 from bdforge.operators import render
 from bdforge.operators.gemm import Problem, load_spec, plan_gemm
-from bdforge.routing import RoutingError
-from bdforge.show import ShowError, as_text, command, tables
-from bdforge.show.model import places, ranges
 
 ROOT = Path(__file__).resolve().parents[2]
 

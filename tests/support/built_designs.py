@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from bdforge.compilers import native_flags
+from bdforge.common.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import Plan, Problem, SpecError, gemm, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign, load_kernels

@@ -5,12 +5,12 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from bdforge.array.lower import Configuration, configuration
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
+from bdforge.core.isa.elf import Segment, core_segments
 from bdforge.devices import Generation
-from bdforge.isa.elf import Segment, core_segments
-from bdforge.lower import Configuration, configuration
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.txn import BlockWrite, MaskWrite, Operation, Write
 
 _FOLDER = Path(__file__).parents[1] / "lower" / "data"
 PARTS = ("elfs", "init", "enable")

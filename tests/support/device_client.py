@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bdforge.design.sequences.buffers import fetched
 from bdforge.operators.gemm import sequence
-from bdforge.sequences.buffers import fetched
 from support.built_designs import PlannedDesign
 from support.gemm_problems import host_buffers
 

@@ -12,7 +12,7 @@ from math import floor
 import ml_dtypes
 import numpy as np
 
-from bdforge.formats import error_bound, rounded
+from bdforge.devices.formats import error_bound, rounded
 from bdforge.operators.gemm import Plan, Problem, sequence
 from support.differences import difference
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from bdforge.emulator import emulate
-from bdforge.emulator.machine import parsed
-from bdforge.images.build import image, program_of
-from bdforge.lower import configuration
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.core_machine import parsed
+from bdforge.array.images.image_build import image, program_of
+from bdforge.array.lower import configuration
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan
-from bdforge.sequences.buffers import arguments, fetched, placed
 from support.built_designs import kernels_of
 from support.family import Member
 from support.family_oracle import Data, check, random_data

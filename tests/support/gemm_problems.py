@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.emulator import Result, emulate
+from bdforge.array.emulator import Result, emulate
+from bdforge.design.sequences import PlannedSequence
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators.gemm import Plan, Problem, sequence
 from bdforge.runtime import BuiltDesign, Run, run
-from bdforge.sequences import PlannedSequence
-from bdforge.sequences.buffers import arguments, fetched, placed
 from support.built_designs import PlannedDesign
 
 

@@ -2,7 +2,7 @@
 
 import random
 
-from bdforge.isa import Form, Instruction, RegisterClass
+from bdforge.core.isa import Form, Instruction, RegisterClass
 
 
 def draw(form: Form, rng: random.Random) -> Instruction:

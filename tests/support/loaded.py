@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from bdforge.emulator.array import Array
-from bdforge.emulator.host import HostMemory
-from bdforge.emulator.load import Configuration
-from bdforge.emulator.scheduler import Scheduler
-from bdforge.emulator.strictness import Strictness
-from bdforge.lower import configuration
-from bdforge.lower.state import ArrayState, Task
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.routing.nets import nets_of
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.device_load import Configuration
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.lower import configuration
+from bdforge.array.lower.array_state import ArrayState, Task
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing.nets import nets_of
 from support.decoded import Ways, decoded_ways
 from support.differences import same
 

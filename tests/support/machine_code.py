@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bdforge import isa
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer, PutHeader, PutRegister
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.isa.assembler import assemble
-from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.core import isa
+from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
 
 BUDGET = 100_000
 EXECUTORS = (Interpreter, Translated)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bdforge.isa.assembler import assemble
+from bdforge.core.isa.assembler import assemble
 
 SOURCES = Path(__file__).parents[1] / "emulator" / "cores" / "isa" / "data"
 SIZE = 64

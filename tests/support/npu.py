@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from bdforge.runtime import BuildError, BuiltDesign
-from bdforge.toolchain.doctor import examine
+from bdforge.runtime.toolchain.doctor import examine
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "BDFORGE_TEST_DESIGN"

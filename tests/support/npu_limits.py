@@ -10,7 +10,7 @@ import struct
 import sys
 from pathlib import Path
 
-from bdforge.images.xclbin import pdis
+from bdforge.array.images.xclbin import pdis
 from support.npu_packets import chain_of, ended, of_endless, of_heaps, of_memory, of_packets, of_requests
 from support.raw_npu import (
     COMMAND,

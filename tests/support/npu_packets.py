@@ -9,9 +9,9 @@ import os
 import struct
 from typing import Any
 
+from bdforge.array.txn import LoadPdi, MaskPoll, Noop, decode, encode
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
-from bdforge.txn import LoadPdi, MaskPoll, Noop, decode, encode
 from support.raw_npu import (
     BO_INFO,
     COMMAND,

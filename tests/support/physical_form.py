@@ -1,7 +1,7 @@
 """Designs with their routes written as switch settings."""
 
-from bdforge.mlir import parse, print_module
-from bdforge.routing.write import write_routes
+from bdforge.array.mlir import parse, print_module
+from bdforge.array.routing.write import write_routes
 
 
 def physical_form(text: str) -> str:

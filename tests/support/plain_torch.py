@@ -1,4 +1,4 @@
-"""As much of PyTorch as `bdforge.torch` uses, on numpy arrays: for its own rules where PyTorch is not installed."""
+"""As much of PyTorch as `bdforge.models.torch` uses, on numpy arrays, for its rules where PyTorch is missing."""
 
 from types import ModuleType, SimpleNamespace
 from typing import Any

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bdforge.design.manifest import SequenceFacts
+from bdforge.design.sequences.instruction_words import target_facts
 from bdforge.devices import mlir_device_named
-from bdforge.images.manifest import SequenceFacts
-from bdforge.sequences.words import target_facts
 
 Content = dict[str, Any]
 Path = tuple[str | int, ...]

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bdforge.txn import BlockWrite, MaskWrite, Operation, Write
+from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
 
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "bf16": 2}
 CHANNELS = {"core": 2, "mem": 6, "shim": 2}

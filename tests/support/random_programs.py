@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from bdforge import isa
-from bdforge.emulator.cores.isa.memory import DataMemory
-from bdforge.emulator.cores.isa.requests import GetRegister, GetTimer
-from bdforge.isa import Form, Instruction, Isa, IsaError, leaves
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning import Kind, Walk, meaning_of
-from bdforge.kernel import GetCascade, GetStream, Request
+from bdforge.core import isa
+from bdforge.core.exact.core_memory import DataMemory
+from bdforge.core.exact.requests import GetRegister, GetTimer
+from bdforge.core.isa import Form, Instruction, Isa, IsaError, leaves
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning import Kind, Walk, meaning_of
+from bdforge.core.python_kernel import GetCascade, GetStream, Request
 from support.instructions import draw
 from support.machine_code import World, drive, memories
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.images.xclbin import pdis
+from bdforge.array.images.xclbin import pdis
 
 NODE = "/dev/accel/accel0"
 GEM_CLOSE, CREATE_CONTEXT, DESTROY_CONTEXT, CONFIGURE, CREATE_BO, BO_INFO = 9, 0x40, 0x41, 0x42, 0x43, 0x44

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bdforge.images.build import image, program_of
-from bdforge.lower import configuration
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.array.images.image_build import image, program_of
+from bdforge.array.lower import configuration
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.design.sequences.buffers import fetched
 from bdforge.operators import Plan
 from bdforge.operators.gemm import sequence
-from bdforge.sequences.buffers import fetched
-from bdforge.toolchain.assembled import built_image
+from bdforge.runtime.toolchain.assembled import built_image
 from support.built_designs import PlannedDesign
 from support.gemm_problems import host_buffers
 

@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bdforge import isa
-from bdforge.emulator.cores.isa.memory import DataMemory
-from bdforge.isa.errors import ExecutionError
+from bdforge.core import isa
+from bdforge.core.exact.core_memory import DataMemory
+from bdforge.core.isa.errors import ExecutionError
 from support.machine_code import World, drive, memories
 
 _FILE = Path(__file__).parents[1] / "isa" / "data" / "semantics.jsonl"

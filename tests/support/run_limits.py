@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bdforge.sequences import Builder, Expr, Program, divisor
+from bdforge.design.sequences import Builder, Expr, Program, divisor
 
 
 class RunLimit(NamedTuple):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from bdforge.design.sequences import Builder, PlannedSequence, Program, SequenceOptions, planned
 from bdforge.devices import device_named
-from bdforge.sequences import Builder, PlannedSequence, Program, SequenceOptions, planned
 
 DEVICE = device_named("strix_halo")
 

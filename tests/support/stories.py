@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import bdforge
-from bdforge.emulator import EmulationError
+from bdforge.array.emulator import EmulationError
 from bdforge.runtime import load_kernels
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.common.messages import tell_once
 from bdforge.devices import device_named
-from bdforge.messages import tell_once
+from bdforge.models.tensors import default
+from bdforge.models.tensors.default import FLOATS, INTEGERS, default_design
 from bdforge.operators import load_spec, plan
 from bdforge.runtime import BuildError
-from bdforge.tensors import default
-from bdforge.tensors.default import FLOATS, INTEGERS, default_design
 from support.built_designs import ROOT, build, spec_content
 from support.differences import same
 from support.threads import together

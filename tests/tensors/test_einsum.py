@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.array.emulator import emulate
+from bdforge.design.sequences import PlannedSequence
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.emulator import emulate
+from bdforge.models.tensors import Einsum, plans
+from bdforge.models.tensors.contraction_tree import arranged, tree_of
+from bdforge.models.tensors.plans import Plans
+from bdforge.models.tensors.tensor_operands import walkable
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
-from bdforge.sequences import PlannedSequence
-from bdforge.tensors import Einsum, plans
-from bdforge.tensors.operands import walkable
-from bdforge.tensors.plans import Plans
-from bdforge.tensors.tree import arranged, tree_of
 from support.built_designs import ROOT, build, spec_content
 from support.differences import same
 from support.tccg import Case, random_case, tccg
@@ -221,7 +221,7 @@ def test_intermediates_come_as_they_are_or_with_their_sums_last_or_first_in_the_
         first, second = expression.split("->")[1] == cheap, expression.startswith(f"{cheap},") and bool(cheap)
         return 1 - first - second
 
-    monkeypatch.setattr("bdforge.tensors.tree._us", cost)
+    monkeypatch.setattr("bdforge.models.tensors.contraction_tree._us", cost)
     assert arranged(found, {}, None).labels[3] == kept  # type: ignore[arg-type]
     assert set(asked) == {f"abi,bic->{order}" for order in ("abc", "bac", "cba")} | {
         f"{order},cd->bad" if found.steps[1].x == 3 else f"cd,{order}->bad" for order in ("abc", "bac", "cba")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import bdforge
+from bdforge.models.tensors import Einsum
 from bdforge.operators.contraction import contraction
-from bdforge.tensors import Einsum
 from support.built_designs import build, spec_content
 from support.differences import same
 from support.tccg import tccg

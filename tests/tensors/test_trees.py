@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.models.tensors import einsum
+from bdforge.models.tensors.contraction_tree import Step, path_of, tree_of
+from bdforge.models.tensors.einsum_expression import expanded
+from bdforge.models.tensors.tensor_operands import typed
 from bdforge.operators.contraction import ContractionError
 from bdforge.runtime import BuildError, OperandError
-from bdforge.tensors import einsum
-from bdforge.tensors.expression import expanded
-from bdforge.tensors.operands import typed
-from bdforge.tensors.tree import Step, path_of, tree_of
 
 
 @pytest.mark.parametrize(

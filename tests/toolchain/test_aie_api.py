@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import AIE2, AIE2P, Generation
-from bdforge.toolchain import find_aie_api, find_peano, missing_report
+from bdforge.runtime.toolchain import find_aie_api, find_peano, missing_report
 from support.api_probes import PRELUDE, Probe, probes, unit
 
 pytestmark = pytest.mark.toolchain

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.mlir import Era
-from bdforge.toolchain import Tool, find_aiecc, find_peano
-from bdforge.toolchain.aiecc import aiecc_fault, aiecc_note, form_of, form_of_version, version_of_text
-from bdforge.toolchain.pins import PEANO, peano_fault, peano_note
+from bdforge.array.mlir import Era
+from bdforge.runtime.toolchain import Tool, find_aiecc, find_peano
+from bdforge.runtime.toolchain.aiecc import aiecc_fault, aiecc_note, form_of, form_of_version, version_of_text
+from bdforge.runtime.toolchain.pins import PEANO, peano_fault, peano_note
 
 FORMS = {
     "0.0.1.2026030504+5ff2ab9": Era.MARCH,

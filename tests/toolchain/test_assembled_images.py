@@ -4,17 +4,17 @@ import hashlib
 
 import pytest
 
-from bdforge.codegen.objects import linkable
+from bdforge.array.emulator import emulate
+from bdforge.array.images.programs import read_programs
+from bdforge.array.images.read import read_image
+from bdforge.core.codegen.objects import linkable
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
-from bdforge.emulator import emulate
-from bdforge.images.programs import read_programs
-from bdforge.images.read import read_image
+from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.operators import plan, render, spec_from
 from bdforge.operators.gemm import Problem
-from bdforge.sequences.buffers import arguments, fetched, placed
-from bdforge.toolchain import Tool, assembled
-from bdforge.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
-from bdforge.txn.operations import BlockWrite
+from bdforge.runtime.toolchain import Tool, assembled
+from bdforge.runtime.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
 from support.differences import same
 
 SHAPE = (37, 100, 90)

@@ -1,7 +1,7 @@
 """What `bdforge doctor` finds on machines made up in a folder."""
 
-from bdforge.toolchain import doctor
-from bdforge.xrt.machine import machine
+from bdforge.runtime.npu.machine import machine
+from bdforge.runtime.toolchain import doctor
 
 
 def findings(tmp_path, **environ: str) -> dict[str, doctor.Finding]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.toolchain import (
+from bdforge.runtime.toolchain import (
     Tool,
     find,
     find_aie_api,

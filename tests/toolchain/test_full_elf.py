@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.toolchain import ToolError
-from bdforge.toolchain.full_elf import ElfTools, elf_config, elf_words, write_full_elf
-from bdforge.txn import LoadPdi
-from bdforge.txn.codec import decode
+from bdforge.array.txn import LoadPdi
+from bdforge.devices.txn_format.codec import decode
+from bdforge.runtime.toolchain import ToolError
+from bdforge.runtime.toolchain.full_elf import ElfTools, elf_config, elf_words, write_full_elf
 from support.scaled_rows import sequence
 
 PDI = b"a PDI of 21 bytes ..."

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.compilers import CANDIDATES, native_flags, processor, sums_right
-from bdforge.native import compiled, identity
+from bdforge.common.compilers import CANDIDATES, native_flags, processor, sums_right
+from bdforge.common.native import compiled, identity
 
 TERNARY_SUM = """
 #include <cstdint>

@@ -10,7 +10,7 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
-from bdforge.toolchain.read_back import ReadBack, differences, read_back
+from bdforge.runtime.toolchain.read_back import ReadBack, differences, read_back
 from support.built_designs import spec_content
 
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bdforge.array.images.read import read_image
+from bdforge.array.lower.array_state import ArrayState, TileState
+from bdforge.array.mlir import Era, convert
+from bdforge.array.txn import MaskWrite, Operation, decode
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
-from bdforge.images.read import read_image
-from bdforge.lower.state import ArrayState, TileState
-from bdforge.mlir import Era, convert
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem, sequence
-from bdforge.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
-from bdforge.toolchain.aiecc import form_of
-from bdforge.toolchain.assembled import built_image
-from bdforge.toolchain.read_back import differences, read_back
-from bdforge.txn import MaskWrite, Operation, decode
+from bdforge.runtime.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
+from bdforge.runtime.toolchain.aiecc import form_of
+from bdforge.runtime.toolchain.assembled import built_image
+from bdforge.runtime.toolchain.read_back import differences, read_back
 from support.built_designs import PlannedDesign, named_plans
 from support.differences import same
 from support.image_contents import program_bytes, xclbin_contents

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.toolchain import ToolError, run_tool
+from bdforge.runtime.toolchain import ToolError, run_tool
 
 
 def shell(text: str, *arguments) -> list:

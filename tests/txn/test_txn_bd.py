@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdforge.devices import AIE2, AIE2P, TileKind
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.txn.bd import (
+from bdforge.devices.txn_format.bd_encoding import (
     BdError,
     BdLock,
     burst_code,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.devices import MLIR_DEVICES
-from bdforge.txn import (
+from bdforge.array.txn import (
     BlockWrite,
     Header,
     LoadPdi,
@@ -26,6 +25,7 @@ from bdforge.txn import (
     decode,
     encode,
 )
+from bdforge.devices import MLIR_DEVICES
 from support.differences import same
 
 NPU1, NPU2 = MLIR_DEVICES["npu1"], MLIR_DEVICES["npu2"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.txn import TxnError, decode, encode
-from bdforge.txn.containers import elf_sections, stream_bytes
-from bdforge.txn.describe import describe
-from bdforge.txn.insts import encode_mlir, read
-from bdforge.txn.target import ControllerIds
+from bdforge.array.txn import TxnError, decode, encode
+from bdforge.array.txn.insts import encode_mlir, read
+from bdforge.array.txn.target import ControllerIds
+from bdforge.devices.txn_format.containers import elf_sections, stream_bytes
+from bdforge.devices.txn_format.describe import describe
 from support.differences import same
 from support.small_designs import loopback
 

@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.devices import MLIR_DEVICES
-from bdforge.devices.register_names import register_at
-from bdforge.mlir import Location
-from bdforge.txn import (
+from bdforge.array.mlir import Location
+from bdforge.array.txn import (
     BlockWrite,
     Header,
     LoadPdi,
@@ -26,9 +24,11 @@ from bdforge.txn import (
     encode,
     insts,
 )
-from bdforge.txn.bd import BdLock, encode_bd
-from bdforge.txn.describe import as_json, describe, describe_operation, diff
-from bdforge.txn.target import ControllerIds
+from bdforge.array.txn.target import ControllerIds
+from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.register_names import register_at
+from bdforge.devices.txn_format.bd_encoding import BdLock, encode_bd
+from bdforge.devices.txn_format.describe import as_json, describe, describe_operation, diff
 from support.differences import same
 
 NPU2 = MLIR_DEVICES["npu2"]

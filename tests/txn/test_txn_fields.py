@@ -2,11 +2,8 @@
 
 import pytest
 
-from bdforge.devices import AIE2, AIE2P, MLIR_DEVICES, Generation, TileKind
-from bdforge.devices.bd_registers import RegisterError
-from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.mlir.register_ops import WRITEBD_FIELDS
-from bdforge.txn import (
+from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
+from bdforge.array.txn import (
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -22,7 +19,10 @@ from bdforge.txn import (
     decode,
     encode,
 )
-from bdforge.txn.raw import raw_bd_words
+from bdforge.devices import AIE2, AIE2P, MLIR_DEVICES, Generation, TileKind
+from bdforge.devices.bd_registers import RegisterError
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.txn_format.raw_bd import raw_bd_words
 
 NPU2 = MLIR_DEVICES["npu2"]
 B8, B16, B24, B32, B64 = ((1 << bits) - 1 for bits in (8, 16, 24, 32, 64))

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import parse
+from bdforge.array.txn.lower import lower, select_sequence
 from bdforge.devices.bd_registers import SHIM_BD
-from bdforge.emulator.strictness import Strictness
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir import parse
-from bdforge.txn.lower import lower, select_sequence
 
 TEXT = """module {{
   aie.device({device}) {{

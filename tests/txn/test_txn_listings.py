@@ -2,10 +2,10 @@
 
 import pytest
 
+from bdforge.array.txn import Header, LoadPdi, MaskPoll, MaskPollBusy, MaskWrite, Preempt, Stream, Sync, TxnError, Write
 from bdforge.devices import MLIR_DEVICES
-from bdforge.txn import Header, LoadPdi, MaskPoll, MaskPollBusy, MaskWrite, Preempt, Stream, Sync, TxnError, Write
-from bdforge.txn.containers import stream_bytes
-from bdforge.txn.describe import as_json, describe, describe_operation
+from bdforge.devices.txn_format.containers import stream_bytes
+from bdforge.devices.txn_format.describe import as_json, describe, describe_operation
 
 ON, PACKETS = 1 << 31, 1 << 30
 LEVELS = ("none", "memtile", "core tile", "registers", "level 4")

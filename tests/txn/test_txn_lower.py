@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.mlir import MlirError, context, parse
+from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.parser import parse_text
+from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
+from bdforge.array.txn.insts import encode_mlir
+from bdforge.array.txn.lower import LoweringError, lower_module
+from bdforge.array.txn.target import ControllerIds, Policy
 from bdforge.devices import mlir_device_named
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
-from bdforge.emulator.strictness import Strictness
-from bdforge.mlir import MlirError, context, parse
-from bdforge.mlir.errors import Source
-from bdforge.mlir.parser import parse_text
-from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
-from bdforge.txn.describe import diff
-from bdforge.txn.insts import encode_mlir
-from bdforge.txn.lower import LoweringError, lower_module
-from bdforge.txn.target import ControllerIds, Policy
+from bdforge.devices.txn_format.describe import diff
 from support.differences import same
 
 VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))

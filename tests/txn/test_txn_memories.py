@@ -3,14 +3,14 @@
 import pytest
 from txn_texts import TEXT, Lenient, lowered, refused, task
 
-from bdforge.mlir import context, parse
-from bdforge.mlir.device_ops import TileOp
-from bdforge.mlir.errors import Source
-from bdforge.mlir.parser import parse_text
-from bdforge.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Write
-from bdforge.txn.lower import LoweringError, lower, lower_module, select_sequence
-from bdforge.txn.target import ControllerIds
-from bdforge.txn.writer import Writer
+from bdforge.array.mlir import context, parse
+from bdforge.array.mlir.device_ops import TileOp
+from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.parser import parse_text
+from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Write
+from bdforge.array.txn.lower import LoweringError, lower, lower_module, select_sequence
+from bdforge.array.txn.target import ControllerIds
+from bdforge.array.txn.writer import Writer
 
 
 def view(offsets: str, sizes: str, layout: str) -> str:

@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 import pytest
 
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.images.image_build import program_of
+from bdforge.array.lower import configuration
+from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir.allocate import allocate
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.dma_ops import DmaProgramOp
+from bdforge.array.txn.static_bd import lost_pad_value, static_words, window
 from bdforge.devices import TileKind
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.emulator.strictness import Strictness
-from bdforge.images.build import program_of
-from bdforge.lower import configuration
-from bdforge.mlir import MlirError, parse
-from bdforge.mlir.allocate import allocate
-from bdforge.mlir.bd_ops import DmaBdOp
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.mlir.dma_ops import DmaProgramOp
-from bdforge.txn.bd import BdError
-from bdforge.txn.static_bd import lost_pad_value, static_words, window
+from bdforge.devices.txn_format.bd_encoding import BdError
 
 MEMTILE, CORE, SHIM = TileKind.MEMTILE, TileKind.CORE, TileKind.SHIM
 

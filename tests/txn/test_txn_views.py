@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bdforge.emulator import emulate
-from bdforge.emulator.strictness import Strictness
-from bdforge.mlir import parse
-from bdforge.txn import Patch
-from bdforge.txn.lower import lower, select_sequence
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.mlir import parse
+from bdforge.array.txn import Patch
+from bdforge.array.txn.lower import lower, select_sequence
 
 TEXT = """module {{
   aie.device(npu2_1col) {{

@@ -1,16 +1,16 @@
-"""Sequences for the tests of bdforge.txn, and how they are lowered."""
+"""Sequences for the tests of bdforge.array.txn, and how they are lowered."""
 
 from typing import NamedTuple
 
 import pytest
 
+from bdforge.array.mlir import context, parse
+from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.parser import parse_text
+from bdforge.array.txn import BlockWrite
+from bdforge.array.txn.lower import LoweringError, lower_module
+from bdforge.array.txn.target import ControllerIds
 from bdforge.devices.bd_registers import SHIM_BD
-from bdforge.mlir import context, parse
-from bdforge.mlir.errors import Source
-from bdforge.mlir.parser import parse_text
-from bdforge.txn import BlockWrite
-from bdforge.txn.lower import LoweringError, lower_module
-from bdforge.txn.target import ControllerIds
 
 TEXT = """aie.device(npu2) {
   %s = aie.tile(0, 0)

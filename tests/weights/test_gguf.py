@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import ARRAY_VALUE, QuantisedRows, WeightError, floats, metadata, names, read, tensors
+from bdforge.models.weights import ARRAY_VALUE, QuantisedRows, WeightError, floats, metadata, names, read, tensors
 from support.differences import same
 from support.weight_files import (
     TERNARY_BLOCKS,

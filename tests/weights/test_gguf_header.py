@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.weights import WeightError, gguf_header
-from bdforge.weights.gguf_header import read_header
+from bdforge.models.weights import WeightError, gguf_header
+from bdforge.models.weights.gguf_header import read_header
 from support.weight_files import gguf_entry, gguf_file, gguf_string
 
 F32 = 0

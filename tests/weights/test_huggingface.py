@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.weights import WeightError, floats, metadata, read, tensors
-from bdforge.weights.huggingface import HEADER_BYTES_MAX, recognised
+from bdforge.models.weights import WeightError, floats, metadata, read, tensors
+from bdforge.models.weights.huggingface import HEADER_BYTES_MAX, recognised
 from support.differences import same
 from support.weight_files import (
     bf16_bytes,

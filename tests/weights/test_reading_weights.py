@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from bdforge.weights import WeightError, check_shape, fuse, read, tensors, write_packed
+from bdforge.models.weights import WeightError, check_shape, fuse, read, tensors, write_packed
 from support.differences import same
 from support.weight_files import ternary, write_gguf_i2s, write_safetensors_bitnet
 

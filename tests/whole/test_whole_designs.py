@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from bdforge import emulate
-from bdforge.codegen.core_program import core_program
-from bdforge.emulator.verify import verify_design
-from bdforge.lower import configuration
-from bdforge.lower.state import ArrayState
-from bdforge.mlir import parse
-from bdforge.mlir.array_ops import CoreOp
-from bdforge.mlir.device_ops import DeviceOp
-from bdforge.txn import Write
+from bdforge.array.core_bodies.core_program import core_program
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.lower import configuration
+from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn import Write
 from support.differences import same
 
 FOLDER = Path(__file__).parent

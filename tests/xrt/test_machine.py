@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from bdforge.xrt import machine as machines
-from bdforge.xrt.machine import Finding
+from bdforge.runtime.npu import machine as machines
+from bdforge.runtime.npu.machine import Finding
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units
 Max stack size            8388608              unlimited            bytes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.xrt import development, find_development
+from bdforge.runtime.npu import development, find_development
 from support.xrt_packages import FetchError, fetch_packages
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bdforge.perf.tune.reasons import LIFTS
+from bdforge.perf.tune.choice_reasons import LIFTS
 from tools.docs.counted import (
     CHOICES,
     DESIGNS,

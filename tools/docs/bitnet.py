@@ -14,7 +14,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.layers import Layers, layers
 from bdforge.perf.bounds.models import BITNET, measured_cpu_us
-from bdforge.perf.bounds.operator import cost_estimate
+from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.plots.figure import BLUE, GREY, ORANGE, TEXT, VERMILION, new_figure
 from tools.docs.markdown import bullet, prose, section, table
 

@@ -14,19 +14,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bdforge.codegen.errors import CodegenError
-from bdforge.codegen.kernels import assembled
+from bdforge.array.emulator import TimingReport, replay
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled
 from bdforge.devices import Generation, device_named
 from bdforge.devices.timing import Timing, timing_of
-from bdforge.emulator import TimingReport, replay
 from bdforge.operators.gemm import GemmSpec, Problem, SpecError, load_spec, plan_gemm
-from bdforge.perf.assembled.core import MAIN, CoreCosts
-from bdforge.perf.assembled.forms import Kind
+from bdforge.perf.assembled.counted_core import MAIN, CoreCosts
+from bdforge.perf.assembled.counted_tiles import Kind
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.kernels.published import comparisons
 from bdforge.perf.timed import recorded
-from bdforge.perf.tune.model import kernel_on
+from bdforge.perf.tune.time_model import kernel_on
 
 KERNELS, CHOICES, DESIGNS = (
     Path(__file__).with_name(f"counted{name}.csv") for name in ("", "_choices", "_designs")

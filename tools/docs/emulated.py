@@ -17,7 +17,7 @@ from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.timed import timed
-from bdforge.perf.tune.model import Basis, kernel_of
+from bdforge.perf.tune.time_model import Basis, kernel_of
 
 TABLE = Path(__file__).with_name("emulated.csv")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from bdforge import isa
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning import Kind, meaning_of
-from bdforge.isa.meaning.shape import View
-from bdforge.isa.meaning.unknown import missing
+from bdforge.core import isa
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning import Kind, meaning_of
+from bdforge.core.isa.meaning.shape import View
+from bdforge.core.isa.meaning.unknown import missing
 from tools.docs.markdown import prose, section, table
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"

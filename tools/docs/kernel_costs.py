@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 
 from bdforge.devices import AIE2, AIE2P, Generation
+from bdforge.perf.kernels.loop_schedule import KernelCost, kernel_cost
 from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS
 from bdforge.perf.kernels.published import Comparison, comparisons, compiled_efficiency
-from bdforge.perf.kernels.schedule import KernelCost, kernel_cost
 from tools.docs.counted import TILE, counted
 
 _HEAD = """# What our kernels cost, modelled
 
 Made by `python -m tools.docs kernel_costs`; a test keeps it current. All cycles are *modelled* from the slots, units,
-latencies and registers of each core's instructions (`bdforge/isa/data`; of AIE2's units little is known); nothing is
-fitted. Not counted: stalls on memory banks and the call itself.
+latencies and registers of each core's instructions (`bdforge/core/isa/data`; of AIE2's units little is known); nothing
+is fitted. Not counted: stalls on memory banks and the call itself.
 
 Passes over C (`finish_*`) are costed without bias and ReLU, which takes an instruction of the move slot for a vector of
 results. Scales of rows and columns (`finish_i32_bf16`, `finish_f32_bf16` with SCALE) are two float32 products, each of

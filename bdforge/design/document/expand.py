@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from bdforge.common.messages import InputError, word
 from bdforge.design.document.grammar import Repeated
 from bdforge.design.document.toml_places import Path
-from bdforge.messages import InputError, word
-from bdforge.sequences.expressions import LARGEST, LEAST
+from bdforge.design.sequences.expressions import LARGEST, LEAST
 
 MOST_TURNS = 1 << 16
 """Of all loops of a document, so that no few lines ask for more memory than there is."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from bd_patterns import Pattern
+from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
 from bdforge.design.document.repeats import Repeating
-from bdforge.design.memory import PING_PONG, Acquire, Bd, Buffer, Lock, Release, slot_tags, whole
 from bdforge.design.model import Channel, Tile
-from bdforge.design.program import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
+from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Release, slot_tags, whole
 
 Plain = dict[str, Any]
 """A table."""

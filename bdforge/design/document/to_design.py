@@ -7,18 +7,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bdforge.common.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
+from bdforge.common.messages import form_fault, listed, path_word, word
+from bdforge.design.core_code import Core
 from bdforge.design.document import grammar
 from bdforge.design.document.expand import DocumentError, Expansion, Numbers, Wrong, maybe, number, text, texts
 from bdforge.design.document.to_tile import TileUnderWay, channel_of, moved, packet
 from bdforge.design.document.toml_places import Path, places_of
-from bdforge.design.memory import Buffer, Lock
 from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
-from bdforge.design.program import Core
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
+from bdforge.design.tile_memory import Buffer, Lock
 from bdforge.devices import DeviceError, TileKind, mlir_device_named
-from bdforge.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
-from bdforge.messages import form_fault, listed, path_word, word
 
 _KIND = "design"
 _STDIN = "-"

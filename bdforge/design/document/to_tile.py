@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bd_patterns import Pattern, PatternError
+from bdforge.common.messages import listed, word
+from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
 from bdforge.design.document import grammar
 from bdforge.design.document.expand import Expansion, Numbers, Wrong, maybe, named, number, text
-from bdforge.design.memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
 from bdforge.design.model import Channel
-from bdforge.design.program import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
-from bdforge.messages import listed, word
+from bdforge.design.tile_memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
 
 _SLOT = re.compile(r"(\w+)\[(\w+)(?: \+ (\d+))?\]")
 _MOST_SLOTS = 1 << 10  # of a ring, and values of a buffer that are all one

@@ -8,9 +8,9 @@ Linear layers run on one array configuration with their scales in its epilogue, 
 says what ran where, why, and how long.
 """
 
+from bdforge.models.bitnet.bitnet_model import BitNet
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.config import BitNetConfig
-from bdforge.models.bitnet.model import BitNet
+from bdforge.models.bitnet.model_config import BitNetConfig
 
 __all__ = ["BitNet", "BitNetConfig", "Cache", "Checkpoint"]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bdforge import weights
-from bdforge.messages import listed, path_word
-from bdforge.models.bitnet.config import BitNetConfig, from_json, from_metadata
+from bdforge.common.messages import listed, path_word
+from bdforge.models import weights
+from bdforge.models.bitnet.model_config import BitNetConfig, from_json, from_metadata
 from bdforge.models.errors import ModelError
-from bdforge.weights import QuantisedRows, TernaryMatrix, check_shape, fuse
+from bdforge.models.weights import QuantisedRows, TernaryMatrix, check_shape, fuse
 
 _GGUF = {
     "embedding": "token_embd", "final_norm": "output_norm", "head": "output", "attn_norm": "attn_norm", "q": "attn_q",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
+from bdforge.design.sequences import Expr, least
 from bdforge.operators.contraction.dims import Dim
-from bdforge.sequences import Expr, least
 
 Indices = Mapping[str, Expr | int]
 """Which tile along each dimension, by its name."""

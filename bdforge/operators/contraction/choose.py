@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import count, product
 
+from bdforge.common.messages import listed, word
+from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.devices import Device
-from bdforge.messages import listed, word
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
 from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim, Kind
 from bdforge.operators.contraction.price import Price, price
@@ -18,7 +19,6 @@ from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
 from bdforge.operators.contraction.walks import WalkReason
 from bdforge.operators.gemm.walked import Walked
-from bdforge.sequences.interpret import STEPS_MAX
 
 KEPT = 3
 """Boxes of a group that are tried by each measure."""

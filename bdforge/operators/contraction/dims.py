@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bdforge.messages import InputError, word
+from bdforge.common.messages import InputError, word
 
 Kind = Literal["C", "M", "N", "K"]
 Strides = tuple[int | None, int | None, int | None]

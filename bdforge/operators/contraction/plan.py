@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from bdforge.design.model import Design
+from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.contraction.boxes import Part, box_size
@@ -19,10 +20,9 @@ from bdforge.operators.gemm.plan import Plan as GemmPlan
 from bdforge.operators.gemm.reference import Reference, random_operand
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.gemm.walked import walked
-from bdforge.operators.operator import Cost, Expected, Kernels
-from bdforge.operators.operator import Plan as AnyPlan
+from bdforge.operators.operator_api import Cost, Expected, Kernels
+from bdforge.operators.operator_api import Plan as AnyPlan
 from bdforge.operators.specs import Problem
-from bdforge.sequences import Program
 
 KIND = "contraction"
 

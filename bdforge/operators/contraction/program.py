@@ -8,6 +8,7 @@ sizes and says so, since parts, staging and BDs follow from them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bdforge.design.sequences import Builder, Expr, Program
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
@@ -17,7 +18,6 @@ from bdforge.operators.contraction.walks import Chain, WalkReason
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
 from bdforge.operators.gemm.operands import packed_values
 from bdforge.operators.gemm.walked import Walked
-from bdforge.sequences import Builder, Expr, Program
 
 A, B, C = range(3)
 

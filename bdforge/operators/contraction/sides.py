@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from bdforge.design.sequences import Expr
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.operators.contraction.boxes import Box, Indices, Part, box_count, box_size
@@ -16,7 +17,6 @@ from bdforge.operators.contraction.dims import Dim
 from bdforge.operators.contraction.walks import Chain, Loop, Segment, WalkReason, chain
 from bdforge.operators.gemm.grid import Storage
 from bdforge.operators.gemm.operands import micro_tiles
-from bdforge.sequences import Expr
 
 NAMES = "ABC"
 

@@ -8,17 +8,18 @@ import numpy as np
 from pydantic import Field
 
 from bdforge.design import Design, told_cores
+from bdforge.design.sequences import Program
 from bdforge.devices import Device
+from bdforge.devices.formats import shifted
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES, ElementType
-from bdforge.formats import shifted
 from bdforge.operators.elementwise.mapping import (
     LARGEST_LENGTH,
     Tiling,
     elementwise_program,
     map_elementwise,
 )
-from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
@@ -36,7 +37,6 @@ from bdforge.operators.specs import (
     refuse,
     stack_reasons,
 )
-from bdforge.sequences import Program
 
 KIND = "elementwise"
 AXES = ("length",)

@@ -28,10 +28,10 @@ from bdforge.design import (
     in_turn,
     placed,
 )
+from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, largest, least
 from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType
-from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, largest, least
 
 DEAL_CHANNELS = (1, 3, 5, 0)
 """MM2S channels of a memtile to its cores: four rows take all its BDs, 24 of even channels and 24 of odd ones."""

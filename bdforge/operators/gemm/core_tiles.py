@@ -1,10 +1,10 @@
 """A core's tile: its buffers, locks and channels, and its program."""
 
 from bd_patterns import Pattern
-from bdforge.design.memory import Acquire, Bd, Locks, Release, Slots, ping_pong
+from bdforge.design.core_code import Advance, Call, Core, Loop, Rotation, Statement
 from bdforge.design.model import Channel, Tile
 from bdforge.design.parameters import PARAMETER_BYTES, Parameters
-from bdforge.design.program import Advance, Call, Core, Loop, Rotation, Statement
+from bdforge.design.tile_memory import Acquire, Bd, Locks, Release, Slots, ping_pong
 from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.finish import finish_for

@@ -10,9 +10,9 @@ from math import lcm
 from typing import Any, NamedTuple
 
 from bd_patterns import Pattern
-from bdforge.design.memory import Bd, Locks, Slots, in_turn
 from bdforge.design.model import Channel, Tile
 from bdforge.design.placement import aligned
+from bdforge.design.tile_memory import Bd, Locks, Slots, in_turn
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.core_tiles import operand_slots

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bdforge.design.sequences import Builder, Expr, select
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.stages import Stages
-from bdforge.sequences import Builder, Expr, select
 
 A, B, C, R, S = range(5)
 """Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.design.model import Design
+from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.devices import Device
 from bdforge.devices.types import peak_macs
-from bdforge.operators.gemm.check import design_problems, spec_problems
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
@@ -18,12 +18,12 @@ from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
 from bdforge.operators.gemm.spec import AXES, GemmSpec
+from bdforge.operators.gemm.spec_check import design_problems, spec_problems
 from bdforge.operators.gemm.walked import walked
-from bdforge.operators.operator import Cost, Expected, Kernels
-from bdforge.operators.operator import Plan as AnyPlan
+from bdforge.operators.operator_api import Cost, Expected, Kernels
+from bdforge.operators.operator_api import Plan as AnyPlan
 from bdforge.operators.specs import Problem as AnyProblem
 from bdforge.operators.specs import refuse
-from bdforge.sequences import PlannedSequence, Program
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,14 +9,14 @@ docs/sequences.md explains the walk. Parameters are the problem's M, K, N and ld
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
+from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
 from bdforge.operators.gemm.grid import Feed, Storage
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
 from bdforge.operators.gemm.stages import Stages
 from bdforge.operators.gemm.walked import Walked
-from bdforge.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
-from bdforge.sequences.program import Bd
 
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bdforge.devices.formats import error_bound, rounded, shifted
+from bdforge.devices.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.devices.types import TYPES, ElementType
-from bdforge.formats import error_bound, rounded, shifted
-from bdforge.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.gemm.stages import walked_size
-from bdforge.operators.operator import Expected
+from bdforge.operators.operator_api import Expected
 from bdforge.operators.specs import Problem
 
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from bdforge.design.memory import Buffer, Lock, Locks
 from bdforge.design.model import Design, Tile
+from bdforge.design.sequences import Builder, Expr, all_of, ceildiv, divisor, evaluate, largest, select
+from bdforge.design.tile_memory import Buffer, Lock, Locks
 from bdforge.devices import TileKind
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES, BYTE_BITS
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.sequences import Builder, Expr, all_of, ceildiv, divisor, evaluate, largest, select
 
 POOL_ADDRESS = BUFFER_ALIGN_BYTES
 """Nothing stays at the start: word 0 of column 0's memtile was seen to change between runs (HS, silicon L8)."""

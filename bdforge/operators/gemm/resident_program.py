@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from bdforge.design.sequences import Expr, Program, all_of, ceildiv, largest, least, select
+from bdforge.design.sequences.builder import register_words
+from bdforge.design.sequences.expressions import Operand
+from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
@@ -16,10 +20,6 @@ from bdforge.operators.gemm.operands import A, B, C, R, S
 from bdforge.operators.gemm.program import Area, Walk
 from bdforge.operators.gemm.resident import SLOTS, Division, divided
 from bdforge.operators.gemm.walked import Walked
-from bdforge.sequences import Expr, Program, all_of, ceildiv, largest, least, select
-from bdforge.sequences.build import register_words
-from bdforge.sequences.expressions import Operand
-from bdforge.sequences.program import Bd
 
 _MEMTILE = TILE_REGISTERS[TileKind.MEMTILE]
 _ROW, _CHANNEL = 1, 0  # of memtiles; of B in them

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from bdforge.design.sequences import Builder, Expr, PlannedSequence, Start, evaluate
 from bdforge.devices import TileKind
 from bdforge.operators.gemm.spec import AXES, Problem
 from bdforge.operators.gemm.stages import Stages
-from bdforge.operators.operator import Plan
-from bdforge.sequences import Builder, Expr, PlannedSequence, Start, evaluate
+from bdforge.operators.operator_api import Plan
 
 GAPS = ("lda", "ldb", "ldc")
 

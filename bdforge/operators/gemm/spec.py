@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass as table
 
-from bdforge.files import read_toml
+from bdforge.common.files import read_toml
+from bdforge.design.sequences import DEFAULT_OPTIONS, SequenceOptions
 from bdforge.operators.specs import (
     STACK_BYTES,
     STRICT,
@@ -24,7 +25,6 @@ from bdforge.operators.specs import (
     validated,
 )
 from bdforge.operators.specs import Problem as AnyProblem
-from bdforge.sequences import DEFAULT_OPTIONS, SequenceOptions
 
 KIND = "gemm"
 COLUMNS = 8  # of specs that do not say

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from bdforge.design.sequences import Builder, Expr, all_of, any_of, ceildiv, largest, select
+from bdforge.design.sequences.expressions import Operand
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Storage, Tiling
-from bdforge.sequences import Builder, Expr, all_of, any_of, ceildiv, largest, select
-from bdforge.sequences.expressions import Operand
 
 AXES = {"a": "MK", "b": "KN", "c": "MN"}
 

@@ -7,17 +7,17 @@ from functools import lru_cache
 import numpy as np
 
 from bdforge.design import Design
+from bdforge.design.sequences import Program
 from bdforge.devices import Device, TileKind
+from bdforge.devices.formats import error_bound, rounded
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES, peak_macs
-from bdforge.formats import error_bound, rounded
 from bdforge.operators.gemv.mapping import Tiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
-from bdforge.operators.operator import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, stack_reasons
-from bdforge.sequences import Program
 
 _BF16_ROUNDOFF = 2.0**-8
 

@@ -8,12 +8,12 @@ one for each column, K to whole chunks of k. A is staged, chunk by chunk.
 from collections.abc import Callable
 
 from bdforge.design import Design, told_cores
+from bdforge.design.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.operands import micro_tiles, packed_values
 from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, Tiling
 from bdforge.operators.specs import LARGEST_SIZE
-from bdforge.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
 
 AXES = ("M", "K", "N")
 A, W, C = range(3)

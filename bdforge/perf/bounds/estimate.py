@@ -15,9 +15,9 @@ import numpy as np
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, Timing, joined_times
 from bdforge.devices.types import TYPES
 from bdforge.perf.bounds.case import GemmCase
-from bdforge.perf.bounds.core import CoreCycles, core_cycles
+from bdforge.perf.bounds.core_bound import CoreCycles, core_cycles
+from bdforge.perf.kernels.loop_schedule import ScheduleError, pass_cycles
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles, switch_cycles
-from bdforge.perf.kernels.schedule import ScheduleError, pass_cycles
 
 OVERLAP_EXPONENT = 9.77
 """The exponent that joins cores and memory; `Timing.memory_exponent` joins the parts of memory (docs/accuracy.md)."""

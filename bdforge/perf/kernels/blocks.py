@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
-from bdforge.perf.kernels.forms import TimedForm
+from bdforge.perf.kernels.initiation_interval import LoopSchedule, schedule
 from bdforge.perf.kernels.loop import Loop, Operation, ScheduleError
-from bdforge.perf.kernels.modulo import LoopSchedule, schedule
+from bdforge.perf.kernels.scheduled_forms import TimedForm
 
 SETTLING_BLOCKS = 4  # placed before the period is read; the first two already overlap as all later ones
 HORIZON_CYCLES = 4096  # an instruction that finds no free place within is an error of the description

@@ -7,8 +7,8 @@ from functools import cache
 from bdforge.devices import Generation
 from bdforge.devices.types import TYPES
 from bdforge.perf.kernels.blocks import Block, Chain
-from bdforge.perf.kernels.forms import ACCUMULATOR_TILES, VECTOR_REGISTERS, timed_form
 from bdforge.perf.kernels.loop import Loop, Operation
+from bdforge.perf.kernels.scheduled_forms import ACCUMULATOR_TILES, VECTOR_REGISTERS, timed_form
 
 Traffic = tuple[tuple[Chain, ...], tuple[Chain, ...]]
 """Loads and stores of one micro-tile of C."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bdforge.isa.modulo import Edge, Problem, heights
-from bdforge.perf.kernels.forms import SLOTS, VECTOR_REGISTERS, TimedForm
+from bdforge.core.isa.modulo import Edge, Problem, heights
+from bdforge.perf.kernels.scheduled_forms import SLOTS, VECTOR_REGISTERS, TimedForm
 
 INTERVAL_LIMIT = 256  # cycles; no loop body of ours comes near it
 

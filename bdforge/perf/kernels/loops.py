@@ -8,10 +8,7 @@ from dataclasses import replace
 from bdforge.devices import AIE2, AIE2P
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES
-from bdforge.perf.kernels.forms import VECTOR_REGISTERS
-from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
-from bdforge.perf.kernels.operands import HALVES, by_block_floats, masked_codes, mixed, nibbles, plain_loads, pops
-from bdforge.perf.kernels.traffic import (
+from bdforge.perf.kernels.kernel_traffic import (
     c_bf16,
     c_bfp16,
     c_f32,
@@ -26,6 +23,9 @@ from bdforge.perf.kernels.traffic import (
     zero,
     zero_blocks,
 )
+from bdforge.perf.kernels.kinds import ElementKernel, MatrixKernel, Product
+from bdforge.perf.kernels.operand_loads import HALVES, by_block_floats, masked_codes, mixed, nibbles, plain_loads, pops
+from bdforge.perf.kernels.scheduled_forms import VECTOR_REGISTERS
 
 VECTOR_BYTES = {AIE2.name: 32, AIE2P.name: 64}
 """Bytes of one vector load or store (llvm-aie forms)."""

@@ -11,8 +11,8 @@ from functools import cache
 from statistics import fmean
 
 from bdforge.devices import AIE2, Generation
+from bdforge.perf.kernels.loop_schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cost
 from bdforge.perf.kernels.rates import Rate, published_rates
-from bdforge.perf.kernels.schedule import BLOCKING, KernelCost, Schedule, ScheduleError, kernel_cost
 
 _AIE2_BLOCKING = {"int8": (4, 2), "bf16": (4, 4)}
 """Micro-tiles in a block of mlir-aie's `aie_kernels/aie2/mm.cc`, by the type of A. On AIE2P it makes blocks as ours."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bdforge.common.pictures import drawing, save_figure
 from bdforge.perf.errors import PerfError
-from bdforge.pictures import drawing, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

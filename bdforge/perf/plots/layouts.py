@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from bdforge.devices.types import Order
 from bdforge.perf.bounds.estimate import Estimate
-from bdforge.perf.native import Swept, ratios
 from bdforge.perf.plots.figure import BLUE, ORANGE, TEXT, VERMILION, new_figures
 from bdforge.perf.plots.roofline import plain_ticks, roofs
+from bdforge.perf.size_sweep import Swept, ratios
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

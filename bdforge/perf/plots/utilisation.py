@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bdforge.emulator.timed import PartyTime, TimingReport
+from bdforge.array.emulator.timed import PartyTime, TimingReport
 from bdforge.perf.plots.figure import TEXT, PlotError, empty_figure
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import numpy as np
 from bd_patterns import static_fits
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
-from bdforge.operators.gemm.check import shims_found, tile_units
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, Share
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
 from bdforge.operators.gemm.resident import LEAST_TILES, POOL_ADDRESS, Size, bd_room, share_of
+from bdforge.operators.gemm.spec_check import shims_found, tile_units
 from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")

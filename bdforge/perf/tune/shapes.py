@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from bdforge.files import SETTINGS_BYTES_MAX, read_text
-from bdforge.messages import word
+from bdforge.common.files import SETTINGS_BYTES_MAX, read_text
+from bdforge.common.messages import word
 from bdforge.operators.gemm import Problem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.models import GPT2_TRAIN, Linear, Model

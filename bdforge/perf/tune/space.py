@@ -16,9 +16,9 @@ from bdforge.design.placement import occupied
 from bdforge.devices import Device, TileKind
 from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from
-from bdforge.operators.gemm.check import shims_found
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
+from bdforge.operators.gemm.spec_check import shims_found
 from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf.errors import PerfError
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.emulate import Emulated, emulated
-from bdforge.perf.tune.model import case_at
-from bdforge.perf.tune.search import Part, Ranked, Runner, Search, fastest, in_process
+from bdforge.perf.tune.candidate_search import Part, Ranked, Runner, Search, fastest, in_process
+from bdforge.perf.tune.emulated_finalists import Emulated, emulated
+from bdforge.perf.tune.search_state import State
 from bdforge.perf.tune.space import rows_of_tiles
-from bdforge.perf.tune.state import State
+from bdforge.perf.tune.time_model import case_at
 
 FINALISTS = 8
 

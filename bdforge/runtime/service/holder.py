@@ -8,14 +8,14 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bdforge.emulator import EmulationError
-from bdforge.emulator.resident import Resident
-from bdforge.messages import Fault
-from bdforge.runtime.design import BuildError
+from bdforge.array.emulator import EmulationError
+from bdforge.array.emulator.resident_design import Resident
+from bdforge.common.messages import Fault
+from bdforge.common.watched import Part, parted
+from bdforge.runtime.built_design import BuildError
+from bdforge.runtime.service.client_runner import Runner, Tell, own_fault
 from bdforge.runtime.service.origin import Wanted
-from bdforge.runtime.service.runner import Runner, Tell, own_fault
 from bdforge.runtime.service.wire import Status, receive, say
-from bdforge.watched import Part, parted
 
 
 def hold(channel: socket.socket, wanted: Wanted, tell: Tell) -> None:

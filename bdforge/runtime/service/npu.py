@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bdforge.common.messages import InputError, path_word
 from bdforge.devices import Device, TileKind
 from bdforge.devices.pci import IDENTITIES, VENDOR
 from bdforge.devices.registers import address
 from bdforge.devices.timing import POWER_HZ
-from bdforge.messages import InputError, path_word
 from bdforge.runtime.service.start import SOCKET_VARIABLE
 
 LIBRARY = "libbdforge-npu.so"

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from bdforge.array.emulator.core_machine import empty_design
+from bdforge.array.emulator.resident_design import Resident
+from bdforge.array.images import ImageError
+from bdforge.array.images.xclbin import MAGIC, HostKernels, host_kernels_of
+from bdforge.common.files import read_bytes, read_json
+from bdforge.common.messages import listed, path_word
 from bdforge.devices import DeviceError, device_named, mlir_device_named
-from bdforge.emulator.machine import empty_design
-from bdforge.emulator.resident import Resident
-from bdforge.files import read_bytes, read_json
-from bdforge.images import ImageError
-from bdforge.images.xclbin import MAGIC, HostKernels, host_kernels_of
-from bdforge.messages import listed, path_word
-from bdforge.runtime.design import BuildError, BuiltDesign
+from bdforge.runtime.built_design import BuildError, BuiltDesign
 
 MANIFEST = "manifest.json"
 PDI_BYTES_MOST = 64 << 20

@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.runtime.design import BuildError
+from bdforge.common.watched import Part, parted
+from bdforge.runtime.built_design import BuildError
+from bdforge.runtime.service.client_runner import Tell
 from bdforge.runtime.service.holder import hold
 from bdforge.runtime.service.origin import Built, Wanted, configured
-from bdforge.runtime.service.runner import Tell
 from bdforge.runtime.service.wire import (
     Status,
     WireError,
@@ -24,7 +25,6 @@ from bdforge.runtime.service.wire import (
     say,
     text_to_open,
 )
-from bdforge.watched import Part, parted
 
 HELD_MAX = 4
 """Designs that stay loaded, the last ones used; of others only clients keep a holder."""

@@ -33,7 +33,7 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
 
-from bdforge.messages import told
+from bdforge.common.messages import told
 
 VERSION = 3
 PACKET_BYTES = 1 << 16

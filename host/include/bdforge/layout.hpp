@@ -1,4 +1,4 @@
-// Where an operand's elements stand in its buffer, for one problem; the same as `bdforge/sequences/operands.py`.
+// Where an operand's elements stand in its buffer, for one problem; the same as `bdforge/design/sequences/operands.py`.
 #pragma once
 
 #include <array>

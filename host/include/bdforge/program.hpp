@@ -1,6 +1,6 @@
 // A sequence program: what the controller does for any problem of a design, as data.
 //
-// The manifest's `sequence.program`, in tables instead of nested lists; `bdforge/sequences/program.py` says what all of it
+// The manifest's `sequence.program`, in tables instead of nested lists; `bdforge/design/sequences/sequence_program.py` says what all of it
 // means.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The check of a sequence program: all that a run could trip over but values; and where each value is computed.
 //
-// The same rules as `bdforge/sequences/check.py`. That a manifest's tables are whole, its numbers in range and its loops
+// The same rules as `bdforge/design/sequences/program_check.py`. That a manifest's tables are whole, its numbers in range and its loops
 // each there once is seen to where they are read (`src/program.cpp`); here is what parts ask of one another.
 #pragma once
 

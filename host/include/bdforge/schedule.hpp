@@ -1,4 +1,4 @@
-// When the steps of a sequence start and end: the same as `bdforge/sequences/interpret.py`.
+// When the steps of a sequence start and end: the same as `bdforge/design/sequences/interpret.py`.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //     const bdforge::Sequencer sequencer(design);
 //     const std::vector<std::uint32_t> words = sequencer.words({M, K, N});
 //
-// C++17, no dependencies. Word for word those of `bdforge.sequences`; docs/sequences.md explains them.
+// C++17, no dependencies. Word for word those of `bdforge.design.sequences`; docs/sequences.md explains them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Buffer descriptors and the words of a version 0.1 instruction stream.
 //
-// BDs are those of mlir-aie's tasks, as `bdforge.txn.bd.task_transfer` makes and checks them.
+// BDs are those of mlir-aie's tasks, as `bdforge.devices.txn_format.bd_encoding.task_transfer` makes and checks them.
 #pragma once
 
 #include <algorithm>

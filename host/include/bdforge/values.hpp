@@ -1,6 +1,6 @@
 // The values of a sequence program's run: integers of 64 bits, computed where their loop turns.
 //
-// Operations mean what `bdforge/sequences/expressions.py` says.
+// Operations mean what `bdforge/design/sequences/expressions.py` says.
 #pragma once
 
 #include <algorithm>

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from bdforge.design.sequences import Start, StartedTask
+from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.boxes import box_count, box_size
 from bdforge.operators.contraction.choose import _refusal
 from bdforge.operators.contraction.config import config_of
 from bdforge.operators.gemm import Plan, load_spec, plan_gemm, spec_from
-from bdforge.sequences import Start, StartedTask
-from bdforge.sequences.interpret import STEPS_MAX
 from support.built_designs import ROOT, spec_content
 from support.tccg import tccg
 

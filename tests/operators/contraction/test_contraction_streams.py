@@ -11,11 +11,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from bd_patterns import Pattern
 from bdforge.design import told_cores
+from bdforge.design.sequences import Await, PlannedSequence, Start, Stored, fetch, place
 from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.sequences import Await, PlannedSequence, Start, Stored, fetch, place
 from support.built_designs import spec_content
 from support.differences import same
 

@@ -6,10 +6,10 @@ import pytest
 
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.operators.elementwise import FUNCTIONS
-from bdforge.perf.kernels.forms import timed_form
+from bdforge.perf.kernels.initiation_interval import schedule
 from bdforge.perf.kernels.loop import Loop, Operation
-from bdforge.perf.kernels.modulo import schedule
-from bdforge.perf.kernels.operands import load
+from bdforge.perf.kernels.operand_loads import load
+from bdforge.perf.kernels.scheduled_forms import timed_form
 
 FORMS = {
     AIE2P: {

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bdforge.design import told_cores
+from bdforge.design.sequences import Start, Stored
 from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
 from bdforge.operators import OPERATORS, SpecError
 from bdforge.operators.elementwise import ElementwisePlan, ElementwiseSpec, plan_elementwise
 from bdforge.operators.elementwise.mapping import LARGEST_LENGTH
-from bdforge.sequences import Start, Stored
 
 LEAST = {"kind": "elementwise", "function": "add"}
 CASES = {

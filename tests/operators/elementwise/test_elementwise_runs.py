@@ -9,13 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.txn import Operation, Patch, encode
+from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named, mlir_device_named
-from bdforge.emulator import emulate
-from bdforge.emulator.timed import TimingOptions
 from bdforge.operators import OPERATORS, Plan, plan, spec_from
 from bdforge.operators.built import render
-from bdforge.sequences import fetch, place
-from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of
 from support.differences import same
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from bdforge.emulator.verify import verify_design
-from bdforge.mlir import Era, convert
+from bdforge.array.emulator.verification import verify_design
+from bdforge.array.mlir import Era, convert
+from bdforge.array.txn.insts import encode_mlir
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem
-from bdforge.txn.insts import encode_mlir
 from support.built_designs import named_plans
 from support.differences import same
 

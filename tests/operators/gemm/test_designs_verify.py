@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.emulator.verify import verify_design
+from bdforge.array.emulator.verification import verify_design
 from bdforge.operators import render
 from bdforge.operators.gemm import Plan, Problem
 from support.built_designs import ROOT, named_plans

@@ -6,9 +6,9 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import spec_from
-from bdforge.operators.gemm.check import fits, spec_problems
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import KERNELS, kernel_for
+from bdforge.operators.gemm.spec_check import fits, spec_problems
 from bdforge.operators.specs import array_reasons
 from support.built_designs import spec_content
 from support.differences import same

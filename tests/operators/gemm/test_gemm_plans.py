@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.design.sequences import place
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.grid import Feed, Tiling, feeding_column, storage_of
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.resident import Room, bd_room
-from bdforge.sequences import place
 from support.built_designs import spec_content
 from support.differences import same
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import BaseModel
 
+from bdforge.design.manifest import Manifest, json_schema, manifest_fault
 from bdforge.devices import device_named
-from bdforge.images.manifest import Manifest, json_schema, manifest_fault
 from bdforge.operators import built_files, manifest
 from bdforge.operators.gemm import plan_gemm, spec_from
 from support.built_designs import spec_content

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bdforge.design.sequences.buffers import pack
 from bdforge.devices import device_named, mlir_device_named
-from bdforge.formats import encode
+from bdforge.devices.formats import encode
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.sequences.buffers import pack
 from support.built_designs import spec_content
 from support.differences import same
 

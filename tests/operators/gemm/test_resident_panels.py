@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import TimingOptions, emulate
+from bdforge.array.mlir import parse
+from bdforge.array.txn import Operation, encode
+from bdforge.array.txn.lower import lower_module
+from bdforge.design.sequences import Builder, evaluate
+from bdforge.design.sequences.buffers import fetched
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
-from bdforge.emulator import TimingOptions, emulate
-from bdforge.mlir import parse
+from bdforge.devices.txn_format.operations import BlockWrite, Write
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, Plan, Problem, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of
-from bdforge.sequences import Builder, evaluate
-from bdforge.sequences.buffers import fetched
-from bdforge.txn import Operation, encode
-from bdforge.txn.lower import lower_module
-from bdforge.txn.operations import BlockWrite, Write
 from support.built_designs import kernels_of, spec_content
 from support.differences import same
 from support.gemm_problems import host_buffers

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from sequence_replay import replay
 
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.allocate import allocate
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn import BlockWrite, Patch, Sync, decode, encode
+from bdforge.array.txn.lower import lower_module
 from bdforge.design import Parameters
+from bdforge.design.sequences import SequenceOptionError
 from bdforge.devices import device_named
-from bdforge.mlir import parse
-from bdforge.mlir.allocate import allocate
-from bdforge.mlir.device_ops import DeviceOp
 from bdforge.operators import manifest, render, render_sequences
 from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, load_spec, plan_gemm, sequence, spec_from
-from bdforge.sequences import SequenceOptionError
-from bdforge.txn import BlockWrite, Patch, Sync, decode, encode
-from bdforge.txn.lower import lower_module
 from support.built_designs import spec_content
 from support.differences import same
 from support.gemm_problems import natural_leading

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import emulate
+from bdforge.array.txn import Operation, Patch, encode
+from bdforge.design.sequences.buffers import empty, fetched
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.types import TYPES
-from bdforge.emulator import emulate
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSequence, GemmSpec, Plan, Problem, plan_gemm, sequence, spec_from
-from bdforge.sequences.buffers import empty, fetched
-from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of, spec_content
 from support.differences import same
 from support.gemm_problems import host_buffers, natural_leading

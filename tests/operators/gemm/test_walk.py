@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from walked import Await, Problem, Start, Step, Transfer, events, runtime_parameters, step_of, walk
 
 from bd_patterns import Pattern, problems
+from bdforge.design.sequences import Stored
 from bdforge.devices.limits import AIE2P, TileKind
 from bdforge.operators.gemm.grid import Storage, Tiling
-from bdforge.sequences import Stored
 from support.differences import same
 
 SHIM = AIE2P.limits(TileKind.SHIM)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from bd_patterns import Pattern
 from bdforge.design import Told
+from bdforge.design.sequences import Await, Event, Start, StartedTask, interpret
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.operands import Packing
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.walked import Channel, Walked
-from bdforge.sequences import Await, Event, Start, StartedTask, interpret
 
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
 CHANNELS = tuple(Channel(*key) for key in OPERANDS)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bdforge.array.emulator import Result, emulate
 from bdforge.design import render
+from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named
-from bdforge.emulator import Result, emulate
 from bdforge.operators import OPERATORS
 from bdforge.operators.gemv import GemvPlan, GemvSpec, plan_gemv
-from bdforge.sequences import fetch, place
 from support.differences import same
 
 INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from gemv_designs import DESIGNS, INT, Loaded, loaded, plan_of
 
+from bdforge.array.emulator import TimingOptions, emulate
+from bdforge.array.txn import Operation, Patch, encode
 from bdforge.design import render
+from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.timing import timing_of
-from bdforge.emulator import TimingOptions, emulate
 from bdforge.operators import OPERATORS
 from bdforge.operators.gemv import GemvSpec, plan_gemv
-from bdforge.sequences import fetch, place
-from bdforge.txn import Operation, Patch, encode
 from support.built_designs import kernels_of
 from support.differences import same
 

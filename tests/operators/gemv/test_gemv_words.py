@@ -7,12 +7,12 @@ import pytest
 from gemv_designs import DESIGNS, plan_of
 
 from bdforge.design import told_cores
+from bdforge.design.sequences import PlannedSequence, Start, Stored
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError
 from bdforge.operators.gemv import GemvSpec, plan_gemv
 from bdforge.operators.gemv.mapping import BETWEEN, CHUNKS, IDLE, TILES
 from bdforge.operators.gemv.program import A, C, W
-from bdforge.sequences import PlannedSequence, Start, Stored
 from support.differences import same
 
 

@@ -6,18 +6,18 @@ import json
 import numpy as np
 import pytest
 
-from bdforge import isa
-from bdforge.emulator import emulate
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.memory import WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.profile import Mark, Parts, Timeline
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.emulator.timed import TimingOptions
-from bdforge.emulator.timed.banks import DMA, NEIGHBOURS, OWN, Banks
-from bdforge.emulator.timed.runner import Clock, Runner
-from bdforge.emulator.timed.tables import write_timeline
-from bdforge.emulator.trace import Party
-from bdforge.isa.assembler import assemble
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, OWN, Banks
+from bdforge.array.emulator.timed.time_tables import write_timeline
+from bdforge.array.emulator.timed.timed_run import Clock, Runner
+from bdforge.array.emulator.trace import Party
+from bdforge.core import isa
+from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.profile import Mark, Parts, Timeline
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.assembler import assemble
 from support.differences import same
 from support.machine_code_designs import gemm_elf, gemm_source, gemm_text, operands
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.assembler import assemble
-from bdforge.isa.errors import ControlError, ExecutionError, StepBudgetError
-from bdforge.kernel import Acquire
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.errors import ControlError, ExecutionError, StepBudgetError
+from bdforge.core.python_kernel import Acquire
 from support.machine_code import EXECUTORS, World, code_of, drive, memories
 
 SLOTS = "add r9, r9, #1\n" * 5

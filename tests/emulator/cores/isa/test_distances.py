@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from bdforge import isa
-from bdforge.emulator.cores.isa import plan
+from bdforge.core import isa
+from bdforge.core.exact import instruction_plan as plan
 from support import machine_code
 from support.machine_code import EXECUTORS, code_of, drive, run_text
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bdforge.emulator.cores.isa.translated_program import compiled
+from bdforge.core.exact.translated_program import compiled
 from support.differences import same
 
 MOST_WAYS = 8

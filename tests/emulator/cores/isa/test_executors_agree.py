@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from bdforge import isa
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.emulator.cores.isa.translated import Translated
-from bdforge.isa.assembler import assemble
-from bdforge.isa.meaning import Kind
+from bdforge.core import isa
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.translated import Translated
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.meaning import Kind
 from support.random_programs import bundles, differences, forms, instruction, outcome, registers
 
 DONE = "nop\n" * 12 + "done\n"

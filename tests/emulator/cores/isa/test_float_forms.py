@@ -7,8 +7,8 @@ from math import floor, frexp
 import numpy as np
 import pytest
 
-from bdforge import isa
-from bdforge.isa.errors import OpenError
+from bdforge.core import isa
+from bdforge.core.isa.errors import OpenError
 from support.differences import same
 from support.machine_code import EXECUTORS, World, drive, memories, run_text
 from support.random_programs import forms

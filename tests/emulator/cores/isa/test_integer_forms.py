@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa import Instruction
-from bdforge.isa.errors import OpenError
-from bdforge.isa.meaning import Kind, meaning_of
-from bdforge.isa.meaning.shape import View
-from bdforge.isa.meaning.unknown import FAMILIES, missing
-from bdforge.isa.registers import width
+from bdforge.core import isa
+from bdforge.core.isa import Instruction
+from bdforge.core.isa.core_registers import width
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.meaning import Kind, meaning_of
+from bdforge.core.isa.meaning.shape import View
+from bdforge.core.isa.meaning.unknown import FAMILIES, missing
 from support import plain_forms
 from support.machine_code import EXECUTORS, World, drive
 from support.plain_forms import Situation

@@ -2,13 +2,13 @@
 
 import pytest
 
-from bdforge.codegen.symbols import core_symbols
-from bdforge.emulator import emulate
-from bdforge.emulator.errors import ArgumentError
-from bdforge.emulator.timed import TimingOptions
-from bdforge.isa.assembler import assemble
-from bdforge.mlir import parse
-from bdforge.mlir.device_ops import DeviceOp
+from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.errors import ArgumentError
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.core.isa.assembler import assemble
 from bdforge.operators.gemm import Problem
 from support.differences import same
 from support.examples import example

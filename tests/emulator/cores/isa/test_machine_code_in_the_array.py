@@ -5,18 +5,18 @@ import random
 import numpy as np
 import pytest
 
-from bdforge import isa
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.array.mlir import parse
+from bdforge.array.txn import BlockWrite, Operation, Write, encode
+from bdforge.array.txn.lower import lower_module
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.meaning import Kind
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
-from bdforge.emulator import emulate
-from bdforge.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
-from bdforge.emulator.timed import TimingOptions
-from bdforge.isa.assembler import assemble
-from bdforge.isa.elf_write import core_elf
-from bdforge.isa.meaning import Kind
-from bdforge.mlir import parse
-from bdforge.txn import BlockWrite, Operation, Write, encode
-from bdforge.txn.lower import lower_module
 from support.differences import same
 from support.machine_code_designs import SOURCES, gemm_elf, gemm_source, gemm_text, operands
 from support.random_programs import forms, instruction

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.errors import OpenError
+from bdforge.core import isa
+from bdforge.core.isa.errors import OpenError
 from support.machine_code import EXECUTORS, drive, memories, run_text
 
 ISA = isa.load("aie2p")

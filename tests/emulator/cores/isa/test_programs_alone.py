@@ -2,10 +2,10 @@
 
 import pytest
 
-from bdforge import isa
-from bdforge.emulator.cores.isa.alone import run_alone
-from bdforge.isa.assembler import assemble
-from bdforge.isa.errors import StepBudgetError
+from bdforge.core import isa
+from bdforge.core.exact.alone import run_alone
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.errors import StepBudgetError
 
 LOADS = """
 main:   movxm p0, #0x70000

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bdforge.emulator.cores.isa import state
-from bdforge.emulator.cores.isa.interpreter import Interpreter
-from bdforge.isa import Isa
+from bdforge.core.exact import core_state as state
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.isa import Isa
 from support.machine_code import EXECUTORS
 from support.recorded_cases import cases, faults
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bdforge import isa
-from bdforge.emulator.packet import packet_header
-from bdforge.isa.errors import OpenError
+from bdforge.core import isa
+from bdforge.core.isa.errors import OpenError
+from bdforge.devices.registers import packet_header
 from support.differences import same
 from support.machine_code import EXECUTORS, World, run_text
 

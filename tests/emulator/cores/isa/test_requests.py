@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge import isa
-from bdforge.devices import TileKind, mlir_device_named
-from bdforge.emulator.cores.isa import loading, verdicts
-from bdforge.emulator.cores.isa.breakpoints import Breakpoints, address_of
-from bdforge.emulator.cores.isa.machine_code import memory_of
-from bdforge.emulator.cores.isa.memory import END, FIRST, WINDOW_BYTES, DataMemory
-from bdforge.emulator.cores.isa.profile import NO_NAME, Names, shares
-from bdforge.emulator.cores.isa.requests import (
+from bdforge.array.emulator.cores import load_machine_code as loading
+from bdforge.array.emulator.cores.breakpoints import Breakpoints, address_of
+from bdforge.array.emulator.cores.machine_code_core import memory_of
+from bdforge.array.emulator.errors import ArgumentError
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.core import isa
+from bdforge.core.exact import verdicts
+from bdforge.core.exact.core_memory import END, FIRST, WINDOW_BYTES, DataMemory
+from bdforge.core.exact.core_state import Control, checked
+from bdforge.core.exact.profile import NO_NAME, Names, shares
+from bdforge.core.exact.requests import (
     Asking,
     GetRegister,
     GetTimer,
@@ -22,13 +25,11 @@ from bdforge.emulator.cores.isa.requests import (
     answered,
     request_of,
 )
-from bdforge.emulator.cores.isa.state import Control, checked
-from bdforge.emulator.errors import ArgumentError
-from bdforge.emulator.strictness import Strictness
-from bdforge.isa.assembler import assemble
-from bdforge.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
-from bdforge.isa.hazard_layout import Hazard
-from bdforge.kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
+from bdforge.core.isa.hazard_layout import Hazard
+from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.devices import TileKind, mlir_device_named
 from support.differences import same
 from support.machine_code import EXECUTORS, code_of, memories, run_text
 

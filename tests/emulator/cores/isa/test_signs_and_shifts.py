@@ -5,9 +5,9 @@ from math import floor
 
 import pytest
 
-from bdforge import isa
-from bdforge.isa.assembler import assemble
-from bdforge.isa.hazards import check_source
+from bdforge.core import isa
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.hazards import check_source
 from support.machine_code import EXECUTORS, run_text
 
 LOW = 0xFFFF

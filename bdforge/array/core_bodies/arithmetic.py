@@ -1,0 +1,144 @@
+"""Integer operations of MLIR as instructions. Values of fewer than 32 bits are kept sign-extended, an i1 as 0 or 1."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from bdforge.array.core_bodies.refusal import refused
+from bdforge.array.mlir.elementwise_ops import CmpiOp, SelectOp
+
+
+class Emitter(Protocol):
+    """What writes instructions: registers of values, temporary ones, and a place for the result."""
+
+    def read(self, value: SSAValue) -> str: ...
+
+    def number(self, value: int) -> str: ...
+
+    def temporary(self) -> str: ...
+
+    def emit(self, text: str, memory: str | None = None) -> None: ...
+
+    def result(self, value: SSAValue, compute: Callable[[str], None]) -> None: ...
+
+
+_DIRECT = {"addi": "add", "subi": "sub", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor"}
+_WRAPS = ("addi", "subi", "muli", "shli")
+# Instruction and whether its operands change places, by the predicate's number.
+_COMPARISONS = (
+    ("eq", False), ("ne", False), ("lt", False), ("ge", True), ("lt", True),
+    ("ge", False), ("ltu", False), ("geu", True), ("ltu", True), ("geu", False),
+)  # fmt: skip
+_CHOICES = {"maxsi": "lt", "minsi": "ge", "maxui": "ltu", "minui": "geu"}
+
+
+def bits_of(kind: Attribute) -> int:
+    """Bits of an integer or index, as a core computes it."""
+    return kind.width.data if isinstance(kind, IntegerType) else 32
+
+
+def arithmetic(e: Emitter, op: Operation) -> bool:
+    """Emit an operation of the arith dialect; False if it is none that is known."""
+    name = op.name.removeprefix("arith.")
+    if name in _DIRECT:
+        e.result(op.results[0], lambda d: _direct(e, op, name, d))
+    elif isinstance(op, CmpiOp):
+        e.result(op.results[0], lambda d: _compare(e, op, d))
+    elif isinstance(op, SelectOp):
+        e.result(op.results[0], lambda d: _choose(e, d, *(e.read(v) for v in op.operands)))
+    elif name in _CHOICES:
+        e.result(op.results[0], lambda d: _extreme(e, op, _CHOICES[name], d))
+    elif name in ("shli", "shrsi", "shrui"):
+        e.result(op.results[0], lambda d: _shift(e, op, name, d))
+    elif name in ("index_cast", "extsi", "extui", "trunci"):
+        e.result(op.results[0], lambda d: _cast(e, op, name, d))
+    else:
+        return False
+    return True
+
+
+def decide(e: Emitter, condition: str) -> None:
+    """Let r27 hold the condition of what is picked next."""
+    e.emit(f"mov r27, {condition}")
+
+
+def pick(e: Emitter, d: str, then: str, otherwise: str) -> None:
+    """d = r27 ? then : otherwise."""
+    e.emit(f"sel.nez {d}, {then}, {otherwise}, r27")
+
+
+def _choose(e: Emitter, d: str, condition: str, then: str, otherwise: str) -> None:
+    decide(e, condition)
+    pick(e, d, then, otherwise)
+
+
+def _direct(e: Emitter, op: Operation, name: str, d: str) -> None:
+    a, b = (e.read(v) for v in op.operands[:2])
+    e.emit(f"{_DIRECT[name]} {d}, {a}, {b}")
+    if name in _WRAPS:
+        _narrow(e, op.results[0], d)
+
+
+def _narrow(e: Emitter, value: SSAValue, d: str) -> None:
+    """Bring a result of 32 bits into the form of its type."""
+    bits = bits_of(value.type)
+    if bits == 1:
+        e.emit(f"and {d}, {d}, {e.number(1)}")
+    elif bits < 32:
+        e.emit(f"extend.s{bits} {d}, {d}")
+
+
+def _compare(e: Emitter, op: CmpiOp, d: str) -> None:
+    text, swapped = _COMPARISONS[op.predicate.value.data]
+    if bits_of(op.lhs.type) == 1 and op.predicate.value.data in range(2, 6):
+        swapped = not swapped  # a signed i1 is 0 or -1
+    a, b = e.read(op.lhs), e.read(op.rhs)
+    e.emit(f"{text} {d}, {b}, {a}" if swapped else f"{text} {d}, {a}, {b}")
+
+
+def _extreme(e: Emitter, op: Operation, comparison: str, d: str) -> None:
+    if bits_of(op.results[0].type) == 1:
+        raise refused(op, f"{op.name} of i1 has no machine code here; use arith.andi or arith.ori")
+    a, b = (e.read(v) for v in op.operands[:2])
+    condition = e.temporary()
+    e.emit(f"{comparison} {condition}, {a}, {b}")
+    _choose(e, d, condition, b, a)
+
+
+def _shift(e: Emitter, op: Operation, name: str, d: str) -> None:
+    value, count = (e.read(v) for v in op.operands[:2])
+    bits = bits_of(op.results[0].type)
+    if bits == 1:
+        raise refused(op, f"{op.name} of i1 has no machine code here")
+    if name == "shrui" and bits < 32:
+        e.emit(f"extend.u{bits} {d}, {value}")
+        value = d
+    if name != "shli":
+        negative = e.temporary()
+        e.emit(f"sub {negative}, {e.number(0)}, {count}")
+        count = negative
+    e.emit(f"{'ashl' if name == 'shrsi' else 'lshl'} {d}, {value}, {count}")
+    if name != "shrsi":
+        _narrow(e, op.results[0], d)
+
+
+def _cast(e: Emitter, op: Operation, name: str, d: str) -> None:
+    source = op.operands[0]
+    before, after = bits_of(source.type), bits_of(op.results[0].type)
+    register = e.read(source)
+    signed = name in ("index_cast", "extsi") and before < after
+    if before == 1 and signed:
+        e.emit(f"sub {d}, {e.number(0)}, {register}")
+    elif name == "extui" and before in (8, 16):
+        e.emit(f"extend.u{before} {d}, {register}")
+    else:
+        e.emit(f"mov {d}, {register}")
+        if after < before:
+            _narrow(e, op.results[0], d)
+
+
+def is_number(kind: Attribute) -> bool:
+    """Whether values of a type are integers that a register holds."""
+    return isinstance(kind, IntegerType | IndexType)

@@ -1,0 +1,173 @@
+"""The array: tiles, streams, cores and completion tokens, reached by addresses as the controller does."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from bdforge.array.emulator.bd_access import decode_bd
+from bdforge.array.emulator.cores.breakpoints import Breakpoints
+from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.stack import Frame
+from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.errors import RegisterAccessError
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.register_space import Programs
+from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
+from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.tile import Tile
+from bdforge.core.isa.program_memory import CoreProgram
+from bdforge.devices import Device, DeviceError, TileKind
+from bdforge.devices.capacities import KNOWN, StreamCapacities
+from bdforge.devices.registers import split_address
+
+FIRMWARE_WORD = 0x00CD0CD0
+
+
+class Array:
+    """A configured array. `write` and `read` act on the same state as BDs, locks and cores do.
+
+    `token_ways` is there where the design sets its switches itself: it tells, for column, row and packet id, why
+    completion tokens do not reach the controller (None: they do). With `poison` its memory remembers who wrote it
+    (`bdforge.array.emulator.poison`). `capacity` words are what streams hold instead of what is known of the device's.
+    """
+
+    def __init__(
+        self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool = False,
+        capacity: int | Literal["known"] = KNOWN,
+    ):  # fmt: skip
+        self.device, self.host = device, host
+        self.scheduler, self.strictness = scheduler, strictness
+        self.poison = poison
+        self.capacities = device.generation.capacities if capacity == KNOWN else StreamCapacities.uniform(capacity)
+        self.tiles: dict[tuple[int, int], Tile] = {}
+        self.cores: list[Core] = []
+        self.core_releases: dict[int, list[Core]] = {}  # id of a lock: cores whose program releases it
+        self.tokens: Counter[TokenKey] = Counter()
+        self.token_ways: Callable[[int, int, int], str | None] | None = None
+        self._outside: dict[int, Tile] = {}
+        self.frames: dict[str, Frame] = {}  # of compiled kernels
+        self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
+        self.controlled: set[int] = set()  # columns that control packets wrote to
+        self.programs: Programs | None = None  # machine code of cores, as registers reach it
+        self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
+        self.elfs: Mapping[tuple[int, int], Path | CoreProgram] = {}  # instead of the text's
+        self.runs_machine_code = False  # then accesses to the banks of cores' memories are told
+        self.by_words = False  # whether instruction words run, not a sequence of the text
+
+    def tile(self, column: int, row: int) -> Tile:
+        """The tile at (column, row), made on first use; DeviceError where the device has none."""
+        if (column, row) not in self.tiles:
+            self.tiles[column, row] = Tile(self, column, row)
+        return self.tiles[column, row]
+
+    def core(self, column: int, row: int) -> Core:
+        """The core of a tile, made on first use."""
+        for core in self.cores:
+            if core.place == (column, row):
+                return core
+        self.cores.append(Core(column, row, self))
+        return self.cores[-1]
+
+    def west_of_npu1(self, row: int) -> Tile:
+        """A memtile that no design names: Phoenix has a column without a shim west of column 0 (hardware facts 1.1)."""
+        if row not in self._outside:
+            self._outside[row] = Tile(self, -1, row)
+        return self._outside[row]
+
+    def restart(self) -> None:
+        """Before another configuration: no tasks, streams or cores; memory and lock values stay.
+
+        Tasks and tokens that nobody awaited are lost, with a warning.
+        """
+        for channel in self.channels():
+            if channel.tile.kind is TileKind.SHIM and channel.tasks:
+                self.strictness.warn(f"{channel.name} had {len(channel.tasks)} tasks left at a reconfiguration")
+        for warning in self.left_over():
+            self.strictness.warn(f"{warning}, at a reconfiguration")
+        self.tokens.clear()
+        self.scheduler.tell("stop")
+        self.scheduler.clear()
+        self.cores.clear()
+        self.core_releases.clear()
+        self.token_ways = None
+        for tile in self.tiles.values():
+            tile.restart()
+
+    def refill(self) -> None:
+        """The whole budget again for everybody, for another run."""
+        self.scheduler.refill()
+        for core in self.cores:
+            core.refill()
+
+    def spoil_word(self) -> None:
+        """In poison mode: what the run of a context before this one leaves in word 0 of column 0's memtile (HS)."""
+        tile = self.tiles.get((0, 1))
+        if not self.poison or tile is None or tile.written is None or self.strictness.permits("memtile-word"):
+            return
+        if tile.kind is TileKind.MEMTILE:
+            self.spoiled = tile.memory
+            tile.memory[0] = FIRMWARE_WORD
+            tile.written[:4] = False
+
+    def left_over(self) -> Iterator[str]:
+        """Tokens nobody awaited, words that no BD took, and BDs that began and never got the rest."""
+        for (column, row, direction, index), count in self.tokens.items():
+            if count:
+                tokens = f"{count} token{'s' if count > 1 else ''}"
+                yield f"{tokens} of {direction} {index} of tile ({column}, {row}) nobody awaited"
+        for channel in self.channels():
+            if channel.sink is not None and channel.sink.held:
+                yield f"{channel.sink.held} words were left in the input of {channel.name}{channel.source()}"
+            if (unmoved := channel.unmoved()) is not None and not self.strictness.permits("unpatched-address"):
+                yield unmoved
+            if missing := channel.missing_words():
+                where = f"BD {channel.bd}, {missing} words are missing{channel.source()}"
+                yield f"{channel.name} stopped in the middle of {where}"
+
+    def write(self, address: int, value: int, source: str = "") -> None:
+        """Store a 32-bit word at a full address."""
+        tile, offset = self.at(address, source)
+        tile.write(offset, value, source)
+
+    def read(self, address: int, source: str = "") -> int:
+        """The 32-bit word at a full address."""
+        tile, offset = self.at(address, source)
+        return tile.read(offset)
+
+    def at(self, address: int, source: str = "") -> tuple[Tile, int]:
+        """Tile and offset of a full address; RegisterAccessError outside of every tile."""
+        column, row, offset = split_address(address)
+        try:
+            return self.tile(column, row), offset
+        except DeviceError as error:
+            raise RegisterAccessError(f"address {address:#x}: {error}{source}") from None
+
+    def issue_token(self, channel: Channel) -> None:
+        """A task that asked for a token has ended."""
+        self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
+        check_unread(self.tokens, channel.tile.column, self.strictness)
+
+    def channels(self) -> Iterator[Channel]:
+        """Every channel of every tile in use."""
+        for tile in self.tiles.values():
+            yield from tile.channels.values()
+
+    def releasers(self, lock: Lock) -> list[Agent]:
+        """Cores and channels with tasks that could release `lock`."""
+        known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
+        homes = [place for place, tile in self.tiles.items() if lock in tile.locks]
+        return known or [c for c in self.cores if c.waits_in_kernels and any(c.reaches(*place) for place in homes)]
+
+
+def _releases(channel: Channel, lock: Lock) -> bool:
+    for task in channel.tasks:
+        for bd in task.chain:
+            release = decode_bd(channel.tile.kind, channel.tile.bd_words(bd)).release
+            if release is not None and channel.tile.dma_lock(release[0], channel) is lock:
+                return True
+    return False

@@ -1,0 +1,136 @@
+"""A core: the agent that runs a program, with its ends of cascades and streams."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Protocol
+
+from bdforge.array.emulator import tile
+from bdforge.array.emulator.cores.breakpoints import Breakpoints
+from bdforge.array.emulator.cores.ports import Cascade, StreamInput
+from bdforge.array.emulator.cores.stack import Frame
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
+from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
+from bdforge.array.emulator.stream import Stream
+from bdforge.array.mlir.memory_ops import LockOp
+from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
+
+
+class World(tile.World, Protocol):
+    """The array as its cores see it."""
+
+    tiles: dict[tuple[int, int], tile.Tile]
+    core_releases: "dict[int, list[Core]]"
+    breakpoints: Breakpoints | None
+
+
+class Program(Protocol):
+    """What a core runs: the body of an `aie.core`, which may call kernels of the host, or machine code.
+
+    `run` yields whenever the core cannot go on, with `waiting` set, as agents do, and reaches locks, cascade and
+    streams through the core. `place` tells where the program stood when it failed, as a suffix of messages.
+    """
+
+    def run(self, core: "Core") -> Generator[None, None, None]: ...
+
+    def place(self, error: Exception) -> str: ...
+
+
+class Core(Agent):
+    """A core tile's processor. Without a program it does nothing, but cascades and streams may lead to it."""
+
+    kind = "core"
+
+    def __init__(self, column: int, row: int, array: World):
+        scheduler: Scheduler = array.scheduler
+        super().__init__(f"core ({column}, {row})", scheduler)
+        self.array = array
+        self.place = column, row
+        self.waiting = Idle("has no program")
+        self.waits_in_kernels = False
+        self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
+        self.fuel = self.budget = scheduler.budget
+        self.refilled = False  # since its program ran out of it
+        self.released: list[Lock] = []
+        self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
+        self.cascade_in: Cascade | None = None
+        self.cascade_out: Cascade | None = None
+        self.input = StreamInput(self, array.capacities)
+        self.output = Stream(self, scheduler)
+        self.program: Program | None = None
+
+    def take(self, program: Program) -> None:
+        """Run a program from now on."""
+        self.program = program
+        self.waiting = None
+
+    @property
+    def has_program(self) -> bool:
+        """Whether there is anything to run."""
+        return self.program is not None
+
+    def run(self) -> Generator[None, None, None]:
+        program = self.program
+        if program is None:
+            return
+        try:
+            yield from program.run(self)
+        except CoreError as error:
+            named = CoreError(f"{self.name}: {error}")
+            for note in getattr(error, "__notes__", ()):
+                named.add_note(note)
+            raise named from None
+        except EmulationError:
+            raise
+        except Exception as error:
+            raise CoreError(f"{self.name}: {type(error).__name__}: {error}{program.place(error)}") from error
+
+    def lock(self, number: int) -> Lock:
+        """The lock that this core calls `number`; CoreError if it reaches none by that."""
+        array = self.array
+        try:
+            column, row, index = core_lock(*self.place, number)
+            array.device.kind(column, row)  # the array has tiles beyond its edge, which cores do not reach
+            there = array.tile(column, row)
+        except ValueError as error:
+            raise CoreError(str(error)) from None
+        if there.kind is not TileKind.CORE:
+            raise CoreError(f"lock {number} would be in {there.name}, whose locks a core does not reach")
+        return there.locks[index]
+
+    def number_of(self, lock: Lock, op: LockOp) -> int:
+        """What this core calls a lock; CoreError if it does not reach it."""
+        tile = op.tile.column, op.tile.row
+        if not self.reaches(*tile):
+            raise CoreError(f"{self.name} does not reach the locks of tile {tile}")
+        window = CORE_LOCK_WINDOWS.index((tile[0] - self.place[0], tile[1] - self.place[1]))
+        return CORE.locks * window + self.array.tile(*tile).locks.index(lock)
+
+    def releases(self, lock: Lock) -> None:
+        """Remember that this core releases a lock."""
+        known = self.array.core_releases.setdefault(id(lock), [])
+        if self not in known:
+            known.append(self)
+
+    def reaches(self, column: int, row: int) -> bool:
+        """Whether locks of a core tile are among those this core can use."""
+        return (column - self.place[0], row - self.place[1]) in CORE_LOCK_WINDOWS
+
+    def check_acquire(self, value: int, equal: bool, where: Callable[[], str]) -> None:
+        """Refuse an acquire that hardware would misread."""
+        if value == 0 and not equal:
+            message = f"AcquireGreaterEqual of 0 would be read as Acquire of 0{where()}"
+            self.array.strictness.fault("acquire-zero", DesignError(message))
+
+    def refill(self) -> None:
+        """The whole budget again, for another run on the same array."""
+        self.fuel, self.refilled = self.budget, True
+
+    def spend(self, where: Callable[[], str]) -> None:
+        """Count a step of a kernel; BudgetExceeded when there were too many."""
+        self.fuel -= 1
+        if self.fuel < 0:
+            self.exhausted(where)
+
+    def exhausted(self, where: Callable[[], str]) -> None:
+        """A loop that went round too often without an end."""
+        raise BudgetExceeded(f"{self.name}: no end after {self.budget} loop iterations and calls{where()}")

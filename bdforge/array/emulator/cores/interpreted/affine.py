@@ -1,0 +1,147 @@
+"""The affine dialect: loops, accesses and conditions by affine maps."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import affine
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+
+from bdforge.array.emulator.cores.interpreted.emit import copy_all, emits, literals, unsupported, wrapped
+from bdforge.array.emulator.cores.interpreted.memref_ops import emit_load, emit_store
+from bdforge.array.emulator.cores.interpreted.translation import Translation
+from bdforge.array.emulator.cores.interpreted.vector_ops import emit_vector_load, emit_vector_store
+from bdforge.array.emulator.errors import CoreError
+
+_OPERATORS = {AffineBinaryOpKind.Add: "+", AffineBinaryOpKind.Mul: "*"}
+
+
+def expressions(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SSAValue]) -> list[str]:
+    """The results of a map applied to operands: dimensions first, then symbols."""
+    values = literals(t, operands)
+    return [_expression(t, op, result, values[: map_.num_dims], values[map_.num_dims :]) for result in map_.results]
+
+
+def _expression(t: Translation, op: Operation, expr: AffineExpr, dims: list[str], symbols: list[str]) -> str:
+    match expr:
+        case AffineConstantExpr():
+            return f"({expr.value})"
+        case AffineDimExpr():
+            return dims[expr.position]
+        case AffineSymExpr():
+            return symbols[expr.position]
+        case AffineBinaryOpExpr():
+            left = _expression(t, op, expr.lhs, dims, symbols)
+            right = _expression(t, op, expr.rhs, dims, symbols)
+            if expr.kind in _OPERATORS:
+                return f"({left} {_OPERATORS[expr.kind]} {right})"
+            return _division(t, op, expr, left, right)
+        case _:
+            raise unsupported(op, f"the expression {expr} is not supported")
+
+
+def _division(t: Translation, op: Operation, expr: AffineBinaryOpExpr, left: str, right: str) -> str:
+    if not (isinstance(expr.rhs, AffineConstantExpr) and expr.rhs.value > 0):
+        right = f"{t.helper(_positive)}({right}, {t.where(op)})"
+    if expr.kind is AffineBinaryOpKind.FloorDiv:
+        return f"({left} // {right})"
+    if expr.kind is AffineBinaryOpKind.Mod:
+        return f"({left} % {right})"
+    return f"(-(-{left} // {right}))"
+
+
+def _positive(divisor: int, where: Callable[[], str]) -> int:
+    if divisor < 1:
+        raise CoreError(f"an affine division by {divisor}; the divisor must be positive{where()}")
+    return divisor
+
+
+def _bound(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SSAValue], choose: str) -> str:
+    found = expressions(t, op, map_, operands)
+    return found[0] if len(found) == 1 else f"{choose}({', '.join(found)})"
+
+
+@emits("affine.for")
+def for_loop(t: Translation, op: affine.ForOp) -> None:
+    block = op.body.block
+    variable, *carried = block.args
+    low = _bound(t, op, op.lowerBoundMap.data, op.lowerBoundOperands, "max")
+    high = _bound(t, op, op.upperBoundMap.data, op.upperBoundOperands, "min")
+    copy_all(t, carried, op.inits)
+    if op.step.value.data < 1:
+        raise unsupported(op, f"the step is {op.step.value.data}; it must be positive")
+    t.loop(op, t.value(variable), [low, high, str(op.step.value.data)], lambda: t.block(block))
+    copy_all(t, op.results, carried)
+
+
+@emits("affine.yield")
+def yielded(t: Translation, op: affine.YieldOp) -> None:
+    parent = op.parent_op()
+    if isinstance(parent, affine.ForOp):
+        copy_all(t, parent.body.block.args[1:], op.arguments)
+    elif isinstance(parent, affine.IfOp):
+        copy_all(t, parent.results, op.arguments)
+    elif op.arguments:
+        raise unsupported(op, "reductions are not supported; use iter_args of affine.for")
+
+
+@emits("affine.parallel")
+def parallel(t: Translation, op: affine.ParallelOp) -> None:
+    if op.results:
+        raise unsupported(op, "reductions are not supported; use iter_args of affine.for")
+    lower, upper = op.lowerBoundsMap.data, op.upperBoundsMap.data
+    split = lower.num_dims + lower.num_symbols
+    lows = expressions(t, op, lower, op.map_operands[:split])
+    highs = expressions(t, op, upper, op.map_operands[split:])
+    groups = zip(op.lowerBoundsGroups.get_values(), op.upperBoundsGroups.get_values(), op.steps, strict=True)
+    bounds = []
+    for lowest, highest, step in groups:
+        low = [lows.pop(0) for _ in range(int(lowest))]
+        high = [highs.pop(0) for _ in range(int(highest))]
+        bounds.append([f"max({', '.join(low)}, {low[0]})", f"min({', '.join(high)}, {high[0]})", str(step.value.data)])
+    t.nest(op, op.body.block, bounds)
+
+
+@emits("affine.if")
+def condition(t: Translation, op: affine.IfOp) -> None:
+    set_ = op.condition.data
+    values = literals(t, op.args)
+    dims, symbols = values[: set_.num_dims], values[set_.num_dims :]
+    sides = [
+        f"{_expression(t, op, c.lhs, dims, symbols)} {c.kind.value} {_expression(t, op, c.rhs, dims, symbols)}"
+        for c in set_.constraints
+    ]
+    t.choice(" and ".join(sides) or "True", op.then_region, op.else_region)
+
+
+@emits("affine.apply")
+def apply(t: Translation, op: affine.ApplyOp) -> None:
+    wrapped(t, op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
+
+
+@emits("affine.min")
+def least(t: Translation, op: affine.MinOp) -> None:
+    found = expressions(t, op, op.map.data, op.operands)
+    wrapped(t, op.results[0], f"min({', '.join(found)})" if len(found) > 1 else found[0])
+
+
+def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp):
+    return [t.simple(index) for index in expressions(t, op, op.map.data, op.indices)]
+
+
+@emits("affine.load", "affine.vector_load")
+def load(t: Translation, op: affine.LoadOp | affine.VectorLoadOp) -> None:
+    (emit_load if isinstance(op, affine.LoadOp) else emit_vector_load)(t, op, op.memref, _indices(t, op))
+
+
+@emits("affine.store", "affine.vector_store")
+def store(t: Translation, op: affine.StoreOp | affine.VectorStoreOp) -> None:
+    write = emit_store if isinstance(op, affine.StoreOp) else emit_vector_store
+    write(t, op, op.value, op.memref, _indices(t, op))

@@ -1,0 +1,224 @@
+"""Loops, branches, choices and calls: the scf, cf, func and ub dialects."""
+
+import numpy as np
+from xdsl.dialects import cf, func, scf
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation
+
+from bdforge.array.emulator.cores.interpreted.emit import (
+    copy_all,
+    emits,
+    is_vector,
+    literals,
+    require,
+    tuple_of,
+    unsupported,
+    wrapped,
+)
+from bdforge.array.emulator.cores.interpreted.number_formats import dtype_of_vector, is_float, is_integer
+from bdforge.array.emulator.cores.interpreted.translation import Translation
+from bdforge.array.emulator.errors import CoreError
+from bdforge.array.mlir import elementwise_ops as elementwise
+from bdforge.array.mlir.memory_ops import LockOp
+
+CALL_COST = 8
+"""Loop iterations that a call of a function of the design counts as: it takes about as long."""
+
+
+@emits("scf.for")
+def for_loop(t: Translation, op: scf.ForOp) -> None:
+    block = op.body.block
+    variable, *carried = block.args
+    copy_all(t, carried, op.iter_args)
+    step = t.constant(op.step)
+    if step is None or step < 1:
+        require(t, f"{t.value(op.step)} > 0", f"the step of a loop is {{{t.value(op.step)}}}; it must be positive", op)
+    t.loop(op, t.value(variable), literals(t, (op.lb, op.ub, op.step)), lambda: t.block(block))
+    copy_all(t, op.results, carried)
+
+
+@emits("scf.if")
+def condition(t: Translation, op: scf.IfOp) -> None:
+    t.choice(t.value(op.cond), op.true_region, op.false_region)
+
+
+@emits("scf.while")
+def while_loop(t: Translation, op: scf.WhileOp) -> None:
+    before, after = op.before_region.block, op.after_region.block
+    copy_all(t, before.args, op.operands)
+    t.line("while True:")
+    t.indented(lambda: (t.spend_fuel(op), t.block(before), t.block(after)))
+    copy_all(t, op.results, after.args)
+
+
+@emits("scf.condition")
+def while_condition(t: Translation, op: scf.ConditionOp) -> None:
+    loop = op.parent_op()
+    assert isinstance(loop, scf.WhileOp)
+    copy_all(t, loop.after_region.block.args, op.operands[1:])
+    t.line(f"if not {t.value(op.operands[0])}: break")
+
+
+@emits("scf.index_switch")
+def index_switch(t: Translation, op: scf.IndexSwitchOp) -> None:
+    for case, region in zip(op.cases.get_values(), op.case_regions, strict=True):
+        t.line(f"{'if' if region is op.case_regions[0] else 'elif'} {t.value(op.arg)} == {case}:")
+        t.body(region.block)
+    t.line("else:" if op.case_regions else "if True:")
+    t.body(op.default_region.block)
+
+
+@emits("scf.execute_region", "memref.alloca_scope")
+def execute_region(t: Translation, op: Operation) -> None:
+    t.region(op.regions[0])
+
+
+@emits("memref.alloca_scope.return")
+def leave_scope(t: Translation, op: Operation) -> None:
+    scope = op.parent_op()
+    assert scope is not None
+    copy_all(t, scope.results, op.operands)
+    t.leave_region(op)
+
+
+@emits("scf.yield")
+def yielded(t: Translation, op: scf.YieldOp) -> None:
+    parent = op.parent_op()
+    match parent:
+        case scf.ForOp():
+            copy_all(t, parent.body.block.args[1:], op.operands)
+        case scf.WhileOp():
+            copy_all(t, parent.before_region.block.args, op.operands)
+        case scf.IfOp() | scf.IndexSwitchOp():
+            copy_all(t, parent.results, op.operands)
+        case scf.ExecuteRegionOp():
+            copy_all(t, parent.results, op.operands)
+            t.leave_region(op)
+        case _:
+            raise unsupported(op, "is not supported here")
+
+
+@emits("scf.parallel")
+def parallel(t: Translation, op: scf.ParallelOp) -> None:
+    copy_all(t, op.results, op.initVals)
+    for step in op.step:
+        require(t, f"{t.value(step)} > 0", "the step of a loop must be positive", op)
+    bounds = [literals(t, ends) for ends in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
+    t.nest(op, op.body.block, bounds)
+
+
+@emits("scf.reduce")
+def reduce(t: Translation, op: scf.ReduceOp) -> None:
+    loop = op.parent_op()
+    assert loop is not None
+    for result, value, region in zip(loop.results, op.args, op.reductions, strict=True):
+        copy_all(t, region.block.args, (result, value))
+        t.block(region.block)
+
+
+@emits("scf.reduce.return")
+def reduced(t: Translation, op: scf.ReduceReturnOp) -> None:
+    reduction = op.parent_op()
+    loop = reduction.parent_op() if reduction is not None else None
+    assert isinstance(reduction, scf.ReduceOp)
+    assert loop is not None
+    number = next(i for i, region in enumerate(reduction.reductions) if region is op.parent_region())
+    copy_all(t, (loop.results[number],), (op.result,))
+
+
+@emits("cf.br")
+def branch(t: Translation, op: cf.BranchOp) -> None:
+    t.jump(op, op.successor, op.arguments)
+
+
+@emits("cf.cond_br")
+def conditional_branch(t: Translation, op: cf.ConditionalBranchOp) -> None:
+    t.line(f"if {t.value(op.cond)}:")
+    t.indented(lambda: t.jump(op, op.then_block, op.then_arguments))
+    t.jump(op, op.else_block, op.else_arguments)
+
+
+@emits("cf.switch")
+def switch(t: Translation, op: cf.SwitchOp) -> None:
+    values = () if op.case_values is None else op.case_values.get_values()
+    for value, block, arguments in zip(values, op.case_blocks, op.case_operand, strict=True):
+        t.line(f"if {t.value(op.flag)} == {value}:")
+        t.indented(lambda block=block, arguments=arguments: t.jump(op, block, arguments))
+    t.jump(op, op.default_block, op.default_operands)
+
+
+@emits("cf.assert")
+def assertion(t: Translation, op: cf.AssertOp) -> None:
+    message = op.msg.data.replace("{", "{{").replace("}", "}}")
+    require(t, t.value(op.arg), f"the program's assertion failed: {message}", op)
+
+
+@emits("func.call")
+def call(t: Translation, op: func.CallOp) -> None:
+    function = t.function_named(op)
+    if function is None:
+        kernel = t.outside.kernel(op.callee.string_value(), t.core, op)
+        if t.core.waits_in_kernels:
+            t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
+        _call_kernel(t, op, t.object("K", kernel))
+        return
+    t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
+    t.spend_fuel(op, CALL_COST)
+    expression = f"yield from {t.call_name(op, function)}({', '.join(['core', *literals(t, op.arguments)])})"
+    t.line(f"{tuple_of(literals(t, op.results))} = {expression}" if op.results else expression)
+
+
+def _call_kernel(t: Translation, op: func.CallOp, kernel: str) -> None:
+    t.line(f"r = {kernel}({', '.join(literals(t, op.arguments))})")
+    t.line(f"if r is not None: r = yield from {kernel}.finish(r)")
+    if not op.results:
+        return
+    if len(op.results) > 1 or not (is_integer(op.results[0].type) or is_float(op.results[0].type)):
+        raise unsupported(op, "a kernel returns nothing or one number")
+    result = op.results[0]
+    number = f"{t.helper(_returned)}(r, {is_float(result.type)}, {op.callee.string_value()!r}, {t.where(op)})"
+    if is_float(result.type):
+        t.assign(op, number)
+    else:
+        wrapped(t, result, number)
+
+
+def _returned(value, is_float: bool, name: str, where) -> float:
+    kinds, what = ((int, float, np.integer, np.floating), "a number") if is_float else ((int, np.integer), "an integer")
+    if not isinstance(value, kinds):
+        raise CoreError(f"{name} returned {value!r}, not {what}{where()}")
+    return float(value) if is_float else int(value)
+
+
+@emits("func.constant")
+def function(t: Translation, op: Operation) -> None:
+    """Nothing: no operation here calls a function by its value."""
+
+
+@emits("func.return")
+def returned(t: Translation, op: func.ReturnOp) -> None:
+    t.line(f"return {tuple_of(literals(t, op.arguments))}" if op.arguments else "return")
+
+
+@emits("arith.select")
+def select(t: Translation, op: elementwise.SelectOp) -> None:
+    condition, yes, no = literals(t, op.operands)
+    t.assign(op, f"np.where({condition}, {yes}, {no})" if is_vector(op.cond) else f"{yes} if {condition} else {no}")
+
+
+@emits("ub.unreachable")
+def unreachable(t: Translation, op: Operation) -> None:
+    require(t, "False", "ub.unreachable was reached", op)
+
+
+@emits("ub.poison")
+def poison(t: Translation, op: Operation) -> None:
+    """A value that nobody may depend on: 0 here."""
+    type_ = op.results[0].type
+    if isinstance(type_, VectorType):
+        zeros = np.zeros(type_.get_shape(), dtype_of_vector(type_.element_type))
+        t.define(op.results[0], t.object("C", zeros))
+    elif is_integer(type_) or is_float(type_):
+        t.define(op.results[0], "(0.0)" if is_float(type_) else "(0)")
+    else:
+        raise unsupported(op, f"values of type {type_} are not supported")

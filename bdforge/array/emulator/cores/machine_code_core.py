@@ -1,0 +1,232 @@
+"""Machine code as a core's program: an executor between program memory and the array."""
+
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from typing import Any
+
+from bdforge.array.emulator.cores.breakpoints import Breakpoints, address_of
+from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.kernel_call import perform
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, KernelError
+from bdforge.array.emulator.tile import Tile
+from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
+from bdforge.core.exact.engine_build import library
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.profile import CoreProfile, Names, Parts, Timeline, shares
+from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
+from bdforge.core.exact.translated import Executor, Translated
+from bdforge.core.isa import Isa, IsaError
+from bdforge.core.isa.errors import StepBudgetError
+from bdforge.core.isa.meaning import ASSUMPTIONS
+from bdforge.core.python_kernel import PutStream, Release
+from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
+from bdforge.devices.registers import packet_header
+
+_MOST_NAME = 60
+_EDGES = "float-edges"
+_BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
+
+
+def executor_for(core: Core) -> type[Executor]:
+    """The fast executor; the plain one, with a warning, where no C++ compiler is."""
+    if library() is not None:
+        return Translated
+    core.array.strictness.warn("machine code is interpreted, slowly: there is no C++ compiler g++")
+    return Interpreter
+
+
+class MachineCode:
+    """A program of machine code. `names` are those of addresses in program memory, `file` is for messages.
+
+    `executor` is the last run's, None before the first; `waits` counts the requests of that run that blocked.
+    """
+
+    def __init__(self, instructions: Isa, code: bytes, names: Mapping[int, str], file: str) -> None:
+        self.instructions, self.code, self.file = instructions, code, file
+        self.names = Names(names)
+        self.executor: Executor | None = None
+        self.waits: Counter[str] = Counter()
+        self._parts = Parts(names)
+        self._timeline = Timeline(self._parts)
+        self._counted = 0, 0, [0] * BANKS
+
+    def run(self, core: Core) -> Generator[None, None, None]:
+        """Steps of the core until DONE; CoreError and BudgetExceeded name the bundle."""
+        core.waits_in_kernels = True  # which locks it releases only running tells
+        executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
+        self._counted = 0, 0, [0] * BANKS
+        if core.observed:
+            self._timeline = Timeline(self._parts)
+            executor.watch(self._parts)
+        if core.array.strictness.permits(_EDGES):
+            executor.assume()
+        self.waits.clear()
+        steps, answer = self._steps(core, executor), None
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration:
+                break
+            except StepBudgetError as error:
+                if core.refilled:  # its budget is for this run of the array and those before
+                    core.refilled, steps, answer = False, self._steps(core, executor), None
+                    continue
+                raise BudgetExceeded(f"{core.name}: {error}{self.where()}") from None
+            except IsaError as error:
+                raise self._stopped(error) from error
+            self._count(core)
+            self._tell_assumed(core, executor)
+            answer = yield from self._served(core, request)
+        self._count(core)
+        self._tell_assumed(core, executor)
+
+    def _stopped(self, error: IsaError) -> CoreError:
+        """The fault of a core, with the name of the check that lets it go on."""
+        fault = CoreError(f"{error}{self.where()}")
+        if any(str(error).endswith(reason) for reason in ASSUMPTIONS):
+            fault.add_note(f"[{_EDGES}]")
+        return fault
+
+    def _tell_assumed(self, core: Core, executor: Executor) -> None:
+        """Warn once of what results of the array's machine code rest on."""
+        if core.array.strictness.permits(_EDGES):
+            for reason in executor.assumed:
+                core.array.strictness.warn(f"{_EDGES} (permitted): {reason}, and was assumed")
+
+    def _steps(self, core: Core, executor: Executor) -> Generator[Any, Any, None]:
+        """The executor's run; bundle by bundle where somebody looks at this core."""
+        breakpoints = core.array.breakpoints
+        places = breakpoints.places.get(core.place, ()) if breakpoints else ()
+        if breakpoints is None or not places:
+            return executor.run(core.budget)
+        return self._stepping(core, executor, {self._resolved(core, place) for place in places}, breakpoints)
+
+    def _resolved(self, core: Core, place: str) -> int:
+        address = address_of(place)
+        address = self.names.address(place) if address is None else address
+        if address is None:
+            raise CoreError(
+                f"no name {place[:_MOST_NAME]!r} is in {self.file}, at which {core.name} should be looked at"
+            )
+        return address
+
+    def _stepping(
+        self, core: Core, executor: Executor, stops: Collection[int], breakpoints: Breakpoints
+    ) -> Generator[Any, Any, None]:
+        for _ in range(core.budget):
+            if executor.done:
+                return
+            if executor.pc in stops:
+                breakpoints.look(core.place, executor, self.where())
+            yield from executor.step()
+        raise StepBudgetError(f"at {executor.pc:#x}: no end after {core.budget} bundles")
+
+    def _served(self, core: Core, request: Any) -> Generator[None, None, Any]:
+        """Steps that serve a request, and its answer; whether it blocked is counted."""
+        if isinstance(request, Release):
+            self._check_stores(core)
+        steps, blocked = self._perform(core, request), False
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                return stop.value
+            except (KernelError, ValueError) as error:
+                raise CoreError(f"{error}{self.where()}") from None
+            if not blocked:
+                self.waits[type(request).__name__] += 1
+            blocked = True
+            yield
+
+    def _perform(self, core: Core, request: Any) -> Generator[None, None, Any]:
+        """Steps that serve a request, also those that only machine code has; the timer counts the core's own cycles."""
+        tile = core.array.tile(*core.place)
+        match request:
+            case GetRegister(offset):
+                return tile.read(offset)
+            case PutRegister(offset, value):
+                tile.write(offset, value, f" ({core.name}{self.where()})")
+                return None
+            case GetTimer():
+                assert self.executor is not None
+                return self.executor.cycle + self.executor.conflicts
+            case PutHeader(kind, number, last, wait):
+                header = packet_header(*core.place, kind, number).to_bytes(GRANULE_BYTES, "little")
+                request = PutStream(0, header, last, wait)
+        return (yield from perform(core, request, self.where))
+
+    def _check_stores(self, core: Core) -> None:
+        """A caution for a lock that is given while stores before it have not written yet."""
+        assert self.executor is not None
+        pending = self.executor.pending_stores
+        if pending:
+            core.array.strictness.caution(
+                "early-release",
+                f"{core.name} gives a lock while {pending} of its stores have not written yet: who takes it may read "
+                f"what was there before; let the release come later{self.where()}",
+            )
+
+    def profile(self, core: Core) -> CoreProfile | None:
+        """Where the cycles of the last run went; None before it."""
+        run = self.executor
+        if run is None:
+            return None
+        found = shares(self.instructions, self.code, run.counts, run.macs, self.names)
+        return CoreProfile(core.name, self.file, run.cycle, run.bundles, run.conflicts, dict(self.waits), found)
+
+    def place(self, error: Exception) -> str:
+        """Where the program stood."""
+        return self.where()
+
+    def where(self) -> str:
+        """The bundle that runs, with the name before it, as a suffix of messages."""
+        if self.executor is None:
+            return f" ({self.file})"
+        pc = self.executor.pc
+        place = self.names.at(pc)
+        if place is None:
+            return f" ({self.file}, at {pc:#x})"
+        start, name = place
+        return f" ({self.file}, at {pc:#x}, {name[:_MOST_NAME]} + {pc - start:#x})"
+
+    def _count(self, core: Core) -> None:
+        """Let a timed run know what the core has done since it was told last."""
+        run = self.executor
+        if not core.observed or run is None:
+            return
+        cycle, conflicts, uses = self._counted
+        self._counted = run.cycle, run.conflicts, list(run.uses)
+        parts = self._timeline.took(run.marks(), run.cycle, run.conflicts)
+        took = tuple((name, cycles + waits) for name, cycles, waits in parts if cycles + waits)
+        used = {
+            (*_place(core, *CORE_LOCK_WINDOWS[bank // _BANKS_OF_A_TILE]), bank % _BANKS_OF_A_TILE): after - before
+            for bank, (before, after) in enumerate(zip(uses, self._counted[2], strict=True))
+            if after > before
+        }
+        if took:
+            core.tell("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
+
+
+def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:
+    """Of the cores that ran machine code."""
+    for core in cores:
+        if isinstance(core.program, MachineCode) and (found := core.program.profile(core)) is not None:
+            yield found
+
+
+def memory_of(core: Core) -> DataMemory:
+    """The memories that a core reaches."""
+    tiles = [_tile(core, *_place(core, *window)) for window in CORE_LOCK_WINDOWS]
+    return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
+
+
+def _place(core: Core, east: int, north: int) -> tuple[int, int]:
+    return core.place[0] + east, core.place[1] + north
+
+
+def _tile(core: Core, column: int, row: int) -> Tile | None:
+    """A core tile beside this one, None where there is none."""
+    device = core.array.device
+    if not (0 <= column < device.columns and 0 <= row < device.rows):
+        return None
+    return core.array.tile(column, row) if device.kind(column, row) is TileKind.CORE else None

@@ -1,0 +1,94 @@
+"""A core's ends of cascades, 512-bit FIFOs to its southern or eastern neighbour, and of its own streams of words."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bdforge.array.emulator.scheduler import Agent
+from bdforge.array.emulator.stream import Sink
+from bdforge.devices.capacities import StreamCapacities
+from bdforge.devices.limits import CASCADE_FIFO_VALUES
+
+CAPACITY = 2 * CASCADE_FIFO_VALUES
+"""Values under way: a FIFO at each end."""
+
+
+@dataclass(slots=True)
+class CascadeWait:
+    """A core waits for a value from its neighbour, or for room towards it."""
+
+    cascade: "Cascade"
+    puts: bool
+    where: Callable[[], str]
+
+    def sentence(self) -> str:
+        if self.puts:
+            return f"waits for {self.cascade.target.name} to take a value from the cascade{self.where()}"
+        return f"waits for a value on the cascade from {self.cascade.source.name}{self.where()}"
+
+    def providers(self) -> Iterator[Agent]:
+        yield self.cascade.target if self.puts else self.cascade.source
+
+
+@dataclass(slots=True, eq=False)
+class Cascade:
+    """One cascade. Values are raw bytes: both ends may see them as any 512-bit type."""
+
+    source: Agent
+    target: Agent
+    wake: Callable[[Agent], None]
+    values: deque[bytes] = field(default_factory=deque)
+    pending: bytes | None = None
+    hungry: bool = False
+
+    def put(self, value: bytes, where: Callable[[], str]) -> bool:
+        """Put now and say True; or say False, and the source is woken when its value has room."""
+        if self.source.observed:
+            self.source.tell("put")
+        if len(self.values) == CAPACITY:
+            self.pending = value
+            self.source.waiting = CascadeWait(self, True, where)
+            return False
+        self.values.append(value)
+        if self.hungry:
+            self.hungry = False
+            self.wake(self.target)
+        return True
+
+    def ready(self, where: Callable[[], str]) -> bool:
+        """Whether a value can be taken; if not, the target is woken when it can."""
+        if self.target.observed:
+            self.target.tell("get", self.source)
+        if self.values:
+            return True
+        self.hungry = True
+        self.target.waiting = CascadeWait(self, False, where)
+        return False
+
+    def take(self) -> bytes:
+        """The oldest value; a source that waits for room goes on."""
+        value = self.values.popleft()
+        if self.pending is not None:
+            self.values.append(self.pending)
+            self.pending = None
+            self.wake(self.source)
+        return value
+
+
+class StreamInput:
+    """The port from which a core gets words."""
+
+    def __init__(self, core: Agent, capacities: StreamCapacities):
+        self.core = core
+        self._received: list[np.ndarray] = []
+        self.sink = Sink(core, self._received.append, capacities)
+
+    def get(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
+        """Steps of the core that end with the bytes of `count` words."""
+        self.core.tell("receive", count, None)
+        yield from self.sink.fill(count, where)
+        found = b"".join(words.tobytes() for words in self._received)
+        self._received.clear()
+        return found

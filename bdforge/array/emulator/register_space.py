@@ -1,0 +1,254 @@
+"""What the controller reads and writes at the offsets of one tile: memory, BDs, channels, locks, and the rest.
+
+Modelled: data memory, program memory and core control, BD words, task queues, channel control (reset) and status, lock
+values, padding values. Writes to trace, event, port-selection and timer registers are kept for reading back and have
+no effect. Writes that would change what this emulator takes from the MLIR (stream switches, control of a core that
+runs a body of the text) are kept with a warning.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from bdforge.array.emulator import dma as channels
+from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
+from bdforge.array.emulator.lock import Lock, LockWait
+from bdforge.array.emulator.silicon_rules import check_enabled
+from bdforge.devices import AIE2, TileKind
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.devices.registers import TileRegisters
+
+
+class Programs(Protocol):
+    """Program memory and control of the core at a column and row, as the registers of its tile reach them."""
+
+    def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None: ...
+
+    def code_word(self, place: tuple[int, int], offset: int) -> int: ...
+
+    def control_core(self, place: tuple[int, int], value: int, source: str) -> None: ...
+
+
+class Surroundings(channels.Surroundings, Protocol):
+    """The array as registers reach it."""
+
+    programs: Programs | None
+    by_words: bool
+
+
+class Registered(channels.Home, Protocol):
+    """A tile as its registers reach it."""
+
+    registers: TileRegisters
+    memory: np.ndarray
+    locks: list[Lock]
+    channels: dict[tuple[str, int], Channel]
+
+    @property
+    def array(self) -> Surroundings: ...
+
+    def store(self, word: int, value: int) -> None: ...
+
+    def read_bd(self, bd: int, word: int) -> int: ...
+
+    def write_bd(self, bd: int, word: int, value: int, source: str) -> None: ...
+
+
+_UNSUPPORTED = ("compression", "out_of_order")
+_IDLE, _RUNNING = 0, 2
+
+
+class RegisterMap:
+    """The registers of a tile, whose state lives in the tile, its channels and its locks."""
+
+    def __init__(self, tile: Registered):
+        self.tile, self.place = tile, (tile.column, tile.row)
+        self.layout = layout = tile.registers
+        channels = tile.channels
+        self._queues = {layout.queue_offset(d, i): c for (d, i), c in channels.items()}
+        self._controls = {layout.control_offset(d, i): c for (d, i), c in channels.items()}
+        self._statuses = {layout.status_offset(d, i): c for (d, i), c in channels.items()}
+        self._pads = {} if layout.pad_value_base is None or tile.array.device.generation is AIE2 else {
+            layout.pad_value_base + GRANULE_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
+        }  # fmt: skip
+        self._stored: dict[int, int] = {}
+        self._overflowed: set[Channel] = set()
+
+    @property
+    def _programs(self) -> Programs:
+        programs = self.tile.array.programs
+        assert programs is not None  # every configuration brings them
+        return programs
+
+    def write(self, offset: int, value: int, source: str) -> None:
+        """Store a word; RegisterAccessError where there is nothing to store it in."""
+        tile = self.tile
+        if offset % GRANULE_BYTES:
+            raise RegisterAccessError(f"{tile.name}: offset {offset:#x} is not a multiple of {GRANULE_BYTES}{source}")
+        if offset < tile.limits.memory_bytes:
+            tile.store(offset // GRANULE_BYTES, value)
+        elif (place := self.bd_place(offset)) is not None:
+            tile.write_bd(*place, value, source)
+        elif (channel := self._queues.get(offset)) is not None:
+            self._push(channel, value, source)
+        elif (lock := self._lock_at(offset)) is not None:
+            self._set_lock(lock, value, source)
+        elif (channel := self._controls.get(offset)) is not None:
+            self._control(channel, offset, value, source)
+        else:
+            self._store_other(offset, value, source)
+
+    def read(self, offset: int) -> int:
+        """The word at an offset; what was last written for registers without effect, else 0."""
+        tile = self.tile
+        if offset < tile.limits.memory_bytes:
+            return int(tile.memory[offset // GRANULE_BYTES])
+        if (place := self.bd_place(offset)) is not None:
+            return tile.read_bd(*place)
+        if (lock := self._lock_at(offset)) is not None:
+            return tile.locks[lock].value & tile.limits.lock_value_max
+        if (channel := self._statuses.get(offset)) is not None:
+            return self._status(channel)
+        if offset in self.layout.program_memory:
+            return self._programs.code_word(self.place, offset - self.layout.program_memory.start)
+        return self._stored.get(offset, 0)
+
+    def controller_id(self, direction: str, channel: int) -> int:
+        """Packet id of the completion tokens of a channel."""
+        return self._control_of(self.tile.channels[direction, channel])["controller_id"]
+
+    def channel_at(self, offset: int) -> Channel | None:
+        """The channel whose status is at an offset."""
+        return self._statuses.get(offset)
+
+    def lock_at(self, offset: int) -> Lock | None:
+        """The lock whose value is at an offset."""
+        index = self._lock_at(offset)
+        return None if index is None else self.tile.locks[index]
+
+    def name(self, offset: int) -> str:
+        """An offset in words."""
+        if offset < self.tile.limits.memory_bytes:
+            return f"memory word at {offset:#x}"
+        if (place := self.bd_place(offset)) is not None:
+            return f"word {place[1]} of BD {place[0]}"
+        if (lock := self._lock_at(offset)) is not None:
+            return f"value of lock {lock}"
+        if (channel := self._statuses.get(offset)) is not None:
+            return f"status of {channel.direction} {channel.index}"
+        return f"register {offset:#x}"
+
+    def bd_place(self, offset: int) -> tuple[int, int] | None:
+        """(BD, word) of an offset that is a BD's."""
+        place = offset - self.layout.bd_base
+        if not 0 <= place < self.tile.limits.bds * self.layout.bd_stride:
+            return None
+        bd, byte = divmod(place, self.layout.bd_stride)
+        return (bd, byte // GRANULE_BYTES) if byte < GRANULE_BYTES * self.layout.bd.words else None
+
+    def _lock_at(self, offset: int) -> int | None:
+        place = offset - self.layout.lock_base
+        lock, rest = divmod(place, self.layout.lock_stride)
+        return lock if 0 <= lock < self.tile.limits.locks and not rest else None
+
+    def _set_lock(self, lock: int, value: int, source: str) -> None:
+        most = self.tile.limits.lock_value_max
+        if value > most:
+            error = RegisterAccessError(
+                f"{self.tile.name}: {value:#x} is written to the value of lock {lock}, which holds 0 to {most}{source}"
+            )
+            self.tile.array.strictness.fault("field-width", error)
+        self.tile.locks[lock].released[None] += 1
+        self.tile.locks[lock].set(value & most, lambda: source)
+
+    def _push(self, channel: Channel, value: int, source: str) -> None:
+        fields = self.layout.queue.decode([value])
+        if fields["bd"] >= self.tile.limits.bds:
+            raise DmaError(
+                f"{channel.name}: BD {fields['bd']} is pushed, but the tile has {self.tile.limits.bds}{source}"
+            )
+        array = self.tile.array
+        if array.by_words and self.tile.kind is TileKind.CORE and not self._control_of(channel).get("enable"):
+            check_enabled(channel.name, source, array.strictness)
+        if self._control_of(channel).get("reset"):
+            raise DmaError(
+                f"{channel.name}: BD {fields['bd']} is pushed while the channel is held in reset{source}; "
+                "write 0 to the reset bit of its control register first"
+            )
+        runs = fields["repeat"] + 1
+        assert runs <= TASK_REPEAT_MAX
+        if len(channel.tasks) >= TASK_QUEUE_ENTRIES:
+            self._overflowed.add(channel)
+        channel.push(fields["bd"], runs, bool(fields["token"]), source)
+
+    def start(self, channel: Channel) -> None:
+        """Enable a channel that the text starts, as aiecc does."""
+        if "enable" in self.layout.control.fields:
+            offset = self.layout.control_offset(channel.direction, channel.index)
+            self._stored[offset] = self._stored.get(offset, 0) | self.layout.control.fields["enable"].mask
+
+    def _control_of(self, channel: Channel) -> dict[str, int]:
+        stored = self._stored.get(self.layout.control_offset(channel.direction, channel.index), 0)
+        return self.layout.control.decode([stored])
+
+    def _control(self, channel: Channel, offset: int, value: int, source: str) -> None:
+        """A reset drops the channel's tasks; pausing a shim channel has no effect here and gives a warning."""
+        fields = self.layout.control.decode([value])
+        for name in _UNSUPPORTED:
+            if fields.get(name):
+                raise DesignError(
+                    f"{channel.name}: {name} = {fields[name]} in its control register is not emulated{source}"
+                )
+        channel.finish_on_tlast(fields["finish_on_tlast"], source)
+        self._stored[offset] = value
+        if fields.get("reset"):
+            channel.reset()
+            self._overflowed.discard(channel)
+        if fields.get("pause_stream") or fields.get("pause_memory"):
+            self.tile.array.strictness.warn(f"{channel.name}: pausing a channel has no effect here{source}")
+
+    def _store_other(self, offset: int, value: int, source: str) -> None:
+        tile, layout = self.tile, self.layout
+        if any(offset in gap for gap in layout.gaps):
+            memory = f"its data memory has {tile.limits.memory_bytes} bytes"
+            raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
+        if offset in layout.program_memory:
+            self._programs.store_code(self.place, offset - layout.program_memory.start, value, source)
+            return
+        if (channel := self._pads.get(offset)) is not None:
+            channel.pad_value = value
+        if offset in layout.switch_config:
+            tile.array.strictness.warn(
+                f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
+            )
+        if offset == layout.core_control:
+            self._programs.control_core(self.place, value, source)
+        self._stored[offset] = value
+
+    def _status(self, channel: Channel) -> int:
+        """Status as far as it is modelled. The queue's size counts the running task: the safe reading."""
+        busy, waits_for_lock = bool(channel.tasks), isinstance(channel.waiting, LockWait)
+        values = {
+            "bd": channel.bd if busy else 0,
+            "queue_size": len(channel.tasks),
+            "running": int(busy),
+            "queue_overflow": int(channel in self._overflowed),
+            "stream_stall": int(busy and channel.waiting is not None and not waits_for_lock),
+            "acquire_stall": int(busy and waits_for_lock),
+            "state": _RUNNING if busy else _IDLE,
+        }
+        return self.layout.status.encode(values)[0]
+
+    def task_counts(self, mask: int, value: int) -> frozenset[int]:
+        """Tasks in flight for which a channel's status is `value` under `mask`; none if the mask tells other things."""
+        told = ("queue_size", "running", "state")
+        fields = self.layout.status.fields
+        if mask & ~sum(fields[name].mask for name in told):
+            return frozenset()
+        found = set()
+        for tasks in range(TASK_QUEUE_ENTRIES + 1):
+            values = {"queue_size": tasks, "running": int(tasks > 0), "state": _RUNNING if tasks else _IDLE}
+            if self.layout.status.encode(values)[0] & mask == value:
+                found.add(tasks)
+        return frozenset(found)

@@ -1,0 +1,130 @@
+"""Streams: circuits and packet routes from sources to sinks of an array, as its switches make them.
+
+Trace sources never send, and the way of completion tokens (from TileControl to a shim's South) carries nothing here:
+tokens are counted where they arise; the switches tell whether they arrive.
+"""
+
+from functools import partial
+
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.control_packet import ControlPort
+from bdforge.array.emulator.errors import DesignError
+from bdforge.array.emulator.packet import Arbiter, PacketSource, connect_packets
+from bdforge.array.emulator.stream import Sink, Stream
+from bdforge.array.emulator.tokens import token_problem
+from bdforge.array.routing.nets import Port
+from bdforge.array.routing.physical import Arbiter as SwitchArbiter
+from bdforge.array.routing.physical import Stream as SwitchedStream
+from bdforge.array.routing.physical import Switches
+from bdforge.devices import PortBundle
+from bdforge.devices.register_names import register_at
+
+
+def connect_streams(array: Array, switches: Switches) -> None:
+    """Connect what switches join; DesignError for circuits that are lost and for ends that no array has."""
+    streams = _Streams(array)
+    for stream in switches.streams():
+        if stream.start.bundle is not PortBundle.SOUTH:  # nobody sends there: no shim mux joins it to a DMA
+            streams.add(stream)
+    array.token_ways = partial(token_problem, switches)
+
+
+class _Streams:
+    """The connections of one configuration."""
+
+    def __init__(self, array: Array):
+        self.array = array
+        self._control_ports: dict[tuple[int, int], ControlPort] = {}
+        self._arbiters: dict[SwitchArbiter, Arbiter] = {}
+        self._ends = 0
+
+    def add(self, stream: SwitchedStream) -> None:
+        where = str(stream.setting.location or register_at(stream.setting.address))
+        for leaf in stream.leaves:
+            if (end := stream.ends.get(leaf.master)) is None or _is_unheard(stream.start, end):
+                continue
+            if stream.packet_id is None:
+                self._circuit(stream.start, end, where)
+            else:
+                self._packets(stream.packet_id, stream.start, end, leaf.keeps_header, where)
+        if stream.lost and stream.start.bundle is not PortBundle.TRACE:
+            self._lose(stream, where)
+        unheard = all(_is_unheard(stream.start, end) for end in stream.ends.values())
+        if stream.packet_id is not None and stream.arbiters and not unheard:
+            source = self._source(stream.start, where)
+            if source.packets is not None and (route := source.packets.routes.get(stream.packet_id)) is not None:
+                route.way = [self._arbiter(arbiter, source) for arbiter in stream.arbiters]
+
+    def _lose(self, stream: SwitchedStream, where: str) -> None:
+        """A circuit that leads nowhere blocks for ever; packets that do are a fault when somebody sends them."""
+        if stream.packet_id is None and len(stream.lost) == sum(
+            leaf.master not in stream.ends for leaf in stream.leaves
+        ):
+            return  # they leave the array, where nobody takes them
+        if stream.packet_id is None:
+            error = DesignError(f"{where}: the words from {stream.source} are lost: {stream.lost[0]}")
+            self.array.strictness.fault("routing", error)
+            return
+        source = self._source(stream.start, where)
+        if source.packets is None:
+            source.packets = PacketSource(source)
+        source.packets.lost[stream.packet_id] = f"{where}: {stream.lost[0]}"
+
+    def _arbiter(self, place: SwitchArbiter, source: Stream) -> Arbiter:
+        arbiter = self._arbiters.setdefault(place, Arbiter(None, -1, place=str(place)))
+        if source not in arbiter.sources:
+            arbiter.sources.append(source)
+        return arbiter
+
+    def _circuit(self, start: Port, end: Port, where: str) -> None:
+        source, sink = self._source(start, where), self._sink(end, where)
+        if sink.source is not None:
+            raise DesignError(f"{where}: two circuits end in {sink.owner.name}; a port takes one")
+        source.connect(sink)
+
+    def _packets(self, packet_id: int, start: Port, end: Port, keep: bool, where: str) -> None:
+        if start.bundle is PortBundle.CORE:
+            raise DesignError(
+                f"{where}: a core's aie.put_stream cannot end a packet, so packets from Core : {start.channel} are "
+                "not emulated; use aie.flow, or send them by DMA"
+            )
+        source, sink = self._source(start, where), self._sink(end, where)
+        connect_packets(source, sink, packet_id, keep, self._ends, where)
+        self._ends += 1
+
+    def _source(self, end: Port, where: str) -> Stream:
+        if end.bundle is PortBundle.CORE:
+            return self.array.core(*end.tile).output
+        if end.bundle is PortBundle.TILE_CONTROL:
+            return self._control_port(end).stream
+        _check_dma(end, where)
+        stream = self.array.tile(*end.tile).channels["MM2S", end.channel].stream
+        assert stream is not None
+        return stream
+
+    def _sink(self, end: Port, where: str) -> Sink:
+        if end.bundle is PortBundle.CORE:
+            return self.array.core(*end.tile).input.sink
+        if end.bundle is PortBundle.TILE_CONTROL:
+            return self._control_port(end).sink
+        _check_dma(end, where)
+        sink = self.array.tile(*end.tile).channels["S2MM", end.channel].sink
+        assert sink is not None
+        return sink
+
+    def _control_port(self, end: Port) -> ControlPort:
+        """The control port of a tile, made on first use."""
+        if end.tile not in self._control_ports:
+            self._control_ports[end.tile] = ControlPort(self.array.tile(*end.tile), self.array.controlled)
+        return self._control_ports[end.tile]
+
+
+def _check_dma(end: Port, where: str) -> None:
+    if end.bundle is not PortBundle.DMA:
+        raise DesignError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
+
+
+def _is_unheard(start: Port, end: Port) -> bool:
+    """Whether nothing is carried here: traces, and completion tokens on their way out of the array."""
+    is_token = start.bundle is PortBundle.TILE_CONTROL and end.bundle is PortBundle.SOUTH and end.row == 0
+    return start.bundle is PortBundle.TRACE or is_token

@@ -1,0 +1,190 @@
+"""Everything that can be said about a design without running it."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.array.emulator.array import Array
+from bdforge.array.emulator.bd_access import decode_bd
+from bdforge.array.emulator.boot import set_dmas
+from bdforge.array.emulator.device_load import check_acquire, first_line, host_memory, lowered
+from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.errors import DesignError, EmulationError
+from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.scheduler import Scheduler
+from bdforge.array.emulator.silicon_rules import check_argument
+from bdforge.array.emulator.strictness import CAUTIONS, Strictness
+from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tokens import lost_tokens
+from bdforge.array.lower import allocated
+from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
+from bdforge.array.mlir import MlirError, location, parse
+from bdforge.array.mlir.allocate import Allocation
+from bdforge.array.mlir.array_ops import CoreOp, FlowOp
+from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.dma_ops import DmaProgramOp
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp, UseLockOp
+from bdforge.array.mlir.operation import enclosing
+from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
+from bdforge.array.mlir.stream_ops import PacketFlowOp
+from bdforge.array.mlir.trace_ops import trace_warnings
+from bdforge.array.txn.lower import lower
+from bdforge.array.txn.static_bd import write_static_bd
+from bdforge.array.txn.target import LoweringError
+from bdforge.array.txn.writer import Writer
+from bdforge.common.messages import listed
+from bdforge.devices.txn_format.operations import Patch
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Every fault found (none for a good design), warnings, and the design in one line."""
+
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    summary: str
+
+
+class _Collector(Strictness):
+    """Remembers faults instead of raising them, each once: several parts may meet one."""
+
+    def __init__(self, permissive: Collection[str]) -> None:
+        super().__init__(Strictness.without(permissive).permitted)
+        self.found: dict[str, str] = {}
+
+    def fault(self, name: str, error: Exception) -> None:
+        if self.permits(name) or name in CAUTIONS:
+            super().fault(name, DesignError(first_line(error)))
+        else:
+            self.add(DesignError(f"{first_line(error)} [{name}]"))
+
+    def add(self, error: Exception) -> None:
+        """One more fault, once."""
+        self.found.setdefault(first_line(error), str(error))
+
+
+def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:
+    """Parse, verify, allocate, encode all static BDs, route all flows and lower all sequences; nothing runs.
+
+    `permissive` names checks whose faults are warnings (`strictness.CHECKS`).
+
+    MlirError for text that is no valid MLIR; all other faults are in the result.
+    """
+    module = parse(mlir, file)
+    collector = _Collector(permissive)
+    counts: Counter[str] = Counter()
+    for warning in trace_warnings(module):
+        collector.warn(warning)
+    for device in module.walk():
+        if isinstance(device, DeviceOp):
+            _device(device, collector, counts)
+    if not any(isinstance(op, DeviceOp) for op in module.walk()):
+        collector.add(DesignError(f"{file}: there is no aie.device"))
+    return Verification(tuple(collector.found.values()), tuple(collector.warnings), _summary(module, counts))
+
+
+def check_device(device: DeviceOp, permissive: Collection[str] = ()) -> None:
+    """DesignError for faults of what is configured before any sequence runs."""
+    collector = _Collector(permissive)
+    _static(device, collector, Counter())
+    if collector.found:
+        raise DesignError(listed(collector.found.values(), "\n"))
+
+
+def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> Allocation | None:
+    """Collect faults of what is configured; where buffers and locks lie, if they fit."""
+    try:
+        allocation = allocated(device, collector)
+    except MlirError as error:
+        collector.add(error)
+        return None
+    array = Array(device.device, HostMemory(), Scheduler(), collector)
+    host_memory(device, array)
+    for op in (op for op in device.walk() if isinstance(op, DmaProgramOp)):
+        try:
+            counts["BDs"] += _program(array, op, allocation, collector)
+        except EmulationError as error:
+            collector.add(error)
+    for use in (op for op in device.walk() if isinstance(op, UseLockOp) and enclosing(op, CoreOp) and op.is_acquire):
+        check_acquire(use, collector)
+    _lowered(device, collector)
+    return allocation
+
+
+def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> None:
+    if (allocation := _static(device, collector, counts)) is None:
+        return
+    for op in (op for op in device.walk() if isinstance(op, RuntimeSequenceOp)):
+        try:
+            operations = lower(op, device, allocation, collector)
+            counts["operations"] += len(operations)
+            for patch in (operation for operation in operations if isinstance(operation, Patch)):
+                check_argument(collector, patch, "" if patch.location is None else f" ({patch.location})")
+            for problem in lost_tokens(device, operations):
+                collector.add(EmulationError(problem))
+        except (MlirError, EmulationError) as error:
+            collector.add(error)
+
+
+def _lowered(device: DeviceOp, collector: _Collector) -> None:
+    """Every fault of the register writes that is left; a search for routes that gave up may still be aiecc's to end."""
+    try:
+        lowered(device, collector)
+    except MlirError as error:
+        if getattr(error, "definite", True):
+            collector.add(error)
+        else:
+            collector.warn(str(error))
+
+
+def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
+    """Number of BDs in a region; every one that cannot be encoded, or that its channel cannot run, is a fault."""
+    tile = array.tile(op.tile.column, op.tile.row)
+    try:
+        tasks = static_tasks(op)
+        bds = placed_bds(op, tasks)
+    except DmaProgramError as error:
+        raise DesignError(str(error)) from None
+    channels = [(bd, tile.channels[task.op.direction, task.op.channel]) for task in tasks for bd in task.bds]
+    users = dict(channels)
+    written: dict[DmaBdOp, PlacedBd] = {}
+    for bd in bds:
+        writer = Writer()
+        try:
+            write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, collector)
+            set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
+            written[bd.op] = bd
+            users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
+        except LoweringError as error:
+            collector.add(DesignError(first_line(error)))
+        except EmulationError as error:
+            collector.add(error)
+    for bd_op, channel in channels:
+        if bd_op in written:
+            _check_reach(tile, channel, written[bd_op], collector)
+    return len(bds)
+
+
+def _check_reach(tile: Tile, channel: Channel, bd: PlacedBd, collector: _Collector) -> None:
+    """What a channel would find wrong with a BD before it moves a word: memory beyond its windows, the other half."""
+    decoded = decode_bd(tile.kind, tile.bd_words(bd.id))
+    channel.bd = bd.id
+    try:
+        channel.check_half([bd.id], f" ({location(bd.op)})")
+        tile.dma_memory(decoded.address, decoded.order, channel)
+    except EmulationError as error:
+        collector.add(error)
+
+
+def _summary(module: ModuleOp, counts: Counter[str]) -> str:
+    kinds = {
+        "devices": DeviceOp, "tiles": TileOp, "buffers": BufferOp, "locks": LockOp, "flows": FlowOp | PacketFlowOp,
+        "runtime sequences": RuntimeSequenceOp,
+    }  # fmt: skip
+    found = {name: sum(isinstance(op, kind) for op in module.walk()) for name, kind in kinds.items()}
+    found = found | {"static BDs": counts["BDs"], "operations": counts["operations"]}
+    return ", ".join(f"{number} {name if number != 1 else name.removesuffix('s')}" for name, number in found.items())

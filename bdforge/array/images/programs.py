@@ -1,0 +1,83 @@
+"""Core programs in files: ELFs, PDIs, CDOs, xclbins, or raw bytes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bdforge.array.images.cdo import MAGIC as CDO_MAGIC
+from bdforge.array.images.cdo import writes
+from bdforge.array.images.pdi import cdos, embedded_pdis, is_pdi
+from bdforge.array.images.xclbin import MAGIC as XCLBIN_MAGIC
+from bdforge.array.images.xclbin import pdis
+from bdforge.array.lower.array_state import Memory
+from bdforge.common.binary import ImageError
+from bdforge.core.isa.elf import CORE_MACHINE, Segment, is_elf
+from bdforge.core.isa.program_memory import CoreProgram, program_of
+from bdforge.devices import TileKind
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES, TILE_REGISTERS, split_address
+
+
+def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[CoreProgram]:
+    """All core programs of a file, told apart by its first bytes; with `raw` all of it is code from address 0 on.
+
+    `sparse` files may hold none.
+
+    ImageError for a file that is broken or holds no program, and for bytes that cannot be any.
+    """
+    found = [CoreProgram("", (Segment(0, data),))] if raw else _read(data)
+    found = [program for program in found if program.code]
+    if not (found or sparse):
+        raise ImageError("the file writes no program memory of any core")
+    for program in found:
+        for segment in program.code:
+            if segment.address + len(segment.data) > PROGRAM_MEMORY_BYTES:
+                end = segment.address + len(segment.data)
+                raise ImageError(f"{program.name} code ends at {end:#x}, beyond {PROGRAM_MEMORY_BYTES:#x}".strip())
+    return found
+
+
+def _read(data: bytes) -> list[CoreProgram]:
+    if is_elf(data):
+        return _of_elf(data)
+    if data[:8] == XCLBIN_MAGIC:
+        return _of_pdis(pdis(data))
+    if is_pdi(data):
+        return _of_pdis([data])
+    if data[4:8] == CDO_MAGIC.to_bytes(4, "little"):
+        return _of_writes("", writes(data))
+    start = data[:8].hex() or "nothing"
+    raise ImageError(f"no core ELF, PDI, CDO or xclbin: the file starts with {start}; say --raw for plain code")
+
+
+def _of_elf(data: bytes) -> list[CoreProgram]:
+    if int.from_bytes(data[18:20], "little") != CORE_MACHINE:
+        return _of_pdis(embedded_pdis(data))
+    return [program_of(data)]
+
+
+def _of_pdis(images: list[bytes]) -> list[CoreProgram]:
+    found = []
+    for i, pdi in enumerate(images):
+        prefix = f"PDI {i}, " if len(images) > 1 else ""
+        found += _of_writes(prefix, (write for cdo in cdos(pdi) for write in writes(cdo)))
+    return found
+
+
+def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[CoreProgram]:
+    """Programs by tile, of writes to program memories; later writes win."""
+    pieces: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
+    for address, data in all_writes:
+        column, row, offset = split_address(address)
+        start = offset - TILE_REGISTERS[TileKind.CORE].program_memory.start
+        if 0 <= start < PROGRAM_MEMORY_BYTES and data:
+            pieces.setdefault((column, row), []).append((start, data))
+    return [
+        CoreProgram(f"{prefix}tile ({column}, {row})", tuple(_merged(written)), tile=(column, row))
+        for (column, row), written in sorted(pieces.items())
+    ]
+
+
+def _merged(pieces: Sequence[tuple[int, bytes]]) -> Iterator[Segment]:
+    """Adjacent and overlapping pieces as one segment each."""
+    memory = Memory(max(start + len(data) for start, data in pieces))
+    for start, data in pieces:
+        memory.store(start, data)
+    yield from (Segment(start, data) for start, data in memory.spans())

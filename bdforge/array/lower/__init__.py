@@ -1,0 +1,9 @@
+"""MLIR to register writes: the static configuration of an array, each write with the operation that it comes from.
+
+`configuration` lowers a device of the text; what a runtime sequence writes is `bdforge.array.txn`'s.
+"""
+
+from bdforge.array.lower.configuration import Configuration, allocated, configuration
+from bdforge.array.lower.core_writes import Piece
+
+__all__ = ["Configuration", "Piece", "allocated", "configuration"]

@@ -1,0 +1,227 @@
+"""The static configuration of a device: what is written before any runtime sequence, and in which order.
+
+Source: mlir-aie 5ff2ab97 (`AIERT.cpp`, `AIETargetCDODirect.cpp`), whose order this is. Of it these matter: a core's
+reset and zeroed locks come before first values of locks, all BDs of a DMA before its starts, enabling of cores last.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bdforge.array.lower.core_writes import Piece, enable_core, load_program, reset_core, set_cascades
+from bdforge.array.lower.dma_programs import set_dma
+from bdforge.array.lower.switch_writes import has_token_route, set_mux, set_switch
+from bdforge.array.mlir.allocate import Allocation, allocate, element_bits
+from bdforge.array.mlir.array_ops import CoreOp, FlowOp
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.dma_ops import DMA_PROGRAMS
+from bdforge.array.mlir.locations import location
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp
+from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
+from bdforge.array.routing import RoutingError, route
+from bdforge.array.routing.write import routed
+from bdforge.array.txn.target import ControllerIds, Policy, lowering_error
+from bdforge.array.txn.writer import Tile, Writer, place_of
+from bdforge.common.messages import path_word
+from bdforge.devices import Device, Generation, TileKind
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.txn_format.operations import Operation
+
+Programs = Callable[[Path, Generation], Iterable[Piece]]
+"""The pieces of the program in a core's ELF; ValueError for one that cannot be loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Register writes of a device, in the three parts that mlir-aie makes files of.
+
+    `bare` are the cores (column, row) that run whatever program memory holds, since the text names no `elf_file`,
+    with the functions that their bodies call. `elf_files` are the others' programs, `allocation` where buffers and
+    locks lie.
+    """
+
+    device: Device
+    symbol: str
+    elfs: tuple[Operation, ...]
+    init: tuple[Operation, ...]
+    enable: tuple[Operation, ...]
+    bare: Mapping[Tile, tuple[str, ...]]
+    elf_files: Mapping[Tile, Path | Sequence[Piece]]
+    allocation: Allocation
+
+    @property
+    def parts(self) -> tuple[tuple[Operation, ...], ...]:
+        """The three parts in order."""
+        return self.elfs, self.init, self.enable
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All writes in order."""
+        return self.elfs + self.init + self.enable
+
+
+def configuration(
+    device: DeviceOp,
+    programs: Programs,
+    policy: Policy | None = None,
+    programs_of: Mapping[Tile, Path | Sequence[Piece]] | None = None,
+) -> Configuration:
+    """Lower a device; the text stays as it is.
+
+    Flows are routed first (`bdforge.array.routing`) unless the text sets its switches, with a way for the completion
+    tokens of every shim that it declares. LoweringError names the place of what registers cannot hold, RoutingError and
+    AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
+    `programs_of` are ELFs, or pieces of them, that cores run instead of the text's.
+    """
+    _check_controllers(device)
+    allocation = allocated(device, policy)
+    cores = _cores(device, policy)
+    files: dict[Tile, Path | Sequence[Piece]] = {**_files(cores), **(programs_of or {})}
+    elfs, init, enable = Writer(), Writer(), Writer()
+    for core in cores:
+        if (path := files.get(place_of(core.tile))) is not None:
+            pieces = _program(core, path, programs) if isinstance(path, Path) else path
+            for piece in pieces:
+                _tell_unaligned(core, piece.address, piece.data, policy)
+            load_program(elfs, core, pieces, device.device)
+        reset_core(init, core)
+        enable_core(enable, core)
+    _set_memory(init, device, allocation, policy)
+    for kind in DMA_PROGRAMS:
+        for op in device.body.block.ops:
+            if isinstance(op, kind):
+                set_dma(init, op, allocation, policy)
+    _set_streams(init, _routed(device, policy), policy)
+    set_cascades(init, device)
+    bare = {place_of(core.tile): core.callees for core in cores if place_of(core.tile) not in files}
+    parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
+    return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
+
+
+def allocated(device: DeviceOp, policy: Policy | None) -> Allocation:
+    """Where buffers and locks lie; AllocationError for what does not fit, unless `policy` lets it pass."""
+    if policy is None:
+        return allocate(device)
+    overlap = "buffer-overlap"
+    return allocate(device, partial(policy.fault, "memory-overflow"), lambda e: policy.caution(overlap, str(e)))
+
+
+def _check_led(device: DeviceOp, policy: Policy | None) -> None:
+    """mlir-aie takes circuits out of the text when it routes them: one that stands beside switches has to be there."""
+    if not any(isinstance(op, FlowOp) for op in device.body.block.ops):
+        return
+    try:
+        route(device)
+    except RoutingError as error:
+        if policy is None:
+            raise
+        policy.fault("routing", error)
+
+
+def _routed(device: DeviceOp, policy: Policy | None) -> DeviceOp:
+    """What sets the device's switches."""
+    if (found := routed(device)) is device:
+        _check_led(device, policy)
+    return found
+
+
+def _check_controllers(device: DeviceOp) -> None:
+    """LoweringError for two tiles of a column with one controller id, by which aiecc routes the column's tokens."""
+    ids = ControllerIds.AIECC.of(device)
+    owners: dict[tuple[int, int], TileOp] = {}
+    for tile in (op for op in device.walk() if isinstance(op, TileOp)):
+        own = ids[place_of(tile)]
+        owner = owners.setdefault((tile.column, own), tile)
+        if owner.row != tile.row:
+            raise lowering_error(
+                tile,
+                f"tiles {place_of(owner)} and {place_of(tile)} share controller id {own}, by which their column's "
+                "tokens are routed; give each its own",
+            )
+
+
+def _cores(device: DeviceOp, policy: Policy | None) -> list[CoreOp]:
+    """Cores in the order of the text's tiles, one for each: the last in the text, which mlir-aie finds first."""
+    found: dict[Tile, CoreOp] = {}
+    for op in (op for op in device.body.block.ops if isinstance(op, CoreOp)):
+        if (other := found.get(place := place_of(op.tile))) is not None and policy is not None:
+            told = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
+            policy.caution("core-twice", told)
+        found[place] = op
+    tiles = dict.fromkeys(place_of(op) for op in device.body.block.ops if isinstance(op, TileOp))
+    return [found[tile] for tile in tiles if tile in found]
+
+
+def _files(cores: Sequence[CoreOp]) -> dict[Tile, Path]:
+    """The ELFs that cores name, beside the text."""
+    folders = {core: Path(location(core).file).parent for core in cores}
+    return {place_of(core.tile): folders[core] / core.elf_file for core in cores if core.elf_file is not None}
+
+
+def _program(core: CoreOp, path: Path, programs: Programs) -> list[Piece]:
+    try:
+        return list(programs(path, core.tile.device_op.device.generation))
+    except ValueError as error:
+        raise lowering_error(core, f"elf_file {path_word(path)}: {error}") from None
+
+
+def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:
+    if address % GRANULE_BYTES and data and policy is not None:
+        start = address + -address % GRANULE_BYTES
+        policy.caution(
+            "unaligned-data",
+            f"{location(op)}: {len(data)} bytes for {address:#x} are written from {start:#x} on, as aie-rt misplaces "
+            f"what starts at no multiple of {GRANULE_BYTES}: give it an address that is one",
+        )
+
+
+def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
+    """First values of locks, then of buffers, of all regions. Locks without one keep their value."""
+    for op in device.walk():
+        if isinstance(op, LockOp) and "init" in op.properties:
+            most = op.tile.limits.lock_value_max
+            if not 0 <= op.init <= most:
+                error = lowering_error(op, f"a lock starts at {op.init}, outside 0 to {most}")
+                if policy is None:
+                    raise error
+                policy.fault("lock-range", error)
+            offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
+            writer.write(op, place_of(op.tile), offset, max(0, min(op.init, most)))
+    for op in device.walk():
+        if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
+            address, data = allocation.buffers[op], _bytes(value, op)
+            _tell_unaligned(op, address, data, policy)
+            writer.fill(op, place_of(op.tile), address, data)
+
+
+def _bytes(value: np.ndarray, op: BufferOp) -> bytes:
+    """Elements in row-major order, each in whole bytes whose upper bits are 0."""
+    if value.dtype == np.bool_:
+        return (value.view(np.uint8) != 0).astype(np.uint8).tobytes()
+    if value.dtype != object:
+        return value.tobytes()
+    bits = element_bits(op.type.element_type)
+    return b"".join((int(v) % (1 << bits)).to_bytes(-(-bits // BYTE_BITS), "little") for v in value.flat)
+
+
+def _set_streams(writer: Writer, device: DeviceOp, policy: Policy | None) -> None:
+    ops = list(device.body.block.ops)
+    boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
+    for box in boxes:
+        set_switch(writer, box)
+    for op in ops:
+        if isinstance(op, ShimMuxOp):
+            set_mux(writer, op)
+    for box in boxes:
+        routed = box.tile.kind is TileKind.SHIM and (box.connects or box.mastersets)
+        if routed and not has_token_route(box) and policy is not None:
+            policy.caution(
+                "token-route",
+                f"{location(box)}: nothing leads from TileControl : 0 of shim {place_of(box.tile)} to its South : 0, "
+                "so no wait for a token of its channels ever ends on silicon; route packets there, or leave routing to "
+                "bdforge",
+            )

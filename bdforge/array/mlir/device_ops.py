@@ -1,0 +1,205 @@
+"""Devices and their tiles."""
+
+from typing import TypeVar
+
+from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
+from xdsl.ir import Attribute, Operation, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    RegionVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
+
+from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.array.mlir.enums import DeviceName, parse_word
+from bdforge.array.mlir.fields import behind, integer, word
+from bdforge.array.mlir.operation import AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
+from bdforge.common.messages import listed
+from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
+
+NamedT = TypeVar("NamedT", bound=Operation)
+DEFAULT_DEVICE = "main"
+NO_TILE = "its tile operand must come from aie.tile"
+_LOGICAL_KINDS = ("CoreTile", "MemTile", "ShimNOCTile", "ShimPLTile")
+
+
+@irdl_op_definition
+class EndOp(AieOperation):
+    """End of a device, core, packet flow or DMA program."""
+
+    name = "aie.end"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+
+@irdl_custom_directive
+class EndedBody(CustomDirective):
+    """A region whose last block ends with `aie.end`, which the text may leave out and never shows."""
+
+    body: RegionVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read it."""
+        self.body.set(state, ended_body(parser))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write it without its end."""
+        state.print_whitespace(printer)
+        printer.print_region(self.body.get(op), print_block_terminators=False)
+
+
+@irdl_op_definition
+class DeviceOp(AieOperation):
+    """One configuration of an array."""
+
+    name = "aie.device"
+    device_name = word(DeviceName, "device")
+    """Its word in the text."""
+    sym_name = prop_def(SymbolNameConstraint(), default_value=StringAttr(DEFAULT_DEVICE))
+    body = region_def("single_block")
+    traits = traits_def(SymbolTable(), SymbolOpInterface())
+
+    @property
+    def symbol(self) -> str:
+        """Name among the devices of a module; "main" by default."""
+        return self.text("sym_name") or DEFAULT_DEVICE
+
+    @property
+    def device(self) -> Device:
+        """Facts of the array."""
+        return MLIR_DEVICES[self.device_name]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "DeviceOp":
+        """Read `(name) @symbol {...} {...}`, or with its symbol in the last braces."""
+        with parser.in_parens():
+            properties: dict[str, Attribute] = {"device": parse_word(parser, DeviceName).attribute}
+        if (symbol := parser.parse_optional_symbol_name()) is not None:
+            properties["sym_name"] = symbol
+        body = ended_body(parser)
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls.build(properties=properties, attributes=attributes, regions=[body])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(f"({self.device_name})")
+        if self.symbol != DEFAULT_DEVICE:
+            printer.print_string(" ")
+            printer.print_symbol_name(self.symbol)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_block_terminators=False)
+        print_attr_dict(printer, self, ("device", "sym_name"))
+
+
+@irdl_op_definition
+class TileOp(AieOperation):
+    """A tile of the array."""
+
+    name = "aie.tile"
+    column = integer(key="col")
+    """Column, from the west, 0 first."""
+    row = integer()
+    """Row, 0 is the shim."""
+    allocation_scheme = opt_prop_def(StringAttr)
+    result = result_def(IndexType)
+    assembly_format = "`(` $col `,` $row `)` attr-dict"
+
+    @property
+    def device_op(self) -> DeviceOp:
+        """The device around it."""
+        device = enclosing(self, DeviceOp)
+        if device is None:
+            raise ValueError("aie.tile outside of an aie.device")
+        return device
+
+    @property
+    def kind(self) -> TileKind:
+        """Shim, memtile or core."""
+        return self.device_op.device.kind(self.column, self.row)
+
+    @property
+    def limits(self) -> TileLimits:
+        """What this tile offers."""
+        return self.device_op.device.limits(self.column, self.row)
+
+    @property
+    def controller_id(self) -> PacketInfo | None:
+        """Packet of this tile's completion tokens, if given."""
+        attribute = self.attributes.get("controller_id")
+        return attribute.data if isinstance(attribute, PacketInfoAttr) else None
+
+
+@irdl_op_definition
+class LogicalTileOp(AieOperation):
+    """A tile by its kind (mlir-aie #2888): with a column and a row it is read as that aie.tile."""
+
+    name = "aie.logical_tile"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TileOp:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Read `<CoreTile>(column, row)`."""
+        with parser.in_angle_brackets():
+            start = parser.pos
+            if (kind := parser.parse_identifier()) not in _LOGICAL_KINDS:
+                parser.raise_error(f"'{kind}' is no kind of tile; expected one of {', '.join(_LOGICAL_KINDS)}", start)
+        properties: dict[str, Attribute] = {}
+        with parser.in_parens():
+            properties["col"] = number(parser.parse_integer(allow_boolean=False))
+            parser.parse_punctuation(",")
+            properties["row"] = number(parser.parse_integer(allow_boolean=False))
+        attributes = parse_attr_dict(parser, TileOp, properties)
+        return TileOp.build(properties=properties, attributes=attributes, result_types=[IndexType()])
+
+
+def named(device: DeviceOp | None, kind: type[NamedT], symbol: str | None) -> NamedT:
+    """A device's operation of a kind by its symbol; ValueError tells which there are.
+
+    As for mlir-aie a symbol is a name for others only where the operation stands directly in the device.
+    """
+    ops = [] if device is None else device.body.block.ops
+    known = {str(getattr(op, "symbol", None)): op for op in list(ops)[::-1] if isinstance(op, kind)}
+    if symbol in known:
+        return known[symbol]
+    inner = [] if device is None else [op for op in device.walk() if isinstance(op, kind)]
+    if any(getattr(op, "symbol", None) == symbol for op in inner):
+        raise ValueError(f"@{symbol} is declared in a region; to use its name, declare it in the device itself")
+    names = listed(sorted(f"@{name}" for name in known)) or "none"
+    holder = "" if device is None else f" @{device.symbol}"
+    raise ValueError(f"no {kind.name} is called @{symbol}; device{holder} has {names}")
+
+
+def device_named(op: Operation, symbol: str) -> DeviceOp:
+    """The device of that name beside the one around `op`; ValueError if there is none."""
+    holder = enclosing(op, DeviceOp)
+    module = None if holder is None else holder.parent_block()
+    for device in [] if module is None else module.ops:
+        if isinstance(device, DeviceOp) and device.symbol == symbol:
+            return device
+    raise ValueError(f"no aie.device is called @{symbol}")
+
+
+def on_tile() -> TileOp:
+    """The tile that the operand `<name>_value` comes from."""
+    return behind(TileOp, NO_TILE)
+
+
+def ended_body(parser: Parser) -> Region:
+    """Read a region whose last block ends with `aie.end`, written or not."""
+    body = body_of(parser)
+    if not isinstance(body.blocks[-1].last_op, EndOp):
+        body.blocks[-1].add_op(EndOp())
+    return body

@@ -1,0 +1,153 @@
+"""Transfers of host buffers."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IntegerAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.dialects.utils import parse_dynamic_index_list_without_types
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
+from bdforge.array.mlir.attributes import PacketInfoAttr
+from bdforge.array.mlir.device_ops import DeviceOp, named
+from bdforge.array.mlir.fields import flag, integer, memref, optional_data, optional_integer, text
+from bdforge.array.mlir.operation import AieOperation, Int64, constant_of, enclosing, parse_attr_dict, print_attr_dict
+
+
+@irdl_op_definition
+class NpuDmaMemcpyNdOp(AieOperation):
+    """Program a shim BD for a host buffer and start it."""
+
+    name = "aiex.npu.dma_memcpy_nd"
+    buffer = operand_def(AnyAttr())
+    """The host buffer."""
+    buffer_type = memref("buffer")
+    """Its memref type."""
+    dynamic_offsets = var_operand_def(i64)
+    dynamic_sizes = var_operand_def(i64)
+    dynamic_strides = var_operand_def(i64)
+    static_offsets = prop_def(DenseArrayBase)
+    static_sizes = prop_def(DenseArrayBase)
+    static_strides = prop_def(DenseArrayBase)
+    packet = optional_data(PacketInfoAttr)
+    """Packet header, if any."""
+    metadata = text(SymbolRefAttr)
+    """Name of the shim_dma_allocation."""
+    id = integer(Int64)
+    """BD number on the shim."""
+    issue_token = flag()
+    """Whether its end sends a token (S2MM always does)."""
+    burst_length = integer(Int64, default=0)
+    """Bytes of the bursts; 0 means the longest."""
+    axcache = optional_integer(IntegerAttr)
+    """AXI cache code, if given (from mlir-aie #3546 on)."""
+    MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:
+        static = self.properties[name]
+        assert isinstance(static, DenseArrayBase)
+        rest = iter(dynamic)
+        return tuple(next(rest) if entry == DYNAMIC_INDEX else int(entry) for entry in static.get_values())
+
+    def _resolved(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int, ...]:
+        entries = [e if isinstance(e, int) else constant_of(e) for e in self._entries(name, dynamic)]
+        if None in entries:
+            raise ValueError(f"{name.removeprefix('static_')} of {self.name} must be constants")
+        return tuple(entry for entry in entries if entry is not None)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Four offsets, outermost first, in units of the strides; ValueError unless constant."""
+        return self._resolved("static_offsets", self.dynamic_offsets)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Four sizes, outermost first, in elements; ValueError unless constant."""
+        return self._resolved("static_sizes", self.dynamic_sizes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Four strides, outermost first, in elements; ValueError unless constant."""
+        return self._resolved("static_strides", self.dynamic_strides)
+
+    @property
+    def offset(self) -> int:
+        """First element: the sum of offsets times strides, whatever the memref's shape."""
+        return sum(o * t for o, t in zip(self.offsets, self.strides, strict=True))
+
+    @property
+    def allocation(self) -> ShimDmaAllocationOp:
+        """The named channel; ValueError if nothing has that name."""
+        return named(enclosing(self, DeviceOp), ShimDmaAllocationOp, self.metadata)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "NpuDmaMemcpyNdOp":
+        """Read `(%a[offsets][sizes][strides], packet = <...>) {...} : type`."""
+        parser.parse_punctuation("(")
+        buffer = parser.parse_unresolved_operand()
+        names = ("static_offsets", "static_sizes", "static_strides")
+        lists = [_parse_entries(parser, name) for name in names]
+        properties: dict[str, Attribute] = {
+            name: DenseArrayBase.from_list(i64, static) for name, (_, static) in zip(names, lists, strict=True)
+        }
+        if parser.parse_optional_punctuation(","):
+            parser.parse_keyword("packet")
+            parser.parse_punctuation("=")
+            properties["packet"] = PacketInfoAttr(PacketInfoAttr.parse_parameter(parser))
+        parser.parse_punctuation(")")
+        attributes = parse_attr_dict(parser, cls, properties)
+        parser.parse_punctuation(":")
+        memory = parser.resolve_operand(buffer, parser.parse_type())
+        dynamic = [[parser.resolve_operand(value, i64) for value in values] for values, _ in lists]
+        return cls(operands=[memory, *dynamic], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.buffer)
+        dynamic = (self.dynamic_offsets, self.dynamic_sizes, self.dynamic_strides)
+        for name, values in zip(("static_offsets", "static_sizes", "static_strides"), dynamic, strict=True):
+            with printer.in_square_brackets():
+                printer.print_list(self._entries(name, values), lambda entry: _print_entry(printer, entry))
+        if isinstance(packet := self.properties.get("packet"), PacketInfoAttr):
+            printer.print_string(", packet = ")
+            packet.print_parameter(printer)
+        printer.print_string(")")
+        elsewhere = ("static_offsets", "static_sizes", "static_strides", "packet", "operandSegmentSizes")
+        print_attr_dict(printer, self, elsewhere)
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer.type)
+
+
+def _parse_entries(parser: Parser, name: str):
+    start = parser.pos
+    values, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
+    if len(static) != 4:
+        what = name.removeprefix("static_")
+        hint = "; the form with three strides was dropped, add the innermost stride 1" if what == "strides" else ""
+        parser.raise_error(f"expected 4 {what}, outermost first, got {len(static)}{hint}", start)
+    return values, static
+
+
+def _print_entry(printer: Printer, entry: int | SSAValue) -> None:
+    if isinstance(entry, SSAValue):
+        printer.print_ssa_value(entry)
+    else:
+        printer.print_string(str(entry))

@@ -1,0 +1,232 @@
+"""Memory and locks of tiles."""
+
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, SymbolNameConstraint, TensorType, i32
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import OptionalSymbolOpInterface
+
+from bdforge.array.mlir.dense import is_dense, numpy_of
+from bdforge.array.mlir.device_ops import TileOp, on_tile
+from bdforge.array.mlir.enums import Blocking, LockAction, parse_word
+from bdforge.array.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, optional_word, word
+from bdforge.array.mlir.operation import (
+    AieOperation,
+    Int32,
+    Int64,
+    RuntimeNumber,
+    modern,
+    number,
+    parse_attr_dict,
+    print_attr_dict,
+    print_number,
+)
+
+
+@irdl_op_definition
+class BufferOp(AieOperation):
+    """Memory of a tile."""
+
+    name = "aie.buffer"
+    tile = on_tile()
+    """Tile that holds it."""
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
+    address = optional_integer()
+    """Byte address in its tile, if fixed."""
+    bank = optional_integer(key="mem_bank")
+    """Memory bank, if fixed."""
+    initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
+    result = result_def(MemRefType)
+    traits = traits_def(OptionalSymbolOpInterface())
+
+    @property
+    def type(self) -> MemRefType:
+        """Shape and element type."""
+        assert isinstance(self.result.type, MemRefType)
+        return self.result.type
+
+    @property
+    def initial_value(self) -> np.ndarray | None:
+        """Contents on load, if given, in the buffer's shape."""
+        attribute = self.properties.get("initial_value")
+        return numpy_of(attribute) if isinstance(attribute, DenseIntOrFPElementsAttr) else None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "BufferOp":
+        """Read `(%tile) {...} : type = value`."""
+        with parser.in_parens():
+            tile = parser.parse_operand(IndexType())
+        properties: dict[str, Attribute] = {}
+        attributes = parse_attr_dict(parser, cls, properties)
+        parser.parse_punctuation(":")
+        start = parser.pos
+        buffer_type = parser.parse_type()
+        if not isinstance(buffer_type, MemRefType):
+            parser.raise_error(f"a buffer is a memref with a shape, not {buffer_type}", start)
+        if parser.parse_optional_punctuation("="):
+            start = parser.pos
+            tensor = TensorType(buffer_type.element_type, buffer_type.get_shape())
+            properties["initial_value"] = parse_initial_value(parser, tensor)
+        return cls.build(operands=[tile], properties=properties, attributes=attributes, result_types=[buffer_type])
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.operands[0])
+        printer.print_string(")")
+        print_attr_dict(printer, self, ("initial_value",))
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if (value := self.properties.get("initial_value")) is not None:
+            assert isinstance(value, DenseIntOrFPElementsAttr)
+            printer.print_string(" = ")
+            value.print_without_type(printer)
+
+
+def parse_initial_value(parser: Parser, tensor: TensorType) -> Attribute:
+    """Read `dense<...>`, whose type the memref gives; a trailing `: tensor<...>` is allowed."""
+    start = parser.pos
+    if parser.parse_optional_keyword("dense") is None:
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            parser.raise_error("an initial value is dense<...>", start)
+        return value
+    if not is_dense(tensor):
+        parser.raise_error(f"there are no constants of type {tensor.element_type}", start)
+    value = parser.parse_dense_int_or_fp_elements_attr(tensor)
+    if parser.parse_optional_punctuation(":"):
+        start = parser.pos
+        if parser.parse_type() != tensor:
+            parser.raise_error(f"the initial value's type must be {tensor}", start)
+    return value
+
+
+@irdl_op_definition
+class ExternalBufferOp(AieOperation):
+    """Host memory for aie.shim_dma."""
+
+    name = "aie.external_buffer"
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
+    address = integer(Int64, default=0)
+    """Byte address in host memory; 0 where the text gives none."""
+    result = result_def(MemRefType)
+    traits = traits_def(OptionalSymbolOpInterface())
+    assembly_format = "attr-dict `:` type($result)"
+
+    @property
+    def type(self) -> MemRefType:
+        """Shape and element type."""
+        assert isinstance(self.result.type, MemRefType)
+        return self.result.type
+
+
+@irdl_op_definition
+class LockOp(AieOperation):
+    """A counting semaphore of a tile."""
+
+    name = "aie.lock"
+    tile = on_tile()
+    """Tile that holds it."""
+    id = optional_integer(key="lockID")
+    """Number in its tile, if fixed."""
+    init = integer(default=0)
+    """Value on load."""
+    symbol = optional_text(SymbolNameConstraint(), "sym_name")
+    """Its name, if it has one."""
+    result = result_def(IndexType)
+    traits = traits_def(OptionalSymbolOpInterface())
+    assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"
+
+
+DECLARATIONS = (TileOp, BufferOp, ExternalBufferOp, LockOp)
+"""What a region may declare as well as the device: it is there before anything runs."""
+
+
+@irdl_op_definition
+class UseLockOp(AieOperation):
+    """Acquire or release a lock."""
+
+    name = "aie.use_lock"
+    lock_value = operand_def(IndexType)
+    amount = opt_operand_def(i32)
+    action = word(LockAction)
+    """Acquire, AcquireGreaterEqual or Release."""
+    value_attr = opt_prop_def(Int32, prop_name="value")
+    blocking = optional_word(Blocking)
+    """Whether it waits, if given."""
+    enabled = flag("acq_en", True)
+    """False where `acq_en = false` switches the acquire off."""
+    NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
+
+    @property
+    def lock(self) -> LockOp:
+        """The lock."""
+        return defined_by(self.lock_value, LockOp, "its operand must come from aie.lock")
+
+    @property
+    def is_acquire(self) -> bool:
+        """Whether it waits (and subtracts)."""
+        return self.action is not LockAction.RELEASE
+
+    @property
+    def value(self) -> int:
+        """How much it takes or gives; 1 by default. RuntimeNumber where only the running core knows (`amount`)."""
+        if self.amount is not None:
+            raise RuntimeNumber("value", self.amount)
+        return self.number("value", 1)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "UseLockOp":
+        """Read `(%lock, action, value, blocking) {...}`."""
+        parser.parse_punctuation("(")
+        lock = parser.parse_operand(IndexType())
+        parser.parse_punctuation(",")
+        properties: dict[str, Attribute] = {"action": parse_word(parser, LockAction).attribute}
+        amount = None
+        if parser.parse_optional_punctuation(","):
+            if (operand := parser.parse_optional_unresolved_operand()) is not None:
+                amount = parser.resolve_operand(operand, i32)
+            elif (value := parser.parse_optional_integer(allow_boolean=False)) is not None:
+                properties["value"] = number(value)
+            if not (amount or "value" in properties) or parser.parse_optional_punctuation(","):
+                properties["blocking"] = parse_word(parser, Blocking).attribute
+        parser.parse_punctuation(")")
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(operands=[lock, amount], properties=properties, attributes=attributes)
+
+    def fold(self) -> None:
+        """In a core the amount may be known only when it runs; a BD has a field for it."""
+        try:
+            super().fold()
+        except RuntimeNumber:
+            if not _runs_on_a_core(self):
+                raise
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string("(")
+        printer.print_ssa_value(self.lock_value)
+        printer.print_string(f", {self.action}")
+        if self.amount is not None:
+            printer.print_string(", ")
+            printer.print_ssa_value(self.amount)
+        elif "value" in self.properties or modern(printer):
+            printer.print_string(", ")
+            print_number(printer, self.value)
+        if self.blocking is not None:
+            printer.print_string(f", {self.blocking}")
+        printer.print_string(")")
+        print_attr_dict(printer, self, ("action", "value", "blocking"))
+
+
+def _runs_on_a_core(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and parent.name not in ("aie.core", "func.func"):
+        parent = parent.parent_op()
+    return parent is not None

@@ -1,0 +1,284 @@
+"""Operations of upstream's dialects that xDSL lacks, or whose text it does not read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.affine import IfOp as AffineIfOp
+from xdsl.dialects.builtin import (
+    AffineSetAttr,
+    DenseIntOrFPElementsAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    VectorType,
+)
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import SymbolOpInterface
+
+from bdforge.array.mlir import elementwise_ops as elementwise
+from bdforge.array.mlir.memory_ops import parse_initial_value
+from bdforge.array.mlir.operation import parse_attr_dict, print_attr_dict
+
+
+@irdl_op_definition
+class GlobalOp(IRDLOperation):
+    """A named constant or buffer; data for aiex.npu.blockwrite."""
+
+    name = "memref.global"
+    sym_name = prop_def(SymbolNameConstraint())
+    sym_visibility = opt_prop_def(StringAttr)
+    type = prop_def(MemRefType)
+    initial_value = opt_prop_def(AnyAttr())
+    constant = opt_prop_def(UnitAttr)
+    alignment = opt_prop_def(IntegerAttr)
+    traits = traits_def(SymbolOpInterface())
+
+    @property
+    def symbol(self) -> str:
+        """Its name."""
+        return self.sym_name.data
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "GlobalOp":
+        """Read `"private" constant @name : type = dense<...> {...}`."""
+        properties: dict[str, Attribute] = {}
+        if (visibility := parser.parse_optional_str_literal()) is not None:
+            properties["sym_visibility"] = StringAttr(visibility)
+        if parser.parse_optional_keyword("constant"):
+            properties["constant"] = UnitAttr()
+        properties["sym_name"] = parser.parse_symbol_name()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        kind = parser.parse_type()
+        if not isinstance(kind, MemRefType):
+            parser.raise_error(f"a global is a memref with a shape, not {kind}", start)
+        properties["type"] = kind
+        if parser.parse_optional_punctuation("="):
+            tensor = TensorType(kind.element_type, kind.get_shape())
+            unset = parser.parse_optional_keyword("uninitialized") is not None
+            properties["initial_value"] = UnitAttr() if unset else parse_initial_value(parser, tensor)
+        attributes = parse_attr_dict(parser, cls, properties)
+        return cls(properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        if self.sym_visibility is not None:
+            printer.print_string(" ")
+            printer.print_string_literal(self.sym_visibility.data)
+        printer.print_string(" constant " if self.constant is not None else " ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if isinstance(value := self.initial_value, DenseIntOrFPElementsAttr):
+            printer.print_string(" = ")
+            value.print_without_type(printer)
+        elif value is not None:
+            printer.print_string(" = uninitialized")
+        print_attr_dict(printer, self, ("sym_name", "sym_visibility", "type", "initial_value", "constant"))
+
+
+@irdl_op_definition
+class ShapeCastOp(IRDLOperation):
+    """The elements of a vector in another shape."""
+
+    name = "vector.shape_cast"
+    source = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """A vector whose elements are all one scalar."""
+
+    name = "vector.splat"
+    input = operand_def(AnyAttr())
+    result = result_def(VectorType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "SplatOp":
+        """Read `%scalar {...} : vector<...>`."""
+        scalar = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        if not isinstance(kind := parser.parse_type(), VectorType):
+            parser.raise_error(f"a splat is a vector, not {kind}", start)
+        operand = parser.resolve_operand(scalar, kind.element_type)
+        return cls.build(operands=[operand], result_types=[kind], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Write the custom form."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.input)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class FunctionOp(IRDLOperation):
+    """A function as a value; nothing here calls one."""
+
+    name = "func.constant"
+    value = prop_def(SymbolRefAttr)
+    result = result_def(FunctionType)
+    assembly_format = "$value attr-dict `:` type($result)"
+
+
+REPLACED: Mapping[str, type[Operation]] = {
+    op.name: op for op in (GlobalOp, ShapeCastOp, SplatOp, FunctionOp, *elementwise.OPERATIONS)
+}
+
+
+def with_replacements(dialect: Dialect) -> Dialect:
+    """A dialect of xDSL's with this module's operations in place of, or beside, its own."""
+    own = [op for name, op in REPLACED.items() if name.startswith(f"{dialect.name}.")]
+    kept = [op for op in dialect.operations if op.name not in REPLACED]
+    return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))
+
+
+class LayoutAttr(Data[str]):
+    """A data layout of a module (dlti), which concerns the cores' compiler alone: kept as it stands."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        """Read `<...>`, whatever stands there."""
+        return parser._parse_dialect_symbol_body()
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write it."""
+        printer.print_string(f"<{self.data}>")
+
+
+LAYOUTS = tuple(
+    irdl_attr_definition(type("LayoutAttr", (LayoutAttr,), {"name": f"dlti.{name}"}))
+    for name in ("dl_spec", "dl_entry", "map", "target_system_spec", "target_device_spec")
+)
+
+_CAST = "$source attr-dict `:` type($source) `to` type($dest)"
+_FORMS: Mapping[str, tuple[type[IRDLOperation], FormatProgram]] = {
+    op.name: (op, FormatProgram.from_str(form, op.get_irdl_definition()))
+    for op, form in (
+        (memref.CopyOp, "$source `,` $destination attr-dict `:` type($source) `to` type($destination)"),
+        (memref.CastOp, _CAST),
+        (memref.MemorySpaceCastOp, _CAST),
+    )
+}
+"""Operations that xDSL has without their custom form."""
+
+
+def _form_parser(op: type[IRDLOperation], form: FormatProgram) -> Callable[[Parser], Operation]:
+    return lambda parser: form.parse(parser, op)
+
+
+def _form_printer(form: FormatProgram) -> Callable[[Printer, Operation], None]:
+    return lambda printer, op: form.print(printer, cast(IRDLOperation, op))
+
+
+def _parse_while(parser: Parser) -> Operation:
+    if parser.parse_optional_punctuation(":") is None:
+        return scf.WhileOp.parse(parser)
+    start = parser.pos
+    kind = parser.parse_function_type()
+    if kind.inputs.data:
+        parser.raise_error("scf.while without arguments cannot take any", start)
+    before = parser.parse_region([])
+    parser.parse_keyword("do")
+    after = parser.parse_region()
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    op = scf.WhileOp([], list(kind.outputs.data), before, after)
+    if attributes is not None:
+        op.attributes |= attributes.data
+    return op
+
+
+def _parse_affine_if(parser: Parser) -> Operation:
+    start = parser.pos
+    condition = parser.parse_attribute()
+    if not isinstance(condition, AffineSetAttr):
+        parser.raise_error("the condition of affine.if is an affine_set", start)
+    index = IndexType()
+    operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(index))
+    symbols = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(index))
+    results: Sequence[Attribute] = ()
+    if parser.parse_optional_punctuation("->"):
+        listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        results = [parser.parse_type()] if listed is None else listed
+    then = _yielding(parser.parse_region())
+    otherwise = _yielding(parser.parse_region()) if parser.parse_optional_keyword("else") else Region()
+    return AffineIfOp.build(
+        operands=[[*operands, *(symbols or [])]],
+        properties={"condition": condition},
+        attributes=parser.parse_optional_attr_dict(),
+        result_types=[results],
+        regions=[then, otherwise],
+    )
+
+
+def _yielding(region: Region) -> Region:
+    from xdsl.dialects.affine import YieldOp
+
+    if not region.blocks:
+        region.add_block(Block())
+    if not isinstance(region.blocks[-1].last_op, YieldOp):
+        region.blocks[-1].add_op(YieldOp.get())
+    return region
+
+
+def _print_execute_region(printer: Printer, op: Operation) -> None:
+    if op.results:
+        printer.print_string(" -> ")
+        with printer.in_parens():
+            printer.print_list(op.result_types, printer.print_attribute)
+    printer.print_string(" ")
+    printer.print_region(op.regions[0], print_entry_block_args=False)
+    printer.print_op_attributes(op.attributes)
+
+
+def _print_module(printer: Printer, op: Operation) -> None:
+    assert isinstance(op, ModuleOp)
+    if op.sym_name is not None:
+        printer.print_string(" ")
+        printer.print_symbol_name(op.sym_name.data)
+    if op.attributes:
+        printer.print_op_attributes(op.attributes, print_keyword=True)
+    printer.print_string(" ")
+    printer.print_region(op.body, print_empty_block=False)
+
+
+PARSERS: Mapping[str, Callable[[Parser], Operation]] = {
+    **{name: _form_parser(op, form) for name, (op, form) in _FORMS.items()},
+    "scf.while": _parse_while,
+    "affine.if": _parse_affine_if,
+}
+"""Readers that stand in for xDSL's."""
+
+PRINTERS: Mapping[str, Callable[[Printer, Operation], None]] = {
+    **{name: _form_printer(form) for name, (_, form) in _FORMS.items()},
+    "scf.execute_region": _print_execute_region,
+    "builtin.module": _print_module,
+}
+"""Writers that stand in for xDSL's."""

@@ -1,0 +1,117 @@
+"""Banks of memory: what each holds, and which buffers in use at the same time share one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from bdforge.array.mlir.allocate import allocate
+from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.dma_ops import DmaProgramOp
+from bdforge.array.mlir.enums import Direction
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp
+from bdforge.array.show.memory_map import FREE, TileMemory
+from bdforge.devices import TileKind
+
+
+class Mover(NamedTuple):
+    """A channel that moves a buffer, and the lock that it takes for it."""
+
+    direction: Direction
+    channel: int
+    lock: LockOp | None
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.channel}"
+
+
+class Conflict(NamedTuple):
+    """Two buffers that channels move and that share `banks`; `turns`: they take turns on one channel, ping and pong."""
+
+    one: str
+    other: str
+    banks: range
+    turns: bool
+    channels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"turns of {self.channels[0]}" if self.turns else " and ".join(self.channels)
+
+
+class BankUse(NamedTuple):
+    """One bank of a tile: bytes in use, by what, and its conflicts."""
+
+    bank: int
+    used_bytes: int
+    holds: tuple[str, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+Movers = dict[tuple[int, int, int], list[Mover]]
+"""By column, row and address of a buffer."""
+
+
+def movers_of(device: DeviceOp) -> Movers:
+    """The channels of static DMA programs that move each buffer, in the order of the text."""
+    found: Movers = {}
+    placed = allocate(device).buffers
+    for program in (op for op in device.walk() if isinstance(op, DmaProgramOp)):
+        for direction, channel, bds in _channels(program):
+            for bd in bds:
+                buffer, lock = bd.buffer_op, next((use.lock for use in bd.acquires), None)
+                if isinstance(buffer, BufferOp):
+                    place = buffer.tile.column, buffer.tile.row, placed[buffer]
+                    found.setdefault(place, []).append(Mover(direction, channel, lock))
+    return found
+
+
+def _channels(program: DmaProgramOp) -> Iterator[tuple[Direction, int, list[DmaBdOp]]]:
+    for start in program.starts:
+        blocks, _ = bd_chain_from(start.first_block)
+        yield start.direction, start.channel, [bd for block in blocks if (bd := bd_of(block))]
+    for dma in program.region_dmas:
+        yield dma.direction, dma.channel, [bd for block in dma.blocks if (bd := bd_of(block))]
+
+
+def bank_use(memory: TileMemory, movers: Movers) -> list[BankUse]:
+    """The banks of a tile that hold anything.
+
+    In a core any two buffers that channels move conflict when they share a bank: while channels have one, the core has
+    the other. A memtile's physical banks are interleaved, so that only ping and pong are named there, by the banks that
+    mlir-aie counts.
+    """
+    limits = memory.limits
+    spans = [span for span in memory.spans if span.what != FREE]
+    conflicts = list(_conflicts(memory, movers))
+    found = []
+    for bank in range(limits.banks):
+        first, end = bank * limits.bank_bytes, (bank + 1) * limits.bank_bytes
+        inside = [span for span in spans if span.start < end and span.end > first]
+        used = sum(min(span.end, end) - max(span.start, first) for span in inside)
+        if inside:
+            here = tuple(conflict for conflict in conflicts if bank in conflict.banks)
+            found.append(BankUse(bank, used, tuple(span.what for span in inside), here))
+    return found
+
+
+def _conflicts(memory: TileMemory, movers: Movers) -> Iterator[Conflict]:
+    moved = [(span, movers.get((memory.column, memory.row, span.start), [])) for span in memory.spans]
+    for (one, by_one), (other, by_other) in combinations([(span, by) for span, by in moved if by], 2):
+        banks = [memory.limits.banks_of(span.start, span.size_bytes) for span in (one, other)]
+        shared = range(max(b.start for b in banks), min(b.stop for b in banks))
+        common = _in_turn(by_one, by_other, memory.kind)
+        if shared and (common or memory.kind is TileKind.CORE):
+            channels = common or tuple(sorted({str(by_one[0]), str(by_other[0])}))
+            yield Conflict(one.what, other.what, shared, bool(common), channels)
+
+
+def _in_turn(one: Sequence[Mover], other: Sequence[Mover], kind: TileKind) -> tuple[str, ...]:
+    """Channels on which two buffers take turns; those of a memtile serve several operands, each with its lock."""
+    return tuple(
+        dict.fromkeys(
+            str(a)
+            for a in one
+            for b in other
+            if (a.direction, a.channel) == (b.direction, b.channel) and (kind is TileKind.CORE or a.lock is b.lock)
+        )
+    )

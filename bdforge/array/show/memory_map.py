@@ -1,0 +1,74 @@
+"""Memory maps: which bytes of each tile are taken, and by what."""
+
+from typing import NamedTuple
+
+from bdforge.array.mlir.allocate import allocate, buffer_bytes
+from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.devices import TileKind, TileLimits
+
+STACK, FREE = "stack", "free"
+
+
+class Span(NamedTuple):
+    """Bytes `start` to `end` (exclusive) of a tile's memory; `what` is "stack", "free" or a buffer's name."""
+
+    start: int
+    end: int
+    what: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Length in bytes."""
+        return self.end - self.start
+
+
+class TileMemory(NamedTuple):
+    """Memory of one tile, from byte 0 to its end without gaps."""
+
+    column: int
+    row: int
+    limits: TileLimits
+    spans: tuple[Span, ...]
+
+    @property
+    def kind(self) -> TileKind:
+        """Memtile or core."""
+        return self.limits.kind
+
+    @property
+    def limit_bytes(self) -> int:
+        """Size of the memory."""
+        return self.limits.memory_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of stack and buffers."""
+        return sum(span.size_bytes for span in self.spans if span.what != FREE)
+
+
+def memory_map(device: DeviceOp) -> list[TileMemory]:
+    """Memory of every tile that the text names and that has any, by column and row.
+
+    AllocationError where buffers and stack do not fit. The program memory of cores is no part of it.
+    """
+    tiles = {(op.column, op.row): op for op in device.walk() if isinstance(op, TileOp) and op.limits.memory_bytes}
+    taken: dict[tuple[int, int], list[Span]] = {tile: [] for tile in tiles}
+    for op, start in allocate(device).buffers.items():
+        span = Span(start, start + buffer_bytes(op), f"@{op.symbol}" if op.symbol else "unnamed buffer")
+        taken[op.tile.column, op.tile.row].append(span)
+    for op in device.walk():
+        if isinstance(op, CoreOp) and op.stack_size:
+            taken[op.tile.column, op.tile.row].append(Span(0, op.stack_size, STACK))
+    return [_tile_memory(tiles[tile], sorted(taken[tile])) for tile in sorted(tiles)]
+
+
+def _tile_memory(tile: TileOp, taken: list[Span]) -> TileMemory:
+    limit, spans, end = tile.limits.memory_bytes, [], 0
+    for span in [*taken, Span(limit, limit, FREE)]:
+        if span.start > end:
+            spans.append(Span(end, span.start, FREE))
+        if span.size_bytes:
+            spans.append(span)
+        end = max(end, span.end)
+    return TileMemory(tile.column, tile.row, tile.limits, tuple(spans))

@@ -1,0 +1,119 @@
+"""What the SSA values of a runtime sequence stand for: host memory, a tile's buffers, constants."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, ShapedType
+from xdsl.ir import Operation, SSAValue
+
+from bdforge.array.mlir.allocate import element_bits, is_row_major
+from bdforge.array.mlir.memory_ops import BufferOp, LockOp
+
+UNCHANGED_VIEWS = ("memref.cast", "memref.assume_alignment", "memref.memory_space_cast")
+VIEWS = (*UNCHANGED_VIEWS, "memref.subview", "memref.reinterpret_cast")
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Argument `argument` of the runtime sequence from byte `offset_bytes` on."""
+
+    argument: int
+    offset_bytes: int = 0
+    contiguous: bool = True
+
+
+Memory = HostMemory | BufferOp
+
+
+class Values:
+    """What values mean at the current point of a sequence."""
+
+    def __init__(self):
+        self._memory: dict[SSAValue, Memory] = {}
+        self._locks: dict[SSAValue, LockOp] = {}
+
+    def bind(self, value: SSAValue, memory: Memory) -> None:
+        """Let `value` stand for `memory` from now on."""
+        self._memory[value] = memory
+
+    def bind_lock(self, value: SSAValue, lock: LockOp) -> None:
+        """Let `value`, an argument of a BD template, stand for `lock` from now on."""
+        self._locks[value] = lock
+
+    def lock(self, value: SSAValue) -> LockOp:
+        """The lock that a value stands for; ValueError if it is none."""
+        lock = self._locks.get(value, value.owner)
+        if not isinstance(lock, LockOp):
+            raise ValueError("the lock must come from aie.lock, or from an argument of the aie.bd_chain")
+        return lock
+
+    def memory(self, value: SSAValue) -> Memory:
+        """The memory that a memref value stands for; ValueError if it is neither host memory nor a buffer."""
+        if (found := self._memory.get(value)) is not None:
+            return found
+        if isinstance(value.owner, BufferOp):
+            return value.owner
+        owner = value.owner.name if isinstance(value.owner, Operation) else "a block argument"
+        raise ValueError(
+            f"this memory comes from {owner}; it must be an argument of the runtime sequence, a view of one or a buffer"
+        )
+
+    def view(self, op: Operation, warn: Callable[[str], None] = lambda _: None) -> None:
+        """Bind the result of a view of host memory (one of VIEWS); ValueError unless offsets are constant.
+
+        As in mlir-aie (`traceSubviewToBlockArgument`) the offsets of a chain of views add up to the argument. MLIR
+        itself counts a reinterpret_cast's from the start of the memory below, so `warn` is told where that differs.
+        """
+        if not op.results:
+            return
+        source = self.memory(op.operands[0])
+        if not isinstance(source, HostMemory):
+            raise ValueError(f"{op.name} of a tile's buffer; only host memory has views in a runtime sequence")
+        result, start, contiguous = op.results[0], 0, source.contiguous
+        if op.name == "memref.subview":
+            start, contiguous = _bytes(op, _subview_offset(op)), _is_contiguous(result)
+        elif op.name == "memref.reinterpret_cast":
+            start, contiguous = _bytes(op, sum(_static(op, "static_offsets"))), _is_contiguous(result)
+            if source.offset_bytes:
+                warn(
+                    f"its offset is counted from its source, {source.offset_bytes} bytes into the argument, as "
+                    "mlir-aie does; MLIR itself would count from the start of the argument"
+                )
+        self._memory[result] = HostMemory(source.argument, source.offset_bytes + start, contiguous)
+
+
+def bits_of(value: SSAValue) -> int:
+    """Bits per element of a memref value."""
+    if not isinstance(value.type, ShapedType) and not hasattr(value.type, "element_type"):
+        raise ValueError(f"{value.type} is no memref")
+    return element_bits(value.type.element_type)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _static(op: Operation, name: str) -> tuple[int, ...]:
+    attribute = op.properties.get(name)
+    values = attribute.get_values() if isinstance(attribute, DenseArrayBase) else ()
+    if DYNAMIC_INDEX in values:
+        raise ValueError(f"{name.removeprefix('static_')} of {op.name} must be constants in a runtime sequence")
+    return tuple(int(value) for value in values)
+
+
+def _subview_offset(op: Operation) -> int:
+    """First element of a subview, counted from its source's first; ValueError unless its strides are 1."""
+    if any(stride != 1 for stride in _static(op, "static_strides")):
+        raise ValueError("memref.subview with strides other than 1 cannot be lowered; put them into the transfer")
+    source = op.operands[0].type
+    strides = source.get_strides() if isinstance(source, MemRefType) else None
+    if strides is None or None in strides:
+        raise ValueError(f"memref.subview of {source}, whose strides are not known")
+    return sum(offset * (stride or 0) for offset, stride in zip(_static(op, "static_offsets"), strides, strict=True))
+
+
+def _bytes(op: Operation, elements: int) -> int:
+    bits = elements * bits_of(op.operands[0])
+    if elements < 0 or bits % 8:
+        raise ValueError(f"{op.name} starts at element {elements}, which is not a whole byte of its source")
+    return bits // 8
+
+
+def _is_contiguous(value: SSAValue) -> bool:
+    return isinstance(value.type, MemRefType) and is_row_major(value.type)

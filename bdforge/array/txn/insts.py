@@ -1,0 +1,59 @@
+"""Instruction files: `insts.bin`, the words of a stream in little-endian order, and the other forms of it."""
+
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.array.mlir import parse
+from bdforge.array.txn.lower import lower_module
+from bdforge.array.txn.target import ControllerIds, Policy
+from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
+from bdforge.devices.txn_format.codec import Stream, TxnError, decode, encode
+from bdforge.devices.txn_format.containers import stream_bytes
+
+
+def encode_mlir(
+    text: str,
+    file: str = "<string>",
+    sequence: str | None = None,
+    policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> np.ndarray:
+    """Words of a runtime sequence in MLIR text; MlirError names the place of what is wrong in it.
+
+    `policy` and `controller_ids` as for `bdforge.array.txn.lower.lower`.
+    """
+    return encode_module(parse(text, file), sequence, policy, controller_ids)
+
+
+def encode_module(
+    module: ModuleOp,
+    sequence: str | None = None,
+    policy: Policy | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> np.ndarray:
+    """Words of a runtime sequence of a parsed module; arguments and errors as for `encode_mlir`."""
+    device, operations = lower_module(module, sequence, policy, controller_ids)
+    return encode(operations, device)
+
+
+def read_words(path: Path, section: str | None = None) -> bytes:
+    """Raw words of the stream in a file: binary, hexadecimal text or ELF (`bdforge.devices.txn_format.containers`).
+
+    `section` names one of several in an ELF. TxnError names the file and says what it is where it holds no stream.
+    FileError if it cannot be read.
+    """
+    try:
+        return stream_bytes(read_bytes(path, most=TEXT_BYTES_MAX), section)
+    except TxnError as error:
+        raise TxnError(f"{path}: {error}") from error
+
+
+def read(path: Path, section: str | None = None) -> Stream:
+    """The stream in a file, in any form; TxnError names the file and the word. FileError if it cannot be read."""
+    words = read_words(path, section)
+    try:
+        return decode(words)
+    except TxnError as error:
+        raise TxnError(f"{path}: {error}") from error

@@ -1,0 +1,1 @@
+"""What knows nothing of arrays: files, messages, compilers, native code, pictures."""

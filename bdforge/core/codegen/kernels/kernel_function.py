@@ -1,0 +1,132 @@
+"""What kernels are written with: options as the C++ ones take them, and a function of blocks and counted loops."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from bdforge.core.codegen.basic_block import Block, Op, signs
+from bdforge.core.codegen.constants import load as load_constant
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.schedule import scheduled
+from bdforge.core.isa import load
+
+ROUNDINGS = {
+    "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_ceil": 3, "negative_inf": 8,
+    "positive_inf": 9, "symmetric_zero": 10, "symmetric_inf": 11, "conv_even": 12, "conv_odd": 13,
+}  # fmt: skip
+"""Codes of crRnd by the names of `aie::rounding_mode` (llvm-aie; docs of the AIE API)."""
+
+LOOPS = ("jnz", "hardware")
+"""What ends loops; the first is the default, since nobody saw hardware loops of ours on silicon."""
+
+_KNOWN = {
+    "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",
+    "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "LOOPS", "BLOCKS",
+    "B_TOP_SIGNED",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`-D` options of a kernel, as `kernels/` has them (docs/kernels.md)."""
+
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, defines: Iterable[str]) -> "Options":
+        """From NAME and NAME=VALUE; CodegenError for one that no assembled kernel knows, and so would not keep to."""
+        given = {name: value for name, _, value in (text.partition("=") for text in defines)}
+        if unknown := sorted(given.keys() - _KNOWN):
+            raise CodegenError(f"no kernel is assembled with {unknown[0]}")
+        return cls(given)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """A number; CodegenError where it is missing."""
+        text = self.given.get(name, default)
+        if text is None:
+            raise CodegenError(f"the kernel's tile is told by options: {name} is missing")
+        return int(text)
+
+    def has(self, name: str) -> bool:
+        """Whether an option is given."""
+        return name in self.given
+
+    @property
+    def parts(self) -> int:
+        """Calls in which a pass over C comes: rho of them with C_IN_PARTS."""
+        return self.number("DIM_RHO", 1) if self.has("C_IN_PARTS") else 1
+
+    @property
+    def hardware_loops(self) -> bool:
+        """Whether pipelined loops are hardware loops, not JNZ; CodegenError for another word."""
+        word = self.given.get("LOOPS", LOOPS[0])
+        if word not in LOOPS:
+            raise CodegenError(f"LOOPS={word} is unknown; there are {', '.join(LOOPS)}")
+        return word == LOOPS[1]
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Micro-tiles of a block, where they are given; CodegenError for what is no ROWSxCOLUMNS."""
+        text = self.given.get("BLOCKS")
+        if text is None:
+            return None
+        rows, _, columns = text.partition("x")
+        if not (rows.isdecimal() and columns.isdecimal()):
+            raise CodegenError(f"BLOCKS={text} is no ROWSxCOLUMNS of micro-tiles, such as 4x1")
+        return int(rows), int(columns)
+
+    @property
+    def rounding(self) -> int:
+        """The code of the rounding mode; CodegenError for an unknown name."""
+        name = self.given.get("ROUNDING", "conv_even")
+        if name not in ROUNDINGS:
+            raise CodegenError(f"ROUNDING={name} is unknown; there are {', '.join(ROUNDINGS)}")
+        return ROUNDINGS[name]
+
+
+class Function:
+    """A function as it grows: `add` instructions, `loop` over a part; its text keeps the promise of quiet callees."""
+
+    def __init__(self, name: str, generation: str, about: str) -> None:
+        self.name, self.generation = name, generation
+        self._about = about
+        self._blocks = [Block(name)]
+
+    def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
+        """Append an instruction."""
+        self._blocks[-1].add(text, comment, memory)
+
+    def set(self, register: str, value: int, comment: str = "") -> None:
+        """A constant in a scalar register."""
+        self.add(load_constant(register, str(value)), comment)
+
+    def control(self, register: str, value: int, comment: str = "") -> None:
+        """A value for a control register, by way of r15."""
+        self.set("r15", value)
+        self.add(f"movx {register}, r15", comment)
+
+    def loop(self, counter: str, passes: int, body: Callable[[], None], name: str) -> None:
+        """Run `body` some times; once means no loop, and no times no body."""
+        if passes < 1:
+            return
+        if passes == 1:
+            body()
+            return
+        self.set(counter, passes, name)
+        label = f"{self.name}.{name}_{len(self._blocks)}"
+        self._blocks.append(Block(label))
+        body()
+        self.add(f"add {counter}, {counter}, #-1")
+        self._blocks[-1].branch = Op(f"jnz {counter}, #{label}", f"next of {passes}: {name}")
+        self._blocks.append(Block(""))
+
+    def text(self) -> str:
+        """The function, returning at its end."""
+        isa = load(self.generation)
+        self._blocks[0].ops[:0] = signs(self.generation, [op for block in self._blocks for op in block.ops])
+        self._blocks[-1].branch = Op("ret")
+        lines = [f"// {line}" for line in self._about.splitlines()]
+        lines.append(f"        .globl  {self.name}")
+        for block in self._blocks:
+            lines += [f"{block.label}:"] if block.label else []
+            lines += scheduled(isa, block)
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,326 @@
+"""bfloat16 results of int32 sums, scaled by row and column: the kernel `finish_i32_bf16` of AIE2P.
+
+Three passes over the tile, in place, for a core has one rounding mode at a time:
+
+1. Sums are taken apart into digits of 7 bits, which products of block floats with the identity add up as float32.
+2. Two products of float32, in bfloat16 parts: an operand is cut into three of 8 bits, which are all of it.
+3. Biases, and rounding to bfloat16.
+
+Parts are below 1, 2^-7 and 2^-15 of their operand, so the two products of parts that are left out are below 2^-22 and
+2^-30 of the result; the largest is summed apart from the others, so that three roundings of 2^-24 count in all. Where a
+bias makes results much smaller than that, it is as large as the product, and the contract's bound twice that of each.
+
+Whether a sum that cancels is +0 or -0 on silicon is not known, so no sum here is ever zero. A part is cut from a number
+that was made 2 units of its last place smaller, so that the rest never vanishes and has its sign. Scales that are 0
+become 1, sums that are 0 become 2^-30, and their results 0 at the end.
+
+Slots bound the passes over 8 x 8 sums: 9 cycles by stores in the first, 47 by moves in the second, where the multiplier
+has 32 (four cuts of 4, two products of 8), 6 by the bank of C in the third. Registers, not slots, make the second
+longer: a product holds up to four pairs of vectors for as long as the parts of its operands take, one after the other.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+from bdforge.core.codegen.basic_block import Op
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.core.codegen.pipeline import Pipelined
+from bdforge.core.codegen.pipeline.dataflow import Op as Operation
+from bdforge.core.codegen.pipeline.pipelined_function import Part, function, repeated, set_control, set_register
+
+_SIDE = 8  # of a micro-tile
+_FIELDS = 4
+_PARTS = ("bmll", "bmlh", "bmhl", "bmhh")
+_DIGITS = (28, 21, 14, 7, 0)  # shifts of a sum's digits
+_FLOATS, _BLOCKS, _INTEGERS = 0x3C, 0x30C, 0x318  # confs: bf16 lane by lane, 8 x 8 x 8 of block floats, int16
+_BYTES = 0x01010101
+_UNIT, _DIGIT_UNIT = 127, 133  # exponents of blocks whose mantissas 64, or 1, are worth 1
+_IDENTITY = tuple((0x40 << 8 * (i // 2 % 4)) if i in (0, 2, 4, 6) else 0 for i in range(8)) + tuple(
+    (0x40 << 8 * (i // 2)) if i % 2 else 0 for i in range(8)
+)
+_ONE, _TINY = 127 << 23, 97 << 23  # 1.0, and 2^-30: nothing beside a sum that is not 0
+_SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
+"""What callers keep, and where it waits: r16 to r21 become masks of results that are 0."""
+_LOW, _HIGH = 16, 17  # VSHUFFLE modes T32_2x16: two vectors' lanes in turn, lower and upper halves of it
+_FREE = {"x": (1, 2, 3), "y": (2, 3, 4, 5), "dm": (0, 1, 2, 3, 4)}
+_C, _SCALES = "C", "scales"
+_HOLES = re.compile(r"{(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A pass over `rows` x `columns` sums; `scales` rows of all the array's cores come before those of columns."""
+
+    rows: int
+    columns: int
+    core_rows: int
+    scales: int
+    fields: int
+    transposed: bool
+    bias: bool
+    relu: bool
+
+    @property
+    def tiles(self) -> int:
+        """Micro-tiles of a call."""
+        return self.rows * self.columns // _SIDE**2
+
+
+def scaled(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+    """What writes the kernel; CodegenError for a generation or a tile without an assembled one."""
+    if generation != "aie2p":
+        raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
+    fields = _FIELDS if options.has("FIELD_SCALED") else 1
+    m, n = options.number("DIM_M"), options.number("DIM_N")
+    rows = m // options.parts
+    if rows % _SIDE or n % (_SIDE * fields):
+        raise CodegenError(f"{name}: rows of a pass, n = {rows}, {n} are no multiples of {_SIDE}, {_SIDE * fields}")
+    turned, bias, relu = (options.has(option) for option in ("C_TRANSPOSED", "BIAS", "RELU"))
+    return partial(_written, _Scaled(rows, n, m, options.number("ARRAY_ROWS") * m, fields, turned, bias, relu))
+
+
+def _op(text: str, bank: str | None = None) -> Operation:
+    """An operation whose holes are named as the values in them."""
+    return Operation(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
+
+
+def _written(wanted: _Scaled) -> Pipelined:
+    parts = [_to_floats(wanted), _scaled(wanted), _rounded(wanted)]
+    restored = [_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
+    parts.append(repeated("aie2p", [], restored, 1))
+    about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16"
+    given = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
+    return function("finish_i32_bf16", "aie2p", parts, lambda cycles: [f"{about}: {cycles} cycles (exact).", given])
+
+
+def _arguments(wanted: _Scaled) -> Iterator[Op]:
+    """p7 = sums of this part, p6 = scales of its rows."""
+    yield from (Op(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
+    yield set_register("r2", 4 * wanted.core_rows)
+    yield Op("mul r0, r0, r2", "scales of the core's rows")
+    yield Op("mov p7, p1")
+    if wanted.rows < wanted.core_rows:
+        yield set_register("r2", 4 * wanted.rows)
+        yield Op("mul r2, r1, r2")
+        yield Op("add r0, r0, r2", "of this part")
+        yield set_register("r2", 4 * wanted.rows * wanted.columns)
+        yield Op("mul r1, r1, r2")
+        yield Op("mov m1, r1")
+        yield Op("padda [p7], m1")
+    yield Op("mov p6, p0")
+    yield Op("mov m0, r0")
+    yield Op("padda [p6], m0", "scales of rows")
+
+
+def _to_floats(wanted: _Scaled) -> Part:
+    """The first pass: sums in p1 become floats in p2."""
+    setup = [*_arguments(wanted), Op("mov p1, p7"), Op("mov p2, p7")]
+    controls = {"crRnd": ROUNDINGS["floor"], "crSat": 0, "crSRSMode": 0, "crUPSMode": 0}
+    setup += [op for register, value in controls.items() for op in set_control(register, value)]
+    setup += [set_register("r3", _BLOCKS), set_register("r10", 0x7F * _BYTES), Op("vbcst.32 x5, r10", "7 bits")]
+    setup += [op for i, shift in enumerate(_DIGITS[:3]) for op in (set_register("r10", shift), Op(f"mov s{i}, r10"))]
+    setup += [set_register(f"r{11 + i}", shift) for i, shift in enumerate(_DIGITS[3:])]
+    for i, shift in enumerate(_DIGITS):
+        setup += _exponents(f"{i}", _DIGIT_UNIT + shift)
+    setup += [set_register("r10", 0), Op("vbcst.32 x8, r10")]
+    for word in _IDENTITY:
+        setup += [set_register("r10", word), Op("vpush.hi.32 x8, x8, r10", "the identity")]
+    for field in range(wanted.fields):
+        setup += [Op(f"vmov x{8 + field}, x8")] if field else []
+        setup += _exponents(f"{8 + field}", _UNIT - 2 * field)
+    setup += [set_register("r10", _TINY), Op("vbcst.32 x6, r10"), *(Op(f"vmov {part}4, x6") for part in _PARTS)]
+    tiles = wanted.tiles
+    group = next(group for group in (4, 2, 1) if tiles % group == 0)
+    ops = [op for tile in range(group) for op in _digits(tile, 8 + tile % wanted.fields)]
+    return repeated("aie2p", setup, ops, tiles // group, {"dm": (0, 1, 2, 3)})
+
+
+def _exponents(register: str, value: int) -> list[Op]:
+    """The same exponent for all blocks of a register."""
+    return [set_register("r10", value * _BYTES), *(Op(f"mov e{half}{register}, r10") for half in "lh")]
+
+
+def _digits(tile: int, identity: int) -> Iterator[Operation]:
+    """A micro-tile's floats: digits summed from the uppermost on, so that no sum of some is 0."""
+    sums, floats = f"{{sums{tile}}}", "4"
+    for part in _PARTS:
+        yield _op(f"vlda {part}{sums}, [p1], #64", _C)
+    for i in range(len(_DIGITS)):
+        if i >= 3:
+            yield _op(f"mov s3, r{8 + i}")
+        yield _op(f"vsrs.4x x{i}, dm{sums}, s{min(i, 3)}, srsSign1")
+        if i:
+            yield _op(f"vband x{i}, x{i}, x5")
+    for i in range(len(_DIGITS)):
+        before, floats = floats, f"{{floats{tile}{i}}}"
+        yield _op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, r3")
+    for part in _PARTS:
+        yield _op(f"vst {part}{floats}, [p2], #64", _C)
+
+
+def _scaled(wanted: _Scaled) -> Part:
+    """The second pass: floats in p1, again in p5, times scales become floats in p2."""
+    across = wanted.columns // _SIDE - 1
+    setup = [Op(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
+    setup += [Op("mov p3, p0"), set_register("m2", 4 * wanted.scales), Op("padda [p3], m2", "scales of columns")]
+    setup += [Op("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
+    setup += [*_walk(0, across, 4 * _SIDE, -4 * _SIDE * across), *_walk(1, across, 0, 4 * _SIDE)]
+    setup += [set_register("r0", _FLOATS), set_register("r4", _INTEGERS), set_register("r10", 1)]
+    setup += [Op("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
+    setup += [set_register("r13", _ONE), set_register("r14", 0)]
+    masks = {"r1": 15, "r2": 0x204081, "r3": _BYTES, "r8": 0xFF, "r9": -4, "r10": -16}
+    setup += [set_register(register, value) for register, value in masks.items()]
+    return replace(_products(wanted.transposed), setup=setup, times=wanted.tiles)
+
+
+@cache
+def _products(transposed: bool) -> Part:
+    """The second pass over one micro-tile: what it does is the same for all sizes."""
+    columns, rows = ("p3", "d0"), ("p4", "d1")
+    minor, major = (rows, columns) if transposed else (columns, rows)
+    ops = [_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in _PARTS]
+    ops += [*_minor("c", *minor), *_cut("t"), *_cut("c"), *_product("t", "c", "s")]
+    ops += [*_major("r", *major), *_cut("s"), *_cut("r"), *_product("s", "r", "u"), *_zeroed()]
+    return repeated("aie2p", [], ops, 1, _FREE, list(_order()))
+
+
+def _walk(unit: int, count: int, step: int, last: int) -> list[Op]:
+    """A pointer's steps: `count` times one, then another."""
+    values = {"m": last, "dj": step, "dn": count, "dc": 0}
+    return [set_register(f"{register}{unit}", value) for register, value in values.items()]
+
+
+def _eight(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Eight numbers, twice."""
+    yield _op(f"vlda wl{{{name}}}, [{pointer}, #0]", _SCALES)
+    yield _op(f"vldb.2d wh{{{name}}}, [{pointer}], {step}", _SCALES)
+
+
+def _minor(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Factors of lanes in turn, 1 where they are 0; r12 = lanes of 16 where they are."""
+    yield from _fixed(name, pointer, step, "r20")
+    yield _op("or r12, r20, r20")
+    yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in _PARTS)
+
+
+def _major(name: str, pointer: str, step: str) -> Iterator[Operation]:
+    """Factors of lines of eight lanes, 1 where they are 0; r21 and r11 = lanes of each half where they are."""
+    yield from _fixed(name, pointer, step, "r27")
+    yield _op("lshl r11, r27, r9")
+    for half in ("r21", "r11"):
+        for text in (
+            f"and {half}, {'r27' if half == 'r21' else half}, r1",
+            f"mul {half}, {half}, r2",
+            f"and {half}, {half}, r3",
+            f"mul {half}, {half}, r8",
+        ):
+            yield _op(text)
+    yield from _lines(name, f"{name}not")
+
+
+def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[Operation]:
+    """Eight numbers, twice, 1 where they are 0, and a mask of these."""
+    yield from _eight(f"{name}raw", pointer, step)
+    yield _op(f"veqz.32 {mask}, x{{{name}raw}}")
+    yield _op(f"vbcst.32 x{{{name}one}}, r13")
+    yield _op(f"vsel.32 x{{{name}not}}, x{{{name}raw}}, x{{{name}one}}, {mask}")
+
+
+def _lines(name: str, eight: str) -> Iterator[Operation]:
+    """Each of eight numbers in eight lanes."""
+    yield _op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
+    for i, part in enumerate(_PARTS):
+        four = f"x{{{name}four{i // 2}}}"
+        if i % 2 == 0:
+            yield _op(f"vshuffle {four}, x{{{name}pair}}, x{{{name}pair}}, r{5 + i // 2}")
+        yield _op(f"vshuffle {part}{{{name}}}, {four}, {four}, r{5 + i % 2}")
+
+
+def _cut(name: str) -> Iterator[Operation]:
+    """An accumulator's three parts of bfloat16, {name}1 to {name}3."""
+    rest = name
+    for i in (1, 2):
+        less, part, wide, left = f"{name}less{i}", f"{name}{i}", f"{name}wide{i}", f"{name}left{i}"
+        yield _op(f"vmsc dm{{{less}}}, dm{{{rest}}}, x0, x0, r4")
+        for half in (0, 1):
+            yield _op(f"vconv.bf16.fp32 x{{{part}.{half}}}, cm{'lh'[half]}{{{less}}}")
+        for half in (0, 1):
+            yield _op(f"vconv.fp32.bf16 cm{'lh'[half]}{{{wide}}}, x{{{part}.{half}}}")
+        yield _op(f"vsub.f dm{{{left}}}, dm{{{rest}}}, dm{{{wide}}}, r0")
+        rest = left
+    for half in (0, 1):
+        yield _op(f"vconv.bf16.fp32 x{{{name}3.{half}}}, cm{'lh'[half]}{{{rest}}}")
+
+
+def _product(one: str, other: str, result: str) -> Iterator[Operation]:
+    """result = one x other: the product of the greatest parts, and all the others but the least."""
+    yield _op(f"vmul.f dm{{{result}most}}, y{{{one}1}}, y{{{other}1}}, r0")
+    sums = ""
+    for i, j in ((1, 2), (2, 1), (2, 2), (1, 3), (2, 3), (3, 1)):
+        following = f"{result}sum{i}{j}"
+        operands = f"y{{{one}{i}}}, y{{{other}{j}}}, r0"
+        start = f"vmac.f dm{{{following}}}, dm{{{sums}}}" if sums else f"vmul.f dm{{{following}}}"
+        yield _op(f"{start}, {operands}")
+        sums = following
+    yield _op(f"vadd.f dm{{{result}}}, dm{{{result}most}}, dm{{{sums}}}, r0")
+
+
+def _zeroed() -> Iterator[Operation]:
+    """Results, 0 where a sum was below 1 or a scale 0."""
+    yield _op("vbcst.32 x{one}, r13")
+    for i in range(len(_PARTS)):
+        mask = f"r{16 + i}"
+        yield _op(f"vldb x{{sum{i}}}, [p5], #64", _C)
+        yield _op(f"vlt.32 {mask}, x{{sum{i}}}, x{{one}}, vaddSign0")
+        yield _op(f"or {mask}, {mask}, r12")
+        half = ("r21", "r11")[i // 2]
+        if i % 2:
+            yield _op(f"lshl r15, {half}, r10")
+        yield _op(f"or {mask}, {mask}, {'r15' if i % 2 else half}")
+    yield _op("vbcst.32 x{zero}, r14")
+    for i, part in enumerate(_PARTS):
+        yield _op(f"vmov x{{u{i}}}, {part}{{u}}")
+        yield _op(f"vsel.32 x{{done{i}}}, x{{u{i}}}, x{{zero}}, r{16 + i}")
+        yield _op(f"vst x{{done{i}}}, [p2], #64", _C)
+
+
+def _order() -> Iterator[tuple[str, str]]:
+    """Values that come one after the other, as there are registers for few."""
+    yield "vlt.32 r19, x{sum3}, x{one}, vaddSign0", "vbcst.32 x{zero}, r14"
+    for i in range(3):
+        yield (
+            f"vlt.32 r{16 + i}, x{{sum{i}}}, x{{one}}, vaddSign0",
+            f"vlt.32 r{17 + i}, x{{sum{i + 1}}}, x{{one}}, vaddSign0",
+        )
+        yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {_PARTS[i + 1]}{{u}}"
+
+
+def _rounded(wanted: _Scaled) -> Part:
+    """The third pass: floats in p1 become bfloat16 in p2."""
+    across = wanted.columns // _SIDE - 1
+    setup = [Op("mov p1, p7"), Op("mov p2, p7"), *set_control("crRnd", ROUNDINGS["conv_even"], "rounding")]
+    ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in _PARTS]
+    if wanted.bias:
+        setup += [Op("mov p3, p0"), set_register("m2", 4 * (wanted.scales + wanted.columns)), Op("padda [p3], m2")]
+        setup += _walk(0, across, 4 * _SIDE, -4 * _SIDE * across)
+        ops += [*_eight("raw", "p3", "d0"), *_biases(wanted)]
+        ops.append(_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
+    result = "sum" if wanted.bias else "f"
+    for half in "lh":
+        if wanted.relu:
+            ops.append(_op(f"vconv.bf16.fp32 x{{{half}}}, cm{half}{{{result}}}"))
+            ops.append(_op(f"vmax_lt.16 x{{{half}max}}, r16, x{{{half}}}, x0, vaddSign1"))
+            ops.append(_op(f"vst x{{{half}max}}, [p2], #64", _C))
+        else:
+            ops.append(_op(f"vst.conv.bf16.fp32 cm{half}{{{result}}}, [p2], #64", _C))
+    setup.append(Op("vbcst.32 x0, r14"))
+    return repeated("aie2p", setup, ops, wanted.tiles, _FREE)
+
+
+def _biases(wanted: _Scaled) -> Iterator[Operation]:
+    if wanted.transposed:
+        return _lines("bias", "raw")
+    return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in _PARTS)

@@ -1,0 +1,196 @@
+"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32`, `finish_i32_*` of integers, AIE2's
+`finish_f32_bf16`.
+
+A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from bdforge.core.codegen.basic_block import Op
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.core.codegen.pipeline import Pipelined
+from bdforge.core.codegen.pipeline.dataflow import Op as Operation
+from bdforge.core.codegen.pipeline.pipelined_function import Part, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.vector_forms import AIE2_FLOATS, VECTORS, Vectors
+
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
+_GROUP = 4  # micro-tiles of a block
+_FIELDS = 4
+_C = "C"  # the bank of it
+_WIDE = {
+    "aie2p": (("cml", "cmh"), "vlda.ups.2x {}, s0, {}, upsSign1", "vst.srs.2x {}, {}, {}, srsSign{}", (0, 1)),
+    "aie2": (("bml", "bmh"), "vlda.ups.s64.s32 {}, s0, {}", "vst.srs.{3}32.s64 {0}, {1}, {2}", ("d", "s")),
+}
+"""Halves of accumulators as lanes of 64 bits, int32 into them and back, and words for unsigned and signed results."""
+
+
+def zero(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+    """What writes the kernel that clears a tile; CodegenError for elements that are no whole bytes."""
+    code, access = name.partition("_")[2], VECTORS[generation].access
+    if code not in _SIZES:
+        raise CodegenError(f"{name} is not assembled: elements are {', '.join(_SIZES)}")
+    size = options.number("DIM_M") // options.parts * options.number("DIM_N") * _SIZES[code]
+    if size % access:
+        raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
+    return partial(_cleared, name, generation, size, options)
+
+
+def _to_part(size: int, parts: int) -> Iterator[Op]:
+    """Let p0 point at the part of C that r0 names."""
+    if parts > 1:
+        yield set_register("r1", size)
+        yield Op("mul r0, r0, r1", "the part")
+        yield Op("mov m0, r0")
+        yield Op("padda [p0], m0")
+
+
+def _cleared(name: str, generation: str, size: int, options: Options) -> Pipelined:
+    parts, hardware = options.parts, options.hardware_loops
+    access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
+    setup = [*_to_part(size, parts), set_register("r8", 0), Op("vbcst.32 x0, r8")]
+    store = Operation("store", (f"vst {register}, [p0], #{access}",), bank=_C)
+    part = repeated(generation, setup, [store], size // access)
+    about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
+    return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."], hardware=hardware)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    """What is done to sums: `shifts` of column blocks in turn, results of `size` bytes, with `relu` none below 0.
+
+    Floats are only rounded.
+    """
+
+    shifts: tuple[int, ...]
+    size: int
+    relu: bool
+    rounding: int
+    tiles: int
+    parts: int
+    vectors: Vectors
+    hardware: bool
+
+    @property
+    def tile_bytes(self) -> int:
+        """Of a micro-tile of sums."""
+        return 4 * self.vectors.rows * self.vectors.columns
+
+    @property
+    def floats(self) -> bool:
+        """Whether float32 becomes bfloat16."""
+        return self.vectors is AIE2_FLOATS
+
+
+def finish(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+    """What writes a kernel that shifts, rounds, saturates, rectifies in place; CodegenError for options without one."""
+    return partial(_finished, name, generation, _wanted(name, generation, options))
+
+
+def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
+    setup = [
+        *set_control("crRnd", wanted.rounding, "rounding"), *set_control("crSat", 1, "saturate"),
+        set_register("r8", 0), Op("mov s0, r8", "no shift up"),
+        *_to_part(wanted.tile_bytes * wanted.tiles, wanted.parts),
+    ]  # fmt: skip
+    if wanted.size == 4:
+        parts = _pass(generation, wanted, wide=True)
+    elif wanted.relu:  # an unsigned result of 8 bits would reach 255: what is below 0 goes before, in 32 bits
+        setup.append(Op("mov p2, p0", "the tile"))
+        again = replace(wanted, shifts=(0,) * len(wanted.shifts))
+        parts = [*_pass(generation, wanted, wide=True), *_pass(generation, again, wide=False, back=True)]
+    else:
+        parts = _pass(generation, wanted, wide=False)
+    parts[0] = replace(parts[0], setup=[*setup, *parts[0].setup])
+    shifts = ", ".join(map(str, wanted.shifts))
+    done = "made bfloat16" if wanted.floats else f"shifted right by {shifts} in turn"
+    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}: "
+    return function(
+        name, generation, parts, lambda cycles: [f"{about}{cycles} cycles (exact)."], hardware=wanted.hardware
+    )
+
+
+def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[Part]:
+    """Once over the tile at p0, or `back` to p2: blocks of a few micro-tiles, and one of the rest."""
+    modes = ("crSRSMode", "crUPSMode") if generation == "aie2p" else ()
+    setup = [
+        *([Op("mov p0, p2")] if back else []), Op("mov p1, p2" if back else "mov p1, p0", "results"),
+        *(op for register in modes for op in set_control(register, int(wide), "lanes of 64 bits" if wide else "")),
+        *(set_register(f"r{10 + i}", shift) for i, shift in enumerate(wanted.shifts)),
+    ]  # fmt: skip
+    body, (blocks, rest) = _wide if wide else _narrow, divmod(wanted.tiles, _GROUP)
+    parts = [repeated(generation, [], list(body(wanted, _GROUP)), blocks)] if blocks else []
+    parts += [repeated(generation, [], list(body(wanted, rest)), 1)] if rest else []
+    return [replace(parts[0], setup=setup), *parts[1:]]
+
+
+def _wanted(name: str, generation: str, options: Options) -> _Finish:
+    result, floats = name.rpartition("_")[2], (name, generation) == ("finish_f32_bf16", "aie2")
+    if not floats and (result not in ("i8", "i16", "i32") or name.startswith(("finish_f", "finish_b"))):
+        known = "results of int8, int16 and int32, on AIE2 of float32 as bfloat16"
+        raise CodegenError(f"{name} is not assembled for {generation}: there are {known}")
+    if told := [option for option in ("BIAS", "SCALE", *["RELU"] * floats) if options.has(option)]:
+        raise CodegenError(f"{name} is not assembled with {told[0]}")
+    unscale = name.startswith("unscale")
+    shift = 0 if unscale else options.number("SHIFT", 0)
+    fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
+    parts = options.parts
+    elements = options.number("DIM_M") // parts * options.number("DIM_N")
+    if parts > 1 and result != "i32":
+        raise CodegenError(f"{name} is not assembled with C_IN_PARTS")
+    vectors = AIE2_FLOATS if floats else VECTORS[generation]
+    tile = vectors.rows * vectors.columns
+    if elements % (tile * fields):
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {tile * fields}")
+    rounding = ROUNDINGS["floor" if unscale else "conv_even"] if unscale or floats else options.rounding
+    shifts = tuple(shift + 2 * field for field in range(fields))
+    return _Finish(
+        shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors, options.hardware_loops
+    )
+
+
+def _shift(wanted: _Finish, tile: int) -> tuple[Operation, str]:
+    """A micro-tile's shift, brought into a register of three in turn."""
+    register, source = f"s{1 + tile % 3}", f"r{10 + tile % len(wanted.shifts)}"
+    return Operation(f"shift {tile}", (f"mov {register}, {source}",)), register
+
+
+def _wide(wanted: _Finish, tiles: int) -> Iterator[Operation]:
+    """int32 by way of lanes of 64 bits, an access at a time; what changes nothing is left out."""
+    vectors = wanted.vectors
+    halves, up, down, signs = _WIDE[vectors.generation]
+    sign, access = signs[not wanted.relu], vectors.access  # unsigned saturation makes 0 of what is negative
+    for tile in range(tiles):
+        if wanted.shifts[tile % len(wanted.shifts)] == 0 and not wanted.relu:
+            yield from (Operation(f"skip {tile} {i}", (f"padda [p{i}], #{4 * access}",)) for i in range(2))
+            continue
+        move, register = _shift(wanted, tile)
+        yield move
+        for part in range(4):
+            lanes = f"{halves[part % 2]}{(2 * tile + part // 2) % vectors.accumulators}"
+            yield Operation(f"load {tile}.{part}", (up.format(lanes, f"[p0], #{access}"),), bank=_C)
+            text = down.format(lanes, register, f"[p1], #{access}", sign)
+            yield Operation(f"store {tile}.{part}", (text,), bank=_C)
+
+
+def _narrow(wanted: _Finish, tiles: int) -> Iterator[Operation]:
+    """Dense from the tile's first byte: results never reach what is still to be read. Floats are not shifted."""
+    vectors = wanted.vectors
+    for tile in range(tiles):
+        for part in vectors.parts:
+            text = f"vlda {vectors.named(part, tile)}, [p0], #{vectors.access}"
+            yield Operation(f"load {tile} {part}", (text,), bank=_C)
+    (suffix, parts), down = vectors.narrowed[wanted.size], vectors.converts[1]
+    step = vectors.rows * vectors.columns * wanted.size // len(parts)
+    for tile in range(tiles):
+        by = ""
+        if not wanted.floats:
+            move, register = _shift(wanted, tile)
+            by = f"{register}, "
+            yield move
+        for part in parts:
+            source = vectors.named(part, tile)
+            text = f"vst.{down}{suffix} {source}, {by}[p1], #{step}{vectors.signs[1]}"
+            yield Operation(f"store {tile} {part}", (text,), bank=_C)

@@ -1,0 +1,207 @@
+"""What a block of micro-tiles does, as dataflow: its pointers, loads, unpacking, products and stores."""
+
+from collections.abc import Iterator, Sequence
+
+from bdforge.core.codegen.pipeline.dataflow import Op, Value
+from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
+from bdforge.core.codegen.pipeline.product import FIELDS, VECTOR_REGISTERS, Product, Region
+
+GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
+"""Pointers that are a kernel's arguments; others start as copies of them."""
+
+A_BANK, B_BANK, C_BANK = "A", "B", "C"
+CONF = "r1"
+SAVED = {"a0": "r6", "b0": "r12", "c in": "r13"}
+"""Where arguments are kept for regions behind the first."""
+TURN_DOWN, TURN_UP, ONES = "r3", "r4", "r5"
+"""Shifts that turn masks, and the bit of each field that codes of 0 have."""
+
+
+def walks(region: Region) -> dict[str, Walk]:
+    """Pointers by operand: `a0`.. rows of A, `b0`.. columns of B, or `b` for packed ones, `c in` and `c out`."""
+    p, (top, down), (left, across) = region.product, region.down, region.across
+    a_row, column, group = p.steps * p.a_bytes, p.steps * p.b_bytes, region.fields
+    found: dict[str, Walk] = {}
+
+    def add(name: str, offsets: Sequence[int], strides: tuple[int, int, int], start: int) -> None:
+        offsets = [block * strides[2] + at for block in range(region.unrolled) for at in offsets]
+        loops = list(zip((down, across // group, group // region.unrolled), strides, strict=True))
+        if region.downwards:
+            loops = [loops[1], loops[2], loops[0]]
+        pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
+        found[name] = Walk(pointer, tuple(offsets), tuple(loops), start)
+
+    together = region.rows if p.joint else 1
+    for i in range(0, region.rows, together):
+        add(f"a{i}", _along_k(p, p.a_bytes, together), (region.rows * a_row, 0, 0), (top + i) * a_row)
+    if p.weights == "i2":
+        add("b0", _along_k(p, p.b_bytes, 1), (0, column, 0), left // FIELDS * column)
+    else:
+        together = region.columns if p.joint else 1
+        for j in range(0, region.columns, together):
+            strides = 0, region.columns * column, 0
+            add(f"b{j}", _along_k(p, p.b_bytes, together), strides, (left + j) * column)
+    tile, row = p.c_tile_bytes, p.n // p.vectors.columns * p.c_tile_bytes
+    part = tile // p.c_accesses
+    c_offsets = [i * row + j * tile + q * part for i, j in region.lanes for q in range(p.c_accesses)]
+    width = region.columns * tile
+    for name in ("c in", "c out"):
+        offsets = [*c_offsets, *c_offsets[-1:] * (name == "c out" and _steps_alone(p))]
+        add(name, offsets, (region.rows * row, group * width, width), top * row + left * tile)
+    return found
+
+
+def _along_k(p: Product, tile_bytes: int, together: int) -> list[int]:
+    """Offsets of the micro-tiles of one row of A, or column of B, or of some together, in the order of k."""
+    count, step = p.accesses(tile_bytes), min(tile_bytes, p.vectors.access)
+    rows = range(0, together * p.steps * tile_bytes, p.steps * tile_bytes)
+    return [row + s * tile_bytes + h * step for s in range(p.steps) for row in rows for h in range(count)]
+
+
+def _steps_alone(p: Product) -> bool:
+    """Whether C's pointer goes on without a store: what AIE2's stores of floats in 2D and 3D name is not told."""
+    return p.floats and p.c_bytes == 2
+
+
+def steppers(region: Region) -> tuple[Steppers, dict[str, list[str]]]:
+    """Registers for steps, and what stands behind each access, by operand."""
+    p, found = region.product, walks(region)
+    made = Steppers(p.vectors.small, min(p.vectors.access, p.b_bytes))
+    return made, dict(zip(found, made.walks(list(found.values())), strict=True))
+
+
+def block(region: Region, takes: Sequence[int], interval: int) -> list[Op]:
+    """A block, or all of a pass, in an order that is right; lane i adds what C was in its step `takes[i]`."""
+    _, after = steppers(region)
+    pointers = {name: walk.pointer for name, walk in walks(region).items()}
+    units, ops = _units(region, interval), []
+    for first in range(0, region.unrolled * region.product.steps, region.product.steps):
+        ops += _masks(region, first)
+        for s in range(first, first + region.product.steps):
+            for i in range(region.rows):
+                ops += _tile(region, "a", i, s, units, pointers, after)
+            ops += _b(region, s, units, pointers, after)
+        for number in range(len(region.lanes)):
+            ops += _lane(region, number, first, takes[number], pointers, after)
+    if _steps_alone(region.product):
+        dimensions, operand = _address(pointers["c out"], after["c out"][-1])
+        ops.append(Op("c out on", (f"padds{dimensions} {operand}",)))
+    return ops
+
+
+def _address(pointer: str, step: str) -> tuple[str, str]:
+    """(what follows the mnemonic's first word, the operand) of a post-increment."""
+    dimensions = ".3d" if step.endswith("_3d") else ".2d" if step.startswith("d") else ""
+    return dimensions, f"[{pointer}], {step}"
+
+
+def _units(region: Region, interval: int) -> dict[str, str]:
+    """Load units by pointer: b for as many as it has cycles, a, which C needs too, for the rest."""
+    p, found, free = region.product, {}, interval
+    if p.joint:
+        order = sorted([("a0", region.a_loads), ("b0", region.b_loads)], key=lambda pair: -pair[1])
+    else:
+        accesses, columns = p.accesses(p.b_bytes), 1 if p.weights == "i2" else region.columns
+        a, b = [(f"a{i}", 1) for i in range(region.rows)], [(f"b{j}", accesses) for j in range(columns)]
+        order = (*b, *a) if p.weights == "i4" else (*a, *b)
+    for name, count in order:
+        found[name] = "b" if free >= count else "a"
+        free -= count if free >= count else 0
+    return found
+
+
+def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> Iterator[Op]:
+    """The loads of a micro-tile, row i of A or column i of B, and its turn."""
+    p = region.product
+    tile_bytes, turns, bank, tiles = (
+        (p.a_bytes, p.turns_a, A_BANK, region.rows) if side == "a" else (p.b_bytes, p.turns_b, B_BANK, region.columns)
+    )
+    walk, first = (f"{side}0", s * tiles + i) if p.joint else (f"{side}{i}", s)
+    made = "packed" if side == "b" and p.weights == "i2" else f"{side}{i}"
+    parts = ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
+    for h, part in enumerate(parts):
+        dimensions, operand = _address(pointers[walk], after[walk][first * len(parts) + h])
+        text = f"vld{units[walk]}{dimensions} {part}{{v}}, {operand}"
+        if side == "b" and p.weights == "i4" and not p.nibbles:
+            text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
+        yield Op(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
+    if turns:
+        text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
+        yield Op(f"turn {made}", (text,), {"v": (f"raw {made}", s), "t": (made, s)}, s)
+
+
+def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
+    packed = region.product.weights == "i2"
+    for j in range(1 if packed else region.columns):
+        yield from _tile(region, "b", j, s, units, pointers, after)
+    for j in range(region.columns if packed else 0):
+        mask, bias = _mask_registers(j)
+        values = {"p": ("packed", s), "u": (f"{'b' if region.is_top(s, j) else 'code'}{j}", s)}
+        yield Op(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
+        if region.is_top(s, j):
+            continue
+        values = {"u": (f"code{j}", s), "b": (f"b{j}", s)}
+        yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
+
+
+def _mask_registers(j: int) -> tuple[str, str]:
+    return f"x{VECTOR_REGISTERS - 1 - 2 * j}", f"x{VECTOR_REGISTERS - 2 - 2 * j}"
+
+
+def _masks(region: Region, first: int) -> Iterator[Op]:
+    """Masks of the block's fields; scalar registers hold those of all fields, and turn by as many as a block has."""
+    if region.product.weights != "i2":
+        return
+    for j in range(region.columns):
+        (mask, bias), (codes, zeros) = _mask_registers(j), field_registers(j)
+        yield Op(f"mask {j}", (f"vbcst.8 {mask}, {codes}",), shown="mask of the field", late=True)
+        if not region.is_top(first, j):
+            yield Op(f"bias {j}", (f"vbcst.8 {bias}, {zeros}",), shown="its 0", late=True)
+        yield Op(f"turn {j} down", (f"lshl r14, {codes}, {TURN_DOWN}",))
+        yield Op(f"turn {j} up", (f"lshl r15, {codes}, {TURN_UP}",))
+        yield Op(f"turn {j}", (f"or {codes}, r14, r15",), shown="the next field's")
+        yield Op(f"zeros {j}", (f"and {zeros}, {codes}, {ONES}",))
+
+
+def field_registers(j: int) -> tuple[str, str]:
+    """Scalar registers with the masks of all fields, and their zeros, the block's in the lowest byte."""
+    return f"r{8 + 2 * j}", f"r{9 + 2 * j}"
+
+
+def _lane(region: Region, number: int, first: int, take: int, pointers, after) -> Iterator[Op]:
+    p, (i, j), count = region.product, region.lanes[number], region.product.c_accesses
+    place = (first // p.steps * len(region.lanes) + number) * count
+    places = range(place, place + count)
+    for part, at in enumerate(places):
+        yield _c_access(p, "in", number, region.stages[number], part, _address(pointers["c in"], after["c in"][at]))
+    for s in range(p.steps):
+        values: dict[str, Value] = {"a": (f"a{i}", first + s), "b": (f"b{j}", first + s)}
+        yield Op(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
+    for part, at in enumerate(places):
+        yield _c_access(p, "out", number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
+
+
+def _mac(region: Region, number: int, s: int, take: int) -> str:
+    """The product of a step: the first starts a sum, the last leaves it where it is stored."""
+    name, dot = region.product.vectors.sums, ".f" if region.product.floats else ""
+    sums, stage = name(number), name(region.stages[number])
+    operands = f"{'x{b}, x{a}' if region.product.swapped else 'x{a}, x{b}'}, {CONF}"
+    last = s == region.product.steps - 1
+    result = name(region.results[number]) if last else sums
+    if s == 0:
+        return f"vmac{dot} {result}, {stage}, {operands}" if take == 0 else f"vmul{dot} {result}, {operands}"
+    return f"vaddmac {sums}, {stage}, {operands}" if s == take else f"vmac{dot} {result}, {sums}, {operands}"
+
+
+def _c_access(p: Product, way: str, lane: int, register: int, part: int, address: tuple[str, str]) -> Op:
+    """A load of C, `in`, as late as it may be, or a store, `out`; narrow elements are converted."""
+    v, (dimensions, operand), comes = p.vectors, address, way == "in"
+    mnemonic = f"vlda{dimensions}" if comes else f"vst{dimensions}"
+    if p.c_bytes == 4:
+        text = f"{mnemonic} {v.named(v.parts[part], register)}, {operand}"
+    else:
+        suffix, parts = (v.widened if comes else v.narrowed)[p.c_bytes]
+        up, down, shift = v.converts
+        mnemonic += f".{up if comes else down}{suffix}"
+        text = f"{mnemonic} {v.named(parts[part], register)}, {shift}{operand}{v.signs[0 if comes else 1]}"
+    return Op(f"c {way} {lane}.{part}", (text,), bank=C_BANK, late=comes)

@@ -1,0 +1,131 @@
+"""Functions of assembly made of parts, each a block of instructions that starts anew every few cycles."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from bdforge.core.codegen.basic_block import Op, instruction, signs
+from bdforge.core.codegen.constants import load as load_constant
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, returning, trace
+from bdforge.core.codegen.pipeline.dataflow import Op as Operation
+from bdforge.core.codegen.pipeline.dataflow import Value, dependences, files, places
+from bdforge.core.codegen.pipeline.loop_folding import HARDWARE_COUNTER, SHORTEST, folded, lines
+from bdforge.core.codegen.pipeline.register_colouring import coloured, lives
+from bdforge.core.isa import Isa, load
+from bdforge.core.isa.meaning.semantics import signed
+from bdforge.core.isa.modulo import Edge, Plan, Problem, late_plans, plans
+
+COUNTER = "r7"
+"""Counts the passes of a part's loop."""
+
+_MOST_PERIOD = 256
+_SHORTEST = range(-512, 512)  # in the move slot of both generations
+
+
+@dataclass(frozen=True)
+class Part:
+    """A set-up, and instructions with their cycles in a block that starts `times` times, every `period` cycles."""
+
+    setup: Sequence[Op]
+    issues: Sequence[tuple[int, Op]]
+    period: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Pipelined:
+    """A function of assembly: `cycles` from its first bundle to its return, without waits for banks."""
+
+    name: str
+    text: str
+    cycles: int
+    macs: int = 0
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Over the whole call."""
+        return self.macs / self.cycles
+
+
+def function(
+    name: str, generation: str, parts: Sequence[Part], about: Callable[[int], Sequence[str]], macs: int = 0,
+    hardware: bool = False,
+) -> Pipelined:  # fmt: skip
+    """The function of parts one after the other; `about` makes the comment at its head of its cycles.
+
+    Loops end with JNZ and work in its delay slots, or are `hardware` loops.
+    """
+    isa, pieces = load(generation), []
+    kinds = signs(generation, [op for part in parts for _, op in part.issues])
+    for number, part in enumerate(parts):
+        setup = part.setup if number else [*part.setup, *kinds]
+        cycles = after_setup(isa, spread(generation, setup), trace(part.issues, part.period, part.times))
+        (returning if number == len(parts) - 1 else ended)(isa, cycles)
+        declare_old(isa, cycles)
+        period = part.period * -(-SHORTEST // part.period)
+        pieces += folded(isa, cycles, period, f"{name}.blocks_{number}", HARDWARE_COUNTER if hardware else COUNTER)
+    total = sum(len(piece.cycles) * piece.passes for piece in pieces)
+    head = [f"// {line}".rstrip() for line in about(total)]
+    text = [*head, f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]
+    return Pipelined(name, "\n".join(text) + "\n", total, macs)
+
+
+def repeated(
+    generation: str, setup: Sequence[Op], ops: Sequence[Operation], times: int,
+    free: Mapping[str, Sequence[int]] = MappingProxyType({}), order: Sequence[tuple[str, str]] = (),
+) -> Part:  # fmt: skip
+    """A part whose blocks follow each other as soon as registers and units allow.
+
+    `free` are the registers of each file ("x", "y", "dm") that the values of its ops may have; `order` are keys of ops
+    of which the second comes after the first, so that fewer values live at a time.
+    """
+    isa = load(generation)
+    number = {op.key: i for i, op in enumerate(ops)}
+    ordered = [Edge(number[first], number[second], 1, 0) for first, second in order]
+    problem = Problem([places(generation, op) for op in ops], [*dependences(isa, ops), *ordered], {}, ())
+    for period in range(1, _MOST_PERIOD):
+        for plan in (late_plans if free else plans)(problem, period):
+            registers = _registers(isa, ops, plan, free)
+            if registers is None:
+                continue
+            first = min(plan.issues)
+            texts = [Op(op.text(0, registers), op.shown) for op in ops]
+            return Part(setup, [(at - first, op) for op, at in zip(texts, plan.issues, strict=True)], period, times)
+    raise CodegenError(f"no period below {_MOST_PERIOD} cycles was found for {len(ops)} instructions")
+
+
+def _registers(
+    isa: Isa, ops: Sequence[Operation], plan: Plan, free: Mapping[str, Sequence[int]]
+) -> dict[Value, int] | None:
+    """A register for each value, file by file; None where they are too few."""
+    kinds, found = files(ops), lives(isa, ops, plan.issues)
+    registers: dict[Value, int] = {}
+    for file in sorted(set(kinds.values())):
+        colours = coloured([life for life in found if kinds[life.value] == file], plan.interval, free[file])
+        if colours is None:
+            return None
+        registers |= colours
+    return registers
+
+
+def set_register(register: str, value: int, comment: str = "") -> Op:
+    """A constant of 32 bits in a register."""
+    return Op(load_constant(register, str(signed(value, 32))), comment)
+
+
+def set_control(register: str, value: int, comment: str = "") -> list[Op]:
+    """A value in a control register, by way of r15."""
+    return [set_register("r15", value), Op(f"movx {register}, r15", comment)]
+
+
+def spread(generation: str, setup: Sequence[Op]) -> list[Op]:
+    """A set-up whose short constants go through the move slot too, where that has less to do than the load slot."""
+    slots = Counter(instruction(generation, op.text).form.slot for op in setup)
+    more, ops = (slots["lda"] - slots["mv"] - slots["lng"]) // 2, list(setup)
+    for at in range(len(ops) - 1, -1, -1):
+        name, _, rest = ops[at].text.partition(" ")
+        if more > 0 and name == "mova" and int(rest.partition("#")[2]) in _SHORTEST:
+            ops[at], more = replace(ops[at], text=f"mov {rest}"), more - 1
+    return ops

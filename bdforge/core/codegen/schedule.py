@@ -1,0 +1,224 @@
+"""A list scheduler: straight code in a right order becomes bundles in which nothing is read too early.
+
+Each instruction waits for what it needs by the distances of `bdforge.core.isa.effects`; of those that are ready, the
+one with the longest way to the end goes first. All results have landed when a block ends, so blocks know nothing of
+each other.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from bdforge.core.codegen.basic_block import Block, Cycle, Op, bundle_lines, instruction
+from bdforge.core.isa import Access, EncodeError, Instruction, Isa, after_read, collects, distance, effects, touched
+from bdforge.core.isa.flow import DELAY_SLOTS
+
+
+@dataclass(slots=True)
+class _Node:
+    """An instruction with what it waits for: (before, cycles)."""
+
+    op: Op
+    instruction: Instruction
+    before: list[tuple["_Node", int]] = field(default_factory=list)
+    after: list[tuple["_Node", int]] = field(default_factory=list)
+    rank: int = 0
+    cycle: int = -1
+
+    @property
+    def name(self) -> str:
+        return self.instruction.form.name
+
+    @property
+    def locks(self) -> bool:
+        """Whether others may look at memory from here on: locks, and the end."""
+        return self.name.startswith(("ACQ", "REL", "DONE"))
+
+    @property
+    def stores(self) -> bool:
+        return self.name.startswith(("ST", "VST"))
+
+    @property
+    def loads(self) -> bool:
+        return not self.stores and bool(self.instruction.form.timing.memory_stages)
+
+    @property
+    def memory_stage(self) -> int:
+        return self.instruction.form.timing.memory_stages[-1]
+
+
+def scheduled(isa: Isa, block: Block) -> list[str]:
+    """The lines of a block, a multiple of 16 bytes; CodegenError for an instruction that does not exist."""
+    nodes = _nodes(isa, block.ops)
+    branch = None if block.branch is None else _nodes(isa, [block.branch])[0]
+    _connect(isa, nodes, branch)
+    table = _placed(isa, nodes, block.quiet)
+    if branch is not None:
+        table = _branch(nodes, branch, table, block.quiet)
+    length = max(_landed(nodes), block.quiet)
+    while len(table.cycles) < length:
+        table.cycles.append(Cycle())
+    return bundle_lines(isa, table.cycles)
+
+
+def placed(isa: Isa, ops: Sequence[Op]) -> list[Cycle]:
+    """What issues in which cycle, for others to go on with: results may still be on their way at the end."""
+    nodes = _nodes(isa, ops)
+    _connect(isa, nodes, None)
+    return _placed(isa, nodes, 0).cycles
+
+
+def _nodes(isa: Isa, ops: Sequence[Op]) -> list[_Node]:
+    return [_Node(op, instruction(isa.generation, op.text)) for op in ops]
+
+
+def _connect(isa: Isa, nodes: Sequence[_Node], branch: _Node | None) -> None:
+    """Who waits for whom, and how far each is from the end, with the branch's delay slots."""
+    every = nodes if branch is None else [*nodes, branch]
+    slots = () if branch is None else ((branch, node, 0) for node in nodes if node.locks)  # no locks in delay slots
+    for node, other, cycles in (*_register_order(isa, every), *_memory_order(nodes), *slots):
+        node.before.append((other, cycles))
+        other.after.append((node, cycles))
+    for node in reversed(every):
+        behind = DELAY_SLOTS if node is branch else 0
+        node.rank = max((after.rank + cycles for after, cycles in node.after), default=behind)
+
+
+def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
+    """(later, earlier, least cycles between them) for each register that both touch."""
+    writers: dict[str, tuple[_Node, Access]] = {}
+    readers: dict[str, list[tuple[_Node, Access]]] = {}
+    for node in nodes:
+        found = touched(isa.generation, node.instruction)
+        for leaf, access, writes in found:
+            if leaf in writers and not writes:
+                yield node, writers[leaf][0], distance(writers[leaf][1], access)
+            elif writes and not (collects(leaf) and leaf != "srCarry"):
+                before = (pair for pair in readers.get(leaf, ()) if pair[0] is not node)
+                # never before a read that must not see it, so that nobody reads old values
+                yield from ((node, other, max(0, after_read(access, read))) for other, read in before)
+                if leaf in writers and writers[leaf][0] is not node:
+                    other, earlier = writers[leaf]
+                    yield node, other, max(0, earlier.stage - access.stage + 1)
+        for leaf, access, writes in found:
+            if writes:
+                writers[leaf] = node, access
+                readers[leaf] = [(other, read) for other, read in readers.get(leaf, ()) if other is node]
+            else:
+                readers.setdefault(leaf, []).append((node, access))
+
+
+def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
+    """Loads and stores that may meet, and locks, which keep all memory on their side."""
+    earlier: list[_Node] = []
+    for node in nodes:
+        if not (node.locks or node.stores or node.loads):
+            continue
+        for other in earlier:
+            cycles = _memory_distance(other, node)
+            if cycles is not None:
+                yield node, other, cycles
+        if node.locks:
+            earlier.clear()
+        earlier.append(node)
+
+
+def _memory_distance(first: _Node, second: _Node) -> int | None:
+    if first.locks and second.locks:
+        return max((cycle + 1 for _, cycle, _ in effects(first.instruction).units), default=1)
+    if first.locks or second.locks:
+        return 1 if first.locks else first.memory_stage
+    if first.loads and second.loads:
+        return None
+    if None not in (first.op.memory, second.op.memory) and first.op.memory != second.op.memory:
+        return None
+    return max(0, first.memory_stage - second.memory_stage + (1 if first.stores else 0))
+
+
+class _Table:
+    """Cycles with what issues in them, and the units that are taken."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.cycles: list[Cycle] = []
+        self._taken: dict[tuple[str, int], list[bool]] = defaultdict(list)  # whether who takes it only reserves it
+
+    def fits(self, node: _Node, cycle: int) -> bool:
+        """Whether slots and units are free."""
+        slots = [*self.at(cycle).slots(self.isa.generation), node.instruction.form.slot]
+        if len(set(slots)) < len(slots) or not self._has_format(frozenset(slots)):
+            return False
+        units = effects(node.instruction).units
+        return all(reserved and other for unit, at, reserved in units for other in self._taken[unit, cycle + at])
+
+    def put(self, node: _Node, cycle: int) -> None:
+        """Issue an instruction."""
+        node.cycle = cycle
+        self.at(cycle).ops.append(node.op)
+        for unit, at, reserved in effects(node.instruction).units:
+            self._taken[unit, cycle + at].append(reserved)
+
+    def at(self, cycle: int) -> Cycle:
+        """What issues in a cycle."""
+        while len(self.cycles) <= cycle:
+            self.cycles.append(Cycle())
+        return self.cycles[cycle]
+
+    def _has_format(self, slots: frozenset[str]) -> bool:
+        try:
+            return bool(self.isa.bundle_format(slots))
+        except EncodeError:
+            return False
+
+
+def _placed(isa: Isa, nodes: Sequence[_Node], quiet: int, fixed: Mapping[int, _Node] = MappingProxyType({})) -> _Table:
+    """A table with all nodes, none before `quiet`, beside others that have their cycles."""
+    table = _Table(isa)
+    for cycle, node in fixed.items():
+        table.put(node, cycle)
+    waiting, cycle = sorted(nodes, key=lambda node: -node.rank), quiet
+    for node in nodes:
+        node.cycle = -1
+    while waiting:
+        left: list[_Node] = []
+        for node in waiting:
+            ready = all(0 <= other.cycle <= cycle - cycles for other, cycles in node.before)
+            if ready and table.fits(node, cycle):
+                table.put(node, cycle)
+            else:
+                left.append(node)
+        waiting, cycle = left, cycle + 1
+    return table
+
+
+def _branch(nodes: Sequence[_Node], branch: _Node, table: _Table, quiet: int) -> _Table:
+    """Issue the branch as early as its delay slots hold all that is left: what is in its way goes behind it."""
+    cycle = _earliest(nodes, branch, quiet)
+    while not table.fits(branch, cycle):
+        beside = _placed(table.isa, nodes, quiet, {cycle: branch})
+        if _earliest(nodes, branch, quiet) <= cycle:
+            beside.at(cycle + DELAY_SLOTS)
+            return beside
+        table, cycle = _placed(table.isa, nodes, quiet), cycle + 1
+    table.put(branch, cycle)
+    table.at(cycle + DELAY_SLOTS)
+    return table
+
+
+def _earliest(nodes: Sequence[_Node], branch: _Node, quiet: int) -> int:
+    last = max((node.cycle for node in nodes), default=-1)
+    ready = max((other.cycle + cycles for other, cycles in branch.before), default=0)
+    return max(quiet, ready, last - DELAY_SLOTS, _landed(nodes) - DELAY_SLOTS - 1)
+
+
+def _landed(nodes: Sequence[_Node]) -> int:
+    """The first cycle at which a following block may begin: all results there, all stores written, all units free."""
+    end = 0
+    for node in nodes:
+        found = effects(node.instruction)
+        stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
+        units = [cycle + 1 for _, cycle, _ in found.units]
+        memory = [node.memory_stage] if node.stores else []
+        end = max([end, *(node.cycle + span for span in (1, *stages, *units, *memory))])
+    return end

@@ -1,0 +1,114 @@
+"""Data memory as a core sees it: four windows of 64 KB, south, west, north and own; addresses and their walks.
+
+Addresses have 20 bits, and all sums of them wrap.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdforge.core.isa.errors import AccessError
+from bdforge.core.isa.meaning import Meaning, Walk
+
+WINDOW_BYTES = 0x10000
+FIRST = 0x40000
+NAMES = ("south", "west", "north", "own")
+END = FIRST + len(NAMES) * WINDOW_BYTES
+BANK_BYTES = 0x4000
+"""A bank serves one access in a cycle (four banks of 16 KB in each memory)."""
+BANKS = len(NAMES) * WINDOW_BYTES // BANK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class DataMemory:
+    """The memories that a core reaches, in the order of their windows; None where there is no core tile.
+
+    `written` says of each byte whether anybody wrote it, or is None: then nobody asks.
+    """
+
+    windows: Sequence[np.ndarray | None]
+    written: Sequence[np.ndarray | None] = (None, None, None, None)
+
+    def load(self, address: int, size_bytes: int) -> int:
+        """Bytes as a number, little endian; AccessError outside, misaligned, or where nobody wrote (poison mode)."""
+        memory, start, written = self._place(address, size_bytes, "loads")
+        if written is not None and not written[start : start + size_bytes].all():
+            raise AccessError(f"loads {size_bytes} bytes at {address:#x}, which nobody has written")
+        return int.from_bytes(memory[start : start + size_bytes].tobytes(), "little")
+
+    def store(self, address: int, size_bytes: int, value: int) -> None:
+        """Store the low bytes of a number; AccessError outside or misaligned."""
+        memory, start, written = self._place(address, size_bytes, "stores")
+        value &= (1 << 8 * size_bytes) - 1
+        memory[start : start + size_bytes] = np.frombuffer(value.to_bytes(size_bytes, "little"), np.uint8)
+        if written is not None:
+            written[start : start + size_bytes] = True
+
+    def fill(self, address: int, data: bytes) -> bool:
+        """Copy bytes of any length and alignment; False, and nothing is copied, where they do not all fit."""
+        first, last = (place - FIRST for place in (address, address + len(data) - 1))
+        if first < 0 or address + len(data) > END or first // WINDOW_BYTES != last // WINDOW_BYTES:
+            return False
+        memory, written = self.windows[first // WINDOW_BYTES], self.written[first // WINDOW_BYTES]
+        if memory is None:
+            return False
+        start = first % WINDOW_BYTES
+        memory[start : start + len(data)] = np.frombuffer(data, np.uint8)
+        if written is not None:
+            written[start : start + len(data)] = True
+        return True
+
+    def _place(self, address: int, size_bytes: int, verb: str) -> tuple[np.ndarray, int, np.ndarray | None]:
+        what = f"{verb} {size_bytes} bytes at {address:#x}"
+        if address % size_bytes:
+            raise AccessError(f"{what}, which is no multiple of {size_bytes}")
+        if not FIRST <= address < END:
+            raise AccessError(f"{what}; data memory is from {FIRST:#x} to {END - 1:#x}")
+        window, start = divmod(address - FIRST, WINDOW_BYTES)
+        if (memory := self.windows[window]) is None:
+            raise AccessError(f"{what}, but there is no core's memory to the {NAMES[window]}")
+        return memory, start, self.written[window]
+
+
+ADDRESS_BITS = 20
+_MASK = (1 << ADDRESS_BITS) - 1
+
+
+def walked(meaning: Meaning, values: Mapping[str, int]) -> tuple[int, dict[str, int]]:
+    """(address, what becomes of pointer and counters) of a form's address operands.
+
+    A walk `d` holds m, dn, dj, dc in 20 bits each, the second dimension of a 3D walk above the first.
+    """
+    base = values.get("ptr", values.get("sp", 0))
+    offset = values.get(meaning.offset, 0)
+    match meaning.walk:
+        case Walk.NONE:
+            return 0, {}
+        case Walk.INDEX | Walk.STACK:
+            return base + offset & _MASK, {}
+        case Walk.STACK_STEP:
+            return base, {"sp": base + offset & _MASK}
+        case Walk.POST:
+            return base, {"ptr_out": base + offset & _MASK}
+        case Walk.WALK_2D:
+            m, dn, dj, dc = _fields(offset)
+            ends = dc == dn
+            return base, {"ptr_out": base + (m if ends else dj) & _MASK, "dc": 0 if ends else dc + 1 & _MASK}
+        case Walk.WALK_3D:
+            return base, _step_3d(base, _fields(offset), _fields(offset >> 4 * ADDRESS_BITS))
+
+
+def _fields(walk: int) -> tuple[int, int, int, int]:
+    m, dn, dj, dc = (walk >> ADDRESS_BITS * i & _MASK for i in range(4))
+    return m, dn, dj, dc
+
+
+def _step_3d(base: int, low: tuple[int, int, int, int], high: tuple[int, int, int, int]) -> dict[str, int]:
+    m, dn, dj, dc = low
+    _, dn_high, dj_high, dc_high = high
+    if dc != dn:
+        return {"ptr_out": base + dj & _MASK, "dcl": dc + 1 & _MASK, "dch": dc_high}
+    if dc_high != dn_high:
+        return {"ptr_out": base + dj_high & _MASK, "dcl": 0, "dch": dc_high + 1 & _MASK}
+    return {"ptr_out": base + m & _MASK, "dcl": 0, "dch": 0}

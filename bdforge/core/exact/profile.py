@@ -1,0 +1,117 @@
+"""Where the cycles of machine code went: by part of the program, with the issue slots used and the MACs made.
+
+Parts go from each name in program memory to the next one.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bdforge.core.isa import Isa
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
+
+MOST_MARKS = 1 << 12
+"""Changes of part that are noted of a core's run; behind them all counts as the last part."""
+
+NO_NAME = "(no name)"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A part begins to run: the core's cycle, its conflicts for banks so far, and the number of the part."""
+
+    cycle: int
+    conflicts: int
+    part: int
+
+
+class Parts:
+    """Parts by number; `numbers` has that of each half of a bundle's address."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        starts = sorted(address for address in names if 0 <= address < PROGRAM_MEMORY_BYTES)
+        self.names = [NO_NAME, *(names[address] for address in starts)]
+        self.numbers = [0] * (PROGRAM_MEMORY_BYTES // 2)
+        for number, start in enumerate(starts, 1):
+            self.numbers[start // 2 :] = [number] * (PROGRAM_MEMORY_BYTES // 2 - start // 2)
+
+
+class Timeline:
+    """What ran since it was asked last: names with cycles, and with conflicts for banks that the core itself uses."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._last = parts, Mark(0, 0, 0)
+
+    def took(self, marks: list[Mark], cycle: int, conflicts: int) -> Iterator[tuple[str, int, int]]:
+        """Up to a cycle and as many conflicts."""
+        for mark in (*marks, None):
+            last, self._last = self._last, mark or Mark(cycle, conflicts, self._last.part)
+            yield self._parts.names[last.part], self._last.cycle - last.cycle, self._last.conflicts - last.conflicts
+
+
+SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
+_BOTH = {"lng": ("alu", "mv")}
+
+
+class Names:
+    """Names of addresses in program memory: of each address the last one at or before it."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self._places = sorted(names.items())
+
+    def at(self, pc: int) -> tuple[int, str] | None:
+        """(where it starts, name); None before the first."""
+        index = bisect_right(self._places, (pc, chr(0x10FFFF))) - 1
+        return None if index < 0 else self._places[index]
+
+    def address(self, name: str) -> int | None:
+        """The address of a name."""
+        return next((address for address, known in self._places if known == name), None)
+
+
+@dataclass(slots=True)
+class Share:
+    """What ran between one name and the next: bundles, instructions by slot, and MACs of its multiplications."""
+
+    name: str
+    bundles: int = 0
+    slots: Counter[str] = field(default_factory=Counter)
+    macs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CoreProfile:
+    """A core's run: `cycles` are bundles and what drains behind the last one.
+
+    `conflicts` are the cycles more in which an access waits for a bank that the core itself uses.
+    `waits` counts requests that blocked, by kind; how long they did only a timed run tells.
+    """
+
+    core: str
+    file: str
+    cycles: int
+    bundles: int
+    conflicts: int
+    waits: Mapping[str, int]
+    shares: Sequence[Share]
+
+    @property
+    def macs(self) -> int:
+        """Multiplications with accumulation, of lanes."""
+        return sum(share.macs for share in self.shares)
+
+
+def shares(isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], names: Names) -> list[Share]:
+    """Shares of a run from what each bundle did by its address, most bundles first."""
+    found: dict[str, Share] = {}
+    for pc, count in counts.items():
+        place = names.at(pc)
+        share = found.setdefault(name := place[1] if place else NO_NAME, Share(name))
+        share.bundles += count
+        share.macs += macs.get(pc, 0)
+        for instruction in isa.decode(code, pc):
+            slot = instruction.form.slot
+            for used in _BOTH.get(slot, (slot,)):
+                share.slots[used] += count
+    return sorted(found.values(), key=lambda share: -share.bundles)

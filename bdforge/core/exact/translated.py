@@ -1,0 +1,196 @@
+"""The fast executor: a program's bundles translated once into steps, which a compiled library runs.
+
+Bundles are translated when execution reaches them first, a stretch at a time, so random jumps and code that is never
+reached cost nothing, and bytes that are no bundle matter only where they would run.
+"""
+
+import ctypes
+import weakref
+from collections.abc import Generator
+from typing import Any
+
+from bdforge.core.exact import engine_build as build
+from bdforge.core.exact.core_memory import BANKS, DataMemory
+from bdforge.core.exact.core_state import nothing_known
+from bdforge.core.exact.interpreter import Interpreter
+from bdforge.core.exact.interpreter import Steps as Run
+from bdforge.core.exact.profile import MOST_MARKS, Mark, Parts
+from bdforge.core.exact.register_layout import FORWARDED
+from bdforge.core.exact.requests import answered, request_of
+from bdforge.core.exact.translated_program import translated
+from bdforge.core.isa import Isa, leaves
+from bdforge.core.isa.core_registers import reset_values
+from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
+from bdforge.core.isa.meaning import ASSUMPTIONS
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
+
+_UNKNOWN = 4
+_FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
+
+
+def _told(what: str) -> Any:
+    """A number that the library's state has, as `Interpreter` does."""
+    return property(lambda self: getattr(self._now(), what))
+
+
+class Translated:
+    """A core with its registers and program, with the interface of `Interpreter`."""
+
+    def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
+        self.isa, self.memory = isa, memory
+        self.events: list[int] = []
+        self.done = False
+        self._program = translated(isa, program)
+        self._library = self._program.library
+        places = self._program.layout.places
+        self._core = self._library.engine_core(
+            self._program.handle, _pointers(memory.windows), _pointers(memory.written),
+            places["lc"], places["ls"], places["le"],
+        )  # fmt: skip
+        weakref.finalize(self, self._library.engine_drop_core, self._core)
+        self._registers = self._library.engine_registers(self._core)
+        self._unknown = self._library.engine_unknown(self._core)
+        self._state = build.State()
+        for register, value in reset_values(isa.generation).items():
+            self.write(register, value)
+
+    def read(self, register: str) -> int:
+        """A register's value now; IsaError for an unknown name."""
+        return sum(self._leaf(leaf.name, leaf.bits) << leaf.lsb for leaf in leaves(self.isa.generation, register))
+
+    def _leaf(self, name: str, bits: int) -> int:
+        place = self._program.layout.places[name]
+        return int.from_bytes(ctypes.string_at(self._registers + place, -(-bits // 8)), "little")
+
+    def write(self, register: str, value: int) -> None:
+        """Set a register now; IsaError for an unknown name."""
+        for leaf in leaves(self.isa.generation, register):
+            place = self._program.layout.places[leaf.name]
+            data = (value >> leaf.lsb & ((1 << leaf.bits) - 1)).to_bytes(-(-leaf.bits // 8), "little")
+            for at in (place, place + FORWARDED):
+                ctypes.memmove(self._registers + at, data, len(data))
+                ctypes.memset(self._unknown + at // 4, 0, -(-len(data) // 4))
+
+    @property
+    def code(self) -> bytes:
+        """Program memory."""
+        return self._program.code
+
+    pc, cycle, bundles, conflicts, pending_stores = map(
+        _told, ("pc", "cycle", "bundles", "conflicts", "pending_stores")
+    )
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How often the bundle at each address has run."""
+        return self._by_address(self._library.engine_counts)
+
+    @property
+    def macs(self) -> dict[int, int]:
+        """How many multiplications with accumulation, of lanes, the bundle at each address has made."""
+        return self._by_address(self._library.engine_macs)
+
+    def _by_address(self, numbers: Any) -> dict[int, int]:
+        found = numbers(self._core)[: PROGRAM_MEMORY_BYTES // 2]
+        return {2 * half: number for half, number in enumerate(found) if number}
+
+    def assume(self) -> None:
+        """Go on where results are assumed (`bdforge.core.isa.meaning.Partly`), which `assumed` then names."""
+        self._library.engine_assume(self._core)
+
+    @property
+    def assumed(self) -> list[str]:
+        """Why results so far may be otherwise."""
+        met = self._library.engine_assumed(self._core)
+        return [reason for i, reason in enumerate(ASSUMPTIONS) if met >> i & 1]
+
+    @property
+    def uses(self) -> list[int]:
+        """Accesses by bank, those of the southern memory first."""
+        return self._library.engine_uses(self._core)[:BANKS]
+
+    def watch(self, parts: Parts) -> None:
+        """Note where parts of the program begin to run, for `marks`."""
+        self._parts = (ctypes.c_int16 * (PROGRAM_MEMORY_BYTES // 2))(*parts.numbers)
+        self._library.engine_watch(self._core, self._parts, MOST_MARKS)
+
+    def marks(self) -> list[Mark]:
+        """What was noted since it was asked for last."""
+        found = ctypes.POINTER(build.Mark)()
+        count = self._library.engine_marks(self._core, ctypes.byref(found))
+        return [Mark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
+
+    def _now(self) -> build.State:
+        self._library.engine_state(self._core, self._state)
+        return self._state
+
+    def run(self, budget: int) -> Run:
+        """Until DONE, and until what is under way then has ended; ExecutionError and DecodeError name the bundle."""
+        if self.done:
+            return
+        yield from self._run(self.bundles + budget)
+        if not self.done:
+            raise StepBudgetError(f"at {self.pc:#x}: no end after {budget} bundles")
+
+    def step(self) -> Run:
+        """One bundle, and behind DONE what is under way; nothing once the core has stopped."""
+        if not self.done:
+            yield from self._run(self.bundles + 1)
+
+    def _run(self, until: int) -> Generator[Any, Any, None]:
+        while True:
+            state = self._now()
+            with self._program.lock:
+                status = self._library.engine_run(self._core, max(until - state.bundles, 0))
+            if status == build.ASK:
+                yield from self._ask()
+            elif status == build.TRANSLATE:
+                self._translate()
+            elif status == build.FAULT:
+                self._fail()
+            else:
+                self.done = status == build.DONE
+                return
+
+    def _translate(self) -> None:
+        pc = self.pc
+        try:
+            with self._program.lock:
+                self._program.translate(pc)
+        except DecodeError:
+            raise
+        except ExecutionError as error:
+            raise type(error)(f"at {pc:#x}: {error}") from error
+
+    def _fail(self) -> None:
+        state = self._now()
+        message = self._library.engine_message(self._core).decode()
+        if state.fault == _UNKNOWN:
+            message = nothing_known(self._program.layout.leaf_at(int(message)))
+        raise _FAULTS[state.fault](f"at {state.pc:#x}: {message}")
+
+    def _ask(self) -> Generator[Any, Any, None]:
+        state = self._now()
+        kind = self._program.requests[state.request]
+        address = self._library.engine_request_data(self._core)
+        operands = kind.operands(state.values, ctypes.string_at(address, state.bytes) if any(kind.data) else b"")
+        if kind.name == "event":
+            self.events.append(operands[0])
+            return
+        pc, size_bytes = state.pc, state.bytes
+        try:
+            request = request_of(kind.name, operands)
+        except ExecutionError as error:
+            raise type(error)(f"at {pc:#x}: {error}") from error
+        answer = yield request
+        if size_bytes and not any(kind.data):
+            ctypes.memmove(address, answered(kind.name, operands, answer).to_bytes(size_bytes, "little"), size_bytes)
+
+
+Executor = Interpreter | Translated
+"""What runs machine code; both do the same."""
+
+
+def _pointers(memories) -> Any:
+    """Addresses of the memories, 0 for those that are not there."""
+    return (ctypes.c_void_p * 4)(*(None if memory is None else memory.ctypes.data for memory in memories))

@@ -1,0 +1,74 @@
+"""Verdicts of the checker of machine code, kept by the content of programs: a boot of 32 cores may bring 32 of them.
+
+They are kept in this process, and for others in `bdforge/hazards` of XDG_CACHE_HOME or ~/.cache, by a digest of the
+checker's own sources and tables with that of the program. A folder that cannot be written only costs time.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.hazard_layout import Verdict
+from bdforge.core.isa.hazards import check_program
+from bdforge.core.isa.program_memory import CoreProgram
+
+_LINE = 16  # bytes of the longest bundle
+_SHOWN = 3
+
+
+@lru_cache(maxsize=256)
+def verdict(generation: str, code: bytes) -> Verdict:
+    """What the checker says of compiled code from address 0 on, without the zeros behind it, which are NOPs.
+
+    Of many errors it has the first and their number.
+    """
+    code = code[: len(code.rstrip(b"\0")) + _LINE]
+    place = _folder() / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
+    known = _read(place)
+    if known is None:
+        known = _short(Verdict.of(check_program(CoreProgram("", (Segment(0, code),)), generation)))
+        _write(place, known)
+    return known
+
+
+def _short(found: Verdict) -> Verdict:
+    more = len(found.errors) - _SHOWN
+    return replace(found, errors=(*found.errors[:_SHOWN], f"and {more} more hazards")) if more > 0 else found
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bdforge" / "hazards"
+
+
+@cache
+def _checker() -> str:
+    """A digest of all that a verdict follows from."""
+    found = hashlib.sha256()
+    folders = [files("bdforge.core.isa").joinpath(name) for name in ("", "data", "meaning")]
+    for place in sorted((place for folder in folders for place in folder.iterdir()), key=str):
+        if place.name.endswith((".py", ".csv")):
+            found.update(place.read_bytes())
+    return found.hexdigest()[:20]
+
+
+def _read(place: Path) -> Verdict | None:
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return Verdict(tuple(map(str, found["errors"])), str(found["unusual"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(place: Path, found: Verdict) -> None:
+    mine = place.with_name(f"{place.name}-{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mine.write_text(json.dumps({"errors": found.errors, "unusual": found.unusual}), encoding="utf-8")
+        mine.replace(place)
+    except OSError:
+        return

@@ -1,0 +1,120 @@
+"""Control flow of a program: bundles by address, branches with their delay slots, calls and returns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from bdforge.core.isa.forms import Bundle, Form, Instruction
+from bdforge.core.isa.operand_kinds import Immediate
+from bdforge.core.isa.syntax import BRANCH_KINDS
+
+DELAY_SLOTS = 5
+"""Bundles that always run after a branch (all branch forms of both generations)."""
+
+TARGET_BYTES = 16
+"""Functions, branch targets and return addresses are multiples of this (llvm-aie aligns all of them so)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A control transfer: `target` is None for registers; `falls` if it may not be taken; `call` if it sets lr."""
+
+    target: int | None
+    falls: bool
+    call: bool
+    returns: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Bundles by address, of one core; `generation` names their instruction set."""
+
+    generation: str
+    bundles: Mapping[int, Bundle]
+    followers: dict[int, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for address, bundle in self.bundles.items():
+            if address + bundle.size in self.bundles:
+                self.followers[address] = address + bundle.size
+
+    def slots(self, address: int) -> list[int]:
+        """Addresses of the delay slots after the bundle at `address`; fewer than five if the code ends there."""
+        found: list[int] = []
+        for _ in range(DELAY_SLOTS):
+            address = self.followers.get(address, -1)
+            if address < 0:
+                break
+            found.append(address)
+        return found
+
+    def return_address(self, call: int) -> int | None:
+        """Where a call at this address returns to."""
+        slots = self.slots(call)
+        return slots[-1] + self.bundles[slots[-1]].size if len(slots) == DELAY_SLOTS else None
+
+    @cached_property
+    def branches(self) -> Mapping[int, Branch]:
+        """Branches by the address of their bundle; of two in one bundle the first."""
+        return {
+            address: branch
+            for address, bundle in self.bundles.items()
+            if (branch := next((branch_of(i) for i in bundle if i.form.delay_slots), None))
+        }
+
+    @cached_property
+    def return_sites(self) -> Mapping[int, frozenset[int]]:
+        """For the address of each return: the addresses after the calls of the functions that it may end."""
+        sites: dict[int, set[int]] = {}
+        calls: dict[int, set[int]] = {}
+        for address, branch in self.branches.items():
+            back = self.return_address(address)
+            if branch.call and branch.target is not None and back is not None:
+                calls.setdefault(branch.target, set()).add(back)
+        for entry, after in calls.items():
+            for address in self._inside(entry):
+                if address in self.branches and self.branches[address].returns:
+                    sites.setdefault(address, set()).update(after)
+        return {address: frozenset(after) for address, after in sites.items()}
+
+    def _inside(self, entry: int) -> set[int]:
+        """Addresses that a function reaches without entering those that it calls."""
+        seen: set[int] = set()
+        waiting = [entry]
+        while waiting:
+            address = waiting.pop()
+            if address in seen or address not in self.bundles:
+                continue
+            seen.add(address)
+            waiting += self._next_inside(address)
+        return seen
+
+    def _next_inside(self, address: int) -> Iterator[int]:
+        branch = self.branches.get(address)
+        if branch is None:
+            return iter([self.followers.get(address, -1)])
+        slots = self.slots(address)
+        after = slots[-1] + self.bundles[slots[-1]].size if slots else -1
+        stays = branch.falls or branch.call
+        goes = [] if branch.call or branch.target is None else [branch.target]
+        return iter([*goes, *([after] if stays else [])])
+
+
+def branch_of(instruction: Instruction) -> Branch:
+    """What a branching instruction does."""
+    form = instruction.form
+    targets = [v for f, v in zip(form.fields, instruction.values, strict=True) if f.kind.name in BRANCH_KINDS]
+    target = targets[0] if targets and isinstance(targets[0], int) else None
+    return Branch(target, form.name.startswith(("JN", "JZ")), form.name.startswith("JL"), form.name.startswith("RET"))
+
+
+def constant_moved(instruction: Instruction) -> tuple[str, int] | None:
+    """(register, value) of an instruction that loads a constant into a scalar register, else None."""
+    form: Form = instruction.form
+    if not form.name.startswith("MOV") or len(form.fields) != 2:
+        return None
+    numbers = [v for f, v in zip(form.fields, instruction.values, strict=True) if isinstance(f.kind, Immediate)]
+    registers = [v for f, v in zip(form.fields, instruction.values, strict=True) if not isinstance(f.kind, Immediate)]
+    if len(numbers) != 1 or not form.timing.defs:
+        return None
+    return str(registers[0]), int(numbers[0])

@@ -1,0 +1,338 @@
+"""The checker: what a core does silently wrong, found before it runs.
+
+Every path of the program is followed with all that is under way; each hazard names both bundles. Two rules follow the
+writer's intent. In code that people write (`strict`), a read that comes before an issued write to the same register
+lands is an error unless `.old` declares it. In compiled code such reads are normal, for compilers use old values, and
+only a value that is used although nobody has written it yet is an error (`bdforge.core.isa.undefined`).
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
+from bdforge.core.isa.bundle_codec import load
+from bdforge.core.isa.core_registers import leaves, reset_values
+from bdforge.core.isa.disassembler import pieces
+from bdforge.core.isa.effects import PART_WORD_STORE, Access, collects
+from bdforge.core.isa.flow import DELAY_SLOTS, Branch, Program
+from bdforge.core.isa.forms import Bundle
+from bdforge.core.isa.hazard_layout import Hazard, Names, layout_hazards
+from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, State, address_of, advance, issued, meeting
+from bdforge.core.isa.program_memory import CoreProgram, generation_of
+from bdforge.core.isa.undefined import uses
+
+_LAST_BUNDLE_BYTES = 16
+_PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
+_MOST_PATHS = 200  # histories of one bundle that are followed; 12 nested choices within ten bundles are more
+
+_Place = tuple[int, int, int]
+"""A bundle's address, the delay slots left including it (0: none), the address of their branch."""
+
+_Point = tuple[_Place, tuple[int, ...]]
+"""A place and the bundles issued before, which settle all that is under way: paths are not mixed."""
+
+_Recent = Sequence[tuple[int, Issued]]
+"""Bundles that issued of late with their addresses, the last one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How to check: `strict` for code that people wrote, registers whose old values bundles read on purpose, and
+    registers that are set when the program starts."""
+
+    strict: bool = False
+    old: Mapping[int, frozenset[str]] | None = None
+    where: Callable[[int], str] = lambda address: ""
+    given: Sequence[str] = ()
+
+
+def check_source(program: Assembled) -> list[Hazard]:
+    """Hazards of assembled code by the strict rules; messages name source lines."""
+    isa = load(program.generation)
+    decoded = {start + at: bundle for start, code in program.code for at, bundle in isa.decode_program(code)}
+
+    def where(address: int) -> str:
+        source = program.sources.get(address)
+        return f"{source.line.file}:{source.line.number}" if source else ""
+
+    old = {address: source.old for address, source in program.sources.items() if source.old}
+    return check(Program(program.generation, decoded), Checked(True, old, where))
+
+
+def check_program(
+    program: CoreProgram, generation: str | None = None, strict: bool = False, given: Sequence[str] = ()
+) -> list[Hazard]:
+    """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start."""
+    isa = load(generation or generation_of(program))
+    bundles = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
+    return check(Program(isa.generation, bundles), Checked(strict, given=given))
+
+
+def check(program: Program, options: Checked | None = None) -> list[Hazard]:
+    """All hazards of a program that starts at its lowest address, in order of address, each once."""
+    found = _Checker(program, options or Checked()).run()
+    unique = {(hazard.rule, hazard.address, hazard.other, hazard.message): hazard for hazard in found}
+    return sorted(unique.values(), key=lambda hazard: (hazard.address, hazard.rule, hazard.message))
+
+
+class _Checker:
+    """Follows all paths to a fixed point, then looks at each point once."""
+
+    def __init__(self, program: Program, options: Checked) -> None:
+        self.program = program
+        self._horizon = load(program.generation).last_stage + 1  # bundles after which nothing is under way
+        self.options = options
+        self.states: dict[_Point, State] = {}
+        self.paths: dict[_Place, int] = {}
+        self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
+        self.named = Names(program, options.where)
+        self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
+
+    def run(self) -> Iterator[Hazard]:
+        """Hazards of the layout, then of every reachable point."""
+        bundles = self.program.bundles
+        if not bundles:
+            return
+        given = {*self.options.given, *reset_values(self.program.generation)}
+        self._follow(
+            min(bundles), State(defined={leaf.name for r in given for leaf in leaves(self.program.generation, r)})
+        )
+        visited = {address for address, _, _ in self.paths}
+        yield from self._layout(visited)
+        every = {leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes)}
+        for address in bundles:  # code that only registers lead to: anything may be defined there
+            if address not in visited and (address, 0, 0) not in self.paths:
+                self._follow(address, State(defined=set(every)))
+        yield from self.accesses
+        for point in list(self.states):
+            yield from self._at(point)
+
+    def _layout(self, visited: Container[int]) -> Iterator[Hazard]:
+        """Faults of places. What follows a call in compiled code may be data, and where only registers lead too."""
+        for hazard in layout_hazards(self.program, self.named):
+            yield hazard if self.options.strict or hazard.address in visited else replace(hazard, unusual=True)
+        for address in filter(self._runs_out, self.program.bundles):
+            message = f"execution goes on after {self.named(address)}, where no bundle is known"
+            yield Hazard("end", address, None, message, not self.options.strict)
+
+    def _runs_out(self, address: int) -> bool:
+        """Whether execution goes on after this bundle although no bundle follows."""
+        if address in self.program.followers or (address, 0, 0) not in self.paths:
+            return False
+        return address not in self.program.branches and not self._stops(address)
+
+    def _stops(self, address: int) -> bool:
+        return any(instruction.form.name == "DONE" for instruction in self.program.bundles[address])
+
+    # Following paths.
+
+    def _follow(self, entry: int, state: State) -> None:
+        waiting = [self._enter((entry, 0, 0), (), state)]
+        while waiting:
+            point = waiting.pop()
+            if point is None:
+                continue
+            address = point[0][0]
+            self.accesses |= dict.fromkeys(self._alignment(address, self.states[point]))
+            after, history = self._after(point), (*point[1], address)[-self._horizon :]
+            waiting += [self._enter(place, history, after) for place in self._following(point)]
+
+    def _enter(self, place: _Place, history: tuple[int, ...], state: State) -> _Point | None:
+        """Join a state into a point; the point if that changed it."""
+        point = (place, history)
+        known = self.states.get(point)
+        if known is not None:
+            return point if known.join(state) else None
+        if place[0] not in self.program.bundles or self.paths.get(place, 0) >= _MOST_PATHS:
+            return None
+        self.paths[place] = self.paths.get(place, 0) + 1
+        self.states[point] = state.copy()
+        return point
+
+    def _after(self, point: _Point) -> State:
+        state, ((address, _, _), history) = self.states[point].copy(), point
+        advance(state, address, [self.issued[at] for at in (*history, address)])
+        return state
+
+    def _following(self, point: _Point) -> Iterator[_Place]:
+        address, left, origin = point[0]
+        behind = self.program.followers.get(address, -1)
+        branch = self.program.branches.get(address)
+        if branch is not None and left == 0:
+            yield behind, DELAY_SLOTS, address
+        elif left > 1:
+            yield behind, left - 1, origin
+        elif left == 1:
+            yield from self._landed(self.program.branches[origin], origin, behind)
+        elif self._stops(address):
+            return
+        else:
+            yield behind, 0, 0
+            if self._ends_loop(address, self.states[point]):
+                yield self.states[point].constants["ls"], 0, 0
+
+    def _landed(self, branch: Branch, origin: int, behind: int) -> Iterator[_Place]:
+        """Where the last delay slot leads."""
+        if branch.returns:
+            yield from ((site, 0, 0) for site in self.program.return_sites.get(origin, ()))
+        if branch.target is not None:
+            yield branch.target, 0, 0
+        if branch.falls:
+            yield behind, 0, 0
+
+    @staticmethod
+    def _ends_loop(address: int, state: State) -> bool:
+        return state.constants.get("le") == address and "ls" in state.constants
+
+    # Rules of one point.
+
+    def _at(self, point: _Point) -> Iterator[Hazard]:
+        (address, left, origin), history = point
+        bundle, state = self.program.bundles[address], self.states[point]
+        if left:
+            yield from self._in_delay_slot(address, bundle, origin, state)
+        yield from self._loop_end(address, bundle, state)
+        recent = [*((at, self.issued[at]) for at in history), (address, self.issued[address])]
+        recent.reverse()
+        yield from self._early_reads(recent, state)
+        yield from self._meetings(recent)
+        yield from self._inside(address)
+        if left == 1 and self.options.strict:
+            yield from self._across(recent, origin)
+
+    def _early_reads(self, recent: _Recent, state: State) -> Iterator[Hazard]:
+        """Reads of the present cycle of registers whose writes are under way; compiled code may read old values."""
+        for age, (address, one) in enumerate(recent):
+            reads = one.reading.get(age + 1, ())
+            if not self.options.strict:
+                reads = [read for read in reads if read[0] not in state.defined]
+            if reads:
+                yield from self._early_reads_of(age, address, reads, recent, state)
+
+    def _early_reads_of(
+        self, age: int, address: int, reads: Sequence[tuple[str, Access]], recent: _Recent, state: State
+    ) -> Iterator[Hazard]:
+        for before, (writer, other) in enumerate(recent[age + 1 :], 1):
+            for read, write, missing in meeting(other, recent[age][1], before).early:
+                if read not in reads or self._declared(address, read[0]):
+                    continue
+                bundle = self.program.bundles[address]
+                if self.options.strict or uses(self.program.generation, bundle, read[1]):
+                    yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
+
+    def _early(self, read: tuple[int, Access], write: tuple[int, Access], missing: int, defined: bool) -> Hazard:
+        lacks = "sees the old value" if defined else "reads what nobody has written yet"
+        cycles = f"{missing} cycle{'s' if missing != 1 else ''}"
+        message = (
+            f"{self.named(read[0])} reads {read[1].register} {cycles} before the result of "
+            f"{self.named(write[0])} can be read: it {lacks}"
+        )
+        hint = "; if that is meant, say `.old " + read[1].register + "` before the bundle" if defined else ""
+        return Hazard("early-read", read[0], write[0], message + hint)
+
+    def _declared(self, address: int, leaf: str) -> bool:
+        declared = (self.options.old or {}).get(address, frozenset())
+        return any(leaf == part.name for register in declared for part in leaves(self.program.generation, register))
+
+    def _meetings(self, recent: _Recent) -> Iterator[Hazard]:
+        """What the last bundle and earlier ones do to each other: results and units."""
+        address, last = recent[0]
+        for apart, (other, earlier) in enumerate(recent[1:], 1):
+            found = meeting(earlier, last, apart)
+            for (leaf, access), behind in found.late:
+                yield from self._late(address, other, leaf, access, behind)
+            for unit, first, fixed in found.units:
+                rule, words = _named_unit(unit)
+                both = f"{self.named(other)} and {self.named(address)} both need {words}"
+                how = f"{first} cycles after the second issues"
+                if rule == "store-window":
+                    how = f"which costs {_PART_WORD_CYCLES + 1 - apart - first} cycles"
+                yield Hazard(rule, address, other, f"{both}, {how}", _is_unusual(unit, fixed))
+
+    def _late(self, address: int, other: int, leaf: str, access: Access, behind: int) -> Iterator[Hazard]:
+        """A result that lands together with another in one register, or before one that issued earlier."""
+        if behind and not (self.options.strict and not self._declared(address, leaf)):
+            return
+        both = f"{self.named(other)} and {self.named(address)} write {access.register}"
+        if not behind:
+            yield Hazard("two-results", address, other, f"{both} in the same cycle")
+        else:
+            message = f"{both}, the first {behind} cycles after the second: its result is what stays"
+            yield Hazard("overtaken", address, other, message)
+
+    def _inside(self, address: int) -> Iterator[Hazard]:
+        """Results and units that two instructions of a bundle share."""
+        one = self.issued[address]
+        for register in one.twice:
+            message = f"{self.named(address)}: two of its results land in {register} in the same cycle"
+            yield Hazard("two-results", address, address, message)
+        for unit, fixed in one.crowded:
+            rule, words = _named_unit(unit)
+            message = f"{self.named(address)}: two of its instructions need {words} at once"
+            yield Hazard(rule, address, address, message, _is_unusual(unit, fixed))
+
+    def _alignment(self, address: int, state: State) -> Iterator[Hazard]:
+        for instruction, access in self.issued[address].accesses:
+            at = address_of(state, instruction)
+            if at is None:
+                continue
+            size = access.size_bytes
+            if at % size:
+                message = f"{self.named(address)} moves {size} bytes at {at:#x}, which is not a multiple of {size}"
+                yield Hazard("misaligned", address, None, message)
+            elif not DATA_BASE <= at < DATA_END and (self.options.strict or (access.store and at < DATA_END)):
+                # what start-up code leaves in pointers, and registers of tiles, compiled code has no other word for
+                message = f"{self.named(address)} accesses {at:#x}; data lies at {DATA_BASE:#x} to {DATA_END - 1:#x}"
+                yield Hazard("no-memory", address, None, message, not self.options.strict)
+
+    def _in_delay_slot(self, address: int, bundle: Bundle, origin: int, state: State) -> Iterator[Hazard]:
+        where = f"in a delay slot of {self.named(origin)}"
+        if any(instruction.form.delay_slots for instruction in bundle):
+            yield Hazard("delay-slot", address, origin, f"{self.named(address)} branches {where}")
+        if self._ends_loop(address, state):
+            yield Hazard("delay-slot", address, origin, f"{self.named(address)} ends a hardware loop {where}")
+
+    def _across(self, recent: _Recent, origin: int) -> Iterator[Hazard]:
+        """Results that land after a jump to somewhere unknown, where no reader can be followed."""
+        if self.program.branches[origin].target is not None or self.program.return_sites.get(origin):
+            return
+        for age, (source, one) in enumerate(recent):
+            for leaf, access in one.writes:
+                if access.stage - age > 1 and not collects(leaf):
+                    what = f"the result {access.register} of {self.named(source)}"
+                    late = f"lands {access.stage - age - 1} cycles after control has left through {self.named(origin)}"
+                    yield Hazard("across-jump", source, origin, f"{what} {late}")
+
+    def _loop_end(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
+        if not self._ends_loop(address, state):
+            return
+        start = state.constants["ls"]
+        if start > address:
+            yield Hazard("loop", address, None, f"the loop from {start:#x} to {address:#x} ends before it starts")
+        if bundle.size != _LAST_BUNDLE_BYTES:
+            message = f"{self.named(address)} ends a hardware loop and has {bundle.size} bytes instead of 16"
+            yield Hazard("loop", address, None, message)
+        for register, (age, by) in state.loop_writes.items():
+            if age < LOOP_DISTANCE:
+                message = (
+                    f"{self.named(by)} writes {register} {age} bundles before the loop's last, {self.named(address)}"
+                )
+                yield Hazard("loop", by, address, f"{message}; {LOOP_DISTANCE} are needed")
+        for instruction in bundle:
+            if instruction.form.name.startswith("ST_") and instruction.form.slot == "lda":
+                message = f"{self.named(address)} stores 8 or 16 bits in a loop's last bundle, which AIE2 can drop"
+                yield Hazard("loop", address, None, message, True)
+
+
+def _is_unusual(unit: str, fixed: bool) -> bool:
+    """Whether compiled code has two instructions need a unit at once."""
+    return unit == PART_WORD_STORE or (unit == "L_WM" and fixed)
+
+
+def _named_unit(unit: str) -> tuple[str, str]:
+    """The rule by which a unit is one bundle's at a time, and its name in words."""
+    if unit == "LCKREQ":
+        return "locks-too-close", "the lock port (four cycles each)"
+    if unit == PART_WORD_STORE:
+        return "store-window", "memory, which an 8- or 16-bit store keeps for the six cycles after it"
+    return "structural", f"port {unit}"

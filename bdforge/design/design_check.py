@@ -1,0 +1,113 @@
+"""Whether an array can hold a design, with every reason why not: tile, channel, BD, value and limit."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from bdforge.common.messages import word
+from bdforge.design.check_program import program_reasons
+from bdforge.design.check_tile import tile_reasons
+from bdforge.design.lowering import Kernels, core_program
+from bdforge.design.model import Cascade, Design, Flow, Port, Tile
+from bdforge.design.reasons import Reason, told_once
+from bdforge.devices import DeviceError, Generation, TileKind, switch_of
+from bdforge.devices.limits import PACKET_IDS
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check(design: Design) -> list[Reason]:
+    """Every reason why the array of a placed design cannot hold it; empty when it can.
+
+    Sequences are judged where they are made.
+    """
+    try:
+        generation = design.array.generation
+        wrong = list(_names_and_places(design))
+        for tile in design.tiles:
+            if tile.kind is not (kind := design.array.kind(tile.column, tile.row)):
+                wrong.append(Reason("kind", f"{tile.name} is no {tile.kind} but a {kind}", "change its row"))
+    except DeviceError as error:
+        return [Reason("device", str(error), "choose another device or place")]
+    return wrong or told_once([*_tiles(design, generation), *((None, reason) for reason in _ways(design))])
+
+
+def _names_and_places(design: Design) -> Iterator[Reason]:
+    """Names and places that two have, and names that no MLIR text can hold."""
+    names = [tile.name for tile in design.tiles] + [allocation.name for allocation in design.allocations]
+    names += [named.name for tile in design.tiles for named in (*tile.buffers, *tile.locks)]
+    names += [sequence.name for sequence in design.sequences]
+    for name, count in Counter(names).items():
+        if not NAME.fullmatch(name):
+            yield Reason("name", f"{word(name)!r} is no name in MLIR", "use letters, digits and _")
+        if count > 1:
+            what = f"{count} of tiles, buffers, locks, allocations and sequences are called {word(name)}"
+            yield Reason("name", what, "rename them")
+    for (column, row), count in Counter((tile.column, tile.row) for tile in design.tiles).items():
+        if count > 1:
+            yield Reason("place", f"{count} tiles stand at ({column}, {row})", "give all of a tile in one")
+
+
+def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
+    places = {(tile.column, tile.row): tile for tile in design.tiles}
+    kernels: Kernels = {}
+    for tile in design.tiles:
+        yield from ((tile, reason) for reason in tile_reasons(tile, places, generation))
+        wrong = list(program_reasons(tile, places))
+        if tile.core and not wrong:
+            _, wrong = core_program(tile, tile.core, (), kernels)
+        yield from ((tile, reason) for reason in wrong)
+
+
+def _ways(design: Design) -> Iterator[Reason]:
+    tiles = {tile.name: tile for tile in design.tiles}
+    for flow in design.flows:
+        yield from _flow(design, tiles, flow)
+    circuits = Counter(target for flow in design.flows if flow.packet is None for target in flow.targets)
+    for port, count in circuits.items():
+        if count > 1:
+            yield Reason("flow", f"{count} circuits end at {_named(port)}", "join them as packets or elsewhere")
+    for cascade in design.cascades:
+        yield from _cascade(tiles, cascade)
+    for named in design.allocations:
+        if named.tile.kind is not TileKind.SHIM:
+            yield Reason("allocation", f"{named.name} names a channel of a {named.tile.kind}", "name a shim's")
+        yield from _port(design, tiles, named.tile.dma(named.channel), sends=named.direction == "MM2S")
+
+
+def _flow(design: Design, tiles: dict[str, Tile], flow: Flow) -> Iterator[Reason]:
+    yield from _port(design, tiles, flow.source, sends=True)
+    for target in flow.targets:
+        yield from _port(design, tiles, target, sends=False)
+    if flow.packet is not None and not 0 <= flow.packet < PACKET_IDS:
+        what = f"the flow from {_named(flow.source)} has packet id {flow.packet}"
+        yield Reason("packet", what, f"use 0 to {PACKET_IDS - 1}")
+
+
+def _cascade(tiles: dict[str, Tile], cascade: Cascade) -> Iterator[Reason]:
+    if missing := {cascade.source, cascade.target} - tiles.keys():
+        yield Reason("cascade", f"a cascade joins {', '.join(sorted(missing))}, no tile of the design", "add it")
+        return
+    source, target = tiles[cascade.source], tiles[cascade.target]
+    step = target.column - source.column, target.row - source.row
+    if step not in ((1, 0), (0, -1)) or target.kind is not TileKind.CORE or source.kind is not TileKind.CORE:
+        what = f"the cascade from {source.name} to {target.name} leads to no core in the east or the south"
+        yield Reason("cascade", what, "use a neighbour there")
+
+
+def _port(design: Design, tiles: dict[str, Tile], port: Port, *, sends: bool) -> Iterator[Reason]:
+    if port.tile not in tiles:
+        yield Reason("flow", f"{_named(port)} is at no tile of the design", "add the tile")
+        return
+    tile = tiles[port.tile]
+    switch = switch_of(design.array, tile.column, tile.row)
+    ports = (switch.slaves if sends else switch.masters).get(port.bundle, 0)  # type: ignore[call-overload]
+    if tile.kind is TileKind.SHIM and port.bundle == "DMA":
+        ports = design.array.limits(tile.column, tile.row).channels
+    if not 0 <= port.index < ports:
+        what = f"{_named(port)} does not {'send' if sends else 'receive'}: a {tile.kind} has {ports} of {port.bundle}"
+        yield Reason("flow", what, "use one of those" if ports else "use another port")
+
+
+def _named(port: Port) -> str:
+    return f"{port.tile}'s {port.bundle} : {port.index}"

@@ -1,0 +1,253 @@
+"""Writing a sequence program: statements in the order in which they run, with expressions of Python operators.
+
+program = Builder(["n"], in_flight=4)
+n = program.parameter("n")
+program.argument("X", "i32", 32, n)
+with program.loop(n // 1024) as i, program.step():
+    program.task("MM2S", 0, 0, program.bd(0, 1024 * i, (1024,), (1,)))
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from bdforge.design.sequences.expressions import Expr, Operand, expression
+from bdforge.design.sequences.program_check import checked
+from bdforge.design.sequences.sequence_program import (
+    Argument,
+    Axis,
+    Bd,
+    Dim,
+    For,
+    If,
+    Note,
+    Program,
+    Requirement,
+    Step,
+    Task,
+    Tokens,
+    Write,
+)
+from bdforge.design.sequences.sequence_program import Operand as Placed
+from bdforge.devices.bd_registers import Layout
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
+
+Dims = Sequence[Operand]
+
+
+class Builder:
+    """Collects statements; `program` is what they make."""
+
+    def __init__(self, parameters: Sequence[str], in_flight: int, in_flight_max: int = TASK_QUEUE_ENTRIES):
+        self._parameters, self._in_flight = list(parameters), min(in_flight, in_flight_max)
+        self._in_flight_max = in_flight_max
+        self._values: list[Any] = []
+        self._places: dict[Expr, int] = {}
+        self._arguments: list[Argument] = []
+        self._operands: list[Placed] = []
+        self._requires: list[Requirement] = []
+        self._blocks: list[list[Any]] = [[]]
+        self._loops = 0
+
+    def parameter(self, name: str) -> Expr:
+        """The parameter called `name`."""
+        return Expr("parameter", (name,))
+
+    @staticmethod
+    def constant(value: int) -> Expr:
+        """A constant."""
+        return expression(value)
+
+    def place(self, value: Operand) -> int:
+        """Where a value stands in the program's list; equal expressions share a place."""
+        found = expression(value)
+        if (known := self._places.get(found)) is not None:
+            return known
+        match found.operation:
+            case "constant" | "parameter":
+                entry = found.operands[0]
+            case "index":
+                entry = ["index", found.operands[0]]
+            case operation:
+                entry = [operation, *(self.place(operand) for operand in found.operands)]
+        self._values.append(entry)
+        return self._places.setdefault(found, len(self._values) - 1)
+
+    def _listed(self, values: Sequence[Operand]) -> list[int]:
+        return [self.place(value) for value in values]
+
+    def argument(self, name: str, type_: str, bits: int, elements: Operand, note: str = "") -> int:
+        """The next host buffer; its index."""
+        self._arguments.append(Argument(name=name, type=type_, bits=bits, elements=self.place(elements), note=note))
+        return len(self._arguments) - 1
+
+    def operand(
+        self,
+        name: str,
+        argument: int,
+        direction: str,
+        type_: str,
+        bits: int,
+        axes: Sequence[tuple[Operand, Operand, Operand | None, bool]],
+        dims: Sequence[tuple[int, Operand, Operand, Operand]],
+        *,
+        staged: Operand = 1,
+        offset: Operand = 0,
+        **facts: Any,
+    ) -> None:
+        """An array of the user's: `axes` of (size, walked, tile, once), `dims` of (axis, count, step, stride)."""
+        self._operands.append(
+            Placed(
+                name=name,
+                argument=argument,
+                direction=direction,  # type: ignore[arg-type]
+                type=type_,
+                bits=bits,
+                staged=self.place(staged),
+                axes=[
+                    Axis(
+                        size=self.place(size),
+                        walked=self.place(walked),
+                        tile=None if tile is None else self.place(tile),
+                        once=once,
+                    )
+                    for size, walked, tile, once in axes
+                ],
+                offset=self.place(offset),
+                dims=[
+                    Dim(axis=axis, count=self.place(count), step=self.place(step), stride=self.place(stride))
+                    for axis, count, step, stride in dims
+                ],
+                **facts,
+            )
+        )
+
+    def require(self, condition: Operand, text: str, *values: Operand) -> None:
+        """Refuse to run where `condition` is 0, with `text` and its values."""
+        note = Note(text=text, values=self._listed(values))
+        self._requires.append(Requirement(when=self.place(condition), otherwise=note))
+
+    @contextmanager
+    def loop(self, count: Operand) -> Iterator[Expr]:
+        """What follows, `count` times; the counter, from 0."""
+        number, place = self._loops, self.place(count)
+        self._loops += 1
+        with self._block() as body:
+            yield Expr("index", (number,))
+        self._add(For(kind="for", loop=number, count=place, do=body))
+
+    @contextmanager
+    def when(self, condition: Operand) -> Iterator[None]:
+        """What follows, only where `condition` is not 0."""
+        value = expression(condition)
+        with self._block() as body:
+            yield
+        if value.constant:
+            self._blocks[-1] += body
+        else:  # what never runs stays as well: values of its loops stand in the program's list
+            self._add(If(kind="if", when=self.place(value), do=body))
+
+    @contextmanager
+    def step(
+        self, awaits: Sequence[tuple[str, int, Operand, Operand]] = (), note: str = "", values: Sequence[Operand] = ()
+    ) -> Iterator[None]:
+        """Tasks and writes under way together, until tokens of (direction, channel, first column, columns) came."""
+        tokens = [
+            Tokens(direction=d, channel=c, column=self.place(first), columns=self.place(columns))  # type: ignore[arg-type]
+            for d, c, first, columns in awaits
+        ]
+        told = Note(text=note, values=self._listed(values)) if note else None
+        with self._block() as body:
+            yield
+        self._add(Step(kind="step", do=body, awaits=tokens, note=told))
+
+    def write(self, address: Operand, *values: Operand) -> None:
+        """Write a register, or as many that follow each other as there are values."""
+        self._add(Write(kind="write", address=self.place(address), values=self._listed(values)))
+
+    def tell(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
+        """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
+        for slot, value in words.items():
+            self.write(parameters + GRANULE_BYTES * slot, value)
+        self.write(go, 1)
+
+    def bd(
+        self,
+        argument: int,
+        offset: Operand,
+        sizes: Dims,
+        strides: Dims,
+        runs: tuple[Operand, Operand] | None = None,
+        when: Operand = 1,
+    ) -> Bd | None:
+        """A BD of a chain; None where `when` is known to be 0."""
+        condition = expression(when)
+        if condition.constant == 0:
+            return None
+        if runs is not None and expression(runs[0]).constant == 1:
+            runs = None
+        return Bd(
+            argument=argument,
+            offset=self.place(offset),
+            sizes=self._listed(sizes),
+            strides=self._listed(strides),
+            runs=None if runs is None else self._listed(runs),
+            when=None if condition.constant else self.place(condition),
+        )
+
+    def task(
+        self, direction: str, channel: int, column: Operand, *bds: Bd | None, runs: Operand = 1, token: bool = False
+    ) -> None:
+        """Start a chain on a channel; BDs that are None are left out."""
+        self._add(
+            Task(
+                kind="task",
+                direction=direction,  # type: ignore[arg-type]
+                channel=channel,
+                column=self.place(column),
+                runs=self.place(runs),
+                token=token,
+                bds=[bd for bd in bds if bd is not None],
+            )
+        )
+
+    @property
+    def program(self) -> Program:
+        """The program; ProgramError where a value is used outside of its loop."""
+        return checked(
+            Program(
+                parameters=self._parameters,
+                values=self._values,
+                arguments=self._arguments,
+                operands=self._operands,
+                requires=self._requires,
+                do=self._blocks[0],
+                in_flight=self._in_flight,
+                in_flight_max=self._in_flight_max,
+            )
+        )
+
+    def _add(self, statement: Any) -> None:
+        self._blocks[-1].append(statement)
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Any]]:
+        self._blocks.append([])
+        try:
+            yield self._blocks[-1]
+        finally:
+            self._blocks.pop()
+
+
+def register_words(layout: Layout, values: Mapping[str, Operand]) -> list[Expr]:
+    """The words of `layout` with `values` in its fields, others 0; each must fit its field: a program cannot mask it.
+
+    Constants below 0 are two's complement of their field's width.
+    """
+    words = [expression(0)] * layout.words
+    for name, value in values.items():
+        field, found = layout.fields[name], expression(value)
+        if found.constant is not None and found.constant < 0:
+            found = found + (field.mask >> field.low) + 1
+        words[field.word] = words[field.word] + found * (1 << field.low)
+    return words

@@ -1,0 +1,137 @@
+"""The check of a sequence program: all that a run could trip over but values; and where each value is computed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS
+from bdforge.design.sequences.sequence_program import Loops, Note, Operand, Program, ProgramError, Value, loops_of
+
+
+def load_program(content: Any) -> Program:
+    """A program from JSON content; ProgramError for the first fault."""
+    try:
+        program = Program.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ProgramError(f"sequence program: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from None
+    return checked(program)
+
+
+def checked(program: Program) -> Program:
+    """The program itself; ProgramError for a value, a loop or an argument that is not there where it is used."""
+    loops = loops_of(program.do)
+    for place, value in enumerate(program.values):
+        _check_value(program, loops, place, value)
+    reach = _Reach(program)
+    reach.block(program.do, (), None)
+    for requirement in program.requires:
+        _check_note(requirement.otherwise)
+        reach.places("a requirement", (), requirement.when, *requirement.otherwise.values)
+    for operand in program.operands:
+        _check_operand(program, reach, operand)
+    for argument in program.arguments:
+        reach.places(f"argument {argument.name}", (), argument.elements)
+    return program
+
+
+def _check_value(program: Program, loops: Loops, place: int, value: Value) -> None:
+    what = f"sequence program: value {place}, {value},"
+    if isinstance(value, int) and not LEAST <= value <= LARGEST:
+        raise ProgramError(f"sequence program: value {place} needs more than 64 bits")
+    if isinstance(value, str) and value not in program.parameters:
+        raise ProgramError(f"{what} is no parameter; there are {', '.join(program.parameters)}")
+    if not isinstance(value, list):
+        return
+    name, *operands = value or ["nothing"]
+    name = str(name)
+    if name == "index":
+        if len(operands) != 1 or operands[0] not in loops:
+            raise ProgramError(f"{what} is the counter of no loop")
+        return
+    if name not in OPERATIONS:
+        raise ProgramError(f"{what} is no operation; there are {', '.join(OPERATIONS)}")
+    if len(operands) != OPERATIONS[name][0]:
+        raise ProgramError(f"{what} has {len(operands)} operands, {name} takes {OPERATIONS[name][0]}")
+    if not all(isinstance(operand, int) and 0 <= operand < place for operand in operands):
+        raise ProgramError(f"{what} names a value that does not stand before it")
+
+
+def _check_operand(program: Program, reach: "_Reach", operand: Operand) -> None:
+    what = f"operand {operand.name}"
+    if operand.argument >= len(program.arguments):
+        raise ProgramError(
+            f"sequence program: {what} has argument {operand.argument}; there are {len(program.arguments)}"
+        )
+    if operand.leading is not None and operand.leading not in program.parameters:
+        raise ProgramError(f"sequence program: {what} has leading dimension {operand.leading}, which is no parameter")
+    if beyond := [dim.axis for dim in operand.dims if dim.axis >= len(operand.axes)]:
+        raise ProgramError(f"sequence program: {what} has a loop over axis {beyond[0]} of {len(operand.axes)}")
+    reach.places(what, (), operand.staged, operand.offset)
+    for axis in operand.axes:
+        reach.places(what, (), axis.size, axis.walked, *(() if axis.tile is None else (axis.tile,)))
+    for dim in operand.dims:
+        reach.places(what, (), dim.count, dim.step, dim.stride)
+
+
+def _check_note(note: Note) -> None:
+    if (places := note.text.count("{}")) != len(note.values):
+        raise ProgramError(f"sequence program: note {note.text!r} has {places} places for {len(note.values)} values")
+
+
+class _Reach:
+    """Whether statements find their values: within the loops whose counters these depend on."""
+
+    def __init__(self, program: Program):
+        self.program, self.needs = program, program.needs
+
+    def places(self, what: str, inside: Sequence[int], *places: int) -> None:
+        for place in places:
+            if place >= len(self.needs):
+                raise ProgramError(f"sequence program: {what} names value {place}; there are {len(self.needs)}")
+            if missing := self.needs[place].difference(inside, self.program.parameters):
+                raise ProgramError(
+                    f"sequence program: {what} uses value {place}, "
+                    f"which needs the counter of loop {min(map(int, missing))}, outside of it"
+                )
+
+    def block(self, statements: Sequence[Any], inside: tuple[int, ...], step: Any) -> None:
+        for statement in statements:
+            getattr(self, f"check_{statement.kind}")(statement, inside, step)
+
+    def check_for(self, loop: Any, inside: tuple[int, ...], step: Any) -> None:
+        self.places("a loop's count", inside, loop.count)
+        self.block(loop.do, (*inside, loop.loop), step)
+
+    def check_if(self, choice: Any, inside: tuple[int, ...], step: Any) -> None:
+        self.places("a choice", inside, choice.when)
+        self.block(choice.do, inside, step)
+        self.block(choice.otherwise, inside, step)
+
+    def check_write(self, write: Any, inside: tuple[int, ...], step: Any) -> None:
+        self.places("a write", inside, write.address, *write.values)
+
+    def check_step(self, found: Any, inside: tuple[int, ...], step: Any) -> None:
+        if step is not None:
+            raise ProgramError("sequence program: a step stands in another; steps follow one another")
+        for tokens in found.awaits:
+            self.places("a wait", inside, tokens.column, tokens.columns)
+        if found.note is not None:
+            _check_note(found.note)
+            self.places("a note", inside, *found.note.values)
+        self.block(found.do, inside, found)
+
+    def check_task(self, task: Any, inside: tuple[int, ...], step: Any) -> None:
+        if step is None:
+            raise ProgramError("sequence program: a task stands in no step; nothing would say when its BDs are free")
+        self.places("a task", inside, task.column, task.runs)
+        for bd in task.bds:
+            if bd.argument >= len(self.program.arguments):
+                raise ProgramError(
+                    f"sequence program: a BD's argument is {bd.argument}; there are {len(self.program.arguments)}"
+                )
+            if len(bd.sizes) != len(bd.strides):
+                raise ProgramError(f"sequence program: a BD has {len(bd.sizes)} sizes and {len(bd.strides)} strides")
+            when = () if bd.when is None else (bd.when,)
+            self.places("a BD", inside, bd.offset, *bd.sizes, *bd.strides, *(bd.runs or ()), *when)

@@ -1,0 +1,213 @@
+"""BitNet b1.58, token ids in, logits out: ternary products by `Products`, all else in numpy."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from bdforge.common.messages import listed
+from bdforge.models.bitnet.cache import Cache
+from bdforge.models.bitnet.checkpoint import Checkpoint
+from bdforge.models.bitnet.model_config import BitNetConfig
+from bdforge.models.errors import ModelError
+from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
+from bdforge.models.linear import Linear, Products
+from bdforge.models.weights import QuantisedRows
+
+_WHY = {
+    "embedding": "rows of a table",
+    "norms": "no operator for the array",
+    "quantise": "no operator for the array; bf16 rows would double what it reads",
+    "rotary embedding": "no operator for the array",
+    "attention": "no operator for the array",
+    "gate": "element-wise on the array needs another configuration, 2 changes a layer",
+    "residual": "added to float32 that stays on the host",
+    "head": "floats, for one token",
+}
+"""Why parts are the CPU's."""
+Request = tuple[Linear, np.ndarray, np.ndarray]
+Steps = Generator[Request, np.ndarray, np.ndarray]
+"""A micro-batch under way: yields products that it needs, takes their results, returns its last hidden states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Four matrices, query, key and value side by side as gate and up are, and four norms."""
+
+    qkv: Linear
+    out: Linear
+    gate_up: Linear
+    down: Linear
+    attn_norm: np.ndarray
+    attn_sub_norm: np.ndarray
+    ffn_norm: np.ndarray
+    ffn_sub_norm: np.ndarray
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The matrices, in order."""
+        return self.qkv, self.out, self.gate_up, self.down
+
+
+@dataclass(frozen=True, eq=False)
+class BitNet:
+    """A model in memory: embedding and head as in the file, float32 norms, packed matrices."""
+
+    config: BitNetConfig
+    products: Products
+    embedding: np.ndarray | QuantisedRows
+    head: np.ndarray | QuantisedRows
+    final_norm: np.ndarray
+    layers: tuple[Layer, ...]
+
+    @classmethod
+    def load(
+        cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None,
+        override: Mapping[str, Any] = MappingProxyType({}),
+    ) -> "BitNet":  # fmt: skip
+        """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
+
+        `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`.
+        """
+        source = Checkpoint.open(path, override)
+        config = source.config
+        embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
+        head = source.head()
+        layers = []
+        for number in range(config.num_hidden_layers):
+            layers.append(_layer(source, number, products))
+            loaded(number + 1, config.num_hidden_layers)
+        norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
+        return cls(config, products, embedding, embedding if head is None else head, norm, tuple(layers))
+
+    def cache(self) -> Cache:
+        """An empty one."""
+        return Cache(len(self.layers), self.config.num_key_value_heads, self.config.head_dim)
+
+    def check(self, ids: Sequence[int]) -> None:
+        """ModelError for no tokens, or one that is none of the vocabulary."""
+        if not len(ids):
+            raise ModelError("a prompt needs a token at least")
+        if odd := [id_ for id_ in ids if not 0 <= id_ < self.config.vocab_size]:
+            raise ModelError(
+                f"the vocabulary has tokens 0 to {self.config.vocab_size - 1}, not {listed(map(str, odd), ', ')}"
+            )
+
+    def check_length(self, tokens: int) -> None:
+        """ModelError for more tokens than the model was made for."""
+        if tokens > (most := self.config.max_position_embeddings):
+            raise ModelError(f"{tokens} tokens are more than the {most} positions of this model")
+
+    def hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
+        """States of the next tokens behind the last layer: float32, tokens x hidden; `cache` holds them afterwards.
+
+        With `micro_batch` so many tokens at a time: while the array multiplies for one of them, the CPU works for
+        another. ModelError as of `check`, for more positions than the model was made for, for damaged floats, and for
+        a cache that another thread uses.
+        """
+        self.check(ids)
+        with cache.held():
+            return self._hidden(ids, cache, micro_batch)
+
+    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
+        first = cache.length
+        self.check_length(first + len(ids))
+        size = micro_batch or len(ids)
+        batches = [self._steps(ids[i : i + size], first + i, cache) for i in range(0, len(ids), size)]
+        return np.concatenate(list(self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)))
+
+    def logits(self, hidden: np.ndarray) -> np.ndarray:
+        """Of each state: float32, tokens x vocabulary."""
+        with self._cpu("head"), np.errstate(all="ignore"):
+            x = rms_norm(hidden, self.final_norm, self.config.rms_norm_eps)
+            out = self.products.split.processor.floats(x, self.head)
+        _check_finite(out, "logits")
+        return out
+
+    def _alone(self, steps: Steps) -> Iterator[np.ndarray]:
+        request = next(steps)
+        while True:
+            try:
+                request = steps.send(self.products(*request))
+            except StopIteration as end:
+                yield end.value
+                return
+
+    def _in_turn(self, batches: Sequence[Steps]) -> Iterator[np.ndarray]:
+        """Products are made one after the other, so a micro-batch is never ahead of those before it, whose keys and
+        values it needs."""
+        with ThreadPoolExecutor(1) as array:
+            waiting = deque((steps, array.submit(self.products, *next(steps))) for steps in batches)
+            while waiting:
+                steps, product = waiting.popleft()
+                try:
+                    request = steps.send(product.result())
+                except StopIteration as end:
+                    yield end.value
+                else:
+                    waiting.append((steps, array.submit(self.products, *request)))
+
+    def _steps(self, ids: Sequence[int], first: int, cache: Cache) -> Steps:
+        with self._cpu("embedding"):
+            x = self.embedding[np.asarray(ids)].astype(np.float32)
+        for number, layer in enumerate(self.layers):
+            qkv = yield self._request(layer.qkv, x, layer.attn_norm)
+            y = self._attended(qkv, first, number, cache)
+            y = yield self._request(layer.out, y, layer.attn_sub_norm)
+            with self._cpu("residual"):
+                x = x + y
+            gate_up = yield self._request(layer.gate_up, x, layer.ffn_norm)
+            with self._cpu("gate"):
+                z = GATES[self.config.hidden_act](*np.split(gate_up, 2, axis=1))
+            z = yield self._request(layer.down, z, layer.ffn_sub_norm)
+            with self._cpu("residual"):
+                x = x + z
+        return x
+
+    def _request(self, linear: Linear, x: np.ndarray, norm: np.ndarray) -> Request:
+        """The product of x, normalised and quantised."""
+        with self._cpu("norms"), np.errstate(all="ignore"):
+            h = rms_norm(x, norm, self.config.rms_norm_eps)
+        _check_finite(h, f"what {linear.name} gets")
+        with self._cpu("quantise"):
+            return linear, *quantised(h)
+
+    def _attended(self, qkv: np.ndarray, first: int, number: int, cache: Cache) -> np.ndarray:
+        config = self.config
+        ends = np.cumsum([config.query_size, config.key_size])
+        q, k, v = (part.reshape(len(qkv), -1, config.head_dim) for part in np.split(qkv, ends, axis=1))
+        with self._cpu("rotary embedding"):
+            q, k = (rotated(heads, first, config.rope_theta) for heads in (q, k))
+        with self._cpu("attention"):
+            return attention(q, *cache.appended(number, k, v))
+
+    def _cpu(self, part: str) -> AbstractContextManager[None]:
+        return self.products.ledger.timed(part, "CPU", _WHY[part])
+
+
+def _check_finite(x: np.ndarray, what: str) -> None:
+    if not np.isfinite(x).all():
+        raise ModelError(f"{what}: not all are finite numbers; the file's floats are damaged, get it again")
+
+
+def _layer(source: Checkpoint, number: int, products: Products) -> Layer:
+    config = source.config
+    sizes = {
+        "attn_norm": config.hidden_size, "attn_sub_norm": config.query_size, "ffn_norm": config.hidden_size,
+        "ffn_sub_norm": config.intermediate_size,
+    }  # fmt: skip
+    norms = {role: source.floats(role, (size,), number).astype(np.float32) for role, size in sizes.items()}
+
+    def packed(name: str, *roles: str) -> Linear:
+        return products.resident(name, source.matrix(number, roles))
+
+    return Layer(
+        packed("qkv", "q", "k", "v"), packed("out", "o"), packed("gate_up", "gate", "up"), packed("down", "down"),
+        **norms,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Tensors of GGUF files: bitnet.cpp's ternary type `I2_S`, ggml's `TQ1_0` and `TQ2_0` (`ternary_blocks`), and floats.
+
+An I2_S tensor has dims (K, N): N rows of K elements. Of every 128 elements along K, byte j of 32 holds the codes w + 1
+of elements j, j + 32, j + 64, j + 96 at bits 6, 4, 2, 0. After the K*N/4 bytes of codes comes a tail of 32 bytes that
+begins with the float32 scale (microsoft/BitNet, `quantize_i2_s` in `src/ggml-bitnet-mad.cpp`). Type 36 was also given
+to other layouts: a tensor whose size does not fit is refused, another order of codes in the same size cannot be told.
+Blocks of TQ1_0 and TQ2_0 each have a scale; a matrix of BitNet has one, and blocks of zeros, so others are refused.
+
+The file is mapped, and only the header and the tensors asked for are touched.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from bdforge.models.weights.gguf_header import MAGIC, Header, TensorInfo, Value, read_header, round_up
+from bdforge.models.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
+from bdforge.models.weights.quantised import BLOCK as BLOCK_OF_FLOATS
+from bdforge.models.weights.quantised import Q8_0, QuantisedRows
+from bdforge.models.weights.ternary_blocks import BLOCK, TQ1_0, TQ2_0, decode_tq1, decode_tq2
+
+I2_S = 36
+ELEMENTS_PER_BYTE = 4
+BLOCK_ELEMENTS = 128
+BLOCK_BYTES = BLOCK_ELEMENTS // ELEMENTS_PER_BYTE
+TAIL_BYTES = 32
+FLOATS = {0: np.dtype("<f4"), 1: np.dtype("<f2"), 30: np.dtype(ml_dtypes.bfloat16)}
+"""Types of tensors that are no ternary matrices: F32, F16, BF16."""
+Q8_0_TYPE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A ternary type: K is a multiple of `block`, a tensor of so many elements takes `size(elements)` bytes."""
+
+    name: str
+    block: int
+    size: Callable[[int], int]
+    read: Callable[[bytes, int, int], tuple[np.ndarray, float]]
+    """Weights (K x N, 2 where a code is none) and scale of content, K and N; ValueError says what is odd."""
+
+
+def recognised(beginning: bytes) -> bool:
+    """Whether a file with these first bytes is GGUF."""
+    return beginning.startswith(MAGIC)
+
+
+def tensors(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    """Name and (K, N) of every ternary matrix of the layouts above."""
+    with _mapped(path) as data:
+        return [(name, _shape(info)) for name, info in _matrices(read_header(path, data)).items()]
+
+
+def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
+    """The tensors called `names`, transposed to K x N.
+
+    Raises `WeightError` for a damaged or cut off file, a missing tensor, one of another type, shape or size, code 3,
+    blocks of unequal scales and a scale that is not finite.
+    """
+    with _mapped(path) as data:
+        header = read_header(path, data)
+        return [_read_one(path, data, header, name) for name in names]
+
+
+def names(path: Path) -> list[str]:
+    """Of all tensors; WeightError for a damaged file."""
+    with _mapped(path) as data:
+        return list(read_header(path, data).tensors)
+
+
+def metadata(path: Path) -> Mapping[str, Value]:
+    """Numbers and strings of the header by key; WeightError for a damaged file."""
+    with _mapped(path) as data:
+        return read_header(path, data).metadata
+
+
+def floats(path: Path, name: str) -> np.ndarray | QuantisedRows | None:
+    """A tensor of F32, F16, BF16 or a matrix of Q8_0, mapped, slowest dimension first; None where there is none.
+
+    Raises `WeightError` for a damaged file and for a tensor of another type.
+    """
+    with _mapped(path) as data:
+        info = read_header(path, data).tensors.get(name)
+    if info is None:
+        return None
+    if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % BLOCK_OF_FLOATS == 0:
+        shape = (info.dims[1], info.dims[0] // BLOCK_OF_FLOATS)
+        return QuantisedRows(np.memmap(path, Q8_0, "r", info.start, shape))
+    if info.type not in FLOATS:
+        known = "F32, F16, BF16 or a matrix of Q8_0"
+        raise WeightError(f"{path}: tensor {name} has type {info.type}, expected {known}: convert it anew")
+    return np.memmap(path, FLOATS[info.type], "r", info.start, info.dims[::-1])
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap]:
+    try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            yield data
+    except OSError as error:
+        raise WeightError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _matrices(header: Header) -> dict[str, TensorInfo]:
+    return {name: info for name, info in header.tensors.items() if not _problem(info, header.alignment)}
+
+
+def _shape(info: TensorInfo) -> tuple[int, int]:
+    depth, columns = info.dims
+    return depth, columns
+
+
+def _problem(info: TensorInfo, alignment: int) -> str:
+    """Why a tensor is not in a layout above; empty when it is."""
+    layout = LAYOUTS.get(info.type)
+    if layout is None:
+        known = ", ".join(f"{number} ({layout.name})" for number, layout in LAYOUTS.items())
+        return f"has type {info.type}, expected {known}"
+    if len(info.dims) != 2:
+        return f"has {len(info.dims)} dimensions, expected 2 (K, N)"
+    if info.dims[0] % layout.block:
+        return f"has K = {info.dims[0]}, expected a multiple of {layout.block}"
+    expected, room = layout.size(info.elements), info.end - info.start
+    if expected <= room <= round_up(expected, alignment):
+        return ""
+    depth, columns = info.dims
+    return (
+        f"takes {room} bytes, expected {expected} for {depth} x {columns} {layout.name} weights; "
+        f"the file is cut off or of another {layout.name} layout"
+    )
+
+
+def _read_one(path: Path, data: mmap, header: Header, name: str) -> TernaryMatrix:
+    info = header.tensors.get(name)
+    if info is None:
+        raise missing_tensor(path, name, list(_matrices(header)))
+    if problem := _problem(info, header.alignment):
+        raise WeightError(f"{path}: tensor {name} {problem}; convert the model to I2_S with bitnet.cpp's current tools")
+    layout = LAYOUTS[info.type]
+    try:
+        weights, scale = layout.read(data[info.start : info.start + layout.size(info.elements)], *_shape(info))
+    except ValueError as error:
+        raise WeightError(f"{path}: tensor {name}: {error}") from None
+    refuse_invalid(weights, f"{path}: tensor {name}")
+    if not isfinite(scale):
+        raise WeightError(f"{path}: the scale of tensor {name} is {scale}, expected a finite number")
+    return TernaryMatrix(weights, (name,), (info.dims[1],), (scale,))
+
+
+def _i2_s(content: bytes, depth: int, columns: int) -> tuple[np.ndarray, float]:
+    codes = np.frombuffer(content[:-TAIL_BYTES], np.uint8)
+    rows = codes.reshape(columns, depth // BLOCK_ELEMENTS * BLOCK_BYTES)
+    packed = np.ascontiguousarray(rows.T).reshape(depth // BLOCK_ELEMENTS, BLOCK_BYTES, columns)
+    weights = np.empty((depth // BLOCK_ELEMENTS, ELEMENTS_PER_BYTE, BLOCK_BYTES, columns), np.int8)
+    for field in range(ELEMENTS_PER_BYTE):
+        weights[:, field] = decode(packed, 6 - 2 * field)
+    (scale,) = struct.unpack_from("<f", content, len(content) - TAIL_BYTES)
+    return weights.reshape(depth, columns), scale
+
+
+def _blocks(content: bytes, depth: int, columns: int, type_: np.dtype, decode: Callable) -> tuple[np.ndarray, float]:
+    blocks = np.frombuffer(content, type_).reshape(columns, depth // BLOCK)
+    scales = blocks["scale"]
+    used = np.unique(scales[scales != 0])
+    if len(used) > 1:
+        raise ValueError(
+            f"its blocks have {len(used)} scales, from {used[0]:g} to {used[-1]:g}; a matrix of BitNet has one: "
+            "this is another kind of model"
+        )
+    weights = decode(blocks["codes"]) * (scales != 0)[..., None].astype(np.int8)
+    return np.ascontiguousarray(weights.reshape(columns, depth).T), float(used[0]) if len(used) else 0.0
+
+
+LAYOUTS = {
+    I2_S: Layout("I2_S", BLOCK_ELEMENTS, lambda elements: elements // ELEMENTS_PER_BYTE + TAIL_BYTES, _i2_s),
+    34: Layout(
+        "TQ1_0", BLOCK, lambda elements: elements // BLOCK * TQ1_0.itemsize,
+        partial(_blocks, type_=TQ1_0, decode=decode_tq1),
+    ),
+    35: Layout(
+        "TQ2_0", BLOCK, lambda elements: elements // BLOCK * TQ2_0.itemsize,
+        partial(_blocks, type_=TQ2_0, decode=decode_tq2),
+    ),
+}  # fmt: skip
+"""Ternary types by number (ggml.h)."""

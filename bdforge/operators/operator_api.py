@@ -1,0 +1,175 @@
+"""What an operator is to all that stands above it: builds, hosts, the command line and models of time know no more."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from bdforge.design import Design
+from bdforge.design.sequences import PlannedSequence, Program, ProgramError, SequenceOptions, WalkError
+from bdforge.design.sequences import planned as run_program
+from bdforge.design.sequences.interpret import require
+from bdforge.devices import Device, mlir_device_named
+from bdforge.operators.specs import Problem, SpecError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """What an output must be (in the user's shape), and how far it may be off: None where it must be exact."""
+
+    values: np.ndarray
+    bound: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run moves and computes, for the model of time; bytes as the shims move them, edges included."""
+
+    operations: int
+    """MACs or element operations that the answer needs."""
+    core_cycles: float
+    """Of the busiest core, kernels as modelled; waits are not counted."""
+    read_bytes: int
+    """DRAM to array."""
+    write_bytes: int
+    """Array to DRAM."""
+    channel_bytes: int
+    """Of the busiest shim channel."""
+    run_bytes: int
+    """Shortest contiguous run in DRAM."""
+
+    @classmethod
+    def of(cls, sequence: PlannedSequence, operations: int, core_cycles: float) -> "Cost":
+        """The cost of a sequence, whose BDs tell what it moves."""
+        moved = sequence.traffic()
+        return cls(operations, core_cycles, moved.read_bytes, moved.write_bytes, moved.channel_bytes, moved.run_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The functions that cores call, and how their sources are compiled.
+
+    `sources` ("kernels/add_bf16.cc") are relative to the project, `defines` ("DIM_M=64") hold for all of them. `cycles`
+    are a core's for a call by symbol, as modelled, of those that `bdforge.perf` does not model.
+    """
+
+    symbols: tuple[str, ...]
+    sources: tuple[str, ...]
+    defines: tuple[str, ...] = ()
+    cycles: Mapping[str, int] = field(default_factory=dict)
+
+
+class Plan(ABC):
+    """A spec, planned for a product: all that is rendered, built, run and estimated.
+
+    Operators derive a frozen dataclass from it. `design` is the array's configuration, without sequences.
+    """
+
+    __slots__ = ()
+    spec: Any  # a `Spec`
+    device: Device
+    design: Design
+
+    @property
+    @abstractmethod
+    def program(self) -> Program:
+        """The runtime sequence of any size, operands included."""
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Kernels:
+        """What cores call."""
+
+    @abstractmethod
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+        """Inputs by operand name, in the types and orders that a host takes."""
+
+    @abstractmethod
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """Outputs by operand name, by numpy. Inputs that may be missing may be left out."""
+
+    @abstractmethod
+    def cost(self, problem: Problem) -> Cost:
+        """What a run of a problem costs."""
+
+    @property
+    def summary(self) -> str:
+        """The design in a line."""
+        return f"{self.spec.name} on {self.device.name}"
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.summary}>"
+
+    def note(self, sequence: PlannedSequence) -> str:
+        """What a reader of the MLIR is told of a sequence."""
+        sizes = ", ".join(f"{name} = {size}" for name, size in sequence.parameters.items())
+        return f"{self.spec.name} for {sizes}"
+
+    def padding(self, sequence: PlannedSequence) -> str:
+        """What the array computes beyond a problem, and which operands a host copies; "none" where that is nothing."""
+        staged = [operand.name for operand in sequence.program.operands if sequence.values[operand.staged]]
+        return f"{', '.join(staged)} staged" if staged else "none"
+
+    @property
+    def mlir_device(self) -> str:
+        """The array as MLIR names it."""
+        return self.design.device
+
+    @property
+    def wide(self) -> bool:
+        """Whether one wait is for the tokens of several columns."""
+        return self.spec.sequence.wide
+
+    def waiting(self, options: SequenceOptions) -> Self:
+        """The same array, whose sequences wait as `options` say."""
+        return replace(self, spec=replace(self.spec, sequence=options))  # type: ignore[type-var]
+
+    def check(self, problem: Problem) -> None:
+        """SpecError lists every reason why no sequence of the plan's can compute a problem, wherever operands lie."""
+        try:
+            require(self.program, dict.fromkeys(self.program.parameters, 0) | dict(problem.sizes))
+        except ProgramError as error:
+            raise self._refusal(problem, error) from None
+
+    def sequence(self, problem: Problem, leading: Mapping[str, int] | None = None) -> PlannedSequence:
+        """The runtime sequence of a problem, with `leading` dimensions by parameter where lines have gaps.
+
+        SpecError lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
+        """
+        try:
+            given = {**problem.sizes, **(leading or {})}
+            return run_program(self.program, given, mlir_device_named(self.mlir_device), self.spec.sequence)
+        except ProgramError as error:
+            raise self._refusal(problem, error) from None
+        except WalkError as error:
+            raise WalkError(f"{self.spec.name}: {problem} {error}") from None
+
+    def _refusal(self, problem: Problem, error: ProgramError) -> SpecError:
+        return SpecError("\n".join(f"{self.spec.name}: {problem}: {reason}" for reason in str(error).splitlines()))
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An entry of the registry.
+
+    `kind` stands at the top of a spec's TOML. `axes` are the parameters that shapes give, in order ("M", "K", "N").
+    `load(content, name, where)` checks a spec's content, `plan(spec, device)` plans it; both raise SpecError with every
+    reason. `fits(spec, device)`: whether a spec is meant for a product's array; to be for another one is no fault.
+    """
+
+    kind: str
+    axes: tuple[str, ...]
+    load: Callable[[dict[str, Any], str, str], Any]
+    plan: Callable[[Any, Device], Plan]
+    fits: Callable[[Any, Device], bool] = lambda spec, device: True
+
+    def problem(self, sizes: Sequence[int], name: str = "") -> Problem:
+        """A problem of these sizes; SpecError for another number of them."""
+        if len(sizes) != len(self.axes):
+            shape = "x".join(map(str, sizes))
+            raise SpecError(
+                f"{shape} has {len(sizes)} sizes; {self.kind} takes {len(self.axes)}: {'x'.join(self.axes)}"
+            )
+        return Problem(self.kind, dict(zip(self.axes, sizes, strict=True)), name)

@@ -1,0 +1,87 @@
+"""A sweep over sizes that an array takes whole: what a design reaches where nothing is padded, by layout of B.
+
+Native sizes are multiples of what the array takes at a time: m of every core row, a slab of k_mt, n of every column.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from bdforge.devices import Device
+from bdforge.devices.types import Order
+from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
+from bdforge.operators.specs import LARGEST_SIZE
+from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.estimate import Estimate, estimate
+from bdforge.perf.errors import PerfError
+from bdforge.perf.plots.roofline import intensity
+from bdforge.perf.tune.time_model import Basis, kernel_on
+
+SHAPES_MOST = 10_000
+COLUMNS = ("layout_b", "M", "K", "N", "operations_per_byte", "tops_modelled", "time_us_modelled", "time_us_low",
+           "time_us_high", "bound")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A design with one layout of B, modelled for a problem."""
+
+    layout: Order
+    found: Estimate
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte of DRAM traffic."""
+        return intensity(self.found.case)
+
+
+def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[Problem]:
+    """M, K and N each from `sizes`, to the nearest multiple of what the array takes; equal ones once.
+
+    PerfError for sizes that no problem has, or more than `SHAPES_MOST` problems.
+    """
+    wanted = sorted(set(sizes))
+    if not wanted or wanted[0] < 1 or wanted[-1] > LARGEST_SIZE:
+        raise PerfError(f"sizes of a sweep lie within 1 and {LARGEST_SIZE}, such as 512,1024,2048")
+    units = (spec.tile.rows * spec.rows, spec.buffers.k_mt, spec.tile.n * spec.columns)
+    axes = [sorted({max(1, round(size / unit)) * unit for size in wanted}) for unit in units]
+    if (count := len(axes[0]) * len(axes[1]) * len(axes[2])) > SHAPES_MOST:
+        raise PerfError(f"{count} problems exceed the {SHAPES_MOST} of one sweep; give fewer sizes")
+    return [Problem(M, K, N) for M, K, N in product(*axes)]
+
+
+def sweep(
+    spec: GemmSpec, device: Device, layouts: Sequence[Order], problems: Sequence[Problem], basis: Basis
+) -> Iterator[Swept]:
+    """Every problem with every layout of B; SpecError for a layout or a problem that the design cannot have."""
+    for layout in layouts:
+        plan = plan_gemm(replace(spec, layouts=replace(spec.layouts, b=layout)), device)
+        for problem in problems:
+            plan.check(problem)
+            case = case_of(plan.spec, device, problem)
+            yield Swept(layout, estimate(case, kernel=None if basis == "fitted" else kernel_on(plan, case, basis)))
+
+
+def ratios(swept: Sequence[Swept], first: Order, second: Order) -> list[float]:
+    """TOPS with the second layout over those with the first, by problem."""
+    tops = [{_shape(one): one.found.tops for one in swept if one.layout == layout} for layout in (first, second)]
+    return [tops[1][shape] / tops[0][shape] for shape in tops[0]]
+
+
+def _shape(one: Swept) -> tuple[int, int, int]:
+    return one.found.case.M, one.found.case.K, one.found.case.N
+
+
+def write_csv(swept: Iterable[Swept]) -> str:
+    """A line for each, with the columns `COLUMNS`."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in swept:
+        low, high = one.found.time_range_us
+        times = (f"{time:.6g}" for time in (one.found.time_us, low, high))
+        figures = (f"{one.intensity:.6g}", f"{one.found.tops:.6g}", *times)
+        writer.writerow((one.layout, *_shape(one), *figures, one.found.bound))
+    return out.getvalue()

@@ -1,0 +1,69 @@
+"""Finalists of a search on the emulated array, timed.
+
+Time depends on no value, so the kernels do nothing and only cost their cycles. The problem is reduced to whole tiles of
+the candidate: one row panel and a few column steps. It is run with two counts of steps, so that what happens once, in
+emulation as in the model, drops out of the differences; emulated over modelled difference is the ratio that scales the
+steady part of the modelled time on the true problems.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+from bdforge.array.emulator import EmulationError
+from bdforge.operators import WalkError
+from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence
+from bdforge.operators.gemm.plan import GemmSpec
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.errors import PerfError
+from bdforge.perf.timed import timed
+from bdforge.perf.tune.candidate_search import Search
+from bdforge.perf.tune.time_model import case_at, kernel_on
+
+ROUNDS = (2, 5)
+"""Tiles of C for each core, in both runs."""
+_DEPTH = 2560  # elements of K, at most, up to whole slabs
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """A finalist: the larger reduced problem, and microseconds that its additional tiles take."""
+
+    problem: tuple[int, int, int]
+    emulated_us: float
+    modelled_us: float
+
+    @property
+    def ratio(self) -> float:
+        """Emulated over modelled time."""
+        return self.emulated_us / self.modelled_us
+
+
+def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: int) -> Problem:
+    """Whole tiles of one row panel and `rounds` column steps, or the other way round where B stays.
+
+    Slabs are up to the problems' K or `_DEPTH`.
+    """
+    deepest = min(max(problem.K for problem, _ in problems), _DEPTH)
+    k_mt = spec.buffers.k_mt
+    if spec.buffers.residency == "b":  # what stays is of use for several row panels
+        return Problem(rounds * spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, spec.tile.n * spec.columns)
+    return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
+
+
+def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
+    """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
+    plan = plan_gemm(wanted.space.spec(candidate, "finalist"), wanted.space.device)
+    few, many = (reduced(plan.spec, wanted.problems, rounds) for rounds in ROUNDS)
+    try:
+        for walked, _ in wanted.problems:
+            sequence(plan, walked.M, walked.K, walked.N)
+        times = [_emulated_us(plan, wanted, problem) for problem in (few, many)]
+    except (SpecError, WalkError, EmulationError) as error:
+        raise PerfError(str(error).splitlines()[0]) from None
+    cases = [case_at(wanted.space, candidate, problem) for problem in (few, many)]
+    modelled = [estimate(case, kernel=kernel_on(plan, case, wanted.basis)).time_us for case in cases]
+    return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
+
+
+def _emulated_us(plan: Plan, wanted: Search, problem: Problem) -> float:
+    return timed(plan, problem, wanted.basis).array_seconds * 1e6

@@ -1,0 +1,143 @@
+"""Candidates of a search as cases of the model, one or all that share B's layout as arrays, and their kernels' cycles.
+
+`BASES` are what a search may believe: *compiled*, a plain loop nest's schedule at the mean share that published
+compiled kernels reach of it (`compiled_efficiency`; their traces hold stalls at memory banks); *ideal*, the ideal
+kernel schedule with the stalls that hand-made kernels were measured with, or compiled where that is faster; *fitted*,
+the form of `kernels.rates`, which needs no kernel of ours; *assembled*, what cores with this project's assembled
+kernels take: of one design as counted, of many as the kernels' generator expects (`perf.assembled`).
+"""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.devices import Generation
+from bdforge.operators.gemm import Plan, Problem
+from bdforge.perf.assembled.counted_core import CoreCosts, core_costs
+from bdforge.perf.assembled.counted_tiles import Kind, core_form
+from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.errors import PerfError
+from bdforge.perf.kernels.loop_schedule import ScheduleError, kernel_multiples, matrix_cycles
+from bdforge.perf.kernels.published import compiled_efficiency
+from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
+from bdforge.perf.tune.legal import kept_shares
+from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace
+
+Basis = Literal["compiled", "ideal", "fitted", "assembled"]
+BASES: tuple[Basis, ...] = get_args(Basis)
+
+
+def basis_named(text: str) -> Basis:
+    """The basis called `text`; PerfError lists them."""
+    names: dict[str, Basis] = dict(zip(get_args(Basis), BASES, strict=True))
+    if text not in names:
+        raise PerfError(f"kernel {text!r} is not one of {', '.join(BASES)}")
+    return names[text]
+
+
+def share_reached(types: tuple[str, str, str], generation: Generation) -> float:
+    """Mean share of the sequential schedule that published compiled kernels of such types reach, at most 1."""
+    return min(compiled_efficiency(*types, generation).mean, 1.0)
+
+
+def check_basis(types: tuple[str, str, str], generation: Generation, basis: Basis) -> None:
+    """ScheduleError where no loop of ours, or no published rate, is known for types of A, B and the accumulator.
+
+    Which kernels are assembled only asking for one tells.
+    """
+    if basis in ("compiled", "ideal"):
+        kernel_multiples(types, generation)
+        share_reached(types, generation)
+
+
+def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
+    """Cycles of one step of a case (or of many, by arrays), all its rho calls; errors as `matrix_cycles`."""
+    generation, types = case.array.generation, (case.a, case.b, case.accumulator or case.c)
+    if basis == "fitted":
+        return kernel_cycles(generation.name, types, case.m, case.k, case.n)
+    if basis == "assembled":
+        return _assembled(case)
+    turned = {"a": case.a_layout, "b": case.b_layout, "c": case.c_layout}
+    calls = matrix_cycles(
+        types, case.m // case.rho, case.k, case.n, generation=generation,
+        transposed=[name for name, layout in turned.items() if layout == "column"],
+    )  # fmt: skip
+    share = share_reached(types, generation)
+    compiled = np.maximum(calls.slots, np.ceil(calls.sequential / share))
+    if basis == "compiled":
+        return KernelCycles(case.rho * compiled, f"compiled: {share:.2f} of the sequential schedule")
+    stalled = np.minimum(np.ceil(calls.ideal * case.timing.core_bank_stall), compiled)
+    return KernelCycles(case.rho * stalled, "ideal kernel schedule with bank stalls")
+
+
+def _assembled(case: GemmCase) -> KernelCycles:
+    parts = bool(np.all(case.c_in_parts))
+    types, layouts = (case.a, case.b, case.c, case.accumulator or case.c), (case.a_layout, case.b_layout, case.c_layout)
+    try:
+        form = core_form(Kind(case.device, types, layouts, parts))
+    except CodegenError as error:
+        raise ScheduleError(str(error)) from None
+    return KernelCycles(
+        form.step(case.rho, case.m, case.k, case.n), "assembled: expected, but for stalls at banks",
+        form.around_step(case.rho), form.ends_of(case.rho, case.m, case.n),
+    )  # fmt: skip
+
+
+def counted(plan: Plan) -> CoreCosts:
+    """Counted cycles of a plan's cores; ScheduleError where a kernel is not assembled."""
+    try:
+        return core_costs(plan)
+    except CodegenError as error:
+        raise ScheduleError(str(error)) from None
+
+
+def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
+    """Cycles of one step of a case of a plan: as `kernel_of`, of assembled kernels exactly and with stalls at banks."""
+    if basis != "assembled":
+        return kernel_of(case, basis)
+    costs = counted(plan)
+    multiply = costs.step.of(costs.multiply)
+    told = "assembled: counted, with stalls at own banks"
+    return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
+
+
+def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: Problem) -> GemmCase:
+    """One candidate on one problem."""
+    return _case(space, dict(zip(FIELDS, candidate, strict=True)), problem)
+
+
+def modelled_us(
+    space: SearchSpace, basis: Basis, candidates: Candidates, problems: Sequence[tuple[Problem, int]]
+) -> np.ndarray:
+    """Microseconds that each candidate needs for all problems, each as often as its count says (modelled)."""
+    total = np.zeros(len(candidates))
+    for b_layout in np.unique(candidates.b_layout):
+        chosen = candidates.b_layout == b_layout
+        c = candidates[chosen]
+        cases = [(cases_of(space, c, b_layout, problem), count) for problem, count in problems]
+        kernel = kernel_of(cases[0][0], basis)  # the same for all problems
+        total[chosen] = sum(count * estimate(case, kernel=kernel).time_us for case, count in cases)
+    return total
+
+
+def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: Problem) -> GemmCase:
+    """Candidates that share B's layout on one problem, as a case of arrays."""
+    return _case(space, {name: getattr(candidates, name) for name in FIELDS} | {"b_layout": b_layout}, problem)
+
+
+def _case(space: SearchSpace, sizes: dict[str, Any], problem: Problem) -> GemmCase:
+    here = SimpleNamespace(**sizes | {"c_memtile_buffers": space.c_memtile_buffers})
+    sizes = {name: size for name, size in sizes.items() if name not in ("c_memtile_buffers", "b_layout")}
+    if space.residency == "b":
+        sizes["b_kept"] = kept_shares(space, here, problem.K)[()]
+        sizes["c_in_parts"] = space.c_in_parts(here.rho, here.k, here.k_mt)
+    return GemmCase(
+        device=space.device.name, a=space.a, b=space.b, c=space.c,
+        rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,
+        a_layout=space.a_layout, b_layout=B_LAYOUTS[here.b_layout], c_layout=space.c_layout,
+        accumulator=space.accumulator, **sizes,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""A tuned design as TOML that `load_spec` reads, with the reasons as comments. Every figure is modelled or emulated."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+from bdforge.perf.tune.choice_reasons import LIFTS, alternatives, verdicts
+from bdforge.perf.tune.space import B_LAYOUTS
+from bdforge.perf.tune.tuner import Finalist, Tuned
+
+_WIDTH = 116
+_BASIS = {
+    "compiled": "compiled kernels: a loop nest's schedule at the share of it that published compiled kernels reach",
+    "ideal": "the ideal kernel schedule",
+    "assembled": "what cores with assembled kernels were counted to take",
+    "fitted": "kernels by their form fitted to published rates",
+}
+
+
+def design_toml(tuned: Tuned) -> str:
+    """The winner's design."""
+    lines = [*_head(tuned), 'kind = "gemm"', ""]
+    content = tuned.wanted.space.content(tuned.best.ranked.candidate)
+    for name in ("types", "layouts", "array", "tile", "buffers"):
+        lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in content[name].items()), ""]
+    for problem, count in tuned.wanted.problems:
+        lines += ["[[problems]]", *([f"name = {_value(problem.name)}"] if problem.name else [])]
+        lines += [f"{axis} = {getattr(problem, axis)}" for axis in "MKN"]
+        lines[-1] += f" # {count} times" if count > 1 else ""
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _head(tuned: Tuned) -> list[str]:
+    parts = [*_found(tuned), "", *_speeds(tuned), "", *_choices(tuned), "", *_finalists(tuned)]
+    return [f"# {line}".rstrip() for part in parts for line in (wrap(part, _WIDTH, subsequent_indent="  ") or [""])]
+
+
+def _found(tuned: Tuned) -> Iterator[str]:
+    space = tuned.wanted.space
+    types = f"{space.a} x {space.b} -> {space.c}, accumulated as {space.accumulator}"
+    yield f"Tuned by bdforge for {space.device.name}: {types}. Nothing here was measured."
+    yield (
+        f"Searched: all {tuned.legal:,} designs that can be built, of {tuned.examined:,} whose buffers fit a core, by "
+        f"the analytical model with {_BASIS[tuned.wanted.basis]}."
+    )
+
+
+def _speeds(tuned: Tuned) -> Iterator[str]:
+    found = verdicts(tuned.wanted, tuned.best.ranked.candidate)
+    yield "Modelled, dispatch included:"
+    yield from (f"- {verdict.sentence()}" for verdict in found)
+    bounds = dict.fromkeys(next(iter(verdict.estimates.values())).bound for verdict in found)
+    yield from (f"What would lift {bound}: {LIFTS[bound]}." for bound in bounds)
+
+
+def _choices(tuned: Tuned) -> Iterator[str]:
+    yield "Each choice against the best other value with all else equal (modelled):"
+    yield from (f"- {line}" for line in alternatives(tuned.wanted, tuned.best.ranked.candidate))
+
+
+def _finalists(tuned: Tuned) -> Iterator[str]:
+    yield "Finalists (microseconds for all problems, each as often as it is run):"
+    yield from (f"- {finalist_line(finalist)}" for finalist in tuned.finalists[:8])
+    if tuned.best.emulated is not None:
+        yield (
+            "Emulated with kernels that only take time, on problems of whole tiles with two counts of column steps: "
+            "the ratio of both differences scales all modelled time that is not dispatch, first slabs or last tiles."
+        )
+
+
+def finalist_line(finalist: Finalist) -> str:
+    """A finalist's choices and times."""
+    told = f"{design_name(finalist.ranked.candidate)}: {finalist.ranked.time_us:.0f} modelled"
+    if finalist.passed_over:
+        return f"{told}, passed over: {finalist.passed_over}"
+    if finalist.emulated is None:
+        return told
+    found = finalist.emulated
+    size = "x".join(map(str, found.problem))
+    return (
+        f"{told}, {finalist.time_us:.0f} as emulation corrects it "
+        f"(additional tiles up to {size}: {found.emulated_us:.0f} emulated, {found.modelled_us:.0f} modelled)"
+    )
+
+
+def design_name(candidate: tuple[int, ...]) -> str:
+    """A candidate in short."""
+    m, k, n, k_mt, c_buffers, _, rho, a_shims, b_layout = candidate
+    return (
+        f"{m}x{k}x{n}, k_mt {k_mt}, {c_buffers} C buffer{'s' * (c_buffers > 1)}, rho {rho}, "
+        f"{a_shims} shim{'s' * (a_shims > 1)} a row's A, B {B_LAYOUTS[b_layout]}"
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return str(value)
+    plain = "".join(letter if letter.isprintable() else " " for letter in value)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,5 +1,0 @@
-"""Tensors on a loaded array: `bdforge.einsum` of numpy arrays."""
-
-from bdforge.tensors.einsum import Einsum, einsum
-
-__all__ = ["Einsum", "einsum"]

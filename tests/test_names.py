@@ -1,0 +1,142 @@
+"""A module's name and a public class's name stand once, so that a name says of which thing one speaks."""
+
+import ast
+from collections import Counter
+
+from support.source_tree import modules
+
+FREE_MODULES = (
+    "errors",  # the faults of the package in which it stands
+)
+"""Names of modules that stand many times; beside them the files of `cli`, each named after its command, and those of
+operators, of which every one has a spec, a mapping, a program and a plan."""
+
+# fmt: off
+STILL_TWICE = (
+    "Access",
+    "Acquire",
+    "Advance",
+    "Allocation",
+    "Arbiter",
+    "Argument",
+    "Array",
+    "Backend",
+    "Bd",
+    "Block",
+    "Body",
+    "Buffer",
+    "Bundle",
+    "Call",
+    "Cascade",
+    "Chain",
+    "Channel",
+    "Configuration",
+    "Control",
+    "Core",
+    "CoreProgram",
+    "DesignError",
+    "Dim",
+    "Emulated",
+    "Event",
+    "Field",
+    "Flow",
+    "Form",
+    "Function",
+    "Header",
+    "HostMemory",
+    "Image",
+    "Kernel",
+    "Kind",
+    "Layout",
+    "Leaf",
+    "Linear",
+    "Load",
+    "Loaded",
+    "Lock",
+    "Locks",
+    "Loop",
+    "Mark",
+    "Memory",
+    "Mismatch",
+    "Names",
+    "NpuError",
+    "Op",
+    "Operand",
+    "Operation",
+    "Packed",
+    "Packet",
+    "Parameters",
+    "Part",
+    "Piece",
+    "Plan",
+    "Port",
+    "Problem",
+    "Product",
+    "Program",
+    "Programs",
+    "Reason",
+    "Region",
+    "Registers",
+    "Release",
+    "Result",
+    "Rotating",
+    "Row",
+    "Run",
+    "Runner",
+    "Runs",
+    "Search",
+    "Section",
+    "Segment",
+    "Sequence",
+    "Share",
+    "Source",
+    "Span",
+    "State",
+    "Step",
+    "Store",
+    "Stream",
+    "Surroundings",
+    "Target",
+    "Task",
+    "TaskBd",
+    "Tasks",
+    "Tile",
+    "TileSizes",
+    "Tiling",
+    "Timeline",
+    "Timing",
+    "TokenWait",
+    "Transfer",
+    "Verdict",
+    "Wait",
+    "Walk",
+    "World",
+    "Write",
+)
+# fmt: on
+"""Names that wait for a better one, one a line: whoever renames the last namesake takes the line out."""
+
+
+def named_twice() -> set[str]:
+    """Names of modules, or of public classes, that stand more than once."""
+    places = [tuple(name.split(".")) for name, file in modules().items() if file.stem not in ("__init__", "__main__")]
+    files = Counter(
+        place[-1]
+        for place in places
+        if place[-1] not in FREE_MODULES and not (place[1] == "cli" or (place[1] == "operators" and len(place) == 4))
+    )
+    classes = Counter(
+        node.name
+        for file in modules().values()
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return {name for count in (files, classes) for name, times in count.items() if times > 1}
+
+
+def test_names_of_modules_and_classes_stand_once():
+    assert not (new := sorted(named_twice() - {*STILL_TWICE})), f"name one of each by another word: {new}"
+
+
+def test_names_that_wait_for_a_better_one_still_do():
+    assert not (gone := sorted({*STILL_TWICE} - named_twice())), f"take out of STILL_TWICE: {gone}"

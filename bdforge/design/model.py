@@ -4,10 +4,13 @@ Python decides every number; templates only place them. Flows, cascades and allo
 placed after them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from bdforge.design.core_code import Core
 from bdforge.design.sequence import Sequence
+from bdforge.design.sequences.sequence_program import Program
 from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
@@ -111,7 +114,12 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A whole design for the array that MLIR calls `device`; `comments` head its text."""
+    """A whole design for the array that MLIR calls `device`; `comments` head its text.
+
+    `sequences` are for a problem each, `program` is the sequence of any size with its operands. `reference` says what
+    outputs must be: a numpy function ("module:function") or a golden file. `made_from` is the content of the spec that
+    it was planned from, its `kind` included.
+    """
 
     name: str
     device: str
@@ -121,6 +129,9 @@ class Design:
     cascades: tuple[Cascade, ...] = ()
     sequences: tuple[Sequence, ...] = ()
     comments: tuple[str, ...] = ()
+    program: Program | None = field(default=None, hash=False)
+    reference: str = ""
+    made_from: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def array(self) -> Device:

@@ -40,7 +40,7 @@ def _with_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> Des
         )
         for name, planned in sequences.items()
     )
-    return replace(plan.design, sequences=tuple(placed))
+    return replace(plan.design, sequences=tuple(placed), program=plan.program, made_from=plan.spec.content)
 
 
 _HOST_ROLES = ("mlir", "host_kernels")

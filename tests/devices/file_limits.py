@@ -75,7 +75,7 @@ def _names(count: int) -> None:
 
 def file_limits() -> Iterator[Limit]:
     """Limits of GGUF and safetensors files."""
-    gguf = "weights.gguf_header."
+    gguf = "models.weights.gguf_header."
     text = lambda n: "a" * n  # noqa: E731
     for name, number, case, words in (
         ("RANK_MAX", 4, lambda n: _with_data(_header(tensors=_tensor(rank=n))), "expected 1 to 4"),
@@ -89,5 +89,7 @@ def file_limits() -> Iterator[Limit]:
         ("HEADER_BYTES_MAX", 67108864, _long_header, "headers over 67108864 bytes are not read"),
     ):  # fmt: skip
         yield Limit(gguf + name, number, Place(case, words, WeightError))
-    yield Limit("weights.huggingface.HEADER_BYTES_MAX", 100000000, Place(_safetensors, "not recognised", WeightError))
-    yield Limit("weights.matrix.NAMES_COMPARED_MAX", 4096, Place(_names, "nearest of its 4097", WeightError))
+    yield Limit(
+        "models.weights.huggingface.HEADER_BYTES_MAX", 100000000, Place(_safetensors, "not recognised", WeightError)
+    )
+    yield Limit("models.weights.matrix.NAMES_COMPARED_MAX", 4096, Place(_names, "nearest of its 4097", WeightError))

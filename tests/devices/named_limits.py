@@ -11,7 +11,7 @@ from pathlib import Path
 from bdforge.devices.limits import CORE, MEMTILE, SHIM
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = sorted(path.parent.name for path in (ROOT / "bdforge").glob("*/__init__.py"))
+PACKAGES = sorted(path.parent.name for path in (ROOT / "bdforge").glob("*/__init__.py") if path.parent.name != "common")
 ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a limit unless said otherwise
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
@@ -32,19 +32,19 @@ NO_LIMIT = {
     "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cores.ports.CAPACITY",
     "devices.switches.SHIM_TOKEN_MASTER": "a number of a port",
-    "emulator.cores.isa.profile.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
-    "mlir.parser.OPERATIONS_MAX": "takes long to reach: tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
-    "routing.search.END": "a mark",
-    "emulator.cores.isa.alone.BUDGET": "tests/emulator/cores/isa/test_programs_alone.py puts others in its place",
-    "emulator.scheduler.MOST_STEPS": "tests/emulator/test_budgets.py: a budget of emulate",
-    "emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
-    "emulator.cores.isa.memory.END": "an address",
-    "emulator.diagnose.LONGEST_REPORT": "the length of a message",
-    "emulator.waits.MOST_OTHERS": "the length of a message",
-    "weights.gguf_header.ENTRY_BYTES_MIN": "a size that follows from the format: counts are refused before reading",
-    "weights.gguf_header.TENSOR_BYTES_MIN": "as above",
-    "sequences.program.MOST_VALUES": "tests/sequences/test_program_limits.py: Program.values, and places of values",
-    "sequences.program.MOST_WRITTEN": "as above: Write.values",
+    "core.exact.profile.MOST_MARKS": "the length of a record: what comes behind counts as its last part",
+    "array.mlir.parser.OPERATIONS_MAX": "tests/mlir/test_mlir_bounds.py puts a smaller one in its place",
+    "array.routing.path_search.END": "a mark",
+    "core.exact.alone.BUDGET": "tests/emulator/cores/isa/test_programs_alone.py puts others in its place",
+    "array.emulator.scheduler.MOST_STEPS": "tests/emulator/test_budgets.py: a budget of emulate",
+    "array.emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
+    "core.exact.core_memory.END": "an address",
+    "array.emulator.diagnose.LONGEST_REPORT": "the length of a message",
+    "array.emulator.waits.MOST_OTHERS": "the length of a message",
+    "models.weights.gguf_header.ENTRY_BYTES_MIN": "a size of the format: counts are refused before reading",
+    "models.weights.gguf_header.TENSOR_BYTES_MIN": "as above",
+    "design.sequences.sequence_program.MOST_VALUES": "tests/sequences/test_program_limits.py: values, and their places",
+    "design.sequences.sequence_program.MOST_WRITTEN": "as above: Write.values",
     "operators.contraction.walks.MOST_BDS": "tests/operators/contraction/test_contraction_walks.py unrolls as many",
     "operators.gemm.kernels.UNLIMITED_DEPTH": "operators.specs.LARGEST_SIZE, where sums never overflow",
     "operators.elementwise.mapping.LARGEST_LENGTH": "tests/operators/elementwise/test_elementwise_program.py",
@@ -52,12 +52,12 @@ NO_LIMIT = {
     "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
     "cli.machine_code.MOST_LOOKS": "the length of an output",
     "perf.kernels.loop.INTERVAL_LIMIT": "far above any loop",
-    "isa.modulo.BUDGET": "how long a search tries",
-    "perf.native.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 problems is one too many",
+    "core.isa.modulo.BUDGET": "how long a search tries",
+    "perf.size_sweep.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 is too many",
     "runtime.xrt.SPARE_MAX": "tests/runtime/test_xrt_backend.py puts a smaller one in its place",
     "runtime.xrt.STREAMS_MAX": "as above",
-    "tensors.plans.PLANS_MAX": "tests/tensors/test_einsum.py puts a smaller one in its place",
-    "tensors.einsum.LOADED_MAX": "tests/tensors/test_trees.py puts a smaller one in its place",
+    "models.tensors.plans.PLANS_MAX": "tests/tensors/test_einsum.py puts a smaller one in its place",
+    "models.tensors.einsum.LOADED_MAX": "tests/tensors/test_trees.py puts a smaller one in its place",
     "perf.rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",
     "devices.limits.SHIM.banks": "there is none",
     "devices.limits.MEMTILE.banks": "how allocators divide memory",

@@ -142,13 +142,13 @@ TABLE: list[tuple] = [
         "devices.limits.CORE_STREAM_PORTS", 1,
         Place(lambda n: emulate(CORE_PORT.replace("CHANNEL", str(n))), "Core", EmulationError, below=True),
     ),
-    ("emulator.cores.ports.CAPACITY", 4, Place(_cascade, "to take a value from the cascade", EmulationError)),
+    ("array.emulator.cores.ports.CAPACITY", 4, Place(_cascade, "to take a value from the cascade", EmulationError)),
     ("devices.switches.PACKET_RULES_PER_SLAVE", 4, Place(_rules, "5 rules; a slave port has 4")),
     ("devices.switches.ARBITERS", 6, Place(_switch("aie.amsel<{n}> (0)"), "arbiters 0 to 5", below=True)),
     ("devices.switches.MSELS_PER_ARBITER", 4, Place(_switch("aie.amsel<5> ({n})"), "msels 0 to 3", below=True)),
-    ("emulator.silicon.UNREAD_TOKENS", 4, Place(_tokens, "more than 4 tokens of column 0", EmulationError)),
+    ("array.emulator.silicon_rules.UNREAD_TOKENS", 4, Place(_tokens, "more than 4 tokens of column 0", EmulationError)),
     (
-        "mlir.dense.DENSE_BYTES_MAX", 268435456,
+        "array.mlir.dense.DENSE_BYTES_MAX", 268435456,
         Place(reads("aie.buffer(%c) : memref<{n}xi8> = dense<0>"), "the limit is 268435456"),
     ),
 ]  # fmt: skip

@@ -52,7 +52,11 @@ def facts() -> dict[str, object]:
     modules = [importlib.import_module(f"bdforge.{name}") for name in ALL_NUMBERS]
     paired = {name for module in modules for name, value in vars(module).items() if type(value) is int}
     paired -= {name.rpartition(".")[2] for name in NO_LIMIT}
-    modules = [importlib.import_module(f"bdforge.devices.{info.name}") for info in pkgutil.iter_modules(devices_path)]
+    modules = [
+        importlib.import_module(f"bdforge.devices.{info.name}")
+        for info in pkgutil.iter_modules(devices_path)
+        if not info.ispkg
+    ]
     return {
         name: value
         for module in modules

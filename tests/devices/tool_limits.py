@@ -68,10 +68,10 @@ TABLE: list[tuple] = [
         Place(lambda n: shapes(f"1x1x1*{n}"), OUTSIDE, PerfError),
     ),
     ("operators.contraction.walks.MOST_BDS", 6, Place(_chain, "BDs a tile, at most 6 leave room", WalkReason)),
-    ("runtime.kernels.MOST_ARGUMENTS", 8, Place(_arguments, "compiled kernels take at most 8", KernelFault)),
+    ("runtime.host_kernels.MOST_ARGUMENTS", 8, Place(_arguments, "compiled kernels take at most 8", KernelFault)),
     ("runtime.service.origin.PDI_BYTES_MOST", 64 << 20, Place(_pdi, "it takes 1 to 67108864", BuildError)),
     (
-        "perf.plots.pattern.LARGEST", 1 << 20,
+        "perf.plots.pattern_plot.LARGEST", 1 << 20,
         Place(_picture, "give --width of 1 to 1048576", PlotError),
         Place(lambda n: order_grid(Pattern((n,), (1,)), 64), "the 1048576 elements that can be drawn", PlotError),
         Place(lambda n: order_grid(Pattern((2,), (n - 1,)), 64), "the 1048576 elements that can be drawn", PlotError),

@@ -224,7 +224,7 @@ def test_the_package_offers_four_names_and_no_other():
     assert sorted(bdforge.__all__) == ["Result", "__version__", "einsum", "emulate", "load"]
     assert {*bdforge.__all__, "__doc__"} <= {*dir(bdforge)}
     homes = {name: getattr(bdforge, name).__module__.split(".")[1] for name in bdforge.__all__ if name[0] != "_"}
-    assert homes == {"Result": "emulator", "einsum": "tensors", "emulate": "emulator", "load": "runtime"}
+    assert homes == {"Result": "array", "einsum": "models", "emulate": "array", "load": "runtime"}
     with pytest.raises(AttributeError, match="module 'bdforge' has no attribute 'run'"):
         bdforge.run  # noqa: B018
 

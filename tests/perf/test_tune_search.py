@@ -107,7 +107,7 @@ def test_a_state_of_another_search_is_refused(tmp_path):
         State.open(path, SMALL)
 
 
-@pytest.mark.parametrize("file", ["perf/bounds/estimate.py", "operators/gemm/memtiles.py", "emulator/dma.py"])
+@pytest.mark.parametrize("file", ["perf/bounds/estimate.py", "operators/gemm/memtiles.py", "array/emulator/dma.py"])
 def test_a_state_of_other_models_or_another_array_is_another(tmp_path, file):
     for name in (f"bdforge/{file}", "bd_patterns/legality.py"):
         (tmp_path / name).parent.mkdir(parents=True)

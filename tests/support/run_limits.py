@@ -67,11 +67,11 @@ def _stepped(steps: int) -> tuple[Program, dict[str, int]]:
 
 E2 = (2, 2)
 RUN_LIMITS: dict[str, RunLimit] = {
-    "budget": RunLimit(1 << 24, _spent, "more than its budget of 16777216", "sequences.interpret.BUDGET"),
-    "steps": RunLimit(1 << 14, _stepped, "takes more than 16384 steps", "sequences.interpret.STEPS_MAX"),
+    "budget": RunLimit(1 << 24, _spent, "more than its budget of 16777216", "design.sequences.interpret.BUDGET"),
+    "steps": RunLimit(1 << 14, _stepped, "takes more than 16384 steps", "design.sequences.interpret.STEPS_MAX"),
     "divisor": RunLimit(
         4096, lambda n: _computed(lambda e: divisor(e, e), n), "at most 4096 can be",
-        "sequences.expressions.DIVISOR_MAX",
+        "design.sequences.expressions.DIVISOR_MAX",
     ),
     "largest value": RunLimit(
         (1 << 63) - 1, lambda n: _computed(lambda e: e + 1, n - 1), "needs more than 64 bits",

@@ -9,7 +9,7 @@ import typer
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.options import Force, ProductName
 from bdforge.common.files import FileError, write_whole
-from bdforge.common.messages import listed, path_word
+from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import say
 from bdforge.common.tree import scons, tree
 
@@ -29,7 +29,7 @@ def new_command(
 ) -> None:
     """Write a project of your own: SConstruct, two designs, a template, a kernel, a golden test and a C++ host."""
     sources = _project_files(tree() / "examples")
-    if there := [] if force else [path_word(path) for name in sources if (path := folder / name).exists()]:
+    if there := [] if force else [clip_path(path) for name in sources if (path := folder / name).exists()]:
         raise FileError(f"{listed(there)}: already there; choose another folder, or replace with --force")
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

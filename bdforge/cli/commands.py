@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 import bdforge
 from bdforge.cli import importing
-from bdforge.common.messages import told
+from bdforge.common.messages import bounded
 from bdforge.common.screen import say
 
 HOMES = {
@@ -78,7 +78,7 @@ def _bounded() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        error.message = told(error.message, _USAGE_BYTES)
+        error.message = bounded(error.message, _USAGE_BYTES)
         raise
 
 

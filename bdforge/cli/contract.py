@@ -9,14 +9,14 @@ import typer
 
 from bdforge.cli.options import Force, Out, ProductName, Rate, check_rate, print_or_write
 from bdforge.cli.ranges import LARGE, whole_numbers
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import put, say, screen
 from bdforge.common.tree import tree
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators import load_spec
 from bdforge.operators.contraction import contraction, parse, plan_contraction
-from bdforge.operators.contraction.report import told
+from bdforge.operators.contraction.report import report_lines
 from bdforge.operators.gemm import GemmSpec, plan_gemm
 from bdforge.perf import estimate
 from bdforge.perf.bounds.contraction import contraction_case
@@ -59,7 +59,7 @@ def contract_command(
     plan = plan_contraction(given, plan_gemm(spec, device_named(device)), staged, once)
     if out is not None:
         print_or_write(plan.program.model_dump_json(exclude_none=True), out, force, ": a sequence program")
-    for line in told(given, plan, once):
+    for line in report_lines(given, plan, once):
         say(line)
     put(screen(), report(estimate(contraction_case(plan, core_macs_per_cycle=rate), timing=timing_of(device))))
 
@@ -67,7 +67,7 @@ def contract_command(
 def _sizes(text: str) -> dict[str, int]:
     found = [_SIZE.fullmatch(entry.strip()) for entry in text.split(",")]
     if not all(found):
-        raise typer.BadParameter(f"{word(text)!r} is no list of sizes such as a=384,b=376", param_hint="--sizes")
+        raise typer.BadParameter(f"{clip(text)!r} is no list of sizes such as a=384,b=376", param_hint="--sizes")
     if twice := [label for label, count in Counter(match[1] for match in found if match).items() if count > 1]:
         raise typer.BadParameter(f"{twice[0]} has several sizes; give each label one", param_hint="--sizes")
     return {match[1]: int(match[2]) for match in found if match}
@@ -83,4 +83,4 @@ def _strides(texts: list[str] | None) -> list[list[int] | None]:
 
 def _operands(names: str | None, option: str) -> None:
     if set(names or "") - set("ABC") or len(set(names or "")) < len(names or ""):
-        raise typer.BadParameter(f"{word(names or '')!r} is not A, B and C, each at most once", param_hint=option)
+        raise typer.BadParameter(f"{clip(names or '')!r} is not A, B and C, each at most once", param_hint=option)

@@ -12,7 +12,7 @@ import typer
 
 from bdforge.cli.ranges import number
 from bdforge.common.files import FileError
-from bdforge.common.messages import path_word
+from bdforge.common.messages import clip_path
 from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.runtime.service import serve, serving
@@ -68,7 +68,7 @@ def _run(command: list[str], environ: dict[str, str]) -> int:
     try:
         program = subprocess.Popen(command, env=environ)
     except OSError as error:
-        raise FileError(f"{path_word(command[0])}: cannot be run: {error.strerror}") from None
+        raise FileError(f"{clip_path(command[0])}: cannot be run: {error.strerror}") from None
     while True:
         try:
             code = program.wait()

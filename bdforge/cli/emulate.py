@@ -18,7 +18,7 @@ from bdforge.array.txn.insts import read_words
 from bdforge.array.txn.lower import lower_module
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
-from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, tell, whole_number
+from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, print_warnings, whole_number
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
@@ -101,7 +101,7 @@ def emulate_command(
             timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
         )  # fmt: skip
-    tell(result.warnings)
+    print_warnings(result.warnings)
     for target, array in zip(targets, arrays, strict=False):
         save_array(target, array)
         say(f"wrote {target}")
@@ -150,7 +150,7 @@ def verify_command(
 ) -> None:
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     found = verify_design(read_text(design), str(design), permissive or [])
-    tell(found.warnings)
+    print_warnings(found.warnings)
     if found.faults:
         say(listed((f"bdforge: {fault}" for fault in found.faults), "\n"), err=True)
         raise typer.Exit(BAD_INPUT)

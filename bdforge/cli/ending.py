@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bd_patterns import PatternError
-from bdforge.common.messages import Fault, RunFault, path_word, told, word
+from bdforge.common.messages import Fault, RunFault, bounded, clip, clip_path
 from bdforge.common.watched import ProcessEnded, as_command
 
 FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
@@ -47,7 +47,7 @@ def _code(command: Callable[[], object]) -> int | str | None:
     except OSError as error:
         if error.filename is None:
             return _output_lost(error)
-        return _say(f"{path_word(error.filename)}: {error.strerror}", BAD_INPUT)
+        return _say(f"{clip_path(error.filename)}: {error.strerror}", BAD_INPUT)
     except Exception as error:
         return _internal(error)
     return 0
@@ -55,7 +55,7 @@ def _code(command: Callable[[], object]) -> int | str | None:
 
 def _say(error: object, code: int) -> int:
     notes: list[str] = getattr(error, "__notes__", [])  # the name of the check that --permissive switches off
-    print(told(" ".join(["bdforge:", str(error), *notes])), file=sys.stderr)
+    print(bounded(" ".join(["bdforge:", str(error), *notes])), file=sys.stderr)
     return code
 
 
@@ -72,7 +72,7 @@ def _internal(error: Exception) -> int:
     place = f"{Path(last.filename).name}:{last.lineno}"
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(
-        f"a fault of bdforge itself, {word(what)} ({place}); please report it with what you gave and what {_TRACE}=1 "
+        f"a fault of bdforge itself, {clip(what)} ({place}); please report it with what you gave and what {_TRACE}=1 "
         "prints",
         INTERNAL,
     )

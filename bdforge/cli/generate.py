@@ -20,7 +20,7 @@ from bdforge.cli.models import (
 )
 from bdforge.cli.options import Seed
 from bdforge.cli.ranges import number, whole_numbers
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import put, say, screen
 from bdforge.models import Sampler, generate
 
@@ -49,7 +49,7 @@ def generate_command(
     """Generate tokens with a BitNet b1.58, its linear layers on the array where that is faster."""
     count, *more = whole_numbers(most, "-n", 1)
     if more:
-        raise typer.BadParameter(f"-n {word(repr(most))}: give one number")
+        raise typer.BadParameter(f"-n {clip(repr(most))}: give one number")
     sampler = Sampler(temperature, top_k, top_p, seed)
     ids = _ids(prompt_ids, prompt)
     loaded = opened(model, design, device, split, override)

@@ -12,7 +12,7 @@ from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn import Stream
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
-from bdforge.cli.options import Force, OutFile, Permissive, tell, write
+from bdforge.cli.options import Force, OutFile, Permissive, print_warnings, write
 from bdforge.common.files import read_text
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
@@ -44,7 +44,7 @@ def encode(
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
     module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
     words = streams.encode_module(module, sequence, strictness, controller_ids)
-    tell([*trace_warnings(module), *strictness.warnings])
+    print_warnings([*trace_warnings(module), *strictness.warnings])
     write(out, words.astype("<u4").tobytes(), force)
     say(f"wrote {out}: {len(words)} words")
 
@@ -84,5 +84,5 @@ def diff(first: File, second: File) -> None:
 
 def _stream(path: Path, section: str | None = None) -> Stream:
     stream = streams.read(path, section)
-    tell(f"{path}: {note}" for note in stream.notes)
+    print_warnings(f"{path}: {note}" for note in stream.notes)
     return stream

@@ -9,7 +9,7 @@ import typer
 from bdforge.array.images import ImageError
 from bdforge.array.images.programs import read_programs
 from bdforge.cli.machine_code import Core, Define, defined, design_symbols
-from bdforge.cli.options import Force, new_path, tell, write
+from bdforge.cli.options import Force, new_path, print_warnings, write
 from bdforge.common.files import read_bytes, read_text
 from bdforge.common.screen import say
 from bdforge.core.isa import HazardError, load
@@ -77,7 +77,7 @@ def _judge(found: Mapping[Verdict, Sequence[str]], what: str) -> None:
     """Tell once of each program what is unusual in it; HazardError if one has errors."""
     for verdict, names in found.items():
         more = f" and {len(names) - 1} more like it" if len(names) > 1 else ""
-        tell([f"{names[0]}{more}: {verdict.unusual}"] if verdict.unusual else [])
+        print_warnings([f"{names[0]}{more}: {verdict.unusual}"] if verdict.unusual else [])
     _refuse([error for verdict in found for error in verdict.errors], what)
 
 

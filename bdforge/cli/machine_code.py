@@ -13,7 +13,7 @@ from bdforge.array.emulator.module_choice import choose
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.common.files import read_text
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.core.exact.profile import SLOTS, CoreProfile
 from bdforge.core.isa.asm_expression import evaluate, is_symbol
@@ -50,7 +50,7 @@ def defined(texts: Sequence[str]) -> dict[str, int]:
     for text in texts:
         name, equals, number = text.partition("=")
         if not (is_symbol(name) and equals):
-            raise typer.BadParameter(f"{word(repr(text))} is not NAME=NUMBER, such as TILE_M=64")
+            raise typer.BadParameter(f"{clip(repr(text))} is not NAME=NUMBER, such as TILE_M=64")
         found[name] = evaluate(number, found)
     return found
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, screen
 from bdforge.common.watched import part
 from bdforge.models import RULES, Ledger, Products
@@ -53,11 +53,11 @@ def opened(path: Path, design: Path, device: str, rule: str, override: list[str]
     """The model, its linear layers on the design in a folder. BadParameter for an unknown device or rule."""
     pairs = [text.partition("=") for text in override or []]
     if odd := ["".join(pair) for pair in pairs if not all(pair)]:
-        raise typer.BadParameter(f"--override {word(repr(odd[0]))}: give NAME=VALUE, such as hidden_act=relu2")
+        raise typer.BadParameter(f"--override {clip(repr(odd[0]))}: give NAME=VALUE, such as hidden_act=relu2")
     if device not in DEVICES:
-        raise typer.BadParameter(f"--device {word(repr(device))}: choose {' or '.join(DEVICES)}")
+        raise typer.BadParameter(f"--device {clip(repr(device))}: choose {' or '.join(DEVICES)}")
     if rule not in RULES:
-        raise typer.BadParameter(f"--split {word(repr(rule))}: choose {', '.join(RULES)}")
+        raise typer.BadParameter(f"--split {clip(repr(rule))}: choose {', '.join(RULES)}")
     part()
     products = Products.of(design, device, rule)
     if rule == "array":

@@ -12,7 +12,7 @@ from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.array.mlir import Era
 from bdforge.cli.ranges import LARGE, number
 from bdforge.common.files import new_file, write_whole
-from bdforge.common.messages import listed, word
+from bdforge.common.messages import clip, listed
 from bdforge.common.screen import say
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
@@ -85,7 +85,7 @@ def whole_number(text: str | int) -> int:
     number = 0 if match is None else int(match[1]) * 10 ** int(match[2] or 0)
     if match is None or number > MOST_STEPS:
         raise typer.BadParameter(
-            f"{word(str(text))!r} is not a whole number such as 2000 or 2e3, {MOST_STEPS:.0e} at most"
+            f"{clip(str(text))!r} is not a whole number such as 2000 or 2e3, {MOST_STEPS:.0e} at most"
         )
     return number
 
@@ -95,7 +95,7 @@ def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:
     found = tuple(map(int, re.split("[xX,]", text))) if _SHAPE.fullmatch(text) else ()
     if len(found) != len(axes) or min(found) < 1:
         example = "x".join(map(str, _EXAMPLE[: len(axes)]))
-        raise typer.BadParameter(f"{word(text)!r} is not {'x'.join(axes)}, {_COUNTS[len(axes)]} such as {example}")
+        raise typer.BadParameter(f"{clip(text)!r} is not {'x'.join(axes)}, {_COUNTS[len(axes)]} such as {example}")
     return found
 
 
@@ -162,7 +162,7 @@ Permissive = Annotated[
 ]
 
 
-def tell(warnings: Iterable[str]) -> None:
+def print_warnings(warnings: Iterable[str]) -> None:
     """Warnings, one a line, apart from what the command prints: the first ten, then how many more."""
     if found := [f"warning: {warning}" for warning in warnings]:
         say(listed(found, "\n"), err=True)

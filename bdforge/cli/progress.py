@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from bdforge.array.emulator.observe import Watched, watching
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 
 AFTER_SECONDS = 2.0  # of work before anything is shown
 _REFRESH_SECONDS = 0.25
@@ -58,7 +58,7 @@ def _draw(what: str, watched: Watched, console: Console, ended: Event, after_sec
     if ended.wait(after_seconds):
         return
     with bar(console, TextColumn("{task.fields[state]}"), transient=True) as drawn:
-        task = drawn.add_task(word(what), total=None, state="")
+        task = drawn.add_task(clip(what), total=None, state="")
         while True:
             _update(drawn, task, watched)
             if ended.wait(_REFRESH_SECONDS):

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 
 LARGE = (1 << 63) - 1
 """Of counts and seeds that nothing else bounds."""
@@ -17,10 +17,10 @@ _WHOLE = re.compile(r"-?\d{1,19}", re.ASCII)
 
 def number(meaning: str, *names: str, least: float = 0, most: float = SIZE_MAX) -> Any:
     """An option for a number from `least` to `most`; named as its parameter is, without `names`."""
-    return typer.Option(*names, min=least, max=most, help=meaning, callback=_told)
+    return typer.Option(*names, min=least, max=most, help=meaning, callback=_finite)
 
 
-def _told(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     if value is not None and math.isnan(value):
         raise typer.BadParameter("nan is no number")
     return value
@@ -31,6 +31,6 @@ def whole_numbers(text: str, option: str, least: int, most: int = SIZE_MAX) -> l
     parts = [part.strip() for part in text.split(",")]
     if not all(_WHOLE.fullmatch(part) and least <= int(part) <= most for part in parts):
         raise typer.BadParameter(
-            f"{word(repr(text))}: give whole numbers from {least} to {most}, with commas", param_hint=option
+            f"{clip(repr(text))}: give whole numbers from {least} to {most}, with commas", param_hint=option
         )
     return [int(part) for part in parts]

@@ -32,8 +32,8 @@ from bdforge.cli.options import (
     Wait,
     new_path,
     print_or_write,
+    print_warnings,
     problems_of,
-    tell,
     write,
 )
 from bdforge.cli.ranges import number
@@ -186,7 +186,7 @@ def lower_command(
     else:
         found = configuration(device, program_of, strictness)
     check_device(device, permissive or [])
-    tell(strictness.warnings)
+    print_warnings(strictness.warnings)
     if out is None:
         for line in listing(found.operations, screen().width):
             say(line)

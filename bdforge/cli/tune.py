@@ -22,7 +22,7 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import counting
 from bdforge.cli.ranges import number
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
@@ -103,7 +103,7 @@ def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
         numbers = values.split(",")
         if name not in FIXABLE or name in found or not all(_POSITIVE.fullmatch(number) for number in numbers):
             raise typer.BadParameter(
-                f"{word(entry)!r} is not NAME=VALUE,..., each name once, such as rho=1 or k=64,128; names are "
+                f"{clip(entry)!r} is not NAME=VALUE,..., each name once, such as rho=1 or k=64,128; names are "
                 f"{', '.join(FIXABLE)}",
                 param_hint="--fix",
             )

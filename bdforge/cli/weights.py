@@ -7,7 +7,7 @@ import typer
 
 from bdforge.cli.options import Force, ProductName, Tensors, new_path
 from bdforge.common.files import FileError
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.common.screen import say
 from bdforge.design.sequences import buffers
 from bdforge.devices import device_named, mlir_device_named
@@ -29,7 +29,7 @@ File = Annotated[Path, typer.Argument(help="Weights: .safetensors or .gguf.")]
 def list_tensors(file: File) -> None:
     """Name and K x N of every ternary matrix."""
     for name, (depth, columns) in weights.tensors(file):
-        say(f"{word(name, NAME_CHARACTERS)}  {depth} x {columns}")
+        say(f"{clip(name, NAME_CHARACTERS)}  {depth} x {columns}")
 
 
 @group.command()

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, BinaryIO
 
-from bdforge.common.messages import InputError, path_word
+from bdforge.common.messages import InputError, clip_path
 
 TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read: the largest designs that routing and planning write have some MiB."""
@@ -41,7 +41,7 @@ def named(path: Path | str, what: str, error: type[InputError] = FileError) -> I
     try:
         yield
     except OSError as fault:
-        raise error(f"{path_word(path)}: cannot be {what}: {fault.strerror or fault}") from None
+        raise error(f"{clip_path(path)}: cannot be {what}: {fault.strerror or fault}") from None
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def opened(path: Path | str, error: type[InputError] = FileError) -> Iterator[Bi
         own = str(path).startswith(_OWN_PIPES) and stat.S_ISFIFO(mode)
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or own):
             kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-            raise error(f"{path_word(path)}: cannot be read: it is {kind}; give a file")
+            raise error(f"{clip_path(path)}: cannot be read: it is {kind}; give a file")
         with Path(path).open("rb") as file:
             yield file
 
@@ -62,7 +62,7 @@ def read_bytes(path: Path | str, error: type[InputError] = FileError, most: int 
     with opened(path, error) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise error(f"{path_word(path)}: cannot be read: more than {most} bytes, the limit for such files")
+        raise error(f"{clip_path(path)}: cannot be read: more than {most} bytes, the limit for such files")
     return content
 
 
@@ -78,7 +78,7 @@ def decoded(content: bytes, path: Path | str, error: type[InputError] = FileErro
     except UnicodeDecodeError as fault:
         line = content.count(b"\n", 0, fault.start) + 1
         raise error(
-            f"{path_word(path)}: cannot be read: not UTF-8 text (byte {content[fault.start]:#04x} in line {line})"
+            f"{clip_path(path)}: cannot be read: not UTF-8 text (byte {content[fault.start]:#04x} in line {line})"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -92,7 +92,7 @@ def parsed_toml(text: str, path: Path | str, error: type[InputError] = FileError
     """The content of a TOML text, which messages name `path`; `error` for anything that is none."""
     if deep := _DOTTED.search(text):
         line = text.count("\n", 0, deep.start()) + 1
-        raise error(f"{path_word(path)}: is no TOML to use: a key of more than {KEY_PARTS_MAX} parts in line {line}")
+        raise error(f"{clip_path(path)}: is no TOML to use: a key of more than {KEY_PARTS_MAX} parts in line {line}")
     with _parsing(path, "TOML", error):
         return tomllib.loads(text)
 
@@ -109,10 +109,10 @@ def _parsing(path: Path | str, what: str, error: type[InputError]) -> Iterator[N
     try:
         yield
     except RecursionError:
-        raise error(f"{path_word(path)}: is no {what} to use: its brackets are nested hundreds deep") from None
+        raise error(f"{clip_path(path)}: is no {what} to use: its brackets are nested hundreds deep") from None
     except ValueError as fault:  # tomllib and json raise kinds of it, int() does for numbers of thousands of digits
         reason = str(fault).partition("; use sys.set_int_max_str_digits")[0]
-        raise error(f"{path_word(path)}: is no {what} to use: {reason}") from None
+        raise error(f"{clip_path(path)}: is no {what} to use: {reason}") from None
 
 
 def new_file(path: Path, force: bool = False, error: type[InputError] = FileError) -> Path:
@@ -120,12 +120,12 @@ def new_file(path: Path, force: bool = False, error: type[InputError] = FileErro
     with named(path, "written", error):
         mode = _mode(path)
         if mode is not None and stat.S_ISDIR(mode):
-            raise error(f"{path_word(path)} is a folder; name a file in it")
+            raise error(f"{clip_path(path)} is a folder; name a file in it")
         if mode is not None and stat.S_ISREG(mode) and not force:
-            raise error(f"{path_word(path)} exists; choose another file, or replace it with --force")
+            raise error(f"{clip_path(path)} exists; choose another file, or replace it with --force")
         target = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays one
         if not target.parent.is_dir():
-            raise error(f"{path_word(path)}: there is no folder {path_word(target.parent)}")
+            raise error(f"{clip_path(path)}: there is no folder {clip_path(target.parent)}")
         if not os.access(target.parent if mode is None or stat.S_ISREG(mode) else target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return path

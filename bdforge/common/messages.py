@@ -1,8 +1,8 @@
 """What people are told: within bounds, and without characters that a terminal would obey.
 
-Anything read from a file may end up in a message or a table. `told` is for whole messages, `word` for a name or value
-inside of one, `excerpt` for a line of a file, `listed` for many of a kind. Faults of what users give derive from
-`Fault` or `InputError`, whose messages are always `told`.
+Anything read from a file may end up in a message or a table. `bounded` is for whole messages, `clip` for a name or a
+value inside of one, `excerpt` for a line of a file, `listed` for many of a kind. Faults of what users give derive from
+`Fault` or `InputError`, whose messages are always bounded.
 """
 
 import logging
@@ -15,7 +15,7 @@ MESSAGE_BYTES = 3584
 """Of a message, as UTF-8; what a command puts around one fits into 4 KiB with it."""
 LISTED = 10
 """Things of a kind that a message names before it counts the others."""
-WORD_CHARACTERS = 120
+CLIP_CHARACTERS = 120
 """Of a name or value inside of a message."""
 PATH_CHARACTERS = 1024
 """Of a path inside of a message."""
@@ -30,7 +30,7 @@ class Fault(Exception):
     """A fault that people are told of: its message is bounded and holds no control characters."""
 
     def __init__(self, message: object = ""):
-        super().__init__(told(message))
+        super().__init__(bounded(message))
 
 
 class RunFault(Fault):
@@ -53,9 +53,9 @@ class InputError(Fault, ValueError):
 
 
 @lru_cache(maxsize=256)
-def tell_once(message: str) -> None:
+def warn_once(message: str) -> None:
     """Log a warning beside a result, by the logger "bdforge"; the same one once in a process."""
-    logging.getLogger("bdforge").warning("%s", told(message))
+    logging.getLogger("bdforge").warning("%s", bounded(message))
 
 
 def printable(text: str) -> str:
@@ -63,7 +63,7 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def told(message: object, most: int = MESSAGE_BYTES) -> str:
+def bounded(message: object, most: int = MESSAGE_BYTES) -> str:
     """A message as people get it: printable, its middle left out where it is longer than `most` bytes."""
     text, kept = str(message), most
     shown = printable(text) if len(text) <= most else _without_middle(text, kept)
@@ -81,16 +81,16 @@ def _without_middle(text: str, characters: int) -> str:
     return f"{printable(text[:head])} [... {left_out} characters ...] {printable(text[-tail:])}"
 
 
-def word(value: object, characters: int = WORD_CHARACTERS) -> str:
+def clip(value: object, characters: int = CLIP_CHARACTERS) -> str:
     """A name or value from a file on one line, its end left out where it is long."""
     text = str(value)
     shown = printable(text[:characters]).replace("\n", "\\n").replace("\t", "\\t")
     return shown if len(text) <= characters else f"{shown}... ({len(text)} characters)"
 
 
-def path_word(path: object) -> str:
-    """A file's name as `word` shows it, and long enough to find the file."""
-    return word(path, PATH_CHARACTERS)
+def clip_path(path: object) -> str:
+    """A file's name as `clip` shows it, and long enough to find the file."""
+    return clip(path, PATH_CHARACTERS)
 
 
 def listed(things: Iterable[object], separator: str = ", ", most: int = LISTED) -> str:
@@ -101,7 +101,7 @@ def listed(things: Iterable[object], separator: str = ", ", most: int = LISTED) 
     whole = separator.join([*map(printable, map(str, found[:most])), *rest])
     if len(whole.encode()) <= MESSAGE_BYTES:
         return whole
-    return separator.join([*(told(thing, room) for thing in found[:most]), *rest])
+    return separator.join([*(bounded(thing, room) for thing in found[:most]), *rest])
 
 
 def excerpt(line: str, column: int) -> tuple[str, int]:
@@ -121,6 +121,6 @@ def form_fault(fault: Mapping[str, Any], place: str) -> str:
     if fault["type"] == "missing":
         return f"{place}: missing; add it"
     if fault["type"] in ("model_type", "dataclass_type"):
-        return f"{place}: input should be a table (a section of its own), got {word(repr(fault['input']))}"
+        return f"{place}: input should be a table (a section of its own), got {clip(repr(fault['input']))}"
     reason = fault["msg"].removeprefix("Value error, ")
-    return f"{place}: {reason[0].lower()}{reason[1:]}, got {word(repr(fault['input']))}"
+    return f"{place}: {reason[0].lower()}{reason[1:]}, got {clip(repr(fault['input']))}"

@@ -19,7 +19,7 @@ from threading import Thread, Timer, get_ident
 from time import monotonic, sleep
 from traceback import extract_tb
 
-from bdforge.common.messages import Fault, told
+from bdforge.common.messages import Fault, bounded
 
 _NOTE_BYTES = 512
 _INSIDE, _OUTSIDE = b"\1", b"\0"
@@ -107,7 +107,7 @@ def _tell() -> None:
 
 
 def _words(note: bytes) -> str:
-    return told(note.rstrip(b"\0").decode(errors="replace"))
+    return bounded(note.rstrip(b"\0").decode(errors="replace"))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ writes it. `examples/stencil` is a whole one.
 from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
 from bdforge.design.design_check import check
 from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
-from bdforge.design.parameters import Parameters, Told, told_cores
+from bdforge.design.parameters import Parameters, RtpAddresses, rtp_addresses
 from bdforge.design.placement import placed
 from bdforge.design.reasons import DesignError, Reason
 from bdforge.design.render import render
@@ -29,8 +29,46 @@ from bdforge.design.tile_memory import (
 )
 
 __all__ = [
-    "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design", "DesignError",
-    "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Parameters", "Port", "Reason", "Release",
-    "Rotating", "Rotation", "RtpWrite", "Sequence", "Slots", "Store", "Task", "TaskBd", "Tile", "TokenWait", "Told",
-    "check", "in_turn", "ping_pong", "placed", "render", "ring", "told_cores", "whole",
+    "Acquire",
+    "Advance",
+    "Allocation",
+    "Bd",
+    "Buffer",
+    "Call",
+    "Cascade",
+    "Channel",
+    "Core",
+    "Design",
+    "DesignError",
+    "Event",
+    "Flow",
+    "Load",
+    "Lock",
+    "LockWrite",
+    "Locks",
+    "Loop",
+    "Packet",
+    "Parameters",
+    "Port",
+    "Reason",
+    "Release",
+    "Rotating",
+    "Rotation",
+    "RtpAddresses",
+    "RtpWrite",
+    "Sequence",
+    "Slots",
+    "Store",
+    "Task",
+    "TaskBd",
+    "Tile",
+    "TokenWait",
+    "check",
+    "in_turn",
+    "ping_pong",
+    "placed",
+    "render",
+    "ring",
+    "rtp_addresses",
+    "whole",
 ]  # fmt: skip

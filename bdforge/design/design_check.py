@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
 from bdforge.design.lowering import Kernels, core_program
@@ -39,9 +39,9 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
     names += [sequence.name for sequence in design.sequences]
     for name, count in Counter(names).items():
         if not NAME.fullmatch(name):
-            yield Reason("name", f"{word(name)!r} is no name in MLIR", "use letters, digits and _")
+            yield Reason("name", f"{clip(name)!r} is no name in MLIR", "use letters, digits and _")
         if count > 1:
-            what = f"{count} of tiles, buffers, locks, allocations and sequences are called {word(name)}"
+            what = f"{count} of tiles, buffers, locks, allocations and sequences are called {clip(name)}"
             yield Reason("name", what, "rename them")
     for (column, row), count in Counter((tile.column, tile.row) for tile in design.tiles).items():
         if count > 1:

@@ -9,7 +9,7 @@ from bdforge.design.model import Design
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Task, TaskBd, TokenWait
 from bdforge.design.sequence import Sequence as RuntimeSequence
 from bdforge.design.sequences import Await, Program, Start, StartedTask, Stored
-from bdforge.design.sequences import Event as Told
+from bdforge.design.sequences import Event as SequenceEvent
 from bdforge.design.sequences.instruction_words import Sync, syncs
 from bdforge.design.tile_memory import Buffer, Lock
 from bdforge.devices import TileKind
@@ -24,7 +24,7 @@ def placed_sequence(
     design: Design,
     program: Program,
     elements: Sequence[int],
-    events: Sequence[Told],
+    events: Sequence[SequenceEvent],
     wide: bool,
 ) -> RuntimeSequence:
     """What the events of a program's run are in MLIR; lowered, it is the same stream of words.
@@ -62,7 +62,7 @@ class _Writes:
 
 
 def _events(
-    name: str, design: Design, arguments: tuple[Buffer, ...], events: Sequence[Told], wide: bool
+    name: str, design: Design, arguments: tuple[Buffer, ...], events: Sequence[SequenceEvent], wide: bool
 ) -> Iterator[Event]:
     allocations = {(a.tile.column, a.direction, a.channel): a.name for a in design.allocations}
     writes, names = _Writes(name, _homes(design)), {}

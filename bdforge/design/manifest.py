@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.design.sequences import Program, ProgramError
 from bdforge.design.sequences.program_check import checked
 
@@ -40,7 +40,7 @@ class _Part(BaseModel):
 def _below(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-        raise PydanticCustomError("path", f"{word(repr(path))} is no place below the manifest's folder")  # pyright: ignore
+        raise PydanticCustomError("path", f"{clip(repr(path))} is no place below the manifest's folder")  # pyright: ignore
     return path
 
 

@@ -1,6 +1,6 @@
 """What hosts tell a core before each problem: words of run-time parameters, and the lock that says that they are there.
 
-The lock comes last, so that no core reads half of them; `bdforge.design.sequences.Builder.tell` writes both.
+The lock comes last, so that no core reads half of them; `bdforge.design.sequences.Builder.set_parameters` writes both.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Parameters:
         return Loop(None, (Acquire(self.go), *loads, *body), name)
 
 
-class Told(NamedTuple):
+class RtpAddresses(NamedTuple):
     """Full addresses of a core's first parameter and of its lock."""
 
     column: int
@@ -49,7 +49,7 @@ class Told(NamedTuple):
     go: int
 
 
-def told_cores(design: Design) -> tuple[Told, ...]:
+def rtp_addresses(design: Design) -> tuple[RtpAddresses, ...]:
     """Where each core of a placed design is told what to do."""
     held = ((tile, Parameters.held(tile)) for tile in design.tiles if tile.core)
-    return tuple(Told(tile.column, tile.address(p.buffer), tile.address(p.go)) for tile, p in held)
+    return tuple(RtpAddresses(tile.column, tile.address(p.buffer), tile.address(p.go)) for tile, p in held)

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from bd_patterns import Pattern, PatternError, require_legal
 from bdforge.common.files import FileError, read_toml
-from bdforge.common.messages import InputError, form_fault, listed, path_word, word
+from bdforge.common.messages import InputError, clip, clip_path, form_fault, listed
 from bdforge.design.render import environment
 from bdforge.design.sandbox import limited, rendered
 from bdforge.devices import MLIR_DEVICES, Device, TileKind
@@ -80,11 +80,11 @@ def load_template_spec(path: Path | str) -> TemplateSpec:
     try:
         spec = TemplateSpec.model_validate(read_toml(path, TemplateError))
     except ValidationError as error:
-        faults = (f"{path_word(path)}: {form_fault(e, '.'.join(map(word, e['loc'])))}" for e in error.errors())
+        faults = (f"{clip_path(path)}: {form_fault(e, '.'.join(map(clip, e['loc'])))}" for e in error.errors())
         raise TemplateError(listed(faults, "\n")) from None
     if spec.array not in MLIR_DEVICES:
         raise TemplateError(
-            f"{path_word(path)}: array: {word(spec.array)} is no aie.device; there is {', '.join(MLIR_DEVICES)}"
+            f"{clip_path(path)}: array: {clip(spec.array)} is no aie.device; there is {', '.join(MLIR_DEVICES)}"
         )
     return spec
 
@@ -101,7 +101,7 @@ class Bds:
         A shim's is a transfer of a runtime sequence, the others stand in the text for good.
         """
         if on not in _KINDS:
-            raise PatternError(f"{word(on)} is no kind of tile; there is {', '.join(_KINDS)}")
+            raise PatternError(f"{clip(on)} is no kind of tile; there is {', '.join(_KINDS)}")
         pattern, kind = Pattern(tuple(sizes), tuple(strides), offset), _KINDS[on]
         require_legal(pattern, self.device.generation.limits(kind), bits, static=kind is not TileKind.SHIM)
         return pattern
@@ -118,10 +118,10 @@ def render_template(spec: TemplateSpec, *folders: Path) -> str:
             return rendered(template, {**spec.values, "array": spec.array, "bd": Bds(MLIR_DEVICES[spec.array])})
     except jinja2.TemplateNotFound as error:
         raise TemplateError(
-            f"{word(error.name or '')}: no template of the project or of bdforge has this name"
+            f"{clip(error.name or '')}: no template of the project or of bdforge has this name"
         ) from None
     except jinja2.TemplateSyntaxError as error:
-        raise TemplateError(f"{path_word(error.filename or spec.template)}:{error.lineno}: {error.message}") from None
+        raise TemplateError(f"{clip_path(error.filename or spec.template)}:{error.lineno}: {error.message}") from None
     except FileError as error:
         raise TemplateError(str(error)) from None
     except Exception as error:  # what a template calls raises whatever it does of what it is given
@@ -134,4 +134,4 @@ def _place(trace: TracebackType | None, template: str) -> str:
     """File and line of the template where it went wrong: Jinja's tracebacks name them."""
     places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(trace)]
     own: list[Any] = [place for place in places if place[0].endswith(".j2")]
-    return f"{path_word(own[-1][0])}:{own[-1][1]}" if own else template
+    return f"{clip_path(own[-1][0])}:{own[-1][1]}" if own else template

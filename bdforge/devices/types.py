@@ -11,7 +11,7 @@ from typing import Literal
 import ml_dtypes
 import numpy as np
 
-from bdforge.common.messages import InputError, word
+from bdforge.common.messages import InputError, clip
 from bdforge.devices.limits import BYTE_BITS
 
 Order = Literal["row", "column", "packed"]
@@ -131,7 +131,7 @@ def type_named(name: str) -> ElementType:
     known = TYPES.get(_OTHER_NAMES.get(text, text))
     if known is None:
         also = ", ".join(other for other in _OTHER_NAMES if other not in TYPES)
-        raise TypeNameError(f"unknown element type {word(name)!r}; known: {', '.join(TYPES)} (also as {also})")
+        raise TypeNameError(f"unknown element type {clip(name)!r}; known: {', '.join(TYPES)} (also as {also})")
     return known
 
 
@@ -142,7 +142,7 @@ def order_named(name: str) -> Order:
     for order in ORDERS:
         if text == order:
             return order
-    raise TypeNameError(f"unknown order {word(name)!r}; known: {', '.join(ORDERS)}")
+    raise TypeNameError(f"unknown order {clip(name)!r}; known: {', '.join(ORDERS)}")
 
 
 @dataclass(frozen=True, slots=True)

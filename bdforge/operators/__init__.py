@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.common.files import read_toml
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.design.manifest import Manifest
 from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
@@ -64,7 +64,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec
     """A spec of any kind from TOML content; `where` heads every message."""
     kind = content.get("kind")
     if kind not in tuple(OPERATORS):
-        told = "missing; add it" if kind is None else f"unknown operator {word(repr(kind))}"
+        told = "missing; add it" if kind is None else f"unknown operator {clip(repr(kind))}"
         raise SpecError(f"{where}: kind: {told}; there is {', '.join(OPERATORS)}")
     return OPERATORS[kind].load(content, name, where)
 

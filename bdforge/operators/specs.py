@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, ca
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bdforge.common.messages import InputError, form_fault, listed, word
+from bdforge.common.messages import InputError, clip, form_fault, listed
 from bdforge.design import Design, check
 from bdforge.design.manifest import spec_hash
 from bdforge.design.sequences import SequenceOptions
@@ -102,7 +102,7 @@ def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
     try:
         return form.model_validate(content)
     except ValidationError as error:
-        faults = (f"{where}: {form_fault(e, '.'.join(map(word, e['loc'])))}" for e in error.errors())
+        faults = (f"{where}: {form_fault(e, '.'.join(map(clip, e['loc'])))}" for e in error.errors())
         raise SpecError(listed(faults, "\n")) from None
 
 

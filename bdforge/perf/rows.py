@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from bdforge.common.messages import listed, printable, word
+from bdforge.common.messages import clip, listed, printable
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES, Order, TypeNameError, order_named, type_named
@@ -113,7 +113,7 @@ def _check_columns(reader: csv.DictReader, where: str) -> None:
     if missing := [name for name in REQUIRED if name not in names]:
         raise PerfError(f"{where}: missing columns {', '.join(missing)}; add them, empty where a value is unknown")
     if twice := [name for name, count in Counter(names).items() if count > 1 and name]:
-        raise PerfError(f"{where}: columns {listed(map(word, twice))} are there twice; remove or rename one of each")
+        raise PerfError(f"{where}: columns {listed(map(clip, twice))} are there twice; remove or rename one of each")
 
 
 def _lines(reader: csv.DictReader) -> Iterator[tuple[int, Callable[[], dict[str, str]]]]:
@@ -149,7 +149,7 @@ def _named(fields: dict[Any, Any]) -> dict[str, str]:
         raise PerfError(f"has {len(given)} fields, the table {len(fields)} columns; end it with a comma for each")
     named = {_column(name or ""): value for name, value in fields.items()}
     if odd := [name for name, value in named.items() if printable(value) != value]:
-        raise PerfError(f"{listed(map(word, odd))}: holds control characters; save the table as plain text")
+        raise PerfError(f"{listed(map(clip, odd))}: holds control characters; save the table as plain text")
     return named
 
 
@@ -234,7 +234,7 @@ class _Reader:
         value = float(text) if _NUMBER.fullmatch(text) else 0.0
         if not 0 < value <= _LARGEST:
             self.faults.append(
-                f"{name} is {word(repr(text))}, not a positive number up to {_LARGEST}; leave it empty when unknown"
+                f"{name} is {clip(repr(text))}, not a positive number up to {_LARGEST}; leave it empty when unknown"
             )
             return None
         return value
@@ -243,7 +243,7 @@ class _Reader:
         """A whole number of at least 1, or None."""
         value = self.number(name)
         if value is not None and value != int(value):
-            self.faults.append(f"{name} is {word(repr(self.fields[name]))}, not a whole number")
+            self.faults.append(f"{name} is {clip(repr(self.fields[name]))}, not a whole number")
         return None if value is None else max(int(value), 1)
 
     def count(self, name: str, default: int, most: int) -> int:

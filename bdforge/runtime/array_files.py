@@ -12,7 +12,7 @@ import numpy as np
 
 from bdforge.common.arrays import host_array, unlike_numbers
 from bdforge.common.files import named, new_file, opened, whole
-from bdforge.common.messages import InputError, path_word, word
+from bdforge.common.messages import InputError, clip, clip_path
 
 _WAY = "write one array of numbers with numpy.save"
 _OTHERS = {
@@ -41,16 +41,16 @@ def load_arrays(paths: Sequence[Path]) -> list[np.ndarray]:
 def _load(path: Path) -> np.ndarray:
     with opened(path, ArrayFileError) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a header of Python 2 is as good, and one that warns is judged below
-        shape, dtype = _header(file, path_word(path))
+        shape, dtype = _header(file, clip_path(path))
         needed, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
         if left < needed:
             raise ArrayFileError(
-                f"{path_word(path)}: is cut off: {'x'.join(map(str, shape))} elements of {dtype} take {needed} bytes, "
+                f"{clip_path(path)}: is cut off: {'x'.join(map(str, shape))} elements of {dtype} take {needed} bytes, "
                 f"{left} are there; write it again"
             )
         file.seek(0)
         array = np.load(file, allow_pickle=False)
-    return host_array(array.view(_BF16) if dtype == _BF16_IN_FILES else array, path_word(path), ArrayFileError)
+    return host_array(array.view(_BF16) if dtype == _BF16_IN_FILES else array, clip_path(path), ArrayFileError)
 
 
 def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
@@ -68,14 +68,14 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
     try:
         shape, _, dtype = read(file)
     except Exception as error:  # numpy evaluates the header as Python text, and raises whatever that does
-        reason = word(str(error).partition("\n")[0] or type(error).__name__)
+        reason = clip(str(error).partition("\n")[0] or type(error).__name__)
         raise ArrayFileError(f"{name}: its .npy header is damaged: {reason}; {_WAY}") from None
     others = "elements without bytes" if not dtype.itemsize else unlike_numbers(dtype)
     if others and dtype != _BF16_IN_FILES:
         raise ArrayFileError(f"{name}: holds {others} (type {dtype}), not numbers; {_WAY}")
     held = prod(max(1, size) for size in shape) * dtype.itemsize
     if any(type(size) is not int or size < 0 for size in shape) or len(shape) > _RANK_MAX or held > _BYTES_MAX:
-        raise ArrayFileError(f"{name}: its .npy header is damaged: no array has the shape {word(shape)}; {_WAY}")
+        raise ArrayFileError(f"{name}: its .npy header is damaged: no array has the shape {clip(shape)}; {_WAY}")
     return shape, dtype
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from bdforge.array.emulator.resident_design import Resident
 from bdforge.common.files import read_bytes, read_json, read_text
-from bdforge.common.messages import InputError, path_word
+from bdforge.common.messages import InputError, clip_path
 from bdforge.design.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
 from bdforge.design.sequences import (
     OperandError,
@@ -147,7 +147,7 @@ def _checked_file(folder: Path, manifest: Manifest, role: str, way: str) -> Path
     path = folder / entry.path
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise BuildError(
-            f"{folder / 'manifest.json'}: files.{role} is {path_word(entry.path)}, which links to a place outside of "
+            f"{folder / 'manifest.json'}: files.{role} is {clip_path(entry.path)}, which links to a place outside of "
             f"the design's folder; {way}"
         )
     if not path.is_file():

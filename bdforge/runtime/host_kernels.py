@@ -11,7 +11,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.common.messages import Fault, InputError, path_word, word
+from bdforge.common.messages import Fault, InputError, clip, clip_path
 from bdforge.common.watched import described, running
 
 MESSAGE_BYTES = 512
@@ -36,19 +36,19 @@ class SharedLibrary(Mapping[str, Callable[..., Any]]):
     def __init__(self, path: Path):
         self._path, self._data = path, _data_symbols(path)
         try:
-            with running(f"{path_word(path)}: loading it"):
+            with running(f"{clip_path(path)}: loading it"):
                 self._library = ctypes.CDLL(str(path.resolve()))
         except OSError as error:
-            raise KernelLibraryError(f"{path_word(path)}: cannot load this kernel library: {error}") from None
+            raise KernelLibraryError(f"{clip_path(path)}: cannot load this kernel library: {error}") from None
         self._entry = getattr(self._library, "hostapi_call", None)
         if self._entry is not None and not hasattr(self._library, "hostapi_state_bytes"):
-            raise KernelLibraryError(f"{path_word(path)}: was built by another version of bdforge; build it again")
+            raise KernelLibraryError(f"{clip_path(path)}: was built by another version of bdforge; build it again")
         self._direct: dict[object, Any] = {}  # the modes of calls that no core makes
 
     def __getitem__(self, name: str) -> "NativeKernel":
         if name in self._data:
             raise KernelLibraryError(
-                f"{path_word(self._path)}: its symbol {word(name)} is data, not a function; no kernel"
+                f"{clip_path(self._path)}: its symbol {clip(name)} is data, not a function; no kernel"
             )
         try:
             function = self._library[name]
@@ -134,10 +134,10 @@ def _module(path: Path) -> Mapping[str, Callable[..., Any]]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        with running(f"{path_word(path)}: importing it"):
+        with running(f"{clip_path(path)}: importing it"):
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise KernelLibraryError(f"{path_word(path)}: {described(error)}") from error
+        raise KernelLibraryError(f"{clip_path(path)}: {described(error)}") from error
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}

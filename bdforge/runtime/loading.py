@@ -13,7 +13,7 @@ import numpy as np
 
 from bdforge.array.emulator.resident_design import Resident
 from bdforge.common.arrays import host_array
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.design.sequences import OperandError, PlannedSequence, SequenceOptions
 from bdforge.design.sequences.buffers import (
     arguments,
@@ -86,7 +86,7 @@ def backend_for(design: BuiltDesign, device: str | None, environ: Mapping[str, s
         from bdforge.runtime.xrt import Xrt
 
         return Xrt(design)
-    raise BuildError(f"device {word(name)!r} is unknown; choose {EMULATED} or {NPU} (device= or {VARIABLE})")
+    raise BuildError(f"device {clip(name)!r} is unknown; choose {EMULATED} or {NPU} (device= or {VARIABLE})")
 
 
 class Loaded:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bdforge.common.messages import Fault, tell_once
+from bdforge.common.messages import Fault, warn_once
 from bdforge.design.sequences import PlannedSequence
 
 
@@ -84,7 +84,7 @@ class Runs:
         with self._running:
             warnings = self.backend.run(planned, buffers, timeout_seconds)
         for warning in warnings:
-            tell_once(f"{self.name}: {warning}")
+            warn_once(f"{self.name}: {warning}")
 
     def submit(self, what: str, work: Callable[[], Any]) -> Pending:
         """Do some work behind what was submitted before."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.common.messages import Fault, tell_once
+from bdforge.common.messages import Fault, warn_once
 from bdforge.design.manifest import XCLBIN_KERNEL
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import outputs_of
@@ -218,7 +218,7 @@ def warn_of_late(planned: PlannedSequence, product: Device) -> None:
     moved = planned.traffic()
     seconds = timing_of(product).port_ns(moved.read_bytes, moved.write_bytes) / 1e9
     if seconds >= JOB_TIMEOUT_SECONDS:
-        tell_once(
+        warn_once(
             f"{planned.shape}: its transfers alone take {seconds:.1f} s (modelled), more than "
             f"{JOB_TIMEOUT_SECONDS:g} s, after which drivers stop a command; split the problem"
         )

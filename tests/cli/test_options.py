@@ -11,7 +11,7 @@ from bdforge.cli.bench import _count
 from bdforge.cli.commands import app
 from bdforge.cli.contract import _sizes, _strides
 from bdforge.cli.device import _run
-from bdforge.cli.options import layouts, print_or_write, problem, problems_of, sizes, tell, with_schedule
+from bdforge.cli.options import layouts, print_or_write, print_warnings, problem, problems_of, sizes, with_schedule
 from bdforge.cli.ranges import whole_numbers
 from bdforge.cli.timing import Timed, _named_cycles
 from bdforge.common.files import FileError
@@ -91,10 +91,10 @@ def test_what_is_written_replaces_nothing_unasked(tmp_path, capsys):
 
 @pytest.mark.parametrize(("count", "lines", "last"), [(0, 0, ""), (1, 1, "warning: 0"), (10, 10, "warning: 9")])
 def test_warnings_stand_apart_one_a_line(capsys, count: int, lines: int, last: str):
-    tell(map(str, range(count)))
+    print_warnings(map(str, range(count)))
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines()), "".join(err.splitlines()[-1:])) == ("", lines, last)
-    tell(map(str, range(13)))
+    print_warnings(map(str, range(13)))
     assert "3 more" in capsys.readouterr().err.splitlines()[-1]
 
 

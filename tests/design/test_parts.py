@@ -32,7 +32,7 @@ from bdforge.design import (
     in_turn,
     ping_pong,
     ring,
-    told_cores,
+    rtp_addresses,
     whole,
 )
 from bdforge.design.core_code import buffers, rotations, statements
@@ -130,7 +130,7 @@ def test_a_core_is_told_at_the_addresses_of_its_parameters_and_its_lock():
         core = Core((parameters.problems({}),))
         tiles.append(Tile(locks.tile, column, row, TileKind.CORE, (held,), tuple(locks.taken), core=core))
     tiles.append(Tile("mem", 0, 1, TileKind.MEMTILE))
-    assert told_cores(Design("d", "npu2", tuple(tiles))) == (
+    assert rtp_addresses(Design("d", "npu2", tuple(tiles))) == (
         (0, 0x0020_0440, 0x0021_F010), (5, 5 << 25 | 0x0030_0440, 5 << 25 | 0x0031_F010),
     )  # fmt: skip
 

@@ -16,12 +16,12 @@ from bdforge.common.messages import (
     LISTED,
     MESSAGE_BYTES,
     InputError,
+    bounded,
+    clip,
+    clip_path,
     excerpt,
     listed,
-    path_word,
     printable,
-    told,
-    word,
 )
 from bdforge.models.weights import WeightError
 from bdforge.operators.gemm import SpecError
@@ -39,9 +39,9 @@ def test_every_kind_of_fault_is_bounded_and_printable(kind):
 
 @given(st.text(max_size=300), st.integers(0, 60))
 def test_what_is_told_fits_and_is_told_the_same_again(text, times):
-    message = told(text * times)
+    message = bounded(text * times)
     assert len(message.encode()) <= MESSAGE_BYTES
-    assert told(message) == message
+    assert bounded(message) == message
     assert not [c for c in message if category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"]
 
 
@@ -51,7 +51,7 @@ def test_a_message_and_what_a_command_puts_around_it_fit_into_4_kib():
 
 
 def test_short_messages_stay_as_they_are():
-    assert told("a\tb\nc: größer, → 𝔸") == "a\tb\nc: größer, → 𝔸"
+    assert bounded("a\tb\nc: größer, → 𝔸") == "a\tb\nc: größer, → 𝔸"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_controls_are_shown_as_escapes(raw, shown):
 
 
 def test_a_word_stays_on_its_line_and_says_how_long_it_was():
-    assert word("a\nb\tc") == "a\\nb\\tc"
-    assert word("x" * 500) == "x" * 120 + "... (500 characters)"
+    assert clip("a\nb\tc") == "a\\nb\\tc"
+    assert clip("x" * 500) == "x" * 120 + "... (500 characters)"
 
 
-@pytest.mark.parametrize(("shown", "most"), [(word, 120), (path_word, 1024)])
+@pytest.mark.parametrize(("shown", "most"), [(clip, 120), (clip_path, 1024)])
 def test_a_word_of_the_limit_is_whole_and_a_longer_one_is_cut(shown, most):
     assert shown("x" * most) == "x" * most
     assert shown("x" * (most + 1)) == "x" * most + f"... ({most + 1} characters)"
@@ -98,15 +98,15 @@ def test_what_is_listed_is_no_longer_than_a_message(thing: str):
 def test_a_message_of_the_limit_is_whole_and_the_next_byte_costs_its_middle(letter: str):
     size = len(letter.encode())
     whole = letter * (MESSAGE_BYTES // size)
-    assert told(whole) == whole
-    cut = told(f"{whole}!")
+    assert bounded(whole) == whole
+    cut = bounded(f"{whole}!")
     left = re.fullmatch(rf"({letter}+) \[\.\.\. (\d+) characters \.\.\.\] ({letter}+)!", cut)
     assert left is not None, cut
     assert len(left[1]) + int(left[2]) + len(left[3]) == len(whole)
     assert len(left[1]) > 2 * len(left[3]), "mostly its beginning"
     assert len(cut.encode()) > MESSAGE_BYTES // 2
-    assert told("abcdef" * 100, 300).startswith("abcdef")
-    assert len(told("abcdef" * 100, 300)) <= 300
+    assert bounded("abcdef" * 100, 300).startswith("abcdef")
+    assert len(bounded("abcdef" * 100, 300)) <= 300
 
 
 LETTERS = "".join(chr(0x4E00 + i) for i in range(500))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bdforge.common.arrays import host_array
-from bdforge.common.messages import InputError, tell_once
+from bdforge.common.messages import InputError, warn_once
 from bdforge.design.sequences.buffers import placed
 from support.differences import same
 from support.scaled_rows import PROGRAM, arrays, sequence
@@ -107,7 +107,7 @@ def test_tensors_of_bfloat16_are_taken_by_their_words(monkeypatch):
 @pytest.mark.parametrize("order", [np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, 1)[:, ::2]])
 def test_operands_in_any_order_are_the_same_and_a_copy_is_told_once(caplog, order: Callable):
     given = {name: order(array) for name, array in arrays().items()}
-    tell_once.cache_clear()
+    warn_once.cache_clear()
     for _ in range(2):
         for staged in (0, 8):
             found, wanted = (placed(sequence(ldb=staged), one) for one in (given, arrays()))

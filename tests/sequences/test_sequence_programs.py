@@ -370,7 +370,7 @@ def test_a_counter_may_stand_in_several_places():
 
 def test_a_core_is_told_words_by_slot_and_then_to_go():
     build = Builder(["n"], 1)
-    build.tell(0x1000, {0: 7, 3: build.parameter("n")}, 0x2000)
+    build.set_parameters(0x1000, {0: 7, 3: build.parameter("n")}, 0x2000)
     assert writes(build.program, n=5) == [(0x1000, 7), (0x100C, 5), (0x2000, 1)]
 
 

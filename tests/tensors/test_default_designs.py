@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.common.messages import tell_once
+from bdforge.common.messages import warn_once
 from bdforge.devices import device_named
 from bdforge.models.tensors import default
 from bdforge.models.tensors.default import FLOATS, INTEGERS, default_design
@@ -38,7 +38,7 @@ def builds(monkeypatch, tmp_path: Path) -> list[tuple[str, ...]]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("BDFORGE_EINSUM", raising=False)
     monkeypatch.setattr(default, "scons", scons)
-    tell_once.cache_clear()
+    warn_once.cache_clear()
     return made
 
 

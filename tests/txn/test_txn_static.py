@@ -177,7 +177,7 @@ def refuse(check: str, error: Exception) -> None:
     raise AssertionError(check) from error
 
 
-def static_fields(text: str, next_bd: int | None = None, policy: "Told | None" = None) -> dict[str, int]:
+def static_fields(text: str, next_bd: int | None = None, policy: "RtpAddresses | None" = None) -> dict[str, int]:
     """The fields that are not 0 of a text's only BD."""
     module = parse(text, "d.mlir")
     device, program, transfer = (
@@ -217,7 +217,7 @@ LOCKED = """aie.device(npu2) {{
 }}"""
 
 
-class Told(NamedTuple):
+class RtpAddresses(NamedTuple):
     """Remembers cautions by their names."""
 
     told: list[str]
@@ -232,7 +232,7 @@ class Told(NamedTuple):
 def memtile_fields(before: str = "", behind: str = "", options: str = "") -> tuple[dict[str, int], list[str]]:
     """The fields that are not 0 of such a BD, and the cautions about it."""
     one = "%one = arith.constant 1 : i32\n    "
-    policy = Told([])
+    policy = RtpAddresses([])
     found = static_fields(LOCKED.format(before=one + before, behind=behind, options=options), policy=policy)
     return {name: value for name, value in found.items() if name not in ("address", "valid")}, policy.told
 

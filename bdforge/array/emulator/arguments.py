@@ -9,7 +9,7 @@ import numpy as np
 
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.timed import TimingOptions
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 
 _TEXT, _MAPPING, _LIST = (str, "a text"), (Mapping, "a mapping"), (Sequence, "a list")
 _KINDS: Mapping[str, tuple[Any, str]] = {
@@ -41,4 +41,4 @@ def check_given(given: Mapping[str, object]) -> None:
 
 def _check(name: str, value: object, kinds: Any, what: str) -> None:
     if not isinstance(value, kinds) or (isinstance(value, str) and kinds not in (str, (str, Path))):
-        raise ArgumentError(f"{name} must be {what}, got {word(type(value).__name__)}")
+        raise ArgumentError(f"{name} must be {what}, got {clip(type(value).__name__)}")

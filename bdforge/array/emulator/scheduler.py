@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Protocol
 
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 
 STEP_BUDGET = 1 << 28
 """Steps of all cores and channels together, and bundles, loop iterations and calls of each core, where nobody says."""
@@ -231,7 +231,7 @@ def whole(name: str, given: Any, least: int) -> int:
     """A number from `least` on; ArgumentError for anything else."""
     number = None if isinstance(given, bool) or not hasattr(given, "__index__") else index(given)
     if number is None or not least <= number <= MOST_STEPS:
-        shown = word(repr(given)) if number is None or abs(number) < MOST_STEPS**2 else "more"  # repr refuses long ones
+        shown = clip(repr(given)) if number is None or abs(number) < MOST_STEPS**2 else "more"  # repr refuses long ones
         raise ArgumentError(f"{name} must be a whole number from {least} to {MOST_STEPS:.0e}, got {shown}")
     return number
 

@@ -8,7 +8,7 @@ from bdforge.array.images.xclbin_write import xclbin
 from bdforge.array.lower import Configuration
 from bdforge.common.binary import ImageError
 from bdforge.common.files import FileError, read_bytes
-from bdforge.common.messages import path_word
+from bdforge.common.messages import clip_path
 from bdforge.core.isa.elf import Segment, core_segments
 from bdforge.devices import Generation
 
@@ -26,7 +26,7 @@ def program_of(path: Path, generation: Generation) -> list[Segment]:
     try:
         segments, found, _ = core_segments(read_bytes(path))
     except FileError as error:
-        said = str(error).removeprefix(f"{path_word(path)}: cannot be read: ")  # whoever asks names the file
+        said = str(error).removeprefix(f"{clip_path(path)}: cannot be read: ")  # whoever asks names the file
         raise ImageError(f"{said}; paths are relative to the design") from None
     if found not in (None, mine):
         raise ImageError(f"the program is for {found}, not for {mine}")

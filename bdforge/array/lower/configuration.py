@@ -25,7 +25,7 @@ from bdforge.array.routing import RoutingError, route
 from bdforge.array.routing.write import routed
 from bdforge.array.txn.target import ControllerIds, Policy, lowering_error
 from bdforge.array.txn.writer import Tile, Writer, place_of
-from bdforge.common.messages import path_word
+from bdforge.common.messages import clip_path
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS
@@ -166,7 +166,7 @@ def _program(core: CoreOp, path: Path, programs: Programs) -> list[Piece]:
     try:
         return list(programs(path, core.tile.device_op.device.generation))
     except ValueError as error:
-        raise lowering_error(core, f"elf_file {path_word(path)}: {error}") from None
+        raise lowering_error(core, f"elf_file {clip_path(path)}: {error}") from None
 
 
 def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:

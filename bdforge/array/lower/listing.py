@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from bdforge.common.messages import path_word
+from bdforge.common.messages import clip_path
 from bdforge.devices.txn_format.describe import describe_operation
 from bdforge.devices.txn_format.operations import Operation
 
@@ -14,7 +14,7 @@ _INDENT = "  "
 def listing(operations: Iterable[Operation], width: int = 80) -> Iterator[str]:
     """Lines of at most `width` characters; writes of one operation in a row share a heading."""
     for (place, origin), group in groupby(operations, lambda operation: (operation.location, operation.origin)):
-        where = "" if place is None else f"{path_word(place.file)}:{place.line}"
+        where = "" if place is None else f"{clip_path(place.file)}:{place.line}"
         yield from textwrap.wrap(f"{where} {origin or ''}".strip(), width, break_on_hyphens=False)
         for operation in group:
             line = describe_operation(operation)

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import Self
 
-from bdforge.common.messages import InputError, Location, excerpt, path_word, printable, told
+from bdforge.common.messages import InputError, Location, bounded, clip_path, excerpt, printable
 
 
 class Source:
@@ -57,9 +57,9 @@ class MlirError(InputError):
         return Location(self.file, self.line, self.column)
 
     def __str__(self) -> str:
-        place = f"{path_word(self.file)}:{self.line}:{self.column}"
+        place = f"{clip_path(self.file)}:{self.line}:{self.column}"
         if self.source_line is None:
-            return told(f"{place}: {self.message}")
+            return bounded(f"{place}: {self.message}")
         line, column = excerpt(self.source_line, self.column)
         caret = "".join("\t" if c == "\t" else " " for c in printable(line[: column - 1])) + "^"
-        return told(f"{place}: {self.message}\n{line}\n{caret}")
+        return bounded(f"{place}: {self.message}\n{line}\n{caret}")

@@ -3,7 +3,7 @@
 import re
 
 from bdforge.array.mlir.newer_ops import refused_operation
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 
 LEGACY_DEVICES = {
     "npu": "device 'npu' was renamed: write 'npu1'",
@@ -75,7 +75,7 @@ _AIECC_FILE = "input_with_addresses.mlir of aiecc's work folder (<design>.mlir.p
 
 def unknown_operation(name: str) -> str:
     """What to do about an operation that no dialect here has: which file of aiecc's to give instead."""
-    dialect, name = name.partition(".")[0], word(name)
+    dialect, name = name.partition(".")[0], clip(name)
     if (known := legacy_operation(name) or refused_operation(name)) is not None:
         return f"{known} ('bdforge convert' does it)" if "was renamed" in known else known
     if dialect in _COMPILER_DIALECTS:

@@ -34,7 +34,7 @@ from bdforge.array.mlir.lexer import TextLexer
 from bdforge.array.mlir.locations import location, place, source_of
 from bdforge.array.mlir.trace_ops import is_trace, trace_operation
 from bdforge.array.mlir.upstream import PARSERS
-from bdforge.common.messages import path_word
+from bdforge.common.messages import clip_path
 
 OPERATIONS_MAX = 1 << 17
 """Of one text: reading and checking take about a quarter of a millisecond for each."""
@@ -403,7 +403,7 @@ def _labelled_block(name: str) -> Block:
 def parse_text(context: Context, source: Source) -> ModuleOp:
     """A module from text; MlirError for whatever is wrong with it."""
     if source.file.endswith(".toml"):
-        how = f"'bdforge render {path_word(source.file)} --out NEW.mlir' makes its MLIR first"
+        how = f"'bdforge render {clip_path(source.file)} --out NEW.mlir' makes its MLIR first"
         raise MlirError(f"this file is a design's spec, not MLIR; {how}", source.location(0))
     try:
         parser = TextParser(context, source)

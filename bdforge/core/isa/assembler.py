@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from bdforge.common.messages import listed, word
+from bdforge.common.messages import clip, listed
 from bdforge.core.isa.asm_expression import evaluate, names, unknown
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.elf_write import core_elf
@@ -286,11 +286,11 @@ class _Assembler:
         for name in self._ordered():
             text = self.constants[name]
             if missing := unknown(text, symbols):
-                raise AssemblyError(f"{word(name)}: defined by {listed(sorted(set(missing)))}, not defined")
+                raise AssemblyError(f"{clip(name)}: defined by {listed(sorted(set(missing)))}, not defined")
             try:
                 symbols[name] = evaluate(text, symbols)
             except EncodeError as error:
-                raise AssemblyError(f"{word(name)}: {error}") from None
+                raise AssemblyError(f"{clip(name)}: {error}") from None
         return symbols
 
     def _ordered(self) -> list[str]:

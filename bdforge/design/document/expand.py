@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bdforge.common.messages import InputError, word
+from bdforge.common.messages import InputError, clip
 from bdforge.design.document.grammar import Repeated
 from bdforge.design.document.toml_places import Path
 from bdforge.design.sequences.expressions import LARGEST, LEAST
@@ -51,15 +51,15 @@ def number(value: int | str, names: Numbers) -> int:
     if isinstance(value, int):
         return value
     if len(value) > _CHARACTERS:
-        raise Wrong(f"{word(value)}: an expression has at most {_CHARACTERS} characters")
+        raise Wrong(f"{clip(value)}: an expression has at most {_CHARACTERS} characters")
     try:
         found = _value(ast.parse(value.strip(), mode="eval").body, names)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Wrong(f"{word(repr(value))} is no integer expression") from None
+        raise Wrong(f"{clip(repr(value))} is no integer expression") from None
     except ZeroDivisionError:
-        raise Wrong(f"{word(repr(value))} divides by zero") from None
+        raise Wrong(f"{clip(repr(value))} divides by zero") from None
     if not LEAST <= found <= LARGEST:
-        raise Wrong(f"{word(repr(value))} needs more than 64 bits")
+        raise Wrong(f"{clip(repr(value))} needs more than 64 bits")
     return found
 
 
@@ -69,20 +69,20 @@ def _value(node: ast.expr, names: Numbers) -> int:
             return value
         case ast.Name(id=name):
             if name not in names:
-                raise Wrong(f"{word(name)} is no number here; there is {', '.join(names) or 'none'}")
+                raise Wrong(f"{clip(name)} is no number here; there is {', '.join(names) or 'none'}")
             return names[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, names)
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             a, b = _value(left, names), _value(right, names)
             if a % b:
-                raise Wrong(f"{word(ast.unparse(node))}: {a} / {b} leaves {a % b} over; use // to round down")
+                raise Wrong(f"{clip(ast.unparse(node))}: {a} / {b} leaves {a % b} over; use // to round down")
             return a // b
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
             return _OPERATORS[type(operator)](_value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=function), args=[a, b], keywords=[]) if function in _FUNCTIONS:
             return _FUNCTIONS[function](_value(a, names), _value(b, names))
-    raise Wrong(f"{word(ast.unparse(node))} is no integer expression")
+    raise Wrong(f"{clip(ast.unparse(node))} is no integer expression")
 
 
 def maybe(value: int | str | None, names: Numbers) -> int | None:
@@ -121,9 +121,9 @@ def _turns(ranges: Mapping[str, str], names: Numbers) -> Iterator[dict[str, int]
 
 def _span(name: str, found: str, names: Numbers) -> range:
     if not name.isidentifier():
-        raise Wrong(f"for: {word(repr(name))} is no name")
+        raise Wrong(f"for: {clip(repr(name))} is no name")
     if (ends := _RANGE.fullmatch(found)) is None:
-        raise Wrong(f"for: {word(name)} = {word(repr(found))} is no range; write first..end, such as 0..8")
+        raise Wrong(f"for: {clip(name)} = {clip(repr(found))} is no range; write first..end, such as 0..8")
     return range(number(ends[1], names), number(ends[2], names))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bdforge.common.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
-from bdforge.common.messages import form_fault, listed, path_word, word
+from bdforge.common.messages import clip, clip_path, form_fault, listed
 from bdforge.design.core_code import Core
 from bdforge.design.document import grammar
 from bdforge.design.document.expand import DocumentError, Expansion, Numbers, Wrong, maybe, number, text, texts
@@ -54,7 +54,7 @@ def design_of(content: str, where: str) -> Design:
         reasons = _faults(raw, error)
     places = places_of(content)
     lines = sorted((_place(places, path), reason) for path, reason in reasons.items())
-    raise DocumentError(listed((f"{path_word(where)}:{line}:{at}: {reason}" for (line, at), reason in lines), "\n"))
+    raise DocumentError(listed((f"{clip_path(where)}:{line}:{at}: {reason}" for (line, at), reason in lines), "\n"))
 
 
 def _place(places: Mapping[Path, tuple[int, int]], path: Path) -> tuple[int, int]:
@@ -74,9 +74,9 @@ def _faults(raw: dict[str, Any], error: ValidationError) -> dict[Path, str]:
             inside: dict[Any, Any] = dict(enumerate(here)) if isinstance(here, list) else here
             if isinstance(inside, dict) and part in inside:
                 here, path = inside[part], (*path, part)
-        reason = form_fault(fault, word(fault["loc"][-1]))
+        reason = form_fault(fault, clip(fault["loc"][-1]))
         if expected := fault.get("ctx", {}).get("expected_tags"):
-            reason = f"{word(repr(here))} begins with none of {expected.replace(':', '')}"
+            reason = f"{clip(repr(here))} begins with none of {expected.replace(':', '')}"
         found.setdefault(path, reason)
     return found
 
@@ -138,7 +138,7 @@ class _Reader:
     def _core(self, tile: TileUnderWay, name: str) -> Core:
         program = self.form.program.get(name)
         if program is None:
-            raise Wrong(f"core: there is no program {word(name)}; there is {listed(self.form.program) or 'none'}")
+            raise Wrong(f"core: there is no program {clip(name)}; there is {listed(self.form.program) or 'none'}")
         return Core(tile.body(program.body), number(program.stack_bytes, tile.names), program.link_with)
 
     def _sequence(self, form: grammar.Sequence) -> Sequence:
@@ -172,7 +172,7 @@ class _Reader:
     def _find(self, name: str, kind: type) -> Any:
         held = self.everything.get(name)
         if not isinstance(held, kind):
-            raise Wrong(f"no tile has a {kind.__name__.lower()} {word(name)}; give its whole name")
+            raise Wrong(f"no tile has a {kind.__name__.lower()} {clip(name)}; give its whole name")
         return held
 
 
@@ -185,13 +185,13 @@ def _port(found: str) -> Port:
     match found.split():
         case [tile, bundle, index] if index.isdecimal():
             return Port(tile, int(index), bundle)
-    raise Wrong(f"{word(repr(found))} is no port; write tile, bundle and number, such as 'mem_0 DMA 1'")
+    raise Wrong(f"{clip(repr(found))} is no port; write tile, bundle and number, such as 'mem_0 DMA 1'")
 
 
 def _allocation(one: grammar.Allocation, names: Numbers, tiles: Mapping[str, Tile]) -> Allocation:
     tile, _, channel = text(one.channel, names).partition(" ")
     if tile not in tiles:
-        raise Wrong(f"channel: there is no tile {word(tile)}; there is {listed(tiles)}")
+        raise Wrong(f"channel: there is no tile {clip(tile)}; there is {listed(tiles)}")
     return Allocation(text(one.name, names), tiles[tile], *channel_of(channel))
 
 
@@ -208,7 +208,7 @@ def _task(task: grammar.Task, names: Numbers, arguments: Mapping[str, Buffer]) -
 
 def _task_bd(bd: Any, names: Numbers, arguments: Mapping[str, Buffer]) -> TaskBd:
     if bd.argument not in arguments:
-        raise Wrong(f"argument: there is no {word(bd.argument)}; there is {listed(arguments) or 'none'}")
+        raise Wrong(f"argument: there is no {clip(bd.argument)}; there is {listed(arguments) or 'none'}")
     if bd.id is None:
         raise Wrong("id: missing; add the number of the task's BD")
     buffer, label = arguments[bd.argument], text(bd.label, names)

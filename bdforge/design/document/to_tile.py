@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bd_patterns import Pattern, PatternError
-from bdforge.common.messages import listed, word
+from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
 from bdforge.design.document import grammar
 from bdforge.design.document.expand import Expansion, Numbers, Wrong, maybe, named, number, text
@@ -88,11 +88,11 @@ class TileUnderWay:
         if isinstance(held, kind):
             return held
         own = [one.name.removeprefix(f"{self.name}_") for one in (*self.buffers, *self.locks) if isinstance(one, kind)]
-        raise Wrong(f"{self.name} has no {kind.__name__.lower()} {word(name)}; there is {listed(own) or 'none'}")
+        raise Wrong(f"{self.name} has no {kind.__name__.lower()} {clip(name)}; there is {listed(own) or 'none'}")
 
     def _ring_of(self, name: str) -> list[Buffer]:
         if name not in self.rings:
-            raise Wrong(f"{self.name} has no ring {word(name)}; there is {listed(self.rings) or 'none'}")
+            raise Wrong(f"{self.name} has no ring {clip(name)}; there is {listed(self.rings) or 'none'}")
         return self.rings[name]
 
     def channels(self) -> list[Channel]:
@@ -119,7 +119,7 @@ class TileUnderWay:
         acquire, release = Acquire(waits, number(item.acquire, names)), Release(gives, number(item.release, names))
         for slot in range(len(ring)) if item.slot is None else [number(item.slot, names)]:
             if not 0 <= slot < len(ring):
-                raise Wrong(f"slot = {slot}: ring {word(name)} has slots 0 to {len(ring) - 1}")
+                raise Wrong(f"slot = {slot}: ring {clip(name)} has slots 0 to {len(ring) - 1}")
             yield _bd(item, names, ring[slot], acquire, release)
 
     def _acquire(self, found: str | grammar.Guard | None, names: Numbers) -> Acquire | None:
@@ -179,7 +179,7 @@ def channel_of(found: str) -> tuple[str, int]:
     """("S2MM", 0) of "S2MM 0"."""
     direction, _, index = found.partition(" ")
     if direction not in ("S2MM", "MM2S") or not index.isdecimal():
-        raise Wrong(f"{word(repr(found))} is no channel; write S2MM or MM2S and its number")
+        raise Wrong(f"{clip(repr(found))} is no channel; write S2MM or MM2S and its number")
     return direction, int(index)
 
 

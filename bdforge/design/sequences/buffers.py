@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bdforge.common.messages import tell_once
+from bdforge.common.messages import warn_once
 from bdforge.design.sequences.operands import OperandError, fetch, place
 from bdforge.design.sequences.planned import PlannedSequence, planned
 from bdforge.design.sequences.sequence_program import Operand, Program
@@ -94,7 +94,7 @@ def _in_order(operand: Operand, array: np.ndarray) -> np.ndarray:
     """Lines of the operand's order one after the other: the user's own memory where that lies so."""
     lines = array.T if operand.order == "column" else array
     if not lines.flags.c_contiguous:
-        tell_once(
+        warn_once(
             f"operand {operand.name} is copied with each call: the design reads it {operand.order} by {operand.order} "
             f"without gaps; np.as{'fortran' if operand.order == 'column' else 'contiguous'}array copies it once"
         )

@@ -165,7 +165,7 @@ class Builder:
         """Write a register, or as many that follow each other as there are values."""
         self._add(Write(kind="write", address=self.place(address), values=self._listed(values)))
 
-    def tell(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
+    def set_parameters(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
         """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
         for slot, value in words.items():
             self.write(parameters + GRANULE_BYTES * slot, value)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.common.messages import listed, path_word
+from bdforge.common.messages import clip_path, listed
 from bdforge.models import weights
 from bdforge.models.bitnet.model_config import BitNetConfig, from_json, from_metadata
 from bdforge.models.errors import ModelError
@@ -56,9 +56,9 @@ class Checkpoint:
         found = _folder(path, override) if path.is_dir() else _gguf(path, override)
         beyond = found.beyond()
         if beyond and not path.is_dir():
-            raise ModelError(f"{path_word(path)}: a BitNet b1.58 has no tensors called {listed(beyond)}: another model")
+            raise ModelError(f"{clip_path(path)}: a BitNet b1.58 has no tensors called {listed(beyond)}: another model")
         if odd := [*found.config.unknown, *beyond]:
-            _log.warning("%s: %s: not known here, and without effect", path_word(path), listed(odd))
+            _log.warning("%s: %s: not known here, and without effect", clip_path(path), listed(odd))
         return found
 
     def beyond(self) -> list[str]:
@@ -78,7 +78,7 @@ class Checkpoint:
         """A tensor of floats, mapped; ModelError where it is missing, has another shape or is quantised."""
         found = self.table(role, shape, layer)
         if isinstance(found, QuantisedRows):
-            raise ModelError(f"{path_word(self.path)}: tensor {self._name(role, layer)} is quantised, expected floats")
+            raise ModelError(f"{clip_path(self.path)}: tensor {self._name(role, layer)} is quantised, expected floats")
         return found
 
     def table(self, role: str, shape: tuple[int, ...], layer: int | None = None) -> np.ndarray | QuantisedRows:
@@ -86,9 +86,9 @@ class Checkpoint:
         name = self._name(role, layer)
         found = self._found(name)
         if found is None:
-            raise ModelError(f"{path_word(self.path)}: has no tensor {name}; this is no whole BitNet b1.58")
+            raise ModelError(f"{clip_path(self.path)}: has no tensor {name}; this is no whole BitNet b1.58")
         if found.shape != shape:
-            raise ModelError(f"{path_word(self.path)}: tensor {name} has shape {found.shape}, expected {shape}")
+            raise ModelError(f"{clip_path(self.path)}: tensor {name} has shape {found.shape}, expected {shape}")
         return found
 
     def head(self) -> np.ndarray | QuantisedRows | None:
@@ -111,10 +111,10 @@ class Checkpoint:
         check_shape(matrix, *sizes[role])
         stored = self._number(f"{name}_scale")  # Hugging Face's; it may lie in another file
         if stored is None and self.path.is_dir():
-            raise ModelError(f"{path_word(self.path)}: has no tensor {name}_scale; this is no whole BitNet b1.58")
+            raise ModelError(f"{clip_path(self.path)}: has no tensor {name}_scale; this is no whole BitNet b1.58")
         scale = matrix.scales[0] if stored is None else stored
         if config.divides and scale == 0:
-            raise ModelError(f"{path_word(self.path)}: tensor {name} has scale 0, by which results would be divided")
+            raise ModelError(f"{clip_path(self.path)}: tensor {name} has scale 0, by which results would be divided")
         beside = self._number(name.replace(".weight", ".scale"))  # what ggml multiplies with after the product
         factor = 1.0 if beside is None else beside
         return replace(matrix, scales=((1 / scale if config.divides else scale) * factor,))
@@ -125,7 +125,7 @@ class Checkpoint:
             return None
         number = found.reshape(-1)[0] if isinstance(found, np.ndarray) and found.size == 1 else np.nan
         if not isfinite(number):
-            raise ModelError(f"{path_word(self.path)}: tensor {name} is not one finite number; get the file again")
+            raise ModelError(f"{clip_path(self.path)}: tensor {name} is not one finite number; get the file again")
         return float(number)
 
     def _name(self, role: str, layer: int | None = None) -> str:
@@ -147,14 +147,14 @@ def _folder(path: Path, override: Mapping[str, Any]) -> Checkpoint:
     config, files = path / "config.json", tuple(sorted(path.glob("*.safetensors")))
     if not config.is_file() or not files:
         missing = "*.safetensors" if config.is_file() else "config.json"
-        raise ModelError(f"{path_word(path)}: a folder without {missing}; give one as Hugging Face has it, or a .gguf")
+        raise ModelError(f"{clip_path(path)}: a folder without {missing}; give one as Hugging Face has it, or a .gguf")
     return Checkpoint(path, files, from_json(config, override), _HUGGING_FACE, "model.layers.{}.")
 
 
 def _gguf(path: Path, override: Mapping[str, Any]) -> Checkpoint:
     metadata = weights.metadata(path)
     if metadata is None:
-        raise ModelError(f"{path_word(path)}: safetensors alone do not say a model's sizes; give the folder it is in")
+        raise ModelError(f"{clip_path(path)}: safetensors alone do not say a model's sizes; give the folder it is in")
     embedding = weights.floats(path, "token_embd.weight")
     config = from_metadata(path, metadata, 0 if embedding is None else len(embedding), override)
     return Checkpoint(path, (path,), config, _GGUF, "blk.{}.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bdforge.common.files import read_json
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.models.bitnet.model_settings import (
     IDLE_OF_GGUF,
     IDLE_OF_JSON,
@@ -78,7 +78,7 @@ class BitNetConfig(BaseModel):
             )
         if self.hidden_act not in GATES:
             raise ValueError(
-                f"hidden_act {word(repr(self.hidden_act))} is not one of {', '.join(GATES)}; "
+                f"hidden_act {clip(repr(self.hidden_act))} is not one of {', '.join(GATES)}; "
                 "override it where one of these is meant"
             )
         return self
@@ -108,9 +108,9 @@ def from_json(path: Path, override: Mapping[str, Any] = MappingProxyType({})) ->
     content = read_json(path, ModelError)
     if not isinstance(content, dict) or content.get("model_type") != "bitnet":
         kind = content.get("model_type") if isinstance(content, dict) else None
-        raise ModelError(f"{path}: model_type is {word(repr(kind))}, expected 'bitnet'; this is another kind of model")
+        raise ModelError(f"{path}: model_type is {clip(repr(kind))}, expected 'bitnet'; this is another kind of model")
     if odd := [name for name in _GROUPS if not isinstance(content.get(name) or {}, dict)]:
-        raise ModelError(f"{path}: {odd[0]} is {word(repr(content[odd[0]]))}, expected an object")
+        raise ModelError(f"{path}: {odd[0]} is {clip(repr(content[odd[0]]))}, expected an object")
     settings = flat(content, *_GROUPS)
     names = unknown(path, settings, {*BitNetConfig.model_fields, *_READ}, OF_JSON, IDLE_OF_JSON)
     content |= _rope(path, content) | {"eos": _ends(path.with_name(_GENERATION), content)}
@@ -131,7 +131,7 @@ def _ends(generation: Path, content: Mapping[str, Any]) -> list[Any]:
     """Tokens that end a text, those of the file beside the configuration where it names any, as `transformers` does."""
     beside = read_json(generation, ModelError) if generation.exists() else {}
     if not isinstance(beside, dict):
-        raise ModelError(f"{generation}: holds {word(repr(beside))}, expected an object")
+        raise ModelError(f"{generation}: holds {clip(repr(beside))}, expected an object")
     eos = content.get("eos_token_id") if beside.get("eos_token_id") is None else beside["eos_token_id"]
     return eos if isinstance(eos, list) else [] if eos is None else [eos]
 
@@ -157,7 +157,7 @@ def _divides(path: Path, content: Mapping[str, Any]) -> bool:
         )
     kind = quantisation.get("linear_class")
     if not isinstance(kind, str | None) or kind not in _LINEAR_CLASSES:
-        raise ModelError(f"{path}: linear_class {word(repr(kind))} is not one of bitlinear, autobitlinear")
+        raise ModelError(f"{path}: linear_class {clip(repr(kind))} is not one of bitlinear, autobitlinear")
     return _LINEAR_CLASSES[kind]
 
 
@@ -168,7 +168,7 @@ def from_metadata(
     kind = metadata.get("general.architecture")
     if kind not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise ModelError(f"{path}: general.architecture is {word(repr(kind))}, expected one of {known}")
+        raise ModelError(f"{path}: general.architecture is {clip(repr(kind))}, expected one of {known}")
     settings = {key.removeprefix(f"{kind}."): value for key, value in metadata.items()}
     if odd := [key for key in metadata if key.startswith(f"{kind}.") and metadata[key] == ARRAY_VALUE]:
         raise ModelError(f"{path}: {odd[0]} is an array; layers that differ are not computed here, one value is read")
@@ -182,7 +182,7 @@ def from_metadata(
     config = _checked(found | more, override, path)
     for key, right in (*((key, config.head_dim) for key in _WIDTHS), ("vocab_size", vocabulary)):
         if (value := settings.get(key, right)) != right:
-            raise ModelError(f"{path}: {kind}.{key} is {word(repr(value))}, only {right} is computed here")
+            raise ModelError(f"{path}: {kind}.{key} is {clip(repr(value))}, only {right} is computed here")
     return config
 
 
@@ -212,5 +212,5 @@ def _checked(content: Mapping[str, Any], override: Mapping[str, Any], path: Path
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "configuration"
-        got = "" if isinstance(first["input"], dict) else f", got {word(repr(first['input']))}"
+        got = "" if isinstance(first["input"], dict) else f", got {clip(repr(first['input']))}"
         raise ModelError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}{got}") from None

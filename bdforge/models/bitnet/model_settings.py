@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.models.errors import ModelError
 
 Neutral = Mapping[str, Collection[Any]]
@@ -65,7 +65,7 @@ def unknown(path: Path, found: Mapping[str, Any], read: Collection[str], neutral
 def _refuse_other(path: Path, name: str, value: Any, neutral: Collection[Any]) -> None:
     if value not in neutral:
         known = " or ".join(repr(one) for one in neutral if one is not None)
-        raise ModelError(f"{path}: {name} is {word(repr(value))}; only {known} is computed here")
+        raise ModelError(f"{path}: {name} is {clip(repr(value))}; only {known} is computed here")
 
 
 def flat(content: Mapping[str, Any], *groups: str) -> dict[str, Any]:
@@ -80,13 +80,13 @@ def refuse_scaled(path: Path, name: str, kind: Any, factor: Any) -> None:
     """ModelError unless positions are as they come: of no scaling, or of a linear one by 1."""
     if kind in (None, "default", "none") or (kind == "linear" and factor in (None, 0, 1)):
         return
-    by = "" if factor is None else f" by {word(repr(factor))}"
-    shown = f"{word(repr(kind))}{by}"
+    by = "" if factor is None else f" by {clip(repr(factor))}"
+    shown = f"{clip(repr(kind))}{by}"
     raise ModelError(f"{path}: {name} is not the default: {shown}; scaled rotary embeddings are not there")
 
 
 def overridden(content: Mapping[str, Any], override: Mapping[str, Any], members: Iterable[str]) -> dict[str, Any]:
     """`content` with members said by the user; ModelError for one that there is not."""
     if odd := [name for name in override if name not in set(members)]:
-        raise ModelError(f"nothing is called {word(repr(odd[0]))} here; overridden can be {', '.join(members)}")
+        raise ModelError(f"nothing is called {clip(repr(odd[0]))} here; overridden can be {', '.join(members)}")
     return dict(content) | dict(override)

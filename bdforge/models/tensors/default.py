@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bdforge.common.files import FileError, named, read_bytes
-from bdforge.common.messages import path_word, tell_once, told
+from bdforge.common.messages import bounded, clip_path, warn_once
 from bdforge.common.tree import scons, tree
 from bdforge.runtime import BuildError
 
@@ -32,15 +32,15 @@ def default_design(operand: object) -> Path:
     here, kept = Path("build", product, name), _cache(name)
     for folder in (here, kept / product / name):
         if (folder / "manifest.json").is_file():
-            _say(name, product, f"in {path_word(folder)}")
+            _say(name, product, f"in {clip_path(folder)}")
             return folder
-    _say(name, product, f"which is built into {path_word(kept)} first, in about half a minute")
+    _say(name, product, f"which is built into {clip_path(kept)} first, in about half a minute")
     _build(kept, product, name)
     return kept / product / name
 
 
 def _say(name: str, product: str, where: str) -> None:
-    tell_once(f"einsum runs on {name} for {product}, {where}; name another design with on= or {VARIABLE}")
+    warn_once(f"einsum runs on {name} for {product}, {where}; name another design with on= or {VARIABLE}")
 
 
 def _cache(name: str) -> Path:
@@ -60,7 +60,7 @@ def _build(folder: Path, product: str, name: str) -> None:
             return
         code, said = scons(f"device={product}", f"design={name}", f"build={folder}", "host", quiet=True)
     if code:
-        said = told(said.strip(), _SAID)
+        said = bounded(said.strip(), _SAID)
         raise BuildError(f"einsum: {name} cannot be built ({said}); name a built design with on= or {VARIABLE}")
 
 

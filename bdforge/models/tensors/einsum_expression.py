@@ -8,7 +8,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.operators.contraction import ContractionError, text_of
 from bdforge.runtime import OperandError
 
@@ -33,7 +33,7 @@ def expanded(expression: str, ranks: Sequence[int]) -> Expression:
 
     ContractionError for what is no expression, OperandError where an array has other axes than labels.
     """
-    what = f"expression {word(repr(expression))}"
+    what = f"expression {clip(repr(expression))}"
     inputs, arrow, out = text_of(expression).partition("->")
     terms = [_term(text, what) for text in inputs.split(",")]
     if len(terms) != len(ranks):
@@ -56,7 +56,7 @@ def expanded(expression: str, ranks: Sequence[int]) -> Expression:
 def _term(text: str, what: str) -> Term:
     found = _TERM.fullmatch(text)
     if found is None:
-        raise ContractionError(f"{what}: {word(repr(text))} has more than letters and one ellipsis")
+        raise ContractionError(f"{what}: {clip(repr(text))} has more than letters and one ellipsis")
     before, dots, behind = found.groups()
     return before, bool(dots), behind or ""
 
@@ -67,7 +67,7 @@ def _left(term: Term, rank: int) -> int:
     left = rank - len(before + behind)
     if left < 0 or (left and not dots):
         shown = f"{before}{'...' * dots}{behind}"
-        raise OperandError(f"operand {word(shown)!r} has {len(before + behind)} labels; its array has {rank} axes")
+        raise OperandError(f"operand {clip(shown)!r} has {len(before + behind)} labels; its array has {rank} axes")
     return left
 
 

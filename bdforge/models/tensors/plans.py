@@ -7,7 +7,7 @@ from threading import Lock
 
 import numpy as np
 
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.design.sequences import PlannedSequence
 from bdforge.operators import plan_of
 from bdforge.operators.contraction import ContractionPlan, contraction, parse, plan_contraction
@@ -65,7 +65,7 @@ def sizes_of(tensors: Sequence[str], arrays: Sequence[np.ndarray]) -> dict[str, 
     sizes: dict[str, int] = {}
     for labels, array in zip(tensors, arrays, strict=False):
         if len(labels) != array.ndim:
-            raise OperandError(f"operand {word(labels)!r} has {len(labels)} labels; its array has {array.ndim} axes")
+            raise OperandError(f"operand {clip(labels)!r} has {len(labels)} labels; its array has {array.ndim} axes")
         for label, size in zip(labels, array.shape, strict=True):
             if sizes.setdefault(label, size) != size:
                 raise OperandError(f"label {label} is {sizes[label]} in one operand, {size} in another")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bdforge.common.arrays import host_array
-from bdforge.common.messages import tell_once
+from bdforge.common.messages import warn_once
 from bdforge.design.sequences import place
 from bdforge.design.sequences.buffers import empty
 from bdforge.devices.types import TYPES
@@ -31,7 +31,7 @@ def walkable(array: np.ndarray, number: int) -> np.ndarray:
     strides = [step if size > 1 else array.itemsize for size, step in zip(array.shape, array.strides, strict=True)]
     if all(step > 0 and step % array.itemsize == 0 for step in strides):
         return np.lib.stride_tricks.as_strided(array, strides=strides)  # a step that nobody takes is any
-    tell_once(f"operand {number} of einsum is copied with each call: its strides {array.strides} are no steps forward")
+    warn_once(f"operand {number} of einsum is copied with each call: its strides {array.strides} are no steps forward")
     return np.ascontiguousarray(array)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import count, product
 
-from bdforge.common.messages import listed, word
+from bdforge.common.messages import clip, listed
 from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.devices import Device
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
@@ -59,7 +59,7 @@ def choose(
     Operands in `once` are staged before and cost nothing. ContractionError with the reasons where nothing fits.
     """
     if staged is not None and (set(staged) - set(NAMES) or len(set(staged)) < len(staged)):
-        raise ContractionError(f"staged {word(repr(staged))}: names operands of A, B and C, each once, such as AB")
+        raise ContractionError(f"staged {clip(repr(staged))}: names operands of A, B and C, each once, such as AB")
     reasons: dict[str, None] = {}
     turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] and given is None else [found]
     priced, number = [], count()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bdforge.common.messages import InputError, word
+from bdforge.common.messages import InputError, clip
 
 Kind = Literal["C", "M", "N", "K"]
 Strides = tuple[int | None, int | None, int | None]
@@ -145,14 +145,14 @@ def parse(expression: str) -> tuple[str, str, str]:
     tensors = inputs.split(",")
     if not arrow or len(tensors) != 2:
         raise ContractionError(
-            f"expression {word(repr(expression))}: must be two inputs and an output, as in ab,bc->ac"
+            f"expression {clip(repr(expression))}: must be two inputs and an output, as in ab,bc->ac"
         )
     for labels in (*tensors, out):
         if not labels.isalpha() and labels:
-            raise ContractionError(f"expression {word(repr(expression))}: {word(repr(labels))} has more than letters")
+            raise ContractionError(f"expression {clip(repr(expression))}: {clip(repr(labels))} has more than letters")
         if twice := {label for label in labels if labels.count(label) > 1}:
             raise ContractionError(
-                f"expression {word(repr(expression))}: {min(twice)} stands twice in {word(labels)}; take the diagonal "
+                f"expression {clip(repr(expression))}: {min(twice)} stands twice in {clip(labels)}; take the diagonal "
                 "before (numpy.einsum)"
             )
     return tensors[0], tensors[1], out
@@ -171,7 +171,7 @@ def contraction(
         if sizes.get(label, 0) < 1:
             raise ContractionError(f"label {label}: has no size of 1 or more; give one, as in {label}=64")
     if unknown := sizes.keys() - set(labels):
-        raise ContractionError(f"label {word(min(unknown))}: has a size, but is not in {word(expression)}")
+        raise ContractionError(f"label {clip(min(unknown))}: has a size, but is not in {clip(expression)}")
     given = [_by_label(named, sizes, own) for named, own in zip(tensors, strides, strict=True)]
     dims = tuple(Dim(label, sizes[label], tuple(g.get(label) for g in given)) for label in labels)  # type: ignore[arg-type]
     for dim in dims:

@@ -175,7 +175,7 @@ class _Writer:
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
         depth = mapped.depth // self.tiling.k - self.walked.fixed_steps
         for core in self.walked.cores:
-            self.build.tell(core.parameters, {K_STEPS: depth, OUTPUT_TILES: tiles}, core.go)
+            self.build.set_parameters(core.parameters, {K_STEPS: depth, OUTPUT_TILES: tiles}, core.go)
 
 
 def _digits(side: Side, batch: Expr) -> Indices:

@@ -13,7 +13,7 @@ from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.walks import WalkReason
 
 
-def told(given: Contraction, plan: ContractionPlan, once: str = "") -> Iterator[str]:
+def report_lines(given: Contraction, plan: ContractionPlan, once: str = "") -> Iterator[str]:
     """Lines; all times are modelled."""
     mapped, price = plan.choice.mapped, plan.choice.price
     yield "dimensions, by the tensors that have them"

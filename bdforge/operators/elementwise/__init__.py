@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bdforge.design import Design, told_cores
+from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.formats import shifted
@@ -107,7 +107,7 @@ class ElementwisePlan(Plan):
     @property
     def program(self) -> Program:
         """The runtime sequence of any length."""
-        return elementwise_program(self.tiling, told_cores(self.design), self.spec.sequence.steps)
+        return elementwise_program(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps)
 
     @property
     def kernels(self) -> Kernels:

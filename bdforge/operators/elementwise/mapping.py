@@ -22,9 +22,9 @@ from bdforge.design import (
     Parameters,
     Release,
     Rotation,
+    RtpAddresses,
     Slots,
     Tile,
-    Told,
     in_turn,
     placed,
 )
@@ -122,7 +122,7 @@ def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: 
 
 
 @lru_cache(maxsize=64)
-def elementwise_program(tiling: Tiling, cores: tuple[Told, ...], in_flight: int) -> Program:
+def elementwise_program(tiling: Tiling, cores: tuple[RtpAddresses, ...], in_flight: int) -> Program:
     """The sequence program: y = f(a, b) of `length` elements, in one step.
 
     Columns take as many panels each, but for one, one behind the other. The last panel moves back, so that it ends with
@@ -133,7 +133,7 @@ def elementwise_program(tiling: Tiling, cores: tuple[Told, ...], in_flight: int)
 
 
 class _Walk:
-    def __init__(self, tiling: Tiling, cores: tuple[Told, ...], in_flight: int):
+    def __init__(self, tiling: Tiling, cores: tuple[RtpAddresses, ...], in_flight: int):
         self.tiling, self.cores, self.build = tiling, cores, Builder(["length"], in_flight)
         self.length = self.build.parameter("length")
         granule = GRANULE_BITS // tiling.type.bits
@@ -156,7 +156,7 @@ class _Walk:
             for core in self.cores:
                 _, tiles = self.share(core.column)
                 with build.when(tiles > 0):
-                    build.tell(core.parameters, {0: tiles}, core.go)
+                    build.set_parameters(core.parameters, {0: tiles}, core.go)
             self.tasks(2, "S2MM", 0)
         return build.program
 

@@ -219,7 +219,7 @@ class Walk:
                 K_STEPS: self.depth // self.tiling.k - self.walked.fixed_steps,
                 OUTPUT_TILES: self.panels * self.steps,
             }
-            self.build.tell(core.parameters, words, core.go)
+            self.build.set_parameters(core.parameters, words, core.go)
 
     def a(self, area: Area, feed: Feed) -> list[Bd | None]:
         """A feed's rows of A in slabs, panel by panel."""

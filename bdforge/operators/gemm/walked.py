@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bdforge.design.model import Design
-from bdforge.design.parameters import Told, told_cores
+from bdforge.design.parameters import RtpAddresses, rtp_addresses
 from bdforge.devices import Device, TileKind, TileLimits
 from bdforge.devices.limits import TASK_REPEAT_MAX
 from bdforge.devices.types import TYPES
@@ -34,7 +34,7 @@ class Walked:
     depth_limit: int
     largest_size: int
     channels: tuple[Channel, Channel, Channel]
-    cores: tuple[Told, ...]
+    cores: tuple[RtpAddresses, ...]
     memory: tuple[str, str, str]
     types: tuple[str, str, str]
     packing: Packing
@@ -56,7 +56,7 @@ def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, devic
         depth_limit=kernel.depth_limit,
         largest_size=LARGEST_SIZE,
         channels=(channels["a"], channels["b"], channels["c"]),
-        cores=told_cores(design),
+        cores=rtp_addresses(design),
         memory=(_memory_type(spec, tiling, "a"), _memory_type(spec, tiling, "b"), _memory_type(spec, tiling, "c")),
         types=(spec.a, spec.b, spec.c),
         packing=Packing(kernel.s, kernel.t, spec.tile.m, kernel.field_scaled, fed_operands(spec)),

@@ -7,7 +7,7 @@ one for each column, K to whole chunks of k. A is staged, chunk by chunk.
 
 from collections.abc import Callable
 
-from bdforge.design import Design, told_cores
+from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
@@ -25,7 +25,7 @@ class _Walk:
 
     def __init__(self, design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int):
         self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
-        self.cores, self.wrap = told_cores(design), limits.wraps[0]
+        self.cores, self.wrap = rtp_addresses(design), limits.wraps[0]
         self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
         self.chunks = ceildiv(self.K, tiling.k)
         self.tile_bytes = tiling.k * tiling.n * tiling.w.bits // BYTE_BITS
@@ -163,7 +163,7 @@ class _Walk:
         for column, parameters, go in self.cores:
             words = {TILES: self.steps[column], IDLE: self.idle(column), CHUNKS: self.chunks}
             words |= {BETWEEN: self.between[column]} if self.tiling.lags(column) else {}
-            self.build.tell(parameters, words, go)
+            self.build.set_parameters(parameters, words, go)
 
 
 def gemv_program(design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int) -> Program:

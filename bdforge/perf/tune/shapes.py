@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bdforge.common.files import SETTINGS_BYTES_MAX, read_text
-from bdforge.common.messages import word
+from bdforge.common.messages import clip
 from bdforge.operators.gemm import Problem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.models import GPT2_TRAIN, Linear, Model
@@ -72,7 +72,7 @@ def _file(path: Path) -> tuple[Weighted, ...]:
 def _shape(text: str, where: str) -> Weighted:
     match = _SHAPE.fullmatch(text)
     if match is None:
-        raise PerfError(f"{where}: {word(text)!r} is not {', '.join(NAMES)}, a file or MxKxN, such as 512x2560x2560*2")
+        raise PerfError(f"{where}: {clip(text)!r} is not {', '.join(NAMES)}, a file or MxKxN, such as 512x2560x2560*2")
     M, K, N, count = (int(part or 1) for part in match.groups()[:4])
     if not 1 <= count <= LARGEST_SIZE:
         raise PerfError(f"{where}: a count of {count} is not within 1 and {LARGEST_SIZE}")

@@ -42,7 +42,7 @@ class Runner:
     def __init__(self, resident: Resident, tell: Tell):
         self._resident, self._tell = resident, tell
         self._memory = SharedMemory()
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def serve(self, client: socket) -> None:
         """Do what the packets ask, until the connection ends or holds something that is no packet."""
@@ -91,8 +91,8 @@ class Runner:
 
     def _run(self, run: Run) -> None:
         for warning in self._resident.run(*self._memory.stream(run)):
-            if warning not in self._told:
-                self._told.add(warning)
+            if warning not in self._warned:
+                self._warned.add(warning)
                 self._tell(warning)
 
 

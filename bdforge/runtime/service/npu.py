@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bdforge.common.messages import InputError, path_word
+from bdforge.common.messages import InputError, clip_path
 from bdforge.devices import Device, TileKind
 from bdforge.devices.pci import IDENTITIES, VENDOR
 from bdforge.devices.registers import address
@@ -43,7 +43,7 @@ def preload_library() -> Path:
             if named
             else f"build it with scons cpp, or name it by {LIBRARY_VARIABLE}"
         )
-        raise NpuError(f"{path_word(library)}: there is no such library, which shows an NPU to programs; {way}")
+        raise NpuError(f"{clip_path(library)}: there is no such library, which shows an NPU to programs; {way}")
     return library.resolve()
 
 

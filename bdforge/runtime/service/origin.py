@@ -19,7 +19,7 @@ from bdforge.array.emulator.resident_design import Resident
 from bdforge.array.images import ImageError
 from bdforge.array.images.xclbin import MAGIC, HostKernels, host_kernels_of
 from bdforge.common.files import read_bytes, read_json
-from bdforge.common.messages import listed, path_word
+from bdforge.common.messages import clip_path, listed
 from bdforge.devices import DeviceError, device_named, mlir_device_named
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 
@@ -49,7 +49,7 @@ class Built:
     manifest: Path
 
     def __str__(self) -> str:
-        return path_word(self.manifest)
+        return clip_path(self.manifest)
 
     @property
     def key(self) -> tuple:
@@ -91,7 +91,7 @@ class Configured:
     host_kernels: HostKernels | None = None
 
     def __str__(self) -> str:
-        return "the hardware context's configuration" if self.image is None else path_word(self.image)
+        return "the hardware context's configuration" if self.image is None else clip_path(self.image)
 
     @property
     def key(self) -> tuple:
@@ -109,7 +109,7 @@ class Configured:
         resident = design.resident(self.pdi)
         if resident.device != self.array:
             raise BuildError(
-                f"{path_word(self.image)}: the hardware context is an array {self.array}, but {design.mlir_file} is "
+                f"{clip_path(self.image)}: the hardware context is an array {self.array}, but {design.mlir_file} is "
                 f"for {resident.device}; build the design again"
             )
         return resident
@@ -139,13 +139,13 @@ def _mark(path: Path, data: bytes) -> HostKernels:
     try:
         return host_kernels_of(data)
     except ImageError as error:
-        raise BuildError(f"{path_word(path)}: {error}") from None
+        raise BuildError(f"{clip_path(path)}: {error}") from None
 
 
 def _without_kernels(image: Path, host_kernels: HostKernels) -> str:
     names = dict.fromkeys(name for functions in host_kernels.values() for name in functions)
     return (
-        f"{path_word(image)}: its cores {listed(host_kernels)} have no machine code but kernels of the host "
+        f"{clip_path(image)}: its cores {listed(host_kernels)} have no machine code but kernels of the host "
         f"({listed(names) or 'none'}), and no {MANIFEST} beside the file lists it; keep it in the folder that it was "
         "built in"
     )

@@ -33,7 +33,7 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
 
-from bdforge.common.messages import told
+from bdforge.common.messages import bounded
 
 VERSION = 3
 PACKET_BYTES = 1 << 16
@@ -106,7 +106,7 @@ def discard(files: list[int]) -> None:
 
 def answer_of(status: Status, text: object = "", runs: int = 0) -> bytes:
     """An answer's packet."""
-    return _TWO.pack(status, runs) + told(text).encode()
+    return _TWO.pack(status, runs) + bounded(text).encode()
 
 
 def parse_answer(packet: bytes) -> tuple[Status, str]:

@@ -11,7 +11,7 @@ from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.price import Price, useful
-from bdforge.operators.contraction.report import told
+from bdforge.operators.contraction.report import report_lines
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import same
@@ -33,7 +33,7 @@ def planned(expression: str, sizes: Mapping[str, int], staged: str | None = None
 
 def test_a_contraction_in_place_is_told_line_by_line():
     sizes = {"a": 4, "b": 8, "k": 32, "n": 48}
-    lines = list(told(contraction("abk,kn->abn", sizes), planned("abk,kn->abn", sizes)))
+    lines = list(report_lines(contraction("abk,kn->abn", sizes), planned("abk,kn->abn", sizes)))
     same(lines, """\
 dimensions, by the tensors that have them
   M a = 4, strides 256, -, 384
@@ -68,7 +68,7 @@ def test_staged_operands_are_told_with_what_they_gain_or_why_they_must_be():
     """Inputs were exchanged; B is staged before the run and costs nothing; C would cost more in place."""
     expression, sizes = "mk,nk->nm", {"m": 20, "k": 35, "n": 64}
     plan = planned(expression, sizes, once="B")
-    lines = list(told(contraction(expression, sizes), plan, "B"))
+    lines = list(report_lines(contraction(expression, sizes), plan, "B"))
     same([line.strip() for line in lines if "staged" in line or "exchanged" in line or "work" in line], [
         "46% of the cores' work is the answer's",
         "A staged tile by tile, 0 us to copy: in place m has a stride of 35 elements, no whole words",
@@ -84,7 +84,7 @@ def test_inputs_that_are_exchanged_are_told():
     told_of = {}
     for expression in ("mk,kn->mn", "kn,mk->mn"):
         sizes = {"m": 32, "k": 16, "n": 32}
-        lines = told(contraction(expression, sizes), planned(expression, sizes, staged=""))
+        lines = report_lines(contraction(expression, sizes), planned(expression, sizes, staged=""))
         told_of[expression] = "inputs exchanged: the second one gives M, the first one N" in list(lines)
     assert told_of == {"mk,kn->mn": False, "kn,mk->mn": True}
 
@@ -189,7 +189,7 @@ def test_labels_of_k_are_summed_tile_by_tile():
 
 def test_fused_dimensions_of_every_kind_are_told():
     sizes = {"a": 4, "b": 8, "c": 2, "d": 16, "e": 4, "f": 8}
-    lines = list(told(contraction("abcd,cdef->abef", sizes), planned("abcd,cdef->abef", sizes, staged="")))
+    lines = list(report_lines(contraction("abcd,cdef->abef", sizes), planned("abcd,cdef->abef", sizes, staged="")))
     assert [line.strip() for line in lines if line.endswith(("ab = 32", "ef = 32", "cd = 32")) and ":" not in line] == [
         "M ab = 32", "K cd = 32", "N ef = 32",
     ]  # fmt: skip
@@ -199,7 +199,9 @@ def test_what_must_be_staged_for_its_steps_says_so():
     """Eight rows of a tile, each 2^21 words from the next one."""
     sizes = {"m": 16, "k": 16, "n": 16}
     given = contraction("mk,kn->mn", sizes, ([1 << 23, 1], None, None))
-    (line,) = (line.strip() for line in told(given, plan_contraction(given, small())) if line.startswith("  A "))
+    (line,) = (
+        line.strip() for line in report_lines(given, plan_contraction(given, small())) if line.startswith("  A ")
+    )
     assert ": in place it steps 2097152 words, a BD's longest step is 1048576; stage it" in line
 
 

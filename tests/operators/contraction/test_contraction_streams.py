@@ -10,7 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from bd_patterns import Pattern
-from bdforge.design import told_cores
+from bdforge.design import rtp_addresses
 from bdforge.design.sequences import Await, PlannedSequence, Start, Stored, fetch, place
 from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
@@ -149,7 +149,7 @@ def parameters_of(plan: ContractionPlan, sequence: PlannedSequence) -> tuple[int
     assert [bool(items) for items in stored] == [True] + [False] * (len(started) - 1)
     items = stored[0]
     words = {item.address + 4 * i: value for item in items for i, value in enumerate(item.values)}
-    told = {(words[core.parameters], words[core.parameters + 4]) for core in told_cores(plan.design)}
+    told = {(words[core.parameters], words[core.parameters + 4]) for core in rtp_addresses(plan.design)}
     assert len(told) == 1
     return told.pop()
 

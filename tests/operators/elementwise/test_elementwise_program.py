@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdforge.design import told_cores
+from bdforge.design import rtp_addresses
 from bdforge.design.sequences import Start, Stored
 from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
@@ -37,7 +37,7 @@ def runs_of(
             assert bd.pattern.is_linear
             found.setdefault((task.column, "ABY"[bd.argument]), []).append((bd.pattern.offset, bd.pattern.sizes[0]))
     stored = [item for e in sequence.events if isinstance(e, Start) for item in e.items if isinstance(item, Stored)]
-    told = {core.parameters for core in told_cores(plan.design)}
+    told = {core.parameters for core in rtp_addresses(plan.design)}
     tiles: dict[int, set[int]] = {}
     for item in stored:
         if item.address in told:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bd_patterns import Pattern
-from bdforge.design import Told
+from bdforge.design import RtpAddresses
 from bdforge.design.sequences import Await, Event, Start, StartedTask, interpret
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Tiling
@@ -15,7 +15,7 @@ from bdforge.operators.gemm.walked import Channel, Walked
 
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
 CHANNELS = tuple(Channel(*key) for key in OPERANDS)
-CORE = Told(0, 0x200400, 0x21F060)
+CORE = RtpAddresses(0, 0x200400, 0x21F060)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gemv_designs import DESIGNS, plan_of
 
-from bdforge.design import told_cores
+from bdforge.design import rtp_addresses
 from bdforge.design.sequences import PlannedSequence, Start, Stored
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError
@@ -201,7 +201,7 @@ def test_columns_share_w_by_their_channels(columns: int, channels: int, groups: 
     sequence = sequence_of(plan, 1, 33, groups * 64)
     words = {item.address: item.values[0] for e in sequence.events if isinstance(e, Start)
              for item in e.items if isinstance(item, Stored)}  # fmt: skip
-    at = {core.column: core.parameters for core in told_cores(plan.design)}
+    at = {core.column: core.parameters for core in rtp_addresses(plan.design)}
     found = [[words[at[column] + 4 * slot] for column in range(columns)] for slot in (TILES, IDLE)]
     between = [words[at[column] + 4 * BETWEEN] for column in range(columns) if at[column] + 4 * BETWEEN in words]
     assert "/".join(" ".join(map(str, numbers)) for numbers in (*found, between)) == told

@@ -73,23 +73,6 @@ def test_conditions_are_sets():
     same(got, np.where((j >= i) & (j <= 7) & (i % 2 == 0), A, -1))
 
 
-def test_a_parallel_loop_visits_everything():
-    body = """"affine.parallel"(%c2) <{reductions = [], lowerBoundsMap = affine_map<()[s0] -> (0, 0)>,
-          lowerBoundsGroups = dense<[1, 1]> : vector<2xi32>,
-          upperBoundsMap = affine_map<(d0) -> (6, d0 * 5)>, upperBoundsGroups = dense<[1, 1]> : vector<2xi32>,
-          steps = [2 : i64, 3 : i64]}> ({
-      ^bb0(%i: index, %j: index):
-        %x = affine.load %a[%i, %j] : memref<6x10xi32>
-        affine.store %x, %out[%i, %j] : memref<6x10xi32>
-        affine.yield
-      }) : (index) -> ()"""
-    body = body.replace("()[s0] -> (0, 0)", "() -> (0, 0)")
-    got = run_core(body, {"a": A, "out": np.zeros_like(A)})["out"]
-    wanted = np.zeros_like(A)
-    wanted[::2, ::3] = A[::2, ::3]
-    same(got, wanted)
-
-
 def test_the_least_of_several_expressions():
     body = """%m = affine.min affine_map<(d0, d1) -> (d0 + d1, 6, d0 * 2)>(%c4, %c3)
       %w = arith.index_cast %m : index to i32

@@ -62,25 +62,6 @@ def test_a_switch_over_an_index_takes_its_case(value, expected):
     assert result_of(body)[0] == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(1, [11, 0]), (4, [44, 4]), (6, [0, 60])])
-def test_a_branch_by_value_passes_its_arguments(value, expected):
-    body = f"""
-      %flag = arith.constant {value} : i32
-      %a = arith.constant 11 : i32
-      %b = arith.constant 44 : i32
-      %c = arith.constant 4 : i32
-      %z = arith.constant 0 : i32
-      %s = arith.constant 60 : i32
-      cf.switch %flag : i32, [
-        default: ^join(%z, %s : i32, i32),
-        1: ^join(%a, %z : i32, i32),
-        4: ^join(%b, %c : i32, i32)
-      ]
-    ^join(%x: i32, %y: i32):
-      {put("%x", 0)} {put("%y", 1)}"""
-    assert result_of(body)[:2] == expected
-
-
 def test_blocks_exchange_their_arguments_at_once():
     """A loop of five blocks computes a greatest common divisor by swapping its two arguments."""
     body = f"""
@@ -100,43 +81,6 @@ def test_blocks_exchange_their_arguments_at_once():
     ^end(%g: i32):
       {put("%g", 2)}"""
     assert result_of(body, [84, 132, 0, 0, 0, 0, 0, 0])[2] == np.gcd(84, 132)
-
-
-def test_a_region_with_blocks_inside_of_a_loop_yields():
-    body = f"""
-      scf.for %i = %c0 to %c8 step %c1 {{
-        %v = scf.execute_region -> i32 {{
-          %odd = arith.andi %i, %c1 : index
-          %is = arith.cmpi eq, %odd, %c1 : index
-          %w = arith.index_cast %i : index to i32
-          cf.cond_br %is, ^odd, ^even
-        ^odd:
-          %t = arith.constant -1 : i32
-          scf.yield %t : i32
-        ^even:
-          scf.yield %w : i32
-        }}
-        memref.store %v, %d[%i] : {M}
-      }}"""
-    assert result_of(body) == [0, -1, 2, -1, 4, -1, 6, -1]
-
-
-def test_parallel_loops_reduce():
-    body = f"""
-      %z = arith.constant 0 : i32
-      %r = "scf.parallel"(%c0, %c0, %c4, %c3, %c1, %c2, %z) <{{operandSegmentSizes = array<i32: 2, 2, 2, 1>}}> ({{
-      ^bb0(%i: index, %j: index):
-        %p = arith.muli %i, %j : index
-        %q = arith.addi %p, %c1 : index
-        %w = arith.index_cast %q : index to i32
-        "scf.reduce"(%w) ({{
-        ^bb0(%l: i32, %m: i32):
-          %s = arith.addi %l, %m : i32
-          "scf.reduce.return"(%s) : (i32) -> ()
-        }}) : (i32) -> ()
-      }}) : (index, index, index, index, index, index, i32) -> i32
-      {put("%r", 0)}"""
-    assert result_of(body)[0] == sum(i * j + 1 for i in range(4) for j in range(0, 3, 2))
 
 
 def test_loops_carry_memrefs_in_turn():

@@ -93,36 +93,6 @@ def test_a_shift_by_the_width_is_an_error(by):
         each(["shli"], np.int32, np.array([1, 1], np.int32), np.array([1, by], np.int32))
 
 
-def test_extended_sums_and_products_keep_the_upper_half():
-    a, b = operands(np.int32)
-    memref = f"memref<{len(a)}xi32>"
-    body = f"""
-      %count = arith.constant {len(a)} : index
-      scf.for %i = %c0 to %count step %c1 {{
-        %x = memref.load %a[%i] : {memref}
-        %y = memref.load %b[%i] : {memref}
-        %s, %o = arith.addui_extended %x, %y : i32, i1
-        %sl, %sh = arith.mulsi_extended %x, %y : i32
-        %ul, %uh = arith.mului_extended %x, %y : i32
-        %w = arith.extui %o : i1 to i32
-        memref.store %s, %sum[%i] : {memref}
-        memref.store %w, %carry[%i] : {memref}
-        memref.store %sh, %high[%i] : {memref}
-        memref.store %uh, %upper[%i] : {memref}
-        memref.store %sl, %low[%i] : {memref}
-      }}"""
-    zeros = np.zeros_like(a)
-    outputs = dict.fromkeys(("sum", "carry", "high", "upper", "low"), zeros)
-    got = run_core(body, {"a": a, "b": b, **outputs})
-    x, y = a.astype(object), b.astype(object)
-    ux, uy = x % (1 << 32), y % (1 << 32)
-    same(got["sum"], wrapped(x + y, np.int32))
-    same(got["carry"], wrapped((ux + uy) >> 32, np.int32))
-    same(got["high"], wrapped((x * y) >> 32, np.int32))
-    same(got["upper"], wrapped((ux * uy) >> 32, np.int32))
-    same(got["low"], wrapped(x * y, np.int32))
-
-
 def test_odd_widths_and_booleans_wrap_too():
     body = """
       %x = memref.load %a[%c0] : memref<6xi32>
@@ -193,25 +163,3 @@ def test_bits_are_counted():
     assert list(got["trail"]) == [len(t) - len(t.rstrip("0")) for t in texts]
     assert list(got["ones"]) == [t.count("1") for t in texts]
     same(got["size"], np.abs(values))
-
-
-def test_powers_wrap_and_reciprocals_are_whole():
-    bases = [3, -3, 2, 0, 1, -1, -1, 1, 5, -5, 2, 0]
-    exponents = [5, 3, 31, 0, -7, -7, -8, -(1 << 31), -1, -2, 32, 9]
-    body = """
-      %count = arith.constant 12 : index
-      scf.for %i = %c0 to %count step %c1 {
-        %x = memref.load %a[%i] : memref<12xi32>
-        %y = memref.load %b[%i] : memref<12xi32>
-        %p = math.ipowi %x, %y : i32
-        memref.store %p, %r[%i] : memref<12xi32>
-      }"""
-    inputs = {"a": np.array(bases, np.int32), "b": np.array(exponents, np.int32)}
-    got = run_core(body, {**inputs, "r": np.zeros(12, np.int32)})["r"]
-    assert got.tolist() == [243, -27, -(1 << 31), 1, 1, -1, 1, 1, 0, 0, 0, 0]
-
-
-def test_zero_to_a_negative_power_is_an_error():
-    body = "%m = arith.constant -1 : i32\n%z = arith.constant 0 : i32\n%p = math.ipowi %z, %m : i32"
-    with pytest.raises(CoreError, match=r"0 to the power -1 has no defined result \(.*:\d+:\d+\)"):
-        run_core(body, {})

@@ -1,7 +1,5 @@
 """Vectors in core programs against numpy."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 
@@ -153,77 +151,6 @@ def test_a_transfer_that_promised_to_stay_inside_is_an_error_outside():
       %v = vector.transfer_read %g[%c1, %ten], %p {in_bounds = [true]} : memref<5x12xi32>, vector<4xi32>"""
     with pytest.raises(CoreError, match=r"a transfer of a vector of shape \[4\] at index \[1, 10\] leaves"):
         run_core(body, {"g": GRID})
-
-
-def test_masks_choose_lanes():
-    body = """
-      %m = vector.create_mask %c3 : vector<8xi1>
-      %o = arith.constant dense<5> : vector<8xi32>
-      %v = vector.maskedload %g[%c2, %c4], %m, %o : memref<5x12xi32>, vector<8xi1>, vector<8xi32> into vector<8xi32>
-      %p = arith.constant 6 : i32
-      %t = vector.transfer_read %g[%c2, %c4], %p, %m : memref<5x12xi32>, vector<8xi32>
-      %s = arith.addi %v, %t : vector<8xi32>
-      vector.maskedstore %g[%c0, %c1], %m, %s : memref<5x12xi32>, vector<8xi1>, vector<8xi32>
-      vector.store %s, %out[%c0] : memref<8xi32>, vector<8xi32>"""
-    got = run_core(body, {"g": GRID, "out": np.zeros(8, np.int32)})
-    row = GRID[2, 4:12]
-    wanted = np.where(np.arange(8) < 3, 2 * row, 5 + 6)
-    same(got["out"], wanted)
-    same(got["g"][0], np.concatenate([GRID[0, :1], wanted[:3], GRID[0, 4:]]))
-
-
-@pytest.mark.parametrize("chosen", [0, 3, 4, 5, 8])
-def test_a_masked_transfer_that_promised_to_stay_inside_is_judged_by_the_lanes_it_chooses(chosen):
-    """Of eight lanes from column 8 of 12 on four are inside: the mask may choose no others."""
-    body = f"""
-      %n = arith.constant {chosen} : index
-      %start = arith.constant 8 : index
-      %p = arith.constant 6 : i32
-      %m = vector.create_mask %n : vector<8xi1>
-      %v = vector.transfer_read %g[%c2, %start], %p, %m {{in_bounds = [true]}} : memref<5x12xi32>, vector<8xi32>
-      vector.store %v, %out[%c0] : memref<8xi32>, vector<8xi32>
-      vector.transfer_write %v, %g[%c0, %start], %m {{in_bounds = [true]}} : vector<8xi32>, memref<5x12xi32>"""
-    try:
-        got, error = run_core(body, {"g": GRID, "out": np.zeros(8, np.int32)}), ""
-    except CoreError as fault:
-        got, error = {}, str(fault)
-    refused = "at index [2, 8] leaves a memref of shape [5, 12] in dimension 1" in error
-    assert refused == (chosen > 4), f"{chosen} lanes chosen, of which 4 are inside: {error or 'accepted'}"
-    if not refused:
-        same(got["out"], [*GRID[2, 8 : 8 + chosen], *[6] * (8 - chosen)])
-        same(got["g"][0], np.concatenate([GRID[0, :8], GRID[2, 8 : 8 + chosen], GRID[0, 8 + chosen :]]))
-
-
-@pytest.mark.parametrize(
-    "order", [*permutations(range(3)), (2, None, 0), (None, 2, 1)], ids=lambda order: "".join(map(str, order))
-)
-def test_a_mask_counts_the_dimensions_of_memory_however_the_vector_turns_them(order: tuple[int | None, ...]):
-    """Dimension `order[i]` of memory is the vector's dimension i (None repeats a value 5 times there)."""
-    sizes, used = (2, 3, 4), sorted(axis for axis in order if axis is not None)
-    given = np.arange(24, dtype=np.int32).reshape(sizes)
-    chosen = {0: 1, 1: 2, 2: 3}
-    indices, counts = np.indices(sizes), [chosen[axis] for axis in used]
-    mask = np.logical_and.reduce([indices[axis] < chosen[axis] for axis in used])
-    kept = np.where(mask, given, -1)[tuple(slice(None) if axis in used else 0 for axis in range(3))]
-    turned = kept.transpose([used.index(axis) for axis in order if axis is not None])
-    wanted = turned if None not in order else np.repeat(np.expand_dims(turned, order.index(None)), 5, order.index(None))
-    whole, vector = "memref<2x3x4xi32>", f"vector<{'x'.join(map(str, wanted.shape))}xi32>"
-    out = vector.replace("vector", "memref")
-    lanes_of_mask = "x".join(str(sizes[axis]) for axis in used)
-    map_ = f"affine_map<(d0, d1, d2) -> ({', '.join('0' if axis is None else f'd{axis}' for axis in order)})>"
-    constants = "".join(f"%n{axis} = arith.constant {chosen[axis]} : index\n" for axis in used)
-    body = f"""{constants}
-      %p = arith.constant -1 : i32
-      %m = vector.create_mask {", ".join(f"%n{axis}" for axis in used)} : vector<{lanes_of_mask}xi1>
-      %v = vector.transfer_read %a[%c0, %c0, %c0], %p, %m {{permutation_map = {map_}}} : {whole}, {vector}
-      vector.store %v, %o[%c0, %c0, %c0] : {out}, {vector}"""
-    if None not in order:
-        body += f"""
-      vector.transfer_write %v, %b[%c0, %c0, %c0], %m {{permutation_map = {map_}}} : {vector}, {whole}"""
-    got = run_core(body, {"a": given, "o": np.zeros(wanted.shape, np.int32), "b": np.full(sizes, -2, np.int32)})
-    same(got["o"], wanted, f"read through {map_}, the first {counts} of memory's dimensions {used} chosen")
-    written = np.where(mask, given, -2) if None not in order else np.full(sizes, -2)
-    same(got["b"], written, f"written through {map_}, the first {counts} chosen")
 
 
 def test_vectors_are_built_and_taken_apart():

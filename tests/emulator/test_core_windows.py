@@ -6,7 +6,7 @@ import pytest
 from bdforge.array.emulator import CoreError
 from bdforge.array.emulator.cores.interpreted.affine import _positive
 from bdforge.array.emulator.cores.interpreted.memref_ops import _allocated, _dropped, _strided, _subview, _viewed
-from bdforge.array.emulator.cores.interpreted.vector_ops import _inside, _mask, _window
+from bdforge.array.emulator.cores.interpreted.vector_ops import _inside, _window
 
 GRID = np.arange(48, dtype=np.int32).reshape(6, 8)
 BYTES = np.arange(32, dtype=np.int8)
@@ -106,14 +106,6 @@ def test_a_position_lies_in_its_vector(place, fits):
     except CoreError as error:
         found = str(error)
     assert found == (place if fits else f"position {list(place)} is outside a vector of shape [3, 4]")
-
-
-@pytest.mark.parametrize(("sizes", "count"), [((0, 4), 0), ((2, 3), 6), ((3, 4), 12), ((9, 9), 12), ((-1, 4), 0)])
-def test_a_mask_has_as_many_lanes_as_it_is_told_and_there_are(sizes, count):
-    mask = _mask((3, 4), sizes)
-    assert (mask.shape, int(mask.sum())) == ((3, 4), count)
-    if count == 6:
-        assert mask[:2, :3].all()
 
 
 @pytest.mark.parametrize("divisor", [1, 5])

@@ -17,7 +17,6 @@ from bdforge.array.emulator.cores.interpreted.translation import operations_that
 from bdforge.array.emulator.strictness import NAMES
 from bdforge.array.mlir import _context  # what `parse` reads with
 from support.core_bodies import run_core
-from support.differences import same
 
 HERE = Path(__file__).parent
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(HERE.rglob("*.py")))
@@ -45,18 +44,6 @@ def _mentioned(name: str) -> bool:
 def test_every_check_and_caution_is_met_by_a_test():
     text = TEXT + (HERE.parent / "support" / "core_bodies.py").read_text(encoding="utf-8")  # start-modes
     assert sorted(name for name in NAMES if not re.search(rf"[\"'\[]{name}[\"'\]]", text)) == []
-
-
-def test_a_scope_of_local_memory_gives_its_values():
-    body = """
-      %v = "memref.alloca_scope"() ({
-        %l = memref.alloca() : memref<8xi32>
-        memref.copy %a, %l : memref<8xi32> to memref<8xi32>
-        %x = memref.load %l[%c5] : memref<8xi32>
-        "memref.alloca_scope.return"(%x) : (i32) -> ()
-      }) : () -> i32
-      memref.store %v, %a[%c0] : memref<8xi32>"""
-    assert run_core(body, {"a": EIGHT})["a"].tolist() == [5, 1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize(
@@ -87,40 +74,6 @@ def test_markers_of_the_trace_change_nothing():
 def test_a_heap_cannot_be_given_back():
     with pytest.raises(CoreError, match=r"memref.dealloc: a core has no heap"):
         run_core("memref.dealloc %a : memref<8xi32>", {"a": EIGHT})
-
-
-@pytest.mark.parametrize("taken", [0, 1])
-def test_what_is_unreachable_ends_the_run_where_it_is_reached(taken):
-    body = f"""
-      %yes = arith.constant {"true" if taken else "false"}
-      scf.execute_region {{
-        cf.cond_br %yes, ^never, ^on
-      ^never:
-        ub.unreachable
-      ^on:
-        memref.store %seven, %a[%c0] : memref<8xi32>
-        scf.yield
-      }}"""
-    body = "%seven = arith.constant 7 : i32" + body
-    if not taken:
-        assert run_core(body, {"a": EIGHT})["a"][0] == 7
-        return
-    with pytest.raises(CoreError, match=r"ub.unreachable was reached \(.*:\d+:\d+\)"):
-        run_core(body, {"a": EIGHT})
-
-
-def test_a_float_to_the_power_of_an_integer():
-    x = np.array([2.0, -3.0, 0.5, 0.0, -0.0, 1.0, 10.0, -1.5], np.float32)
-    y = np.array([10, 3, -2, 0, 3, 7, -3, 2], np.int32)
-    body = """
-      scf.for %i = %c0 to %c8 step %c1 {
-        %b = memref.load %x[%i] : memref<8xf32>
-        %n = memref.load %y[%i] : memref<8xi32>
-        %z = math.fpowi %b, %n : f32, i32
-        memref.store %z, %x[%i] : memref<8xf32>
-      }"""
-    powers = [1024.0, -27.0, 4.0, 1.0, -0.0, 1.0, np.float32(0.001), 2.25]
-    same(run_core(body, {"x": x, "y": y})["x"], np.array(powers, np.float32))
 
 
 FREE = {

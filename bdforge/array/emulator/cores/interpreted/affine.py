@@ -88,25 +88,6 @@ def yielded(t: Translation, op: affine.YieldOp) -> None:
         copy_all(t, parent.body.block.args[1:], op.arguments)
     elif isinstance(parent, affine.IfOp):
         copy_all(t, parent.results, op.arguments)
-    elif op.arguments:
-        raise unsupported(op, "reductions are not supported; use iter_args of affine.for")
-
-
-@emits("affine.parallel")
-def parallel(t: Translation, op: affine.ParallelOp) -> None:
-    if op.results:
-        raise unsupported(op, "reductions are not supported; use iter_args of affine.for")
-    lower, upper = op.lowerBoundsMap.data, op.upperBoundsMap.data
-    split = lower.num_dims + lower.num_symbols
-    lows = expressions(t, op, lower, op.map_operands[:split])
-    highs = expressions(t, op, upper, op.map_operands[split:])
-    groups = zip(op.lowerBoundsGroups.get_values(), op.upperBoundsGroups.get_values(), op.steps, strict=True)
-    bounds = []
-    for lowest, highest, step in groups:
-        low = [lows.pop(0) for _ in range(int(lowest))]
-        high = [highs.pop(0) for _ in range(int(highest))]
-        bounds.append([f"max({', '.join(low)}, {low[0]})", f"min({', '.join(high)}, {high[0]})", str(step.value.data)])
-    t.nest(op, op.body.block, bounds)
 
 
 @emits("affine.if")

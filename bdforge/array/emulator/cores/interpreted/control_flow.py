@@ -1,4 +1,4 @@
-"""Loops, branches, choices and calls: the scf, cf, func and ub dialects."""
+"""Loops, branches, choices and calls: the scf, cf and func dialects, and poison."""
 
 import numpy as np
 from xdsl.dialects import cf, func, scf
@@ -68,19 +68,6 @@ def index_switch(t: Translation, op: scf.IndexSwitchOp) -> None:
     t.body(op.default_region.block)
 
 
-@emits("scf.execute_region", "memref.alloca_scope")
-def execute_region(t: Translation, op: Operation) -> None:
-    t.region(op.regions[0])
-
-
-@emits("memref.alloca_scope.return")
-def leave_scope(t: Translation, op: Operation) -> None:
-    scope = op.parent_op()
-    assert scope is not None
-    copy_all(t, scope.results, op.operands)
-    t.leave_region(op)
-
-
 @emits("scf.yield")
 def yielded(t: Translation, op: scf.YieldOp) -> None:
     parent = op.parent_op()
@@ -91,39 +78,8 @@ def yielded(t: Translation, op: scf.YieldOp) -> None:
             copy_all(t, parent.before_region.block.args, op.operands)
         case scf.IfOp() | scf.IndexSwitchOp():
             copy_all(t, parent.results, op.operands)
-        case scf.ExecuteRegionOp():
-            copy_all(t, parent.results, op.operands)
-            t.leave_region(op)
         case _:
             raise unsupported(op, "is not supported here")
-
-
-@emits("scf.parallel")
-def parallel(t: Translation, op: scf.ParallelOp) -> None:
-    copy_all(t, op.results, op.initVals)
-    for step in op.step:
-        require(t, f"{t.value(step)} > 0", "the step of a loop must be positive", op)
-    bounds = [literals(t, ends) for ends in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
-    t.nest(op, op.body.block, bounds)
-
-
-@emits("scf.reduce")
-def reduce(t: Translation, op: scf.ReduceOp) -> None:
-    loop = op.parent_op()
-    assert loop is not None
-    for result, value, region in zip(loop.results, op.args, op.reductions, strict=True):
-        copy_all(t, region.block.args, (result, value))
-        t.block(region.block)
-
-
-@emits("scf.reduce.return")
-def reduced(t: Translation, op: scf.ReduceReturnOp) -> None:
-    reduction = op.parent_op()
-    loop = reduction.parent_op() if reduction is not None else None
-    assert isinstance(reduction, scf.ReduceOp)
-    assert loop is not None
-    number = next(i for i, region in enumerate(reduction.reductions) if region is op.parent_region())
-    copy_all(t, (loop.results[number],), (op.result,))
 
 
 @emits("cf.br")
@@ -136,15 +92,6 @@ def conditional_branch(t: Translation, op: cf.ConditionalBranchOp) -> None:
     t.line(f"if {t.value(op.cond)}:")
     t.indented(lambda: t.jump(op, op.then_block, op.then_arguments))
     t.jump(op, op.else_block, op.else_arguments)
-
-
-@emits("cf.switch")
-def switch(t: Translation, op: cf.SwitchOp) -> None:
-    values = () if op.case_values is None else op.case_values.get_values()
-    for value, block, arguments in zip(values, op.case_blocks, op.case_operand, strict=True):
-        t.line(f"if {t.value(op.flag)} == {value}:")
-        t.indented(lambda block=block, arguments=arguments: t.jump(op, block, arguments))
-    t.jump(op, op.default_block, op.default_operands)
 
 
 @emits("cf.assert")
@@ -204,11 +151,6 @@ def returned(t: Translation, op: func.ReturnOp) -> None:
 def select(t: Translation, op: elementwise.SelectOp) -> None:
     condition, yes, no = literals(t, op.operands)
     t.assign(op, f"np.where({condition}, {yes}, {no})" if is_vector(op.cond) else f"{yes} if {condition} else {no}")
-
-
-@emits("ub.unreachable")
-def unreachable(t: Translation, op: Operation) -> None:
-    require(t, "False", "ub.unreachable was reached", op)
 
 
 @emits("ub.poison")

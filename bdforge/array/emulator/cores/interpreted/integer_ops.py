@@ -93,21 +93,13 @@ def _shift(bits: int, by: int, where: Where) -> int:
     return by
 
 
-def _power(bits: int, a: int, b: int, where: Where) -> int:
-    if b >= 0:
-        return pow(a, b, 1 << bits)
-    if a == 0:
-        raise CoreError(f"0 to the power {b} has no defined result{where()}")
-    return a ** (-b & 1) if abs(a) == 1 else 0
-
-
 # Of the operands' bits, the operands and the place. Results are wrapped.
 _OF_SIGNED: dict[str, Callable[..., int]] = {
     "arith.divsi": _quotient, "arith.remsi": _remainder, "arith.ceildivsi": _ceil_quotient,
     "arith.floordivsi": lambda _, a, b, where: a // _divisor(b, where),
     "arith.shli": lambda bits, a, b, where: a << _shift(bits, b, where),
     "arith.shrsi": lambda bits, a, b, where: a >> _shift(bits, b, where),
-    "math.absi": lambda _, a, where: abs(a), "math.ipowi": _power,
+    "math.absi": lambda _, a, where: abs(a),
 }  # fmt: skip
 _OF_UNSIGNED: dict[str, Callable[..., int]] = {
     "arith.divui": _quotient, "arith.remui": _remainder, "arith.ceildivui": _ceil_quotient,
@@ -235,35 +227,6 @@ def conversion(t: Translation, op: Operation) -> None:
             wrapped(t, result, t.value(source))
         else:
             raise CoreError(f"{op.name} from {source.type} to {result.type} is not supported in a core program")
-
-
-@emits("arith.addui_extended")
-def add_extended(t: Translation, op: Operation) -> None:
-    total, overflow = op.results
-    a, b = (unsigned(v, total.type) for v in literals(t, op.operands))
-    if is_vector(total):
-        carry = _lanes(lambda bits, a, b, where: (a + b) >> bits, element_of(total.type), reads_unsigned=True)
-        t.line(f"{t.value(total)} = {t.value(op.operands[0])} + {t.value(op.operands[1])}")
-        arguments = ", ".join(literals(t, op.operands))
-        t.line(f"{t.value(overflow)} = {t.object('F', carry)}({arguments}, {t.where(op)}).astype('?')")
-        return
-    wrapped(t, total, f"{a} + {b}")
-    t.line(f"{t.value(overflow)} = int({a} + {b} > {(1 << width(total.type)) - 1})")
-
-
-@emits("arith.mulsi_extended", "arith.mului_extended")
-def multiply_extended(t: Translation, op: Operation) -> None:
-    low, high = op.results
-    arguments = literals(t, op.operands)
-    bits, logical = width(low.type), op.name == "arith.mului_extended"
-    if is_vector(low):
-        name = t.object("F", _lanes(lambda bits, a, b, where: (a * b) >> bits, element_of(low.type), logical))
-        t.line(f"{t.value(high)} = {name}({', '.join(arguments)}, {t.where(op)})")
-        t.line(f"{t.value(low)} = {' * '.join(arguments)}")
-        return
-    a, b = [unsigned(v, low.type) for v in arguments] if logical else arguments
-    wrapped(t, high, f"({a} * {b}) >> {bits}")
-    wrapped(t, low, f"{a} * {b}")
 
 
 @emits("arith.constant")

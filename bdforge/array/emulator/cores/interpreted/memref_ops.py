@@ -124,11 +124,6 @@ def dim(t: Translation, op: memref.DimOp) -> None:
     t.assign(op, f"{array}.shape[{index}]")
 
 
-@emits("memref.rank")
-def rank(t: Translation, op: memref.RankOp) -> None:
-    t.assign(op, f"{t.value(op.operands[0])}.ndim")
-
-
 @emits("memref.subview")
 def subview(t: Translation, op: memref.SubviewOp) -> None:
     assert isinstance(op.result.type, MemRefType)

@@ -165,12 +165,6 @@ class Translation:
         self.line(f"{state} = {number}")
         self.line("continue")
 
-    def leave_region(self, op: Operation) -> None:
-        """End a region that stands inside of a program, at one of its blocks."""
-        region = op.parent_region()
-        if region is not None and len(region.blocks) > 1:
-            self.line("break")
-
     def block(self, block: Block) -> None:
         """Every operation of a block."""
         if self.core.observed and (work := operations_that_cost(block)):
@@ -193,13 +187,6 @@ class Translation:
         self.spend_fuel(op, trips)
         self.line(header)
         self.indented(lambda: (self.line("pass"), body()))
-
-    def nest(self, op: Operation, block: Block, bounds: Sequence[Sequence[str]]) -> None:
-        """A block inside of a loop for each of its arguments, the outermost first."""
-        if not bounds:
-            return self.block(block)
-        variable = self.value(block.args[-len(bounds)])
-        return self.loop(op, variable, bounds[0], lambda: self.nest(op, block, bounds[1:]))
 
     def choice(self, condition: str, then: Region, otherwise: Region) -> None:
         """One region or the other, which may be empty."""

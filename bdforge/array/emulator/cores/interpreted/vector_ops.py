@@ -96,41 +96,18 @@ def store(t: Translation, op: vector.StoreOp) -> None:
     emit_vector_store(t, op, op.vector, op.base, literals(t, op.indices))
 
 
-@emits("vector.maskedload")
-def masked_load(t: Translation, op: vector.MaskedLoadOp) -> None:
-    _fits(op, _vector_type(op.result), op.base)
-    read = partial(_masked_load, _Transfer(op, _innermost(op.base), op.base, op.result))
-    t.assign(op, _moved(t, op, read, op.base, op.mask, op.pass_thru))
-
-
-@emits("vector.maskedstore")
-def masked_store(t: Translation, op: vector.MaskedStoreOp) -> None:
-    _fits(op, _vector_type(op.value_to_store), op.base)
-    transfer = _Transfer(op, _innermost(op.base), op.base, op.value_to_store)
-    t.line(_moved(t, op, transfer.write, op.base, op.value_to_store, op.mask))
-
-
-def _moved(t: Translation, op, function: Callable, array: SSAValue, *values: SSAValue | None) -> str:
-    """A call of `function` with a memref, indices of it, other values, and the place."""
-    rest = ["None" if value is None else t.value(value) for value in values]
-    arguments = [t.value(array), tuple_of(literals(t, op.indices)), *rest, t.where(op)]
+def _moved(t: Translation, op, function: Callable, array: SSAValue, value: SSAValue) -> str:
+    """A call of `function` with a memref, indices of it, a value (padding or what is written), and the place."""
+    if op.mask is not None:
+        raise unsupported(op, "masks are not supported")
+    arguments = [t.value(array), tuple_of(literals(t, op.indices)), t.value(value), t.where(op)]
     return f"{t.object('F', function)}({', '.join(arguments)})"
-
-
-def _innermost(array: SSAValue) -> AffineMap:
-    assert isinstance(array.type, MemRefType)
-    return AffineMap.minor_identity(len(array.type.get_shape()), 1)
-
-
-def _masked_load(transfer: "_Transfer", array, index, mask, other, where: Where) -> np.ndarray:
-    return np.where(mask, transfer.read(array, index, 0, mask, where), other)
 
 
 class _Transfer:
     """Where the lanes of a vector lie in a memref, by a permutation map.
 
-    Lanes outside of the memref in a dimension that is not in bounds are padding when read and dropped when written;
-    in one that is, only lanes that a mask leaves out may be outside.
+    Lanes outside of the memref in a dimension that is not in bounds are padding when read and dropped when written.
     """
 
     def __init__(self, op: Operation, map_: AffineMap, array: SSAValue, vector_: SSAValue):
@@ -146,23 +123,20 @@ class _Transfer:
             elif not (isinstance(result, AffineConstantExpr) and result.value == 0):
                 raise unsupported(op, f"the permutation map {map_} is not supported")
 
-    def lanes(self, array: np.ndarray, index, mask: np.ndarray | None, where: Where):
+    def lanes(self, array: np.ndarray, index, where: Where):
         """For every lane its index in the memref (0 where it is not there), and whether it is there."""
         places, valid = [], np.ones(self.shape, np.bool_)
         for dimension, start in enumerate(index):
             axis = self.axes.get(dimension)
             place = start + self._along(axis)
             inside = (place >= 0) & (place < array.shape[dimension])
-            outside = ~inside if mask is None or axis is None else ~inside & self._spread(mask)
-            if np.any(outside) and (axis is None or self.in_bounds[axis]):
+            if not np.all(inside) and (axis is None or self.in_bounds[axis]):
                 raise CoreError(
                     f"a transfer of a vector of shape {list(self.shape)} at index {list(index)} leaves a memref of "
                     f"shape {list(array.shape)} in dimension {dimension}{where()}"
                 )
             valid &= inside
             places.append(np.broadcast_to(np.where(inside, place, 0), self.shape))
-        if mask is not None:
-            valid &= self._spread(mask)
         return tuple(places), valid
 
     def _along(self, axis: int | None) -> np.ndarray:
@@ -170,32 +144,25 @@ class _Transfer:
             return np.zeros((), np.int64)
         return np.arange(self.shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
 
-    def _spread(self, mask: np.ndarray) -> np.ndarray:
-        """A mask, whose dimensions are those of the memref in use, in the vector's dimensions."""
-        order = [self.axes[dimension] for dimension in sorted(self.axes)]
-        turned = mask.transpose(np.argsort(order)) if mask.ndim else mask
-        sizes = [self.shape[axis] if axis in order else 1 for axis in range(len(self.shape))]
-        return turned.reshape(sizes)
-
-    def read(self, array: np.ndarray, index, padding, mask: np.ndarray | None, where: Where) -> np.ndarray:
+    def read(self, array: np.ndarray, index, padding, where: Where) -> np.ndarray:
         """The vector in memory; `padding` where a lane is not there."""
-        places, valid = self.lanes(array, index, mask, where)
+        places, valid = self.lanes(array, index, where)
         if not valid.any():
             return np.full(self.shape, padding, dtype_of_vector(self.element))
         places = tuple(np.where(valid, place, place[valid][0]) for place in places)
         found = from_memory(np.asarray(array[places]), self.element)
         return np.where(valid, found, np.asarray(padding).astype(found.dtype))
 
-    def write(self, array: np.ndarray, index, values: np.ndarray, mask: np.ndarray | None, where: Where) -> None:
+    def write(self, array: np.ndarray, index, values: np.ndarray, where: Where) -> None:
         """Put the lanes that are there into memory."""
-        places, valid = self.lanes(array, index, mask, where)
+        places, valid = self.lanes(array, index, where)
         array[tuple(place[valid] for place in places)] = to_memory(values[valid], self.element)
 
 
 @emits("vector.transfer_read")
 def transfer_read(t: Translation, op: vector.TransferReadOp) -> None:
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.result)
-    t.assign(op, _moved(t, op, transfer.read, op.source, op.padding, op.mask))
+    t.assign(op, _moved(t, op, transfer.read, op.source, op.padding))
 
 
 @emits("vector.transfer_write")
@@ -205,7 +172,7 @@ def transfer_write(t: Translation, op: vector.TransferWriteOp) -> None:
     transfer = _Transfer(op, op.permutation_map.data, op.source, op.vector)
     if len(transfer.axes) < len(transfer.shape):
         raise unsupported(op, "a write cannot broadcast")
-    t.line(_moved(t, op, transfer.write, op.source, op.vector, op.mask))
+    t.line(_moved(t, op, transfer.write, op.source, op.vector))
 
 
 @emits("vector.broadcast", "vector.splat")
@@ -264,18 +231,6 @@ def shuffle(t: Translation, op: vector.ShuffleOp) -> None:
 @emits("vector.shape_cast")
 def shape_cast(t: Translation, op: Operation) -> None:
     t.assign(op, f"{t.value(op.operands[0])}.reshape({tuple(_vector_type(op.results[0]).get_shape())})")
-
-
-@emits("vector.create_mask")
-def create_mask(t: Translation, op: vector.CreateMaskOp) -> None:
-    shape = tuple(_vector_type(op.results[0]).get_shape())
-    t.assign(op, f"{t.helper(_mask)}({shape}, {tuple_of(literals(t, op.operands))})")
-
-
-def _mask(shape: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
-    mask = np.zeros(shape, np.bool_)
-    mask[tuple(slice(0, max(size, 0)) for size in sizes)] = True
-    return mask
 
 
 _COMBINERS: dict[str, Callable] = {

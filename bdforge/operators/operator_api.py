@@ -51,8 +51,8 @@ class Cost:
 class Kernels:
     """The functions that cores call, and how their sources are compiled.
 
-    `sources` ("kernels/add_bf16.cc") are relative to the project, `defines` ("DIM_M=64") hold for all of them. `cycles`
-    are a core's for a call by symbol, as modelled, of those that `bdforge.perf` does not model.
+    `sources` ("kernels/aie2p/add_bf16.cc") are relative to the project, `defines` ("DIM_M=64") hold for all of them.
+    `cycles` are a core's for a call by symbol, as modelled, of those that `bdforge.perf` does not model.
     """
 
     symbols: tuple[str, ...]

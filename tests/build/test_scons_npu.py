@@ -185,7 +185,7 @@ def test_a_dry_run_tells_all_commands_and_writes_nothing(scons, tree, tools, qui
     assert "-fstack-size-section" in shown  # newer aiecc measure a core's stack by it
     assert "-Wno-missing-template-arg-list-after-template-kw" in shown  # else newer clangs refuse the AIE API
     assert "-DDIM_M=64 -DDIM_K=128 -DDIM_N=64" in shown
-    assert "-c kernels/mm_i8_i2_i32.cc" in shown
+    assert "-c kernels/aie2p/mm_i8_i2_i32.cc" in shown
     xrt = tools["XILINX_XRT"]
     assert f"{xrt}/bin/xclbinutil --input build/{XCLBIN} --dump-section AIE_PARTITION:JSON:partition.json" in shown
     assert f"{xrt}/bin/aiebu-asm -t aie2_config -j elf.json -o build/{ELF}\n" in shown

@@ -35,7 +35,7 @@ def tile_options(m: int, k: int, n: int) -> list[str]:
 
 def sources(*names: str) -> list[Path]:
     """Files of kernels by symbol; "reference" and "floats" are those of all references."""
-    files = [(REFERENCES / f"{name}.cc", KERNELS / f"{name}.cc") for name in names]
+    files = [(REFERENCES / f"{name}.cc", KERNELS / "aie2p" / f"{name}.cc") for name in names]
     return [reference if reference.is_file() else kernel for reference, kernel in files]
 
 

@@ -176,7 +176,7 @@ def test_illegal_tiles_do_not_compile(refusal, options, sentence):
 
 
 def preprocessed(name: str, *options: str) -> str:
-    result = gxx("-E", "-P", *options, *tile_options(16, 40, 32), KERNELS / name)
+    result = gxx("-E", "-P", *options, *tile_options(16, 40, 32), KERNELS / "aie2p" / name)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

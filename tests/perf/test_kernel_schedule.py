@@ -27,7 +27,7 @@ from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS, VECTOR_B
 from bdforge.perf.kernels.published import HAND_WRITTEN, comparisons, compiled_efficiency
 
 DESIGNS = Path(__file__).resolve().parents[2] / "designs"
-KERNEL_SOURCES = DESIGNS.parent / "kernels"
+KERNEL_SOURCES = DESIGNS.parent / "kernels" / "aie2p"
 IDS = [f"{k.generation.name}-{k.symbol}" for k in MATRIX_KERNELS]
 COMPILED = [row for row in comparisons() if row.published.compiled]
 INT8 = [row for row in COMPILED if row.published.types[:2] == ("int8", "int8")]

@@ -82,7 +82,7 @@ def test_cores_call_one_function_with_what_the_spec_says(content: dict[str, Any]
     least = LEAST | {"array": {"rows": 1, "columns": 1}}
     kernels = plan(spec_from(least | content, "mine"), device_named("strix_halo")).kernels
     assert " ".join((*kernels.symbols, *kernels.defines)) == wanted
-    assert kernels.sources == (f"kernels/{kernels.symbols[0]}.cc",)
+    assert kernels.sources == (f"kernels/aie2p/{kernels.symbols[0]}.cc",)
 
 
 ANSWERS: dict[tuple[str, str], tuple[list[float], list[float], list[float]]] = {

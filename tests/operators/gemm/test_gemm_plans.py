@@ -53,7 +53,7 @@ def test_kernels_are_compiled_with_what_the_spec_says(name: str):
     content, macros = DEFINES[name]
     found = planned(**content).kernels
     assert found.defines == ("DIM_M=16", f"DIM_K={content.get('k', 16)}", "DIM_N=32", *macros.split())
-    assert found.sources == tuple(f"kernels/{symbol}.cc" for symbol in found.symbols)
+    assert found.sources == tuple(f"kernels/aie2p/{symbol}.cc" for symbol in found.symbols)
 
 
 @pytest.mark.parametrize(("types", "symbols"), [

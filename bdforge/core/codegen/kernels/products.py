@@ -1,7 +1,7 @@
 """C += A B: kernels `mm_*` of one core tile, of integers and AIE2's of bfloat16, software pipelined
 (`bdforge.core.codegen.pipeline`).
 
-Layouts and rounding are those of the C++ kernels of the same names (kernels/mm_*.cc).
+Layouts and rounding are those of the C++ kernels of the same names (kernels/aie2p/mm_*.cc).
 """
 
 from collections.abc import Callable

@@ -39,7 +39,7 @@ def pipelined(name: str, product: Product) -> Pipelined:
         size = f"{product.m} x {product.k} x {product.n}"
         return [
             f"{name}: C += A B, {size} a call: {cycles} cycles (exact), {macs / cycles:.0f} MACs a cycle.",
-            f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in kernels/{name}.cc.",
+            f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in {name}.cc.",
             *_others(product, blocks[0].region),
             *(line for block in blocks for line in _told(block)),
         ]

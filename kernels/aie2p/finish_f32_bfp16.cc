@@ -13,6 +13,6 @@
 //
 // Cost (modelled, not measured): 4 loads, a conversion and a push into the store FIFO, which writes 9 lines for 8 of
 //   them, for 64 elements: about m * n / 16 cycles per C tile, and nothing per step of K.
-#include "include/finish_blocks.h"
+#include "../include/finish_blocks.h"
 
 extern "C" void finish_f32_bfp16(float *c) { finish_blocks(c); }

@@ -27,7 +27,7 @@
 //   odd last row block makes 1 x 2 blocks: mv 4 for 2 products, 256 MAC per cycle.
 //   AIE2: 4 of 8 load slots of 256 bit, mv 4 of 4 (two bit_and, two sub): 256 MAC per cycle; mv 6 of 4 when
 //   A_TRANSPOSED, 170 MAC per cycle.
-#include "include/ternary.h"
+#include "../include/ternary.h"
 
 extern "C" void mm_i8_i2_i32(const int8_t *__restrict a, const uint8_t *__restrict b,
                              int32_t *__restrict c PART_PARAMETER) {

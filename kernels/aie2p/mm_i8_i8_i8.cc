@@ -21,7 +21,7 @@
 //   AIE2: 6 of 8 load slots of 256 bit, 2 for A and 4 for B, mv 0 of 4, or 2 for each transposed operand: 256 MAC per
 //   cycle. Per block C is loaded and stored once: 16 + 16 accesses of 256 bit of sums against 4 k / 8 cycles of
 //   products.
-#include "include/integer.h"
+#include "../include/integer.h"
 
 extern "C" void mm_i8_i8_i8(const int8_t *__restrict a, const int8_t *__restrict b,
                             int8_t *__restrict c PART_PARAMETER) {

@@ -13,6 +13,6 @@
 //
 // Cost (modelled, not measured): 2 loads, a conversion by way of an accumulator and a push into the store FIFO, which
 //   writes 9 lines for 8 of them, for 64 elements: about m * n / 32 cycles per C tile, and nothing per step of K.
-#include "include/finish_blocks.h"
+#include "../include/finish_blocks.h"
 
 extern "C" void finish_bf16_bfp16(bfloat16 *c) { finish_blocks(c); }

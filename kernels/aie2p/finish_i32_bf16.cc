@@ -16,7 +16,7 @@
 //   makes each float product of 9 products of bfloat16 parts and 4 subtractions that find the parts, and the conversion
 //   takes 5 more operations of the MAC slot: 31/(4 R) * m * n cycles per C tile (modelled, not measured), and nothing per
 //   step of K.
-#include "include/finish_scaled.h"
+#include "../include/finish_scaled.h"
 
 extern "C" void finish_i32_bf16(const float *scales, int32_t *c, int32_t core_row PASS_PARAMETER) {
     finish_scaled<mac_rows, 8>(scales, c + pass * c_elements, core_row * DIM_M + pass * pass_rows);

@@ -3,6 +3,6 @@
 // Contract: c is int8, m x n in any order, V-byte aligned and a multiple of V bytes. Written only.
 // V = 32 on AIE2, 64 on AIE2P (include/arch.h). No rounding, saturation or overflow is involved.
 // Cost: one store of a vector per cycle, m * n / V cycles (modelled, not measured).
-#include "include/zero.h"
+#include "../include/zero.h"
 
 extern "C" void zero_i8(int8_t *__restrict c PASS_PARAMETER) { clear(c + pass * c_elements); }

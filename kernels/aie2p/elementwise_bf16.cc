@@ -15,8 +15,8 @@
 // Cost (modelled, not measured): V/2 elements take 2 loads, a store that converts, and for add two conversions and a
 //   float sum, for mul a product, for relu2_gate a maximum of integers, two products and a conversion. The busiest slot
 //   has 2, 1 and 2 of them, so many cycles in steady state.
-#include "include/arch.h"
-#include "include/loops.h"
+#include "../include/arch.h"
+#include "../include/loops.h"
 
 #if !defined(FUNCTION) || !defined(TILE_ELEMENTS)
 #error "say what is computed of which tile: -DFUNCTION=add (or mul, relu2_gate) -DTILE_ELEMENTS=elements"

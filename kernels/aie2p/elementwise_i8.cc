@@ -14,8 +14,8 @@
 //   widenings and a sum, for mul a product, for relu2_gate a maximum, a product and then, in 16 bit and on AIE2P so in
 //   halves, a narrowing, an unpacking and a product. The busiest slot has 2, 1 and 3 of them (AIE2: 2), so many cycles in
 //   steady state.
-#include "include/arch.h"
-#include "include/loops.h"
+#include "../include/arch.h"
+#include "../include/loops.h"
 
 #if !defined(FUNCTION) || !defined(TILE_ELEMENTS)
 #error "say what is computed of which tile: -DFUNCTION=add (or mul, relu2_gate) -DTILE_ELEMENTS=elements"

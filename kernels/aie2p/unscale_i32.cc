@@ -20,7 +20,7 @@
 #undef ROUNDING
 #define SHIFT 0
 #define ROUNDING floor
-#include "include/finish.h"
+#include "../include/finish.h"
 
 extern "C" void unscale_i32(int32_t *__restrict c PASS_PARAMETER) {
     finish<mac_rows, 8, int32>(bias, c + pass * c_elements);

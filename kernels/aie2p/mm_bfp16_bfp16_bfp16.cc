@@ -21,7 +21,7 @@
 //   of 8 load slots for 4 products.
 //   Per block C is popped, multiplied by a unit block to reach the accumulators, converted and pushed, a stream for each
 //   tile: 8 lines in, 4 products, 8 lines out.
-#include "include/block_floats.h"
+#include "../include/block_floats.h"
 
 extern "C" void mm_bfp16_bfp16_bfp16(const uint8_t *__restrict a, const uint8_t *__restrict b,
                                      uint8_t *__restrict c PART_PARAMETER) {

@@ -4,7 +4,7 @@
 //   only: 9 m n / 8 bytes of 0.
 // Rounding: set to conv_even, and stays; zero converts exactly.
 // Cost: a push of 72 bytes per tile, about 9/8 store lines: 9/8 * m * n / 64 cycles (modelled, not measured).
-#include "include/block_floats.h"
+#include "../include/block_floats.h"
 
 static_assert(DIM_M % 8 == 0 && tile_columns % 8 == 0, "m and n must be multiples of 8");
 

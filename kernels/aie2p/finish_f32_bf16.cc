@@ -14,7 +14,7 @@
 // Cost (modelled, not measured): without SCALE and BIAS, 16 elements take a load (AIE2: two) and a store that
 //   converts, m * n / 16 cycles. SCALE makes two float products, each of 9 products of bfloat16 parts and 4
 //   subtractions that find them, for 4 R lanes: 26/(4 R) * m * n cycles. Nothing per step of K.
-#include "include/finish_floats.h"
+#include "../include/finish_floats.h"
 
 extern "C" void finish_f32_bf16(EPILOGUE_TILE_PARAMETER float *c CORE_ROW_PARAMETER PASS_PARAMETER) {
     finish_floats<mac_rows, mac_rows>(scales, c + pass * c_elements, core_row * DIM_M + pass * pass_rows);

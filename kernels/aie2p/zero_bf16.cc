@@ -3,6 +3,6 @@
 // Contract: c is bfloat16, m x n in any order, V-byte aligned and a multiple of V bytes. Written only.
 // V = 32 on AIE2, 64 on AIE2P (include/arch.h). No rounding, saturation or overflow is involved.
 // Cost: one store of a vector per cycle, 2 * m * n / V cycles (modelled, not measured).
-#include "include/zero.h"
+#include "../include/zero.h"
 
 extern "C" void zero_bf16(bfloat16 *__restrict c PASS_PARAMETER) { clear(c + pass * c_elements); }

@@ -37,7 +37,7 @@ Targets (none: all):
   all      everything for the device, the xclbin too (format=elf: needs aiebu-asm; toolchain=aiecc: Peano, aiecc, XRT)
   host     what emulation needs: MLIR, manifest and host-compiled kernels
   emulate  host, then the design's problems on the emulated array
-  cpp      the C++ library, bdforge-gemm and their package files, with the XRT that xrt= names
+  cpp      the C++ library, bdforge-run and their package files, with the XRT that xrt= names
   ggml     libggml-bdforge.so, a backend for llama.cpp and others, and bdforge-generate (needs libggml-dev)
   install  cpp, below prefix=
   -c       removes everything that was built

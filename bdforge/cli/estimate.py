@@ -63,7 +63,7 @@ def estimate_command(
     ] = None,
     cpu_tops: Annotated[
         float | None,
-        number("The CPU's TOPS; `bdforge-gemm --device cpu` measures them.", least=1e-3, most=1e6),
+        number("The CPU's TOPS; `bdforge-run --device cpu` measures them.", least=1e-3, most=1e6),
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
     out: Out = None,

@@ -1,6 +1,6 @@
 """`bdforge run`: a built design on the emulated array, against numpy; `bdforge check-run`: the same of any run.
 
-The latter is for bdforge-gemm --verify.
+The latter is for bdforge-run --verify.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-/// bdforge-gemm: one GEMM on an NPU, checked and timed.
+/// bdforge-run: any design on an NPU, checked and timed.
 
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
     if (options.verify) {
         const std::string mismatch = cli::first_mismatch(trial, design, options);
         if (!mismatch.empty()) {
-            std::fprintf(stderr, "bdforge-gemm: wrong result: %s; run it on the emulated array: bdforge run\n",
+            std::fprintf(stderr, "bdforge-run: wrong result: %s; run it on the emulated array: bdforge run\n",
                          mismatch.c_str());
             return {wrong, 0};
         }
@@ -103,7 +103,7 @@ int run(const Options& options) {
 
 /// Reports the fault in one line.
 int report(const char* text, int code) {
-    std::fprintf(stderr, "bdforge-gemm: %s\n", bdforge::told(text).c_str());
+    std::fprintf(stderr, "bdforge-run: %s\n", bdforge::told(text).c_str());
     return code;
 }
 

@@ -153,8 +153,8 @@ Options parse(const std::vector<std::string>& words) {
 }
 
 std::string usage() {
-    return R"(usage: bdforge-gemm -x DESIGN.xclbin -M ROWS -K DEPTH -N COLUMNS [options]
-       bdforge-gemm -x DESIGN.xclbin -s SIZE=COUNT [-s SIZE=COUNT]... [options]
+    return R"(usage: bdforge-run -x DESIGN.xclbin -M ROWS -K DEPTH -N COLUMNS [options]
+       bdforge-run -x DESIGN.xclbin -s SIZE=COUNT [-s SIZE=COUNT]... [options]
 Runs a design on an NPU and says how long it took: C (M x N) = A (M x K) * W (K x N), or any other operator.
 
   -x, --xclbin FILE   design: an xclbin, or a full ELF (*.elf); manifest.json lies beside it

@@ -166,7 +166,7 @@ std::vector<double> timed_runs(const Design& design, const std::vector<Job>& job
     const auto run_all = [&] {
         if (!batch) return Job(jobs.front()).run(timeout);
         batch->run(timeout);
-        if (!batch->note().empty()) std::fprintf(stderr, "bdforge-gemm: note: %s\n", batch->note().c_str());
+        if (!batch->note().empty()) std::fprintf(stderr, "bdforge-run: note: %s\n", batch->note().c_str());
     };
     for (std::size_t i = 0; i < options.warmup; ++i) run_all();
     std::vector<double> times_ms;

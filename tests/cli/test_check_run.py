@@ -1,4 +1,4 @@
-"""`bdforge check-run`: outputs of any operator against its reference, as bdforge-gemm --verify asks for it."""
+"""`bdforge check-run`: outputs of any operator against its reference, as bdforge-run --verify asks for it."""
 
 import json
 from pathlib import Path

@@ -60,7 +60,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def sanitized_build() -> Path:
-    """Folder of the library, bdforge-gemm and the test programs, without XRT, with sanitizers."""
+    """Folder of the library, bdforge-run and the test programs, without XRT, with sanitizers."""
     built(SANITIZED, "cpp", "cpp-tests", "xrt=none", "sanitize=address,undefined")
     return SANITIZED / "host"
 

@@ -46,7 +46,7 @@ def other(tmp_path: Path) -> Path:
 def test_installation_holds_library_headers_program_and_package_files(prefix: Path):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     expected = {
-        "bin/bdforge-gemm", "lib/libbdforge.a", "lib/libbdforge.so", f"lib/libbdforge.so.{SERIES}",
+        "bin/bdforge-run", "lib/libbdforge.a", "lib/libbdforge.so", f"lib/libbdforge.so.{SERIES}",
         f"lib/libbdforge.so.{__version__}", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
         "include/bdforge_llmc.h", "lib/cmake/bdforge/bdforge-config.cmake",
         "lib/cmake/bdforge/bdforge-config-version.cmake",

@@ -1,4 +1,4 @@
-"""Designs of other types and layouts than the flagship's in the C++ library and in bdforge-gemm."""
+"""Designs of other types and layouts than the flagship's in the C++ library and in bdforge-run."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def build() -> Path:
 def verified(build: Path, image: Path, sizes: tuple[int, int, int], *more: Path | str) -> Done:
     M, K, N = map(str, sizes)
     words = ["-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "2", "--warmup", "0"]
-    return run(build / "bin" / "bdforge-gemm", "-x", image, *words, *more)
+    return run(build / "bin" / "bdforge-run", "-x", image, *words, *more)
 
 
 def check_files(build: Path, folder: Path, image: Path, types: tuple[str, ...]) -> None:

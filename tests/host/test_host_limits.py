@@ -287,7 +287,7 @@ def test_operands_have_widths_that_fit_bytes(probe, direction):
 
 
 def test_counts_of_options_have_a_last_value():
-    program = sanitized_build() / "bin" / "bdforge-gemm"
+    program = sanitized_build() / "bin" / "bdforge-run"
     ends(run_program(program, "-i", "1000000000", "--help"))
     done = run_program(program, "-i", "1000000001", "--help")
     assert done.returncode == 2

@@ -42,11 +42,11 @@ def xrt() -> Packages:
 
 @pytest.fixture(scope="module")
 def build(xrt: Packages) -> Path:
-    """The library, bdforge-gemm and the C program, linked with XRT."""
+    """The library, bdforge-run and the C program, linked with XRT."""
     host = WITH_XRT / "host"
     built(
         WITH_XRT,
-        str(host / "bin" / "bdforge-gemm"),
+        str(host / "bin" / "bdforge-run"),
         str(host / "lib" / LIBRARY),
         str(host / "tests" / "c_program"),
         f"xrt={xrt.prefix}",
@@ -57,7 +57,7 @@ def build(xrt: Packages) -> Path:
 
 @pytest.fixture(scope="module")
 def program(build: Path) -> Path:
-    return build / "bin" / "bdforge-gemm"
+    return build / "bin" / "bdforge-run"
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def npu(new_npu: Callable[[str], SoftwareNpu]) -> SoftwareNpu:
 def refused(done: Done, code: int, sentence: str):
     """One line on stderr that holds `sentence`."""
     assert done.returncode == code, done.stderr
-    assert done.stderr.startswith("bdforge-gemm: ")
+    assert done.stderr.startswith("bdforge-run: ")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
 
@@ -116,7 +116,7 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
     refused(done, 2, reason)
     loaded = Path("/sys/module/amdxdna").exists()
     first = f"device {device}: " + ("" if loaded else "the kernel driver amdxdna is not loaded; Linux 6.14 or newer")
-    assert done.stderr.startswith(f"bdforge-gemm: {first}")
+    assert done.stderr.startswith(f"bdforge-run: {first}")
     assert done.stdout == ""
     assert not list(home.iterdir())
 
@@ -267,7 +267,7 @@ def test_gemms_of_a_lost_runlist_run_one_by_one(npu: SoftwareNpu, program: Path,
     assert done.returncode == 0, done.stderr
     assert "context 1, command 1, run 0 of a chain: ERROR: " in done.stderr
     assert "made to fail" in done.stderr
-    assert "bdforge-gemm: note: commands 1 to 32 of 40 ran one by one, since their chain failed: " in done.stderr
+    assert "bdforge-run: note: commands 1 to 32 of 40 ran one by one, since their chain failed: " in done.stderr
     asked = [line.partition(": ")[2] for line in npu.log if "command" in line and "ERROR" not in line]
     single = asked.index("an instruction stream")
     assert asked[single:] == [*["an instruction stream"] * 32, "a chain of 8 runs"], "in order, and then a list again"

@@ -1,4 +1,4 @@
-"""bdforge-gemm on the NPU of this machine, marked hardware: `scons device=strix_halo`, `scons cpp`, then these."""
+"""bdforge-run on the NPU of this machine, marked hardware: `scons device=strix_halo`, `scons cpp`, then these."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ from support.npu import ROOT, design_folder, obstacle
 
 pytestmark = pytest.mark.hardware
 
-PROGRAM = ROOT / "build" / "host" / "bin" / "bdforge-gemm"
+PROGRAM = ROOT / "build" / "host" / "bin" / "bdforge-run"
 BUILT_IN = [(256, 2560, 2560), (256, 2560, 640), (256, 2560, 13824), (256, 6912, 2560)]
 CASES = [("xclbin", sizes) for sizes in [*BUILT_IN, (1, 1, 1), (33, 40, 70)]] + [("elf", sizes) for sizes in BUILT_IN]
 

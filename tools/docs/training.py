@@ -122,7 +122,7 @@ _LAYOUTS = (
 def bench() -> str:
     """The command that times a step's sizes on an NPU."""
     sizes = ",".join(f"{problem}*{count}" for problem, count in shapes(GPT2_TRAIN.name))
-    return f"```sh\nbdforge-gemm -x DESIGN.xclbin --energy --shapes {sizes}\n```\n"
+    return f"```sh\nbdforge-run -x DESIGN.xclbin --energy --shapes {sizes}\n```\n"
 
 
 def page() -> str:

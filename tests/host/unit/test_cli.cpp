@@ -1,4 +1,4 @@
-// Parts of bdforge-gemm: which option sets what, what is timed, and what is told of it.
+// Parts of bdforge-run: which option sets what, what is timed, and what is told of it.
 
 #include "cli/cpu.hpp"
 #include "cli/trial.hpp"

@@ -1,4 +1,4 @@
-"""The program bdforge-gemm: what it prints and how it ends."""
+"""The program bdforge-run: what it prints and how it ends."""
 
 import json
 import re
@@ -16,7 +16,7 @@ SIZES = ["-M", "33", "-K", "40", "-N", "70", *ONCE]
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    return sanitized_build() / "bin" / "bdforge-gemm"
+    return sanitized_build() / "bin" / "bdforge-run"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def refused(done: Done, sentence: str):
     """Exit code 2, one line on stderr with `sentence`, nothing else."""
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
-    assert done.stderr.startswith("bdforge-gemm: ")
+    assert done.stderr.startswith("bdforge-run: ")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
 

@@ -17,6 +17,7 @@ usage() {
   cat <<EOF
 usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on the emulated array; without options a
                                              tiny BitNet writes a few words on it, too
+       ./go check                            lint, types, and the nearest tests of what differs from main: a minute at most
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
        ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
@@ -132,7 +133,7 @@ stage() { # stage NAME COMMAND...: stops at the first that fails
   printf '== %s\n' "$name"
   "$@" || status=$?
   if ((status)); then
-    printf 'go test: %s failed (exit code %d)\n' "$name" "$status" >&2
+    printf 'go %s: %s failed (exit code %d)\n' "$command" "$name" "$status" >&2
     exit "$status"
   fi
 }
@@ -144,12 +145,21 @@ checked() { # checked PID FILE: what a process that ran beside the stages wrote,
   return "$status"
 }
 
-run_tests() {
+lint() {
   setup
   cd -- "$root"
-  unset PYTHONDONTWRITEBYTECODE # hundreds of processes that compile every module anew take minutes
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
+}
+
+check() {
+  lint
+  stage 'pyright and pytest' "$python" tests/support/check.py
+}
+
+run_tests() {
+  lint
+  unset PYTHONDONTWRITEBYTECODE # hundreds of processes that compile every module anew take minutes
   # One processor, where pytest leaves it some time. The types of tests take as long again, and are for the sweep.
   "$python" -m pyright bdforge bd_patterns benchmarks tools >"$venv/pyright.txt" 2>&1 &
   local pyright=$!
@@ -174,7 +184,9 @@ mutate() {
   "$python" "$root/tests/support/mutate.py" "$@"
 }
 
-case ${1:-help} in
+command=${1:-help}
+case $command in
+  check) check ;;
   run) run "${@:2}" ;;
   test) run_tests "${@:2}" ;;
   sweep) sweep "${@:2}" ;;
@@ -182,6 +194,6 @@ case ${1:-help} in
   help | -h | --help) usage ;;
   *)
     usage >&2
-    fail "unknown command '$1'."
+    fail "unknown command '$command'."
     ;;
 esac

@@ -183,6 +183,15 @@ def test_tests_stop_at_the_first_stage_that_fails(go, stage):
     assert len(go.calls("-m pytest")) == (last >= 3)
 
 
+def test_a_check_lints_then_types_and_tests_what_differs(go):
+    result = go("check")
+    assert (result.returncode, result.stdout.splitlines()) == (
+        0, ["== ruff check", "== ruff format", "== pyright and pytest"],
+    ), result.stderr  # fmt: skip
+    assert go.calls("check.py") == ["tests/support/check.py"]
+    assert go.calls("SCons") == []
+
+
 def test_tests_pass_arguments_on(go):
     result = go("test", "-k", "locks")
     assert result.returncode == 0, result.stderr

@@ -17,6 +17,7 @@ import typer
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from support.affected import mirrored  # noqa: E402
 from support.mutants import Mutant, mutants_of  # noqa: E402
 from support.mutation_runs import in_processes, reached_lines, with_fault  # noqa: E402
 
@@ -26,8 +27,7 @@ NOT_FOUND = (0, 5)  # exit codes of pytest: all passed, or a fault took all para
 
 def tests_of(path: Path) -> list[str]:
     """The folder of tests that mirrors a file's package, or all tests if there is none."""
-    folder = Path("tests") / (path.parts[1] if path.parts[0] == "bdforge" else path.parts[0])
-    return [str(folder)] if (ROOT / folder).is_dir() else ["tests"]
+    return [os.path.relpath(mirrored(ROOT / path, ROOT) or ROOT / "tests", ROOT)]
 
 
 def survivors(path: Path, tests: list[str], sample: int, jobs: int) -> Iterator[tuple[Mutant, bool]]:

@@ -48,13 +48,13 @@ def _imports(name: str, file: Path, root: Path, known: dict[str, Path]) -> Itera
     text = file.read_text(encoding="utf-8")
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
-        for imported in _targets(node, name, file, known):
+        for imported in targets(node, name, file, known):
             if imported != name:
                 line = lines[node.lineno - 1].strip()  # type: ignore[attr-defined]
                 yield Import(str(file.relative_to(root)), node.lineno, line, name, imported)  # type: ignore[attr-defined]
 
 
-def _targets(node: ast.AST, name: str, file: Path, known: dict[str, Path]) -> list[str]:
+def targets(node: ast.AST, name: str, file: Path, known: dict[str, Path]) -> list[str]:
     """Modules that a statement imports: a submodule by name, else where the name comes from."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names if alias.name in known]

@@ -185,7 +185,7 @@ def stop_without(tools: Iterable[Tool], device: Device) -> None:
 def stop_without_problems(plans: list[Plan]) -> None:
     """Stop when a full ELF would be empty: it holds the streams of its design's problems and can run no others."""
     for one in plans:
-        if not one.spec.problems:
+        if not one.problems:
             name = one.spec.name
             stop(f"format=elf: designs/{name}.toml names no problems, a full ELF runs no others; add [[problems]].")
 

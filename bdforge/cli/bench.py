@@ -66,7 +66,7 @@ def run_problems(
     stays from run to run. With `timed`, tables tell where each run's time goes; a timeline takes one problem. With
     `poison`, reading tile memory that nobody wrote is an error.
     """
-    problems = tuple(problems) or tuple(plan.spec.problems)
+    problems = tuple(problems) or tuple(plan.problems)
     if not problems:
         raise SpecError(f"{design.name} names no problems; give one with --shape")
     if timed is not None and timed.timeline is not None and len(problems) > 1:

@@ -185,7 +185,7 @@ def _design(spec: Spec, path: Path, given: list[Problem], where: Surroundings, k
 def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Surroundings) -> None:
     """Estimates of any operator, by what its runs cost."""
     planned = plan(spec, device_named(where.device))
-    if not (chosen := problems_of(operator_of(spec), shapes) or list(spec.problems)):
+    if not (chosen := problems_of(operator_of(spec), shapes) or planned.problems):
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
     for problem in chosen:
         put(screen(), cost_report(cost_estimate(planned, problem, where.timing(planned.device))))

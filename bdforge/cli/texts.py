@@ -78,7 +78,7 @@ def _planned(
     planned = plan(spec, device_named(device))
     if options := SequenceOptions.given(wait, in_flight):
         planned = planned.waiting(options)
-    return planned, problems_of(operator_of(spec), shape) or spec.problems
+    return planned, problems_of(operator_of(spec), shape) or planned.problems
 
 
 @app.command(name="render")

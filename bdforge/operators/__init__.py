@@ -1,10 +1,8 @@
 """Operators, a package each: spec, mapping to a design, numpy reference, cost, kernels' names.
 
-`OPERATORS` is all that others know of them. A package is imported when its kind is met first.
+`OPERATORS` is all that others know of them: those of this folder, and those of installed packages (`registry`).
 """
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
 from bdforge.operators.built import built_files, design_for, manifest, render, render_sequences
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.registry import OPERATORS
 from bdforge.operators.specs import Problem, Spec, SpecError
 
 __all__ = [
@@ -22,31 +21,6 @@ __all__ = [
     "built_files", "design_for", "load_spec", "manifest", "operator_of", "plan", "plan_of", "render",
     "render_sequences", "spec_from",
 ]  # fmt: skip
-
-
-class _Registry(Mapping[str, Operator]):
-    """Operators by kind: the `OPERATOR` of the package of that name."""
-
-    def __init__(self, *kinds: str):
-        self._kinds = kinds
-
-    def __getitem__(self, kind: str) -> Operator:
-        if kind not in self._kinds:
-            raise KeyError(kind)
-        return import_module(f"bdforge.operators.{kind}").OPERATOR
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kinds)
-
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-
-OPERATORS: Mapping[str, Operator] = _Registry(
-    "gemm",
-    "elementwise",
-    "gemv",
-)
 
 
 def operator_of(spec: Spec) -> Operator:

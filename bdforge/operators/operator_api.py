@@ -118,6 +118,11 @@ class Plan(ABC):
         return self.design.device
 
     @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Those that are built in."""
+        return self.spec.problems
+
+    @property
     def wide(self) -> bool:
         """Whether one wait is for the tokens of several columns."""
         return self.spec.sequence.wide
@@ -152,11 +157,12 @@ class Plan(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An entry of the registry.
+    """What a package of an operator tells the registry.
 
-    `kind` stands at the top of a spec's TOML. `axes` are the parameters that shapes give, in order ("M", "K", "N").
-    `load(content, name, where)` checks a spec's content, `plan(spec, device)` plans it; both raise SpecError with every
-    reason. `fits(spec, device)`: whether a spec is meant for a product's array; to be for another one is no fault.
+    `kind` stands at the top of a spec's TOML. `axes` are the parameters that shapes give, in order ("M", "K", "N");
+    none where a design is for one problem. `load(content, name, where)` checks a spec's content, `plan(spec, device)`
+    plans it; both raise SpecError with every reason. `fits(spec, device)`: whether a spec is meant for a product's
+    array; to be for another one is no fault.
     """
 
     kind: str
@@ -169,6 +175,8 @@ class Operator:
         """A problem of these sizes; SpecError for another number of them."""
         if len(sizes) != len(self.axes):
             shape = "x".join(map(str, sizes))
+            if not self.axes:
+                raise SpecError(f"{shape}: {self.kind} takes no sizes, they stand in the design")
             raise SpecError(
                 f"{shape} has {len(sizes)} sizes; {self.kind} takes {len(self.axes)}: {'x'.join(self.axes)}"
             )

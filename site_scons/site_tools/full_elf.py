@@ -28,7 +28,7 @@ def build(target, source, env):
     try:
         plan = planned(source[1], env)
         xclbin, elf = (Path(node.get_abspath()) for node in (source[0], target[0]))
-        sequences = {problem.sequence: plan.sequence(problem) for problem in plan.spec.problems}
+        sequences = {problem.sequence: plan.sequence(problem) for problem in plan.problems}
         write_full_elf(sequences, xclbin, elf, tools_of(env), dict(env["ENV"]))
     except ToolError as error:
         say(error.output)

@@ -34,7 +34,7 @@ CODE = (
 def write_mlir(target, source, env):
     """Plan the spec and write its MLIR."""
     plan = planned(source[0], env)
-    text, dialect = render(plan, plan.spec.problems), Era(env["DIALECT"])
+    text, dialect = render(plan, plan.problems), Era(env["DIALECT"])
     write_whole(target[0].get_abspath(), text if dialect is Era.MARCH else convert(text, dialect, plan.spec.name))
 
 

@@ -23,7 +23,7 @@ from bdforge.operators import built_files, manifest
 def write_manifest(target, source, env):
     """Write manifest and schema, each whole or not at all."""
     plan = planned(source[0], env)
-    problems, file = plan.spec.problems, Path(target[0].get_abspath())
+    problems, file = plan.problems, Path(target[0].get_abspath())
     built = {Path(node.get_abspath()) for node in source[1:]}
     paths = {role: file.parent / path for role, path in built_files(plan, problems).items()}
     hashes = {role: _sha256(path) for role, path in paths.items() if path in built}

@@ -78,10 +78,10 @@ class PlannedDesign(BuiltDesign):
 def build(folder: Path, content: dict[str, Any], name: str = "small", device: str = "strix_halo") -> PlannedDesign:
     """Everything that `scons host` makes of a spec, in `folder`."""
     planned = plan(spec_from(content, name), device_named(device))
-    facts = manifest(planned, planned.spec.problems)
+    facts = manifest(planned, planned.problems)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps(facts))
-    (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.spec.problems))
+    (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.problems))
     compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned)
     return PlannedDesign.load(folder)
 

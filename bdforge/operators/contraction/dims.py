@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bdforge.common.messages import InputError, clip
+from bdforge.common.messages import clip
+from bdforge.operators.specs import SpecError
 
 Kind = Literal["C", "M", "N", "K"]
 Strides = tuple[int | None, int | None, int | None]
@@ -27,7 +28,7 @@ _ALONE = {
 }
 
 
-class ContractionError(InputError):
+class ContractionError(SpecError):
     """An expression, sizes or strides that are no contraction of two tensors, or that no plan can compute."""
 
 

@@ -1,7 +1,7 @@
 """A contraction planned on a GEMM design: another sequence program for the same array."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -16,15 +16,15 @@ from bdforge.operators.contraction.choose import Choice, Given, choose
 from bdforge.operators.contraction.config import Config
 from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
+from bdforge.operators.contraction.spec import KIND, ContractionSpec
 from bdforge.operators.gemm.plan import Plan as GemmPlan
+from bdforge.operators.gemm.plan import plan_gemm
 from bdforge.operators.gemm.reference import Reference, random_operand
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.gemm.walked import walked
 from bdforge.operators.operator_api import Cost, Expected, Kernels
 from bdforge.operators.operator_api import Plan as AnyPlan
 from bdforge.operators.specs import Problem
-
-KIND = "contraction"
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,12 +33,13 @@ class ContractionPlan(AnyPlan):
 
     gemm: GemmPlan
     choice: Choice
-    spec: GemmSpec = field(init=False)
+    spec: GemmSpec | ContractionSpec
+    """What was planned: the GEMM, where no spec of its own asked for the contraction."""
     device: Device = field(init=False)
     design: Design = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("spec", "device", "design"):
+        for name in ("device", "design"):
             object.__setattr__(self, name, getattr(self.gemm, name))
 
     @property
@@ -61,6 +62,11 @@ class ContractionPlan(AnyPlan):
         return self.choice.mapped.sides
 
     @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The one that it is planned for."""
+        return (self.problem,)
+
+    @property
     def problem(self) -> Problem:
         """The sizes that it is planned for."""
         return Problem(KIND, {part.dim.name: part.dim.size for side in self.sides for part in side.parts})
@@ -70,13 +76,13 @@ class ContractionPlan(AnyPlan):
         rng = np.random.default_rng(seed)
         return {
             side.name: random_operand(rng, TYPES[name], [problem.sizes[part.dim.name] for part in side.axes])
-            for side, name in zip(self.sides[:2], (self.spec.a, self.spec.b), strict=True)
+            for side, name in zip(self.sides[:2], (self.gemm.spec.a, self.gemm.spec.b), strict=True)
         }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """C by numpy: batch by batch the product of matrices whose K is in the order of the cores' steps."""
         a, b = (self._matrices(side, inputs[side.name], number) for number, side in enumerate(self.sides[:2]))
-        known = Reference(self.spec, self.gemm.kernel, self.gemm.tiling)
+        known = Reference(self.gemm.spec, self.gemm.kernel, self.gemm.tiling)
         found = [known.expected({"A": left, "B": right}) for left, right in zip(a, b, strict=True)]
         values = self._tensor(np.stack([one.values for one in found]))
         bounds = [one.bound for one in found if one.bound is not None]
@@ -117,7 +123,7 @@ class ContractionPlan(AnyPlan):
         """What a run moves, and the MACs of cores at the peak of their types."""
         mapped, tiling = self.choice.mapped, self.gemm.tiling
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-        peak = peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
+        peak = peak_macs(self.device.generation.name, self.gemm.spec.a, self.gemm.spec.b)
         macs = tiles * tiling.m * tiling.n * mapped.depth
         return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / peak)
 
@@ -140,6 +146,12 @@ def _number(value: object) -> int:
     constant = getattr(value, "constant", value)
     assert isinstance(constant, int)
     return constant
+
+
+def plan_spec(spec: ContractionSpec, device: Device) -> ContractionPlan:
+    """Plan a spec for a product; SpecError lists every reason why it cannot be built."""
+    found = plan_contraction(spec.contraction, plan_gemm(spec.gemm, device), spec.form.staged, spec.form.once)
+    return replace(found, spec=spec)
 
 
 def plan_contraction(
@@ -182,7 +194,7 @@ def _planned(
         raise ContractionError(
             f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}: contract parts of K and add them"
         )
-    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once, given))
+    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once, given), gemm.spec)
 
 
 def _unfit(spec: GemmSpec):

@@ -53,7 +53,7 @@ class ContractionCase(GemmCase):
 
 def contraction_case(plan: ContractionPlan, *, core_macs_per_cycle: float | None = None) -> ContractionCase:
     """The case of a planned contraction."""
-    mapped, tiles, spec = plan.choice.mapped, plan.gemm.tiling, plan.spec
+    mapped, tiles, spec = plan.choice.mapped, plan.gemm.tiling, plan.gemm.spec
     M, N = mapped.rows.tiles * tiles.panel_rows, mapped.columns.tiles * tiles.step_columns
     known = case_of(spec, plan.device, Problem(M, mapped.depth, N), core_macs_per_cycle=core_macs_per_cycle)
     facts = {field.name: getattr(known, field.name) for field in fields(GemmCase)}

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.diagnose import TokenWait
-from bdforge.array.emulator.errors import ArgumentError, Deadlock, DesignError, RegisterAccessError
-from bdforge.array.emulator.scheduler import Agent, Scheduler, Wait
+from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
+from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_argument, check_wide_wait
 from bdforge.array.emulator.tokens import lost_token
+from bdforge.array.emulator.waits import deadlock
 from bdforge.devices import AIE2, DeviceError, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
@@ -141,9 +142,9 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     wait = TokenWait(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
-            array.strictness.fault("missing-token", _deadlock(array, wait))
+            array.strictness.fault("missing-token", deadlock(array, wait))
             return
-        raise _deadlock(array, wait)
+        raise deadlock(array, wait)
     if _token_is_lost(array, key, source):
         return
     array.tokens[key] -= 1
@@ -197,7 +198,7 @@ def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     array.scheduler.last = None
     while not wait.met():
         if not array.scheduler.step():
-            raise _deadlock(array, wait)
+            raise deadlock(array, wait)
     if array.scheduler.observers:
         _tell_poll(array.scheduler, wait)
 
@@ -214,9 +215,3 @@ def _tell_poll(scheduler: Scheduler, wait: PollWait) -> None:
         scheduler.tell("poll tasks", channel, counts)
     else:
         scheduler.tell("satisfied", scheduler.last)
-
-
-def _deadlock(array: Array, wait: Wait) -> Deadlock:
-    from bdforge.array.emulator.waits import deadlock
-
-    return deadlock(array, wait)

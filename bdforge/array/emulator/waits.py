@@ -1,9 +1,8 @@
-"""Who waits for whom when nothing moves any more, and the root of it.
+"""Who waits for whom when nothing moves any more, and the root of it."""
 
-Imported when there is a deadlock: networkx takes a fifth of the time in which a command starts.
-"""
-
-import networkx as nx
+import heapq
+from collections.abc import Mapping
+from itertools import count
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.diagnose import LONGEST_REPORT, line
@@ -15,6 +14,9 @@ MOST_OTHERS = 4
 SEQUENCE = "runtime sequence"
 _DETOUR = 1000  # more than any way that follows only those who are behind
 
+Waits = Mapping[Agent, Mapping[Agent, int]]
+"""Whom each party waits for, with the length of the step: a way past those who are behind is the shorter one."""
+
 
 def deadlock(array: Array, wait: Wait) -> Deadlock:
     """The root of what `wait` waits for: parties that wait only for each other, or one that has nothing to do."""
@@ -23,10 +25,9 @@ def deadlock(array: Array, wait: Wait) -> Deadlock:
     return Deadlock(_report(_waits(sequence), sequence))
 
 
-def _waits(sequence: Agent) -> nx.DiGraph:
-    """Who waits for whom, as far as the sequence depends on it. A way past those who are behind has less weight."""
-    graph = nx.DiGraph()
-    graph.add_node(sequence)
+def _waits(sequence: Agent) -> Waits:
+    """Who waits for whom, as far as the sequence depends on it."""
+    found: dict[Agent, dict[Agent, int]] = {sequence: {}}
     pending = [sequence]
     while pending:
         agent = pending.pop(0)
@@ -36,21 +37,18 @@ def _waits(sequence: Agent) -> nx.DiGraph:
         others = [provider for provider in providers if provider is not agent]  # itself only when nobody else could
         behind = agent.waiting.behind() if isinstance(agent.waiting, LockWait) else providers
         for provider in others or providers:
-            if provider not in graph:
+            if provider not in found:
+                found[provider] = {}
                 pending.append(provider)
-            graph.add_edge(agent, provider, weight=1 if provider in behind else _DETOUR)
-    return graph
+            found[agent][provider] = 1 if provider in behind else _DETOUR
+    return found
 
 
-def _report(graph: nx.DiGraph, sequence: Agent) -> str:
+def _report(waits: Waits, sequence: Agent) -> str:
     """The nearest root: a circle of waits that no way leads out of, or a party that waits for nobody."""
-    ways = nx.single_source_dijkstra_path(graph, sequence)
-    distances = nx.single_source_dijkstra_path_length(graph, sequence)
-    whole = nx.condensation(graph)
-    roots = [whole.nodes[root]["members"] for root in whole if not whole.out_degree(root)]
-    entries = sorted((min(root, key=distances.__getitem__) for root in roots), key=distances.__getitem__)
-    first, *others = entries
-    way, circle = ways[first], _circle(graph, first)
+    ways = _shortest_ways(waits, sequence)
+    first, *others = _roots(waits, ways)
+    way, circle = ways[first], _circle(waits, first)
     lines = [line(agent) for agent in way[: -1 if circle else None][:LONGEST_REPORT]]
     also = [line(agent) for agent in others[:MOST_OTHERS]]
     also = ["stuck as well, but waited for less directly:", *also] if also else []
@@ -62,10 +60,45 @@ def _report(graph: nx.DiGraph, sequence: Agent) -> str:
     return "\n".join([head, *ring, f"  ... and so back to {circle[0].name}", *led, *also])
 
 
-def _circle(graph: nx.DiGraph, start: Agent) -> list[Agent]:
+def _shortest_ways(waits: Waits, start: Agent) -> dict[Agent, list[Agent]]:
+    """The shortest way to each party that `start` depends on, both ends with it, nearest first (Dijkstra)."""
+    found: dict[Agent, list[Agent]] = {}
+    order = count()  # so that equal lengths never compare parties
+    heap = [(0, next(order), [start])]
+    while heap:
+        length, _, way = heapq.heappop(heap)
+        if way[-1] in found:
+            continue
+        found[way[-1]] = way
+        for following, step in waits[way[-1]].items():
+            heapq.heappush(heap, (length + step, next(order), [*way, following]))
+    return found
+
+
+def _roots(waits: Waits, ways: Mapping[Agent, list[Agent]]) -> list[Agent]:
+    """The nearest party of each group that waits for nobody outside of it, the nearest group first.
+
+    Who is in such a group depends on all of it, as does everybody whom it depends on: none of these on fewer.
+    """
+    depends = {agent: _depends(waits, agent) for agent in ways}
+    groups: dict[frozenset[Agent], Agent] = {}
+    for agent, group in depends.items():
+        if all(len(depends[other]) == len(group) for other in group):
+            groups.setdefault(group, agent)
+    return list(groups.values())
+
+
+def _depends(waits: Waits, agent: Agent) -> frozenset[Agent]:
+    found, pending = {agent}, [agent]
+    while pending:
+        more = waits[pending.pop()].keys() - found
+        found |= more
+        pending += more
+    return frozenset(found)
+
+
+def _circle(waits: Waits, start: Agent) -> list[Agent]:
     """The shortest way from a party back to itself; empty where there is none."""
-    back = []
-    for following in graph.successors(start):
-        if nx.has_path(graph, following, start):
-            back.append(nx.dijkstra_path(graph, following, start))
+    ways = (_shortest_ways(waits, following).get(start) for following in waits[start])
+    back = [way for way in ways if way]
     return [start, *min(back, key=len)[:-1]] if back else []

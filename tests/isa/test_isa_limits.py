@@ -16,10 +16,9 @@ from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.core.isa.flow import Program
 from bdforge.core.isa.hazard_layout import Names
 from bdforge.core.isa.hazards import check_source
-from bdforge.core.isa.match import match
 from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
 from bdforge.core.isa.stack_sizes import _uleb
-from bdforge.core.isa.syntax import syntaxes
+from bdforge.core.isa.syntax import match, syntaxes
 
 
 def told(source: str) -> Assembled | str:

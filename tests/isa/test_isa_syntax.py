@@ -8,8 +8,7 @@ from test_isa_bundles import RECORDED
 
 from bdforge.core import isa
 from bdforge.core.isa import EncodeError, RegisterClass
-from bdforge.core.isa.match import match
-from bdforge.core.isa.syntax import Syntax, syntaxes, text_of
+from bdforge.core.isa.syntax import Syntax, match, syntaxes, text_of
 from support.instructions import draw
 
 

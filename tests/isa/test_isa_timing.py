@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.effects import distance, effects
-from bdforge.core.isa.form_timing import Resource, Timing
+from bdforge.core.isa.forms import FormTiming, Resource
 from support.instructions import draw
 
 OPERANDS = {
@@ -286,11 +286,11 @@ def test_the_last_stages_are_those_of_widening_loads_and_part_word_stores(genera
 @pytest.mark.parametrize(
     ("timing", "last"),
     [
-        (Timing(), 0), (Timing(defs={"d": 7}, uses={"s": 1}), 7), (Timing(uses={"s": 9}), 9),
-        (Timing(implicit_defs={"lr": 4}, implicit_uses={"sp": 5}), 5), (Timing(memory_stages=(5, 11)), 0),
-        (Timing(defs={"d": 2}, resources=(Resource("u", 0), Resource("v", 2, 6))), 8),
+        (FormTiming(), 0), (FormTiming(defs={"d": 7}, uses={"s": 1}), 7), (FormTiming(uses={"s": 9}), 9),
+        (FormTiming(implicit_defs={"lr": 4}, implicit_uses={"sp": 5}), 5), (FormTiming(memory_stages=(5, 11)), 0),
+        (FormTiming(defs={"d": 2}, resources=(Resource("u", 0), Resource("v", 2, 6))), 8),
     ],
 )  # fmt: skip
-def test_the_last_stage_is_that_of_registers_and_units(timing: Timing, last: int):
+def test_the_last_stage_is_that_of_registers_and_units(timing: FormTiming, last: int):
     """A unit is taken for so many cycles from the cycle after issue on; memory counts apart."""
     assert timing.last_stage == last

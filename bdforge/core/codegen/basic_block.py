@@ -8,7 +8,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.isa import EncodeError, Instruction, Isa, load
 from bdforge.core.isa.core_registers import SIGN
 from bdforge.core.isa.flow import TARGET_BYTES
-from bdforge.core.isa.match import match
+from bdforge.core.isa.syntax import match
 
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
 _COMMENT_COLUMN = 62

@@ -11,7 +11,7 @@
     isa.encode([isa.instruction("MOVXM", dst="p0", i=0x70400), ...])    # the smallest bundle that holds them
 
 What an executor needs: `effects(instruction)` has the registers that are read and written with their stages
-(`bdforge.core.isa.form_timing` says what a read sees), `form.delay_slots` the bundles after a branch, and `leaves` the
+(`bdforge.core.isa.forms` says what a read sees), `form.delay_slots` the bundles after a branch, and `leaves` the
 parts of composed registers. All slots of a bundle read before any of them writes.
 """
 
@@ -29,8 +29,7 @@ from bdforge.core.isa.effects import (
     touched,
 )
 from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError, HazardError, IsaError
-from bdforge.core.isa.form_timing import Resource, Timing
-from bdforge.core.isa.forms import Bundle, Field, Form, Format, Instruction
+from bdforge.core.isa.forms import Bundle, Form, Format, FormField, FormTiming, Instruction, Resource
 from bdforge.core.isa.operand_kinds import Immediate, OperandKind, RegisterClass, Value
 from bdforge.core.isa.tables import GENERATIONS
 
@@ -42,8 +41,9 @@ __all__ = [
     "DecodeError",
     "Effects",
     "EncodeError",
-    "Field",
     "Form",
+    "FormField",
+    "FormTiming",
     "Format",
     "HazardError",
     "Immediate",
@@ -54,7 +54,6 @@ __all__ = [
     "OperandKind",
     "RegisterClass",
     "Resource",
-    "Timing",
     "Value",
     "after_read",
     "collects",

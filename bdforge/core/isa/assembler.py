@@ -13,8 +13,8 @@ from bdforge.core.isa.elf_write import core_elf
 from bdforge.core.isa.errors import AssemblyError, EncodeError
 from bdforge.core.isa.flow import TARGET_BYTES
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.match import match
 from bdforge.core.isa.source import Line, lines
+from bdforge.core.isa.syntax import match
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 DATA_BASE, DATA_END, OWN_DATA = 0x40000, 0x80000, 0x70000

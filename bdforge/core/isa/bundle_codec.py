@@ -6,8 +6,7 @@ from functools import cache, cached_property
 from bdforge.core.isa.errors import DecodeError, EncodeError, IsaError
 from bdforge.core.isa.forms import Bundle, Form, Format, Instruction
 from bdforge.core.isa.operand_kinds import RegisterClass, Value
-from bdforge.core.isa.tables import GENERATIONS, read_formats, read_forms, read_kinds, read_timings
-from bdforge.core.isa.timing_aie2 import aie2_timing
+from bdforge.core.isa.tables import GENERATIONS, read_formats, read_forms, read_kinds
 from bdforge.devices import Generation
 
 _AIE2P_SIZES = {0b0000: 2, 0b1000: 4, 0b0010: 8, 0b1010: 10, 0b0110: 12, 0b1110: 14, 0b0100: 6, 0b1100: 6}
@@ -24,9 +23,7 @@ class Isa:
     def __init__(self, generation: str) -> None:
         self.generation = generation
         kinds = read_kinds(generation)
-        timings = read_timings() if generation == "aie2p" else None
-        timing = aie2_timing if timings is None else lambda name, _: timings[name]
-        self.forms: Mapping[str, Form] = {form.name: form for form in read_forms(generation, kinds, timing)}
+        self.forms: Mapping[str, Form] = {form.name: form for form in read_forms(generation, kinds)}
         self.formats: Mapping[str, Format] = {fmt.name: fmt for fmt in read_formats(generation)}
         self.nops = {f.slot: Instruction(f) for f in self.forms.values() if f.name.startswith("NOP")}
         classes = [kind for kind in kinds.values() if isinstance(kind, RegisterClass)]

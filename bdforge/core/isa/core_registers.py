@@ -1,9 +1,7 @@
 """Registers: their widths, and the leaf parts that composed ones are made of.
 
 A whole register and its parts share one timeline, so state and hazards are kept per leaf: `x3` is `wl3` (low) and
-`wh3`, `dm0` is `bmll0`, `bmlh0`, `bmhl0`, `bmhh0`, `d1` is `m1`, `dn1`, `dj1`, `dc1`. AIE2P's parts are the table
-`data/aie2p_aliases.csv`. AIE2's follow from the sizes of its registers (llvm-aie: cm = bml, bmh; bm = two am; x = wl,
-wh); that l0 to l7 are the pairs from r16 on, and which half of q goes with qwl, is from the register names alone.
+`wh3`, `dm0` is `bmll0`, `bmlh0`, `bmhl0`, `bmhh0`, `d1` is `m1`, `dn1`, `dj1`, `dc1` (`data/*_aliases.csv`).
 """
 
 import re
@@ -93,35 +91,4 @@ def _width(register: str) -> int:
 
 @cache
 def _parts(generation: str) -> Mapping[str, tuple[tuple[str, int, int], ...]]:
-    if generation == "aie2":
-        return _aie2_parts()
-    # Pointer, FIFO and position that one bit of a FIFO load chooses together (llvm-aie: ePF).
-    fifos = {f"plfr{i}": ((f"p{i}", 0, 20), (f"lf{i}", 20, 1024), (f"r{24 + i}", 1044, 32)) for i in range(2)}
-    return read_parts() | fifos
-
-
-def _aie2_parts() -> dict[str, tuple[tuple[str, int, int], ...]]:
-    parts: dict[str, tuple[tuple[str, int, int], ...]] = {}
-    for i in range(9):
-        parts[f"cm{i}"] = _stack(512, f"bml{i}", f"bmh{i}")
-        parts[f"bml{i}"] = _stack(256, f"amll{i}", f"amlh{i}")
-        parts[f"bmh{i}"] = _stack(256, f"amhl{i}", f"amhh{i}")
-    for i in range(12):
-        parts[f"x{i}"] = _stack(256, f"wl{i}", f"wh{i}")
-    for i in range(2, 6):
-        parts[f"y{i}"] = _stack(512, f"x{2 * i}", f"x{2 * i + 1}")
-    for i in range(4):
-        parts[f"q{i}"] = _stack(64, f"ql{i}", f"qh{i}")
-        parts[f"qx{i}"] = ((f"x{i}", 0, 512), (f"q{i}", 512, 128))
-        parts[f"qwl{i}"] = ((f"wl{i}", 0, 256), (f"ql{i}", 256, 64))
-        parts[f"qwh{i}"] = ((f"wh{i}", 0, 256), (f"qh{i}", 256, 64))
-    for i in range(8):
-        parts[f"l{i}"] = _stack(32, f"r{16 + 2 * i}", f"r{17 + 2 * i}")
-        parts[f"d{i}"] = _stack(20, f"m{i}", f"dn{i}", f"dj{i}", f"dc{i}")
-    for i in range(4):
-        parts[f"d{i}_3d"] = _stack(80, f"d{i}", f"d{i + 4}")
-    return parts
-
-
-def _stack(bits: int, *names: str) -> tuple[tuple[str, int, int], ...]:
-    return tuple((name, bits * i, bits) for i, name in enumerate(names))
+    return read_parts(generation)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.core.isa.core_registers import is_status, leaves, prefix
-from bdforge.core.isa.form_timing import Resource, Timing
-from bdforge.core.isa.forms import Instruction
+from bdforge.core.isa.forms import FormTiming, Instruction, Resource
 from bdforge.core.isa.operand_kinds import Immediate
 
 _CACHED = 1 << 15  # instructions; a core's program has at most 8192 bundles of six
@@ -102,7 +101,7 @@ def operand_register(instruction: Instruction, operand: str) -> str | None:
     return _resolve(instruction, operand) or _resolve_tied(instruction, operand)
 
 
-def _accesses(instruction: Instruction, timing: Timing, stages, implicit) -> tuple[Access, ...]:
+def _accesses(instruction: Instruction, timing: FormTiming, stages, implicit) -> tuple[Access, ...]:
     found = []
     for operand, stage in stages.items():
         register = operand_register(instruction, operand)
@@ -111,7 +110,7 @@ def _accesses(instruction: Instruction, timing: Timing, stages, implicit) -> tup
     return tuple(found) + tuple(Access(register, stage, register) for register, stage in implicit.items())
 
 
-def _bypass(timing: Timing, operand: str, register: str) -> str | None:
+def _bypass(timing: FormTiming, operand: str, register: str) -> str | None:
     """The forwarding class; of operands that may also be accumulators or FIFO halves, only x registers forward."""
     kind = timing.bypass.get(operand)
     return None if kind == "MV" and prefix(register) in _NEVER_FORWARDED else kind
@@ -149,7 +148,7 @@ def _counter(walk: str, operand: str) -> str:
     return f"dc{number + 4 * (operand == 'dch')}"
 
 
-def _chosen_ports(instruction: Instruction, timing: Timing) -> tuple[Resource, ...]:
+def _chosen_ports(instruction: Instruction, timing: FormTiming) -> tuple[Resource, ...]:
     found = []
     for operand, cycle, units in timing.ports:
         stem = prefix(operand_register(instruction, operand) or "")

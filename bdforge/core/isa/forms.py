@@ -1,16 +1,64 @@
-"""Instruction forms, instructions, bundle formats and bundles."""
+"""Instruction forms with their timing, instructions, bundle formats and bundles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from bdforge.core.isa.errors import EncodeError, IsaError
-from bdforge.core.isa.form_timing import Timing
 from bdforge.core.isa.operand_kinds import OperandKind, Value
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A unit that is taken for `cycles` cycles from `cycle` on (0 is the issue cycle).
+
+    Two that are `reserved` may share a unit; a reserved and a required one, or two required ones, may not.
+    """
+
+    name: str
+    cycle: int
+    cycles: int = 1
+    reserved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FormTiming:
+    """Stages of a form's operands by operand name.
+
+    Stages count from 1, the issue cycle: an instruction issued at cycle t reads an operand of stage r in cycle t + r -
+    1 and its result of stage w is there for reads in cycle t + w at the latest. A read sees a write issued d cycles
+    before if w < d + r, or if w == d + r and both ends carry the same bypass class. Otherwise it sees the **old**
+    value: nothing interlocks (source: llvm-aie's itineraries; 29 real GEMM programs are exact only with it).
+
+    `defs` are results and `uses` operands that are read. Names that are no fields of the encoding are either in
+    `fixed` (operand -> the register that it always is), in `ties` (result -> the operand that it updates in place:
+    `ptr_out` -> `ptr`), or follow from another operand: `dc`, `dcl`, `dch` are counters of the address walk `mod`.
+    `implicit_defs` and `implicit_uses` are control and status registers by name. `bypass` names forwarding classes of
+    operands, `ports` units that depend on an operand's register: (operand, cycle, {register prefix: units}).
+    `memory_stages` are the stages at which memory is read or written.
+    """
+
+    defs: Mapping[str, int] = field(default_factory=dict)
+    uses: Mapping[str, int] = field(default_factory=dict)
+    implicit_defs: Mapping[str, int] = field(default_factory=dict)
+    implicit_uses: Mapping[str, int] = field(default_factory=dict)
+    bypass: Mapping[str, str] = field(default_factory=dict)
+    ties: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    resources: tuple[Resource, ...] = ()
+    ports: tuple[tuple[str, int, Mapping[str, tuple[str, ...]]], ...] = ()
+    memory_stages: tuple[int, ...] = ()
+
+    @property
+    def last_stage(self) -> int:
+        """The last stage of any of it but memory."""
+        stages = (self.defs, self.uses, self.implicit_defs, self.implicit_uses)
+        units = [resource.cycle + resource.cycles for resource in self.resources]
+        return max([0, *units, *(stage for found in stages for stage in found.values())])
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class Field:
+class FormField:
     """An operand in a form's encoding: `pieces` are (lsb, width) in the slot word, low bits first."""
 
     name: str
@@ -47,8 +95,8 @@ class Form:
     """One instruction form: what its bits are, what operands it has and when it reads and writes them.
 
     `mask` and `value` fix bits of the slot word of `width` bits. `fields` are in the table's order. `timing` says when
-    operands are read and results appear (`bdforge.core.isa.form_timing`). `delay_slots` bundles after a branch run in
-    any case. Forms are compared by identity: there is one object per form and generation.
+    operands are read and results appear (`FormTiming`), `assembly` how it is written. `delay_slots` bundles after a
+    branch run in any case. Forms are compared by identity: there is one object per form and generation.
     """
 
     name: str
@@ -57,8 +105,9 @@ class Form:
     mask: int
     value: int
     delay_slots: int
-    fields: tuple[Field, ...]
-    timing: Timing
+    fields: tuple[FormField, ...]
+    timing: FormTiming
+    assembly: str
 
     def __repr__(self) -> str:
         return f"Form({self.name})"
@@ -81,7 +130,7 @@ class Form:
             used |= f.mask
         return ((1 << self.width) - 1) & ~used
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> FormField:
         """The field of this name; IsaError if there is none."""
         if name not in self.names:
             raise IsaError(f"{self.name} has no operand {name!r}, only {', '.join(self.names) or 'none'}")

@@ -1,12 +1,13 @@
-"""The assembly text of each form: a mnemonic and a pattern of operands, derived from the tables.
+"""How forms are written: a mnemonic and a pattern of operands, as the tables have them, and the form that a text means.
 
 Printing and parsing use the same pattern, so text and code cannot drift apart. `docs/isa.md` describes the syntax.
 """
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from bdforge.core.isa.asm_expression import evaluate, unknown
 from bdforge.core.isa.bundle_codec import Isa, load
@@ -23,21 +24,8 @@ BRANCH_KINDS = {"cpmaddr", "c20raw", "c20u"}
 LOOP_REGISTERS = ("ls", "le")
 """Registers that hold addresses in program memory: a loop's first and last bundle."""
 
-# Parts of a form's name that belong to the mnemonic; others name operands or pipelines of the compiler.
-_WORD = re.compile(
-    r"[A-Z]+\d*|\d+|\dD|\dx|\d+x\d+|[su](8|16|32)|[SDU](4|8|16|32|64)|bf16|fp32|BF16|FP32|bfp16ebs(8|16)|ebs8|d[1-6]|hi|lo|f|nb|tlast"
-)
-_OPERAND_WORDS = {"X", "Y", "QX", "QY", "EX", "EY", "QEX", "QEY", "AM", "W", "IND", "BF", "CNTR"}
-_JOINED = {"LT", "GE", "GTZ", "LTZ"}  # as in vmax_lt
-_SIGN = re.compile(r"_([a-z]+Sign[01])$")
-_RENAMED = {
-    "MOV_alu_mv_alu_flt2fx": "flt2fx",
-    "MOV_alu_mv_alu_fx2flt": "fx2flt",
-    "SELEQZ": "sel.eqz",
-    "SELNEZ": "sel.nez",
-}
 _WORD_BITS = 32
-_EVENTS = {"EVENT_event0": "#0", "EVENT_event1": "#1", "EVENT_ERROR": "error", "EVENT_WARNING": "warning"}
+_SHOWN = 6
 
 
 class Mismatch(EncodeError):
@@ -127,7 +115,7 @@ def syntaxes(generation: str) -> Mapping[str, list[Syntax]]:
     """All syntaxes by mnemonic."""
     found: dict[str, list[Syntax]] = {}
     for form in load(generation).forms.values():
-        for syntax in _of_form(load(generation), form):
+        for syntax in _of_form(form):
             found.setdefault(syntax.mnemonic, []).append(syntax)
     return found
 
@@ -135,7 +123,7 @@ def syntaxes(generation: str) -> Mapping[str, list[Syntax]]:
 @cache
 def syntax_of(generation: str, form: str) -> tuple[Syntax, ...]:
     """Syntaxes of a form, the preferred one last."""
-    return tuple(_of_form(load(generation), load(generation).form(form)))
+    return tuple(_of_form(load(generation).form(form)))
 
 
 def text_of(generation: str, instruction: Instruction, symbols: Mapping[int, str] | None = None) -> str:
@@ -179,96 +167,40 @@ def _immediate(kind: Immediate, token: str, symbols: Mapping[str, int], assume: 
     return value
 
 
-def _of_form(isa: Isa, form: Form) -> Iterator[Syntax]:
-    mnemonic, pattern = _mnemonic(form.name), _pattern(isa.generation, form)
-    spare = [f for f in form.fields if form.name.startswith("PADDB_") and f.name == "dst"]
-    if spare:  # bits that a sibling form has for its result: shown only where they are not 0
-        yield _syntax(form, mnemonic, f"{pattern}, {{dst}}", {})
-        yield _syntax(form, mnemonic, pattern, {"dst": str(spare[0].kind.decode(0))})
-        return
-    yield _syntax(form, mnemonic, pattern, {})
+def _of_form(form: Form) -> Iterator[Syntax]:
+    for text in form.assembly.split("|"):
+        mnemonic, _, pattern = text.partition(" ")
+        items = tuple(re.findall(r"\{\w+\}|#\d+|[\w.]+|[\[\],]", pattern))
+        implied = {f.name: f.kind.decode(0) for f in form.fields if f"{{{f.name}}}" not in items}
+        yield Syntax(form, mnemonic, items, {name: value for name, value in implied.items() if value is not None})
 
 
-def _syntax(form: Form, mnemonic: str, pattern: str, implied: Mapping[str, Value]) -> Syntax:
-    return Syntax(form, mnemonic, tuple(re.findall(r"\{\w+\}|#\d+|[\w.]+|[\[\],]", pattern)), implied)
+@lru_cache(maxsize=256)
+def _hint(generation: str, mnemonic: str) -> str:
+    near = difflib.get_close_matches(mnemonic, syntaxes(generation), 3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _mnemonic(name: str) -> str:
-    if name in _RENAMED:
-        return _RENAMED[name]
-    if name in _EVENTS:
-        return "event"
-    stem = _SIGN.sub("", re.sub(r"_mMStream_tlast_(imm|reg)|_mv_scl2ms(_doTlast_reg)?|_mv_ss2scl", "", name))
-    stem = re.sub(
-        r"^MOV((?:_NB)?(?:_TLAST)?)_mv_(c?ph)2ms(_doTlast_reg)?$", lambda m: f"MOV_{m[2].upper()}{m[1]}", stem
-    )
-    stem = re.sub(r"GTZ(8|16|32)$", r"GTZ_\1", re.sub(r"^EXTEND(?=[su])", "EXTEND_", stem))
-    first, *rest = stem.split("_")
-    text = first
-    for word in rest:
-        if _WORD.fullmatch(word) and word not in _OPERAND_WORDS:
-            text += f"{'_' if word in _JOINED else '.'}{word}"
-    return text.lower()
+def match(isa: Isa, text: str, symbols: Mapping[str, int], assume: bool = False) -> Instruction:
+    """The instruction that `text` means; with `assume`, symbols that are not known yet fit anywhere.
 
-
-def _pattern(generation: str, form: Form) -> str:
-    name = form.name
-    if name in _EVENTS:
-        return _EVENTS[name]
-    address, inside = _address(form)
-    shown = _aie2p_operands(form) if generation == "aie2p" else _aie2_operands(form)
-    items = [text for operand, text in shown if operand not in inside]
-    if re.match(r"MOV_(.*2ms|.*(tlast|TLAST))|VMOV_(st_)?mv_mcd", name):
-        items.insert(0, "mcd" if name.startswith("VMOV") else "ms")
-    if re.match(r"MOV_(nb_lda|lda|.*ss2scl)", name):
-        items.append("ss")
-    if name.startswith("VMOV") and re.search(r"_scd|VMOV_(LO|HI|2|3)$", name):
-        items.insert(1, "scd.incr" if name.endswith("_dyn") else "scd")
-    if re.search(r"CNTR$|cntr2l$", name):
-        items.append("cntr")
-    if name.startswith("VINSERT") and name.endswith("Imm0"):
-        items.insert(2, "#0")
-    if (
-        name.startswith(("VADD", "VSUB")) and "_add_scd" in name
-    ):  # before the register with its position, perhaps stepped
-        items.insert(items.index("r31"), "scd.incr" if "_scd_incr" in name else "scd")
-    sign = _SIGN.search(name)
-    return ", ".join(items + address + ([sign[1]] if sign else []))
-
-
-def _aie2p_operands(form: Form) -> list[tuple[str, str]]:
-    """Operands in the timing table's order, results first; what is updated in place appears once."""
-    timing = form.timing
-    results = [n for n in timing.defs if n in form.names or n in timing.fixed]
-    sources = [n for n in timing.uses if n in form.names or n in timing.fixed]
-    if form.name.startswith(("ACQ", "REL")):
-        sources.sort(key=lambda n: ("id", "s1", "s2").index(n))
-    names = dict.fromkeys(n for n in results + sources if n != "conf_e7")  # one register read at two stages
-    return [(n, timing.fixed.get(n, f"{{{n}}}")) for n in names]
-
-
-def _aie2_operands(form: Form) -> list[tuple[str, str]]:
-    """Operands in the encoding table's order, which is that of assembly; then registers that are always the same."""
-    names = [n for n in form.names if not (n == "dst" and form.name.startswith("PADDB_"))]
-    return [(n, f"{{{n}}}") for n in names] + list(form.timing.fixed.items())
-
-
-def _address(form: Form) -> tuple[list[str], set[str]]:
-    """The address operand, and the names of the operands inside."""
-    names, name = set(form.names), _SIGN.sub("", form.name)
-    if re.match(r"PADD.*_(pstm_)?sp(_imm)?$", name):
-        step = "imm" if "imm" in names else "mod"
-        return [f"[sp], {{{step}}}"], {step}
-    if "imm" in names and name.endswith("spill"):
-        return ["[sp, {imm}]"], {"imm"}
-    if re.match(r"VST_(PUSH|FLUSH)", name):
-        step = ", {mod}" if "mod" in names else ""
-        return ["[p2, sf, r26]" + step], {"ptr", "fifo_reg", "avail", "mod"}
-    if "ptr" not in names:
-        return [], set()
-    if "dj" in names or (name.endswith("idx_imm") and "ptr_inc" not in name):
-        offset = "dj" if "dj" in names else "imm"
-        return [f"[{{ptr}}, {{{offset}}}]"], {"ptr", offset}
-    step = next((n for n in ("mod", "imm") if n in names), None)
-    tail = f", {{{step}}}" if step else ""
-    return ["[{ptr}]" + tail], {"ptr", *([step] if step else [])}
+    EncodeError for an unknown mnemonic, or with the reason of the form that fits best and the forms there are.
+    """
+    mnemonic, _, rest = text.strip().replace("\t", " ").partition(" ")
+    known = syntaxes(isa.generation)
+    candidates = known.get(mnemonic.lower())
+    if candidates is None:
+        raise EncodeError(
+            f"{isa.generation} has no instruction {mnemonic[:40]!r}{_hint(isa.generation, mnemonic.lower())}"
+        )
+    tokens = TOKEN.findall(rest)
+    refused: list[tuple[int, str, str]] = []
+    for syntax in candidates:
+        try:
+            return syntax.parse(tokens, symbols, assume)
+        except Mismatch as error:
+            refused.append((error.done, str(error), syntax.shape))
+    _, reason, shape = max(refused, key=lambda those: those[0])
+    shapes = list(dict.fromkeys([shape, *(those[2] for those in refused)]))
+    more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
+    raise EncodeError(f"{text.strip()[:80]}: {reason}; forms: {' | '.join(shapes[:_SHOWN])}{more}")

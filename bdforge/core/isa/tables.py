@@ -6,21 +6,30 @@ Xilinx/llvm-aie (`llvm/lib/Target/AIE/aie2p/*.td` at 1b54f072, 685e83f8, bd07681
 FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real programs. Columns:
 
 - `*_formats.csv`: format, bytes, mask and value (hexadecimal), slots as slot@lsb:width.
-- `*_encodings.csv`: form, slot, width, mask and value (hexadecimal), delay slots, fields as name@lsb:width:class; a
-  field in several pieces lists them low bits first.
+- `*_encodings.csv`: form, slot, width, mask and value (hexadecimal), delay slots, fields as name@lsb:width:class, and
+  assembly text with operands in braces. A field in several pieces lists them low bits first. Of two texts, separated by
+  `|`, the last one is written where it can be: operands that a text leaves out have the code 0.
 - `*_registers.csv`: class, register, code; rows of class `imm:NAME` describe immediates.
-- `aie2p_aliases.csv`: composed registers and the bits of their parts.
-- `aie2p_timing.csv`: see `bdforge.core.isa.form_timing`; PART_WORD_STORE is taken from the cycle after the store on,
+- `*_aliases.csv`: composed registers and the bits of their parts. AIE2's follow from the sizes of its registers
+  (llvm-aie: cm = bml, bmh; bm = two am; x = wl, wh); that l0 to l7 are the pairs from r16 on, and which half of q goes
+  with qwl, is from the register names alone. `plfr` are pointer, FIFO and position that one bit of a FIFO load chooses
+  together (llvm-aie: ePF).
+- `*_timing.csv`: see `bdforge.core.isa.forms.FormTiming`; PART_WORD_STORE is taken from the cycle after the store on,
   for real programs load in the store's own cycle. SEL and conditional locks do not take L_RM, and nothing takes TRACE:
-  public programs have them beside each other. `aie2_latency.csv`: result stages by itinerary.
+  public programs have them beside each other.
+
+For AIE2 only the result stage of each itinerary is known as a table (llvm-aie `AIE2Schedule.td`). The rest follows from
+what is known of the families: operands are read at stage 1 save accumulators (3: chains of VMAC at distance 2, of
+VMAC.f at 4), the source of VUNPACK (7), shift and modes of VLDA.UPS (7) and the source of 8- and 16-bit stores (7);
+memory is read at 5 and written at 5, by VST.SRS and VST.CONV at 7, by 8- and 16-bit stores at 11. Units other than the
+lock port and the window of 8- and 16-bit stores are not known, so structural conflicts of others are not checked.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-from bdforge.core.isa.form_timing import Resource, Timing
-from bdforge.core.isa.forms import Field, Form, Format
+from bdforge.core.isa.forms import Form, Format, FormField, FormTiming, Resource
 from bdforge.core.isa.operand_kinds import Immediate, OperandKind, RegisterClass
 
 GENERATIONS: tuple[str, ...] = ("aie2p", "aie2")
@@ -56,28 +65,20 @@ def read_formats(generation: str) -> list[Format]:
     return found
 
 
-def read_forms(
-    generation: str, kinds: Mapping[str, OperandKind], timing: Callable[[str, Mapping[str, str]], Timing]
-) -> list[Form]:
-    """Instruction forms; `timing` gives that of a name and its fields with their classes."""
-    found = []
+def read_forms(generation: str, kinds: Mapping[str, OperandKind]) -> list[Form]:
+    """Instruction forms, with the timing of each."""
+    found, timings = [], {row["name"]: _timing(row) for row in rows(f"{generation}_timing")}
     for row in rows(f"{generation}_encodings"):
         fields = tuple(_field(text, kinds) for text in split(row["fields"]))
         bits = int(row["width"]), int(row["mask"], 16), int(row["value"], 16), int(row["delay_slots"])
-        when = timing(row["name"], {f.name: f.kind.name for f in fields})
-        found.append(Form(row["name"], row["slot"], *bits, fields, when))
+        found.append(Form(row["name"], row["slot"], *bits, fields, timings[row["name"]], row["assembly"]))
     return found
 
 
-def read_timings() -> dict[str, Timing]:
-    """Timing of AIE2P's forms by name."""
-    return {row["name"]: _timing(row) for row in rows("aie2p_timing")}
-
-
-def read_parts() -> dict[str, tuple[tuple[str, int, int], ...]]:
-    """AIE2P's composed registers: (part, lsb in the whole, bits of the part), low parts first."""
+def read_parts(generation: str) -> dict[str, tuple[tuple[str, int, int], ...]]:
+    """Composed registers: (part, lsb in the whole, bits of the part), low parts first."""
     parts: dict[str, list[tuple[str, int, int]]] = {}
-    for row in rows("aie2p_aliases"):
+    for row in rows(f"{generation}_aliases"):
         parts.setdefault(row["register"], []).append((row["part"], int(row["lsb"]), int(row["part_bits"])))
     return {whole: tuple(sorted(those, key=lambda part: part[1])) for whole, those in parts.items()}
 
@@ -97,19 +98,19 @@ def _immediate(name: str, text: str) -> Immediate:
     return Immediate(name, facts["bits"], facts["step"], bool(facts["signed"]), bool(facts["always_negative"]))
 
 
-def _field(text: str, kinds: Mapping[str, OperandKind]) -> Field:
+def _field(text: str, kinds: Mapping[str, OperandKind]) -> FormField:
     name, place = text.split("@")
     bits, kind = place.rsplit(":", 1)
     pieces = [piece.split(":") for piece in bits.split(",")]
-    return Field(name, tuple((int(lsb), int(width)) for lsb, width in pieces), kinds[kind])
+    return FormField(name, tuple((int(lsb), int(width)) for lsb, width in pieces), kinds[kind])
 
 
 def _stages(text: str) -> dict[str, int]:
     return {name: int(stage) for name, stage in pairs(text, "@").items()}
 
 
-def _timing(row: Mapping[str, str]) -> Timing:
-    return Timing(
+def _timing(row: Mapping[str, str]) -> FormTiming:
+    return FormTiming(
         defs=_stages(row["defs"]),
         uses=_stages(row["uses"]),
         implicit_defs=_stages(row["implicit_defs"]),

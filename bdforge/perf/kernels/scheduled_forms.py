@@ -1,6 +1,6 @@
 """Instruction forms as a schedule sees them: slots, latencies and units, from the tables of `bdforge.core.isa`.
 
-Nothing is stated here: stages, units and forwarding are those of `bdforge.core.isa.form_timing`, registers those that
+Nothing is stated here: stages, units and forwarding are those of `bdforge.core.isa.forms`, registers those that
 the tables name. Operands are called `dst`, `src`, `acc1`, `s1`, `s2` on both generations, as AIE2P's forms call them.
 """
 

@@ -24,7 +24,7 @@ from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.translated import Translated
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.elf import core_segments
-from bdforge.core.python_kernel import Acquire
+from bdforge.core.python_kernel import AcquireLock
 from bdforge.devices import device_named
 from bdforge.operators import render
 from bdforge.operators.gemm import plan_gemm, spec_from
@@ -78,7 +78,7 @@ def measured(executor: type, text: str, products: int | None = None) -> float:
     start = time.process_time()
     waits = 0
     for request in core.run(1 << 40):
-        waits += isinstance(request, Acquire)
+        waits += isinstance(request, AcquireLock)
         if products is not None and waits > 3 * products:
             break
     return core.bundles / (time.process_time() - start)
@@ -97,7 +97,7 @@ def own_kernel(executor: type) -> float:
     core = executor(isa.load("aie2p"), segment.data, memory)
     start, turns = time.process_time(), 0
     for request in core.run(1 << 40):
-        turns += isinstance(request, Acquire) and request.lock == symbols["go"]
+        turns += isinstance(request, AcquireLock) and request.lock == symbols["go"]
         if turns > 1:
             break
     return core.bundles / (time.process_time() - start)

@@ -15,7 +15,7 @@ from bdforge.common.screen import say
 from bdforge.core.isa import HazardError, load
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble
-from bdforge.core.isa.hazard_layout import Verdict
+from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program, check_source
 from bdforge.core.isa.program_memory import CoreProgram
 
@@ -45,7 +45,7 @@ def asm(
     symbols = design_symbols(design, core) | defined(define or [])
     program = assemble(read_text(source), load(arch or "aie2p").generation, str(source), symbols)
     if not unchecked:
-        found = {Verdict.of(check_source(program)): [str(source)]}
+        found = {HazardVerdict.of(check_source(program)): [str(source)]}
         _judge(found, f"{source} has hazards (--unchecked writes the ELF nevertheless)")
     write(out, program.elf(), force)
     say(f"wrote {out}: {sum(len(code) for _, code in program.code)} bytes of code")
@@ -67,13 +67,13 @@ def disasm(
         for line in disassemble(program, generation, latencies):
             say(line)
     if check:
-        found: dict[Verdict, list[str]] = {}
+        found: dict[HazardVerdict, list[str]] = {}
         for program in programs:
-            found.setdefault(Verdict.of(check_program(program, generation)), []).append(program.name or str(file))
+            found.setdefault(HazardVerdict.of(check_program(program, generation)), []).append(program.name or str(file))
         _judge(found, f"{file} has hazards")
 
 
-def _judge(found: Mapping[Verdict, Sequence[str]], what: str) -> None:
+def _judge(found: Mapping[HazardVerdict, Sequence[str]], what: str) -> None:
     """Tell once of each program what is unusual in it; HazardError if one has errors."""
     for verdict, names in found.items():
         more = f" and {len(names) - 1} more like it" if len(names) > 1 else ""

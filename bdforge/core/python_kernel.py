@@ -31,7 +31,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Acquire(Request):
+class AcquireLock(Request):
     """Wait for a lock and lower it by `value`."""
 
     lock: int
@@ -40,7 +40,7 @@ class Acquire(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Release(Request):
+class ReleaseLock(Request):
     """Raise a lock by `value`."""
 
     lock: int
@@ -80,19 +80,19 @@ class PutStream(Request):
     wait: bool = True
 
 
-def acquire(lock: int, value: int = 1) -> Acquire:
+def acquire(lock: int, value: int = 1) -> AcquireLock:
     """Wait until the lock is at least `value`, then lower it by as much."""
-    return Acquire(int(lock), int(value), False)
+    return AcquireLock(int(lock), int(value), False)
 
 
-def acquire_equal(lock: int, value: int) -> Acquire:
+def acquire_equal(lock: int, value: int) -> AcquireLock:
     """Wait until the lock is exactly `value`, then set it to 0."""
-    return Acquire(int(lock), int(value), True)
+    return AcquireLock(int(lock), int(value), True)
 
 
-def release(lock: int, value: int = 1) -> Release:
+def release(lock: int, value: int = 1) -> ReleaseLock:
     """Raise the lock by `value`."""
-    return Release(int(lock), int(value))
+    return ReleaseLock(int(lock), int(value))
 
 
 def get_cascade(dtype: np.typing.DTypeLike = np.int32) -> GetCascade:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bdforge.common.messages import InputError
-from bdforge.core.codegen.abi import Kernel
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.devices import Generation, device_named
 from bdforge.runtime.toolchain import Tool
 
@@ -163,7 +163,7 @@ def test_objects_of_peano_are_for_aiecc_for_a_wish_and_for_what_is_not_assembled
     ("auto", [*ALL, *LACKING], LACKING), ("cpp", [*ALL, *LACKING], [*ALL, *LACKING]), ("asm", ALL, []),
 ])  # fmt: skip
 def test_kernels_of_objects_are_those_that_are_not_assembled_or_all(toolchain, monkeypatch, kernels, names, taken):
-    one = {name: Kernel.__new__(Kernel) for name in [*ALL, *LACKING]}
+    one = {name: AssemblyKernel.__new__(AssemblyKernel) for name in [*ALL, *LACKING]}
     files = {("d.o", "aie2p"): one}
     monkeypatch.setattr(toolchain, "linkable", lambda path, generation: files.get((path.name, generation), {}))
     env = Env(device=HALO, kernels=kernels, KERNELS=names, KERNEL_MACROS=["TILE_M=16"])

@@ -30,7 +30,7 @@ from bdforge.cli import (
 from bdforge.cli import (
     run as run_module,
 )
-from bdforge.core.exact.profile import CoreProfile, Share
+from bdforge.core.exact.profile import CoreProfile, PartProfile
 from bdforge.models import Ledger
 from bdforge.models.weights import TernaryMatrix, WeightError
 from bdforge.operators import SpecError
@@ -288,8 +288,8 @@ def test_a_model_without_its_own_sizes_wants_tokens(monkeypatch, printed, tokens
     assert asked[0][:3] == (model, taken, ("qkv", "gateup"))
 
 
-def share(name: str, bundles: int, macs: int, **slots: int) -> Share:
-    found = Share(name)
+def share(name: str, bundles: int, macs: int, **slots: int) -> PartProfile:
+    found = PartProfile(name)
     found.bundles, found.macs = bundles, macs
     found.slots.update(slots)
     return found

@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.core import isa
-from bdforge.core.codegen.basic_block import Block, Op
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock
 from bdforge.core.codegen.schedule import placed, scheduled
 
 LOAD, STORE, BYTE = "lda r1, [p0, #0]", "st r2, [p1, #0]", "st.s8 r2, [p1, #0]"
@@ -38,7 +38,7 @@ PAIRS = [  # memory of each, None for any; cycles between
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 @pytest.mark.parametrize(("first", "second", "memories", "apart", "why"), PAIRS)
 def test_an_instruction_issues_as_soon_as_it_may(first, second, memories, apart, why, generation):
-    ops = [Op(text, memory=memory) for text, memory in zip((first, second), memories, strict=True)]
+    ops = [AssemblyOp(text, memory=memory) for text, memory in zip((first, second), memories, strict=True)]
     found = {op.text: at for at, cycle in enumerate(placed(isa.load(generation), ops)) for op in cycle.ops}
     assert found == {first: 0, second: apart}, f"{why}: {found[second]} cycles apart, not {apart}"
 
@@ -62,7 +62,7 @@ def test_a_block_ends_when_all_has_landed_and_branches_five_bundles_before(
     texts, branch, quiet, at, length, generation
 ):
     """Loads land after 7 cycles, stores are written after 5; the branch waits for its condition, locks and sums."""
-    block = Block("x", [Op(text) for text in texts], branch and Op(branch), quiet)
+    block = BasicBlock("x", [AssemblyOp(text) for text in texts], branch and AssemblyOp(branch), quiet)
     lines = scheduled(isa.load(generation), block)
     issued = [i for i, line in enumerate(lines) if branch and branch in line]
     assert (issued, len(lines)) == ([at] if branch else [], length)
@@ -73,5 +73,5 @@ def test_a_block_ends_when_all_has_landed_and_branches_five_bundles_before(
 def test_of_those_that_are_ready_the_longest_way_goes_first():
     """The product, whose sum comes two cycles later, before what nobody waits for; of equals the first."""
     product, others, last = "mul r3, r8, r9", ["or r1, r8, r9", "or r2, r8, r9"], "or r4, r3, r9"
-    cycles = placed(isa.load("aie2p"), [Op(text) for text in (*others, product, last)])
+    cycles = placed(isa.load("aie2p"), [AssemblyOp(text) for text in (*others, product, last)])
     assert [cycle.texts for cycle in cycles] == [(product,), (others[0],), (others[1],), (last,)]

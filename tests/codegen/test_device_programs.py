@@ -7,11 +7,11 @@ from bdforge.array.core_bodies.symbols import core_symbols
 from bdforge.array.mlir import location, parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.core.codegen.abi import Callee, Kernel, joined
+from bdforge.core.codegen.abi import AssemblyKernel, Callee, joined
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.isa.assembler import assemble
 
-KERNEL = Kernel(Callee("work", quiet=True), "work: ret\n" + "nop\n" * 5, "work.s")
+KERNEL = AssemblyKernel(Callee("work", quiet=True), "work: ret\n" + "nop\n" * 5, "work.s")
 
 
 def device(cores: str) -> DeviceOp:
@@ -37,7 +37,7 @@ def core(row: int, address: int, number: int = 7, name: str = "x", body: str = "
       }} {f'{{elf_file = "{elf}"}}' if elf else ""}"""
 
 
-def kernel(name: str) -> Kernel:
+def kernel(name: str) -> AssemblyKernel:
     if name != "work":
         raise CodegenError(f"{name} is nowhere")
     return KERNEL

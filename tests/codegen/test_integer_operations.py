@@ -11,7 +11,7 @@ import pytest
 from test_programs_of_bodies import program
 
 from bdforge.array.emulator import emulate
-from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
 from support.differences import same
 
@@ -246,7 +246,7 @@ def test_values_that_change_places_are_copied_at_once(tmp_path):
     assert ran(text, "\n".join(body), tmp_path)["words"].tolist() == [v, w, x, y, z, n, m + n, 0]
 
 
-NOTE = Kernel(Callee("note"), "note: st r0, [p0, #0]\n st r1, [p0, #4]\n ret\n" + " nop\n" * 5, "note.s")
+NOTE = AssemblyKernel(Callee("note"), "note: st r0, [p0, #0]\n st r1, [p0, #4]\n ret\n" + " nop\n" * 5, "note.s")
 CHOSEN = {1: ("p", 10, 7), 2: ("q", 20, 8), 3: ("p", 30, 7)}
 
 
@@ -310,8 +310,10 @@ def test_locks_take_and_give_what_the_text_or_the_core_says(text, tmp_path):
     assert found == [2, 2, LOCKED[text], 0], f"the lock was {found[2]} behind it"
 
 
-def doubled(name: str, stack_bytes: int) -> Kernel:
-    return Kernel(Callee(name, stack_bytes=stack_bytes), f"{name}: ret\n add r0, r0, r0\n" + " nop\n" * 4, f"{name}.s")
+def doubled(name: str, stack_bytes: int) -> AssemblyKernel:
+    return AssemblyKernel(
+        Callee(name, stack_bytes=stack_bytes), f"{name}: ret\n add r0, r0, r0\n" + " nop\n" * 4, f"{name}.s"
+    )
 
 
 @pytest.mark.parametrize(("callee_bytes", "least"), [(0, 128), (64, 128), (128, 192)])

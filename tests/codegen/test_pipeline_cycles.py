@@ -6,15 +6,14 @@ from itertools import product
 import pytest
 
 from bdforge.core import isa
-from bdforge.core.codegen.basic_block import Cycle, Op, bundle_lines
+from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, bundle_lines
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, is_free, returning, trace
-from bdforge.core.codegen.pipeline.dataflow import Op as Operation
-from bdforge.core.codegen.pipeline.dataflow import dependences
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, dependences
 from bdforge.core.codegen.pipeline.loop_folding import SHORTEST, folded, lines
 from bdforge.core.codegen.pipeline.pipelined_function import spread
-from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
-from bdforge.core.codegen.pipeline.product import Product, Region
+from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
+from bdforge.core.codegen.pipeline.product import BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.tile_cover import expected_by_shape, expected_cycles
 from bdforge.core.codegen.pipeline.vector_forms import AIE2, AIE2_FLOATS, AIE2P
 from bdforge.core.isa.assembler import assemble
@@ -36,14 +35,14 @@ AIE2P_ISA = isa.load("aie2p")
 )  # fmt: skip
 def test_micro_tiles_have_the_bytes_of_their_elements(generation, weights, c_bytes, a, b, c, accesses):
     """(r, s, t) is 8, 8, 8 on AIE2P, 4, 8, 8 on AIE2, 4, 16, 8 with int4 there and 4, 8, 4 with bfloat16."""
-    p = Product(generation, weights, c_bytes, 16, 64, 32)
+    p = MatrixProduct(generation, weights, c_bytes, 16, 64, 32)
     assert (p.a_bytes, p.b_bytes, p.c_tile_bytes) == (a, b, c)
     assert (p.accesses(a), p.accesses(b), p.c_accesses) == accesses
     assert p.steps == (4 if (generation, weights) == ("aie2", "i4") else 8)
 
 
-def region(generation: str, weights: str, rows: int, columns: int, **more) -> Region:
-    return Region(Product(generation, weights, 4, 64, 64, 64, **more), rows, columns)
+def region(generation: str, weights: str, rows: int, columns: int, **more) -> BlockRegion:
+    return BlockRegion(MatrixProduct(generation, weights, 4, 64, 64, 64, **more), rows, columns)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_lanes_go_to_and_fro_and_have_accumulators_of_their_own():
     assert (region("aie2", "i8", 2, 2).results, region("aie2", "i8", 2, 2).stages) == ((4, 5, 6, 7), (8,) * 4)
     assert (region("aie2", "i4", 2, 2).results, region("aie2", "i4", 2, 2).stages) == ((0, 1, 2, 8), (4, 5, 6, 7))
     assert [block.behind(lane, 4) for lane in range(3)] == [0, 1 + 4, 2 + 8]
-    halves = Region(block.product, 2, 2, skew=0.5)
+    halves = BlockRegion(block.product, 2, 2, skew=0.5)
     assert [halves.behind(lane, 4) for lane in range(4)] == [0, 1, 2 + 4, 3 + 4]
 
 
@@ -88,7 +87,7 @@ def test_fields_of_a_byte_share_registers_and_the_top_one_needs_no_bias():
     assert not any(plain.is_top(step, 0) for step in range(32))
     assert (len(plain.registers), len(region("aie2p", "i8", 2, 1).registers)) == (10, 12)
     assert (plain.loads, region("aie2", "i2", 2, 2).loads) == (2 + 1, 2 + 2)
-    many = Region(top.product, 2, 1, (0, 4), (0, 8))
+    many = BlockRegion(top.product, 2, 1, (0, 4), (0, 8))
     assert many.blocks == 4 * 8 // 4
 
 
@@ -104,7 +103,7 @@ EXPECTED = {  # kind of B, tile, best shape: 70 cycles around each region, and i
 def test_what_a_call_takes_is_told_by_the_busiest_of_steps_and_accesses(case):
     shape, cycles = EXPECTED[case]
     generation, weights, *tile = case
-    product_ = Product(generation, weights, 4, *tile)
+    product_ = MatrixProduct(generation, weights, 4, *tile)
     assert expected_cycles(product_) == cycles
     by_shape = expected_by_shape(product_)
     assert by_shape[shape] == cycles
@@ -117,9 +116,9 @@ def test_what_a_call_takes_is_told_by_the_busiest_of_steps_and_accesses(case):
 )
 def test_blocks_that_go_down_meet_in_a_bank_as_far_as_their_rows_are_apart(columns, down, share):
     """A row of blocks has 2 x `columns` micro-tiles of 256 bytes, a bank 16 KiB; the last goes back to the first."""
-    p = Product("aie2p", "i8", 4, 16 * down, 8, 8 * columns)
-    assert Region(p, 2, 1, (0, down), downwards=True).same_bank == share
-    assert Region(p, 2, 1, (0, down)).same_bank == 1
+    p = MatrixProduct("aie2p", "i8", 4, 16 * down, 8, 8 * columns)
+    assert BlockRegion(p, 2, 1, (0, down), downwards=True).same_bank == share
+    assert BlockRegion(p, 2, 1, (0, down)).same_bank == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_blocks_that_go_down_meet_in_a_bank_as_far_as_their_rows_are_apart(colum
 )  # fmt: skip
 def test_turns_are_the_modes_of_their_shapes(generation, weights, swapped, a, b):
     """35: 8 x 8 bytes, 46: 8 x 4, 36: 16 x 4; of 16 bits 28: 8 x 4, 29: 4 x 8."""
-    p = Product(generation, weights, 4, 64, 64, 64, turns_a=True, turns_b=True, swapped=swapped)
+    p = MatrixProduct(generation, weights, 4, 64, 64, 64, turns_a=True, turns_b=True, swapped=swapped)
     assert (p.shuffle("a"), p.shuffle("b")) == (a, b)
 
 
@@ -172,35 +171,35 @@ def test_steps_are_immediates_up_to_what_every_access_takes(vectors, low, high, 
 )
 def test_steps_from_block_to_block_undo_what_inner_loops_went(offsets, loops, turns):
     """Equal ones are one kind of step, of as many passes as both have together."""
-    assert Walk("p0", offsets, loops).turns() == turns
+    assert PointerWalk("p0", offsets, loops).turns() == turns
 
 
 def test_a_walk_of_three_dimensions_counts_in_two_units():
     made = Steppers(range(-512, 449), 64)
-    (steps,) = made.walks([Walk("p0", (0, 64), ((2, 5000), (3, 600), (4, 128)))])
+    (steps,) = made.walks([PointerWalk("p0", (0, 64), ((2, 5000), (3, 600), (4, 128)))])
     assert steps == ["#64", "d0_3d"]
     inner, middle, outer = 128 - 64, 600 - 64 - 3 * 128, 5000 - 64 - 3 * 128 - 2 * 600
     counters = {"dj0": inner, "dn0": 3, "dc0": 0, "dj4": middle, "dn4": 2, "dc4": 0}
     assert made.constants == {**counters, "m0": outer}
     with pytest.raises(CodegenError, match="4 kinds of steps, more than a 3D walk has"):
-        made.walks([Walk("p1", (0,), ((2, 9), (2, 70), (2, 800), (2, 64)))])
+        made.walks([PointerWalk("p1", (0,), ((2, 9), (2, 70), (2, 800), (2, 64)))])
 
 
 def cycle(*texts: str) -> Cycle:
-    return Cycle([Op(text) for text in texts])
+    return Cycle([AssemblyOp(text) for text in texts])
 
 
 def test_writes_of_one_register_land_in_their_order():
     """A load lands at stage 7, a copy at 2: the copy waits 6 cycles, the load may begin 4 before."""
     texts = ("vlda x0, [p0, #0]", "vmov x0, x1", "vlda x0, [p1, #0]")
     found = {
-        (e.earlier, e.later, e.distance): e.delay for e in dependences(AIE2P_ISA, [Operation(t, (t,)) for t in texts])
+        (e.earlier, e.later, e.distance): e.delay for e in dependences(AIE2P_ISA, [DataflowOp(t, (t,)) for t in texts])
     }
     assert (found[0, 1, 0], found[1, 2, 0], found[2, 0, 1]) == (7 - 2 + 1, 2 - 7 + 1, 1)
 
 
 def test_blocks_follow_each_other_by_the_period():
-    issues = [(0, Op("mova r1, #1")), (3, Op("mova r2, #2"))]
+    issues = [(0, AssemblyOp("mova r1, #1")), (3, AssemblyOp("mova r2, #2"))]
     texts = [found.texts for found in trace(issues, 2, 3)]
     one, two = ("mova r1, #1",), ("mova r2, #2",)
     assert texts == [one, (), one, two, one, two, (), two]
@@ -248,7 +247,7 @@ def hazards(cycles) -> bool:
 )
 def test_cycles_come_as_near_to_a_set_up_as_the_checker_allows(setup, then, shift):
     """A bundle that reads what was set, lands behind it, overwrites what is read, or takes its slot."""
-    joined = after_setup(AIE2P_ISA, [Op(text) for text in setup], [cycle(then)])
+    joined = after_setup(AIE2P_ISA, [AssemblyOp(text) for text in setup], [cycle(then)])
     assert [(at, text) for at, found in enumerate(joined) for text in found.texts if text == then] == [(shift, then)]
     assert not hazards(joined)
 
@@ -270,7 +269,9 @@ def test_reads_and_writes_before_what_is_under_way_are_declared():
 @pytest.mark.parametrize("times", [2, 3, 7])
 def test_loops_run_as_often_as_the_cycles_repeat(times, counter):
     """Folded or not, the same instructions issue as often."""
-    cycles = [cycle() for _ in range(12)] + trace([(0, Op("vmov x1, x2")), (1, Op("vmov x3, x4"))], 8, times)
+    cycles = [cycle() for _ in range(12)] + trace(
+        [(0, AssemblyOp("vmov x1, x2")), (1, AssemblyOp("vmov x3, x4"))], 8, times
+    )
     pieces = folded(AIE2P_ISA, cycles, 8, "f.blocks", counter)
     assert sum(len(piece.cycles) * piece.passes for piece in pieces) == len(cycles)
     issued = [text for piece in pieces for found in piece.cycles * piece.passes for text in found.texts]
@@ -306,7 +307,7 @@ def test_a_function_returns_when_all_has_landed():
 
 def test_short_constants_of_a_set_up_are_spread_over_two_slots():
     """Half of what the load slot has more goes to the move slot, if it is short enough for that."""
-    setup = [Op(f"mova r{i}, #{value}") for i, value in enumerate((511, 512, -512, -513, 1, 2))]
+    setup = [AssemblyOp(f"mova r{i}, #{value}") for i, value in enumerate((511, 512, -512, -513, 1, 2))]
     assert [op.text.split()[0] for op in spread("aie2p", setup)] == ["mova", "mova", "mov", "mova", "mov", "mov"]
-    with_moves = [*setup, Op("mov m0, r1"), Op("movxm r9, #70000")]
+    with_moves = [*setup, AssemblyOp("mov m0, r1"), AssemblyOp("movxm r9, #70000")]
     assert [op.text.split()[0] for op in spread("aie2p", with_moves)][:6] == ["mova"] * 4 + ["mov"] * 2

@@ -5,21 +5,21 @@ from collections.abc import Mapping
 import pytest
 
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.pipeline.dataflow import Op, Value, dependences, files, places
-from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
-from bdforge.core.codegen.pipeline.product import Product, Region
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, files, places
+from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
+from bdforge.core.codegen.pipeline.product import BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.register_colouring import Life, coloured, lives
 from bdforge.core.codegen.pipeline.steady_block import Scheduled, scheduled
 from bdforge.core.codegen.pipeline.tile_cover import covers
 from bdforge.core.isa import load
-from bdforge.core.isa.modulo import Edge, Problem, late_plans
+from bdforge.core.isa.modulo import Edge, ModuloProblem, late_plans
 
 REGIONS = [
-    Region(Product("aie2p", "i2", 4, 32, 40, 32), 4, 1, (0, 1), (0, 4)),
-    Region(Product("aie2p", "i2", 4, 16, 64, 32), 2, 2, (0, 1), (0, 2)),
-    Region(Product("aie2p", "i8", 4, 32, 56, 32, turns_a=True), 2, 2, (0, 2), (0, 2)),
-    Region(Product("aie2p", "i4", 2, 24, 24, 16), 1, 2, (0, 3), (0, 1)),
-    Region(Product("aie2", "i8", 1, 16, 40, 32), 2, 2, (0, 2), (0, 2)),
+    BlockRegion(MatrixProduct("aie2p", "i2", 4, 32, 40, 32), 4, 1, (0, 1), (0, 4)),
+    BlockRegion(MatrixProduct("aie2p", "i2", 4, 16, 64, 32), 2, 2, (0, 1), (0, 2)),
+    BlockRegion(MatrixProduct("aie2p", "i8", 4, 32, 56, 32, turns_a=True), 2, 2, (0, 2), (0, 2)),
+    BlockRegion(MatrixProduct("aie2p", "i4", 2, 24, 24, 16), 1, 2, (0, 3), (0, 1)),
+    BlockRegion(MatrixProduct("aie2", "i8", 1, 16, 40, 32), 2, 2, (0, 2), (0, 2)),
 ]
 
 
@@ -76,7 +76,7 @@ def test_arcs_on_a_circle_are_coloured_with_as_many_registers_as_meet():
 def test_tasks_of_late_plans_come_as_shortly_before_their_users_as_is_free():
     free, busy = ((("slot", 0),),), ((("port", 2),),)
     edges = [Edge(0, 2, 7, 0), Edge(1, 2, 2, 0), Edge(3, 2, 2, 0)]
-    problem = Problem([free, busy, ((("unit", 0),),), busy], edges, {}, ())
+    problem = ModuloProblem([free, busy, ((("unit", 0),),), busy], edges, {}, ())
     a, b, user, c = next(iter(late_plans(problem, 3))).issues
     assert user - a == 7
     assert sorted((user - b, user - c)) == [2, 3]  # one of the two that share a port waits
@@ -85,7 +85,7 @@ def test_tasks_of_late_plans_come_as_shortly_before_their_users_as_is_free():
 def test_halves_of_a_pair_and_parts_of_an_accumulator_are_read_after_they_are_written():
     values = {name: (name, 0) for name in ("p", "a", "b")}
     texts = ["vconv.bf16.fp32 x{p.0}, cml{a}", "vconv.bf16.fp32 x{p.1}, cmh{a}", "vmul.f dm{b}, y{p}, y2, r0"]
-    ops = [Op(text, (text,), values) for text in ("vlda bmhh{a}, [p0], #64", *texts)]
+    ops = [DataflowOp(text, (text,), values) for text in ("vlda bmhh{a}, [p0], #64", *texts)]
     found = {(edge.earlier, edge.later): edge.delay for edge in dependences(load("aie2p"), ops) if edge.distance == 0}
     assert found == {(0, 2): 7, (1, 3): 2, (2, 3): 2}
     assert files(ops) == {("p", 0): "y", ("a", 0): "dm", ("b", 0): "dm"}
@@ -94,7 +94,7 @@ def test_halves_of_a_pair_and_parts_of_an_accumulator_are_read_after_they_are_wr
 
 def test_every_tile_is_covered_once():
     for m, n in ((8, 32), (40, 64), (88, 96)):
-        for regions in covers(Product("aie2p", "i8", 4, m, 16, n)):
+        for regions in covers(MatrixProduct("aie2p", "i8", 4, m, 16, n)):
             tiles = [
                 (r.down[0] + i, r.across[0] + j)
                 for r in regions
@@ -105,6 +105,6 @@ def test_every_tile_is_covered_once():
 
 
 def test_a_block_that_walks_in_too_many_ways_is_refused():
-    walks = [Walk(f"p{i}", (0, 64), ((2, 1000 + 64 * i), (3, 64), (4, 4096))) for i in range(5)]
+    walks = [PointerWalk(f"p{i}", (0, 64), ((2, 1000 + 64 * i), (3, 64), (4, 4096))) for i in range(5)]
     with pytest.raises(CodegenError, match="more ways than a core has registers for steps"):
         Steppers(range(-512, 449), 64).walks(walks)

@@ -9,7 +9,7 @@ from test_assembled_kernels import product
 from bdforge.core import isa
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
-from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
+from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.isa.assembler import assemble
 from support.differences import same
@@ -93,7 +93,7 @@ def test_all_pipelined_kernels_know_hardware_loops_and_refuse_others(name):
     ],
 )
 def test_pointers_go_where_nests_of_loops_lead_them(offsets, loops):
-    walk, steppers = Walk("p0", offsets, loops), Steppers(range(-512, 449), 64)
+    walk, steppers = PointerWalk("p0", offsets, loops), Steppers(range(-512, 449), 64)
     (after,) = steppers.walks([walk])
     places = visited(walk)
     text = "".join(f"movxm {register}, #{value}\n" for register, value in steppers.constants.items())
@@ -104,7 +104,7 @@ def test_pointers_go_where_nests_of_loops_lead_them(offsets, loops):
     assert reached(text, len(steppers.constants), len(places)) == places
 
 
-def visited(walk: Walk) -> list[int]:
+def visited(walk: PointerWalk) -> list[int]:
     """Every offset that a walk goes to, in order."""
     starts = [
         sum(i * stride for i, (_, stride) in zip(at, walk.loops, strict=True))

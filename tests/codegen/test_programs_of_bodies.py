@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from bdforge.array.core_bodies.core_program import CoreProgram, core_program
+from bdforge.array.core_bodies.core_program import LinkedProgram, core_program
 from bdforge.array.emulator import emulate
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.isa.errors import AssemblyError
 from support.differences import same
 from support.random_cores import KERNEL, bump, random_design
 
-BUMP = {"bump": Kernel(Callee("bump"), KERNEL, "bump.s")}
+BUMP = {"bump": AssemblyKernel(Callee("bump"), KERNEL, "bump.s")}
 BUFFERS = ("words", "more", "bytes", "limits")
 
 
@@ -22,7 +22,7 @@ def program(text: str, kernels=None):
     return core_program(core, BUMP if kernels is None else kernels)
 
 
-def compare(text: str, folder) -> CoreProgram:
+def compare(text: str, folder) -> LinkedProgram:
     made = program(text)
     (folder / "core.elf").write_bytes(made.elf)
     body = emulate(text, kernels={"bump": bump})
@@ -71,7 +71,7 @@ def design(body: str, stack: int = 1024) -> str:
     return f"{HEAD}{body}\n      aie.end\n    }} {{stack_size = {stack} : i32}}\n  }} }}"
 
 
-TWICE = Kernel(Callee("twice"), "twice: ret\n add r0, r0, r0\n" + "nop\n" * 4, "twice.s")
+TWICE = AssemblyKernel(Callee("twice"), "twice: ret\n add r0, r0, r0\n" + "nop\n" * 4, "twice.s")
 
 
 def ran(body: str, folder, name: str = "words"):
@@ -218,7 +218,7 @@ def test_arguments_take_six_pointers_and_eight_numbers(kind):
     for count in (most, most + 1):
         text = design(f"func.call @any({', '.join([value] * count)}) : ({', '.join([type_] * count)}) -> ()")
         text = text.replace("@many(i32, i32, i32, i32, i32, i32, i32, i32, i32)", f"@any({', '.join([type_] * count)})")
-        kernels = {"any": Kernel(Callee("any"), "any: ret\n" + "nop\n" * 5, "any.s")}
+        kernels = {"any": AssemblyKernel(Callee("any"), "any: ret\n" + "nop\n" * 5, "any.s")}
         if count > most:
             with pytest.raises(CodegenError, match="any takes more than 6 memrefs or 8 numbers"):
                 program(text, kernels)
@@ -230,13 +230,13 @@ def test_arguments_take_six_pointers_and_eight_numbers(kind):
 
 def test_a_stack_that_is_too_small_is_told_before_anything_is_built():
     text = design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()", 64)
-    deep = {"bump": Kernel(Callee("bump", stack_bytes=128), KERNEL, "bump.s")}
+    deep = {"bump": AssemblyKernel(Callee("bump", stack_bytes=128), KERNEL, "bump.s")}
     with pytest.raises(CodegenError, match="up to 128, but stack_size is 64: make it 128 or more"):
         program(text, deep)
 
 
 def test_more_code_than_program_memory_is_refused():
-    long = {"bump": Kernel(Callee("bump"), KERNEL + ".zero 16384\n", "long.s")}
+    long = {"bump": AssemblyKernel(Callee("bump"), KERNEL + ".zero 16384\n", "long.s")}
     with pytest.raises(AssemblyError, match=r"beyond program memory \(0x0 to 0x4000\)"):
         program(design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()"), long)
 
@@ -247,7 +247,7 @@ def test_values_stay_in_registers_across_calls_of_quiet_kernels_only():
         func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()
       }"""
     loud, quiet = (
-        program(design(body), {"bump": Kernel(Callee("bump", quiet=quiet), KERNEL, "bump.s")})
+        program(design(body), {"bump": AssemblyKernel(Callee("bump", quiet=quiet), KERNEL, "bump.s")})
         for quiet in (False, True)
     )
     assert (loud.stack_bytes, quiet.stack_bytes) == (64, 0)

@@ -9,7 +9,7 @@ import pytest
 from test_assembled_kernels import call
 
 from bdforge.array.emulator.errors import EmulationError
-from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.isa.errors import IsaError
 
@@ -49,7 +49,7 @@ def result(name: str, generation: str, sizes: tuple[int, ...], text: str) -> byt
     elif name.startswith("finish"):
         operands[0] = (operands[0].view(np.int32) >> 21).view(np.uint8)  # few of them saturate
     try:
-        call(Kernel(Callee(name, quiet=True), text, "test"), generation, operands)
+        call(AssemblyKernel(Callee(name, quiet=True), text, "test"), generation, operands)
     except (AssertionError, IsaError, EmulationError):
         return None
     return b"".join(operand.tobytes() for operand in operands)

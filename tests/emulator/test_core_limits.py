@@ -15,7 +15,7 @@ from bdforge.array.emulator.cores.core import Core
 from bdforge.array.emulator.cores.interpreted.control_flow import _returned
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.cores.kernel_call import KernelCall, perform, waits
-from bdforge.array.emulator.cores.load_machine_code import Programs
+from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.cores.machine_code_core import MachineCode
 from bdforge.array.emulator.cores.ports import CAPACITY, Cascade
 from bdforge.array.emulator.host import HostMemory
@@ -24,7 +24,7 @@ from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.core.exact.requests import GetTimer
-from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
+from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock
 from bdforge.devices import mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
 from support.core_bodies import run_core
@@ -83,18 +83,18 @@ class Surroundings(Agent):
 def test_an_acquire_goes_on_at_its_value(value: int, need: int, equal: bool, left: int | None):
     """At least 0 is what hardware reads as exactly 0: refused, and read so where that is permitted."""
     core = Surroundings(value, permitted=frozenset({"acquire-zero"}))
-    assert core.asked(Acquire(48, need, equal)) == (BLOCKS if left is None else None)
+    assert core.asked(AcquireLock(48, need, equal)) == (BLOCKS if left is None else None)
     assert core.gate.value == (value if left is None else left)
     assert bool(core.array.strictness.warnings) == (need == 0 and not equal)
     if need == 0 and not equal:
         with pytest.raises(DesignError, match=r"AcquireGreaterEqual of 0 would be read as Acquire of 0 \(here\)"):
-            Surroundings(value).asked(Acquire(48, need, equal))
+            Surroundings(value).asked(AcquireLock(48, need, equal))
 
 
 @pytest.mark.parametrize(("amount", "value"), [(1, 6), (0, 5), (-5, 0)])
 def test_a_release_adds_what_it_says(amount: int, value: int):
     core = Surroundings(5)
-    assert core.asked(Release(48, amount)) is None
+    assert core.asked(ReleaseLock(48, amount)) is None
     assert core.gate.value == value
 
 
@@ -208,7 +208,7 @@ def test_code_is_written_and_read_as_words_of_little_endian():
     tile = SimpleNamespace(code=None, name="core (0, 2)")
     core = SimpleNamespace(has_program=False)
     array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core)
-    programs = Programs(array)
+    programs = ProgramMemories(array)
     assert programs.code_word((0, 2), 8) == 0
     programs.store_code((0, 2), 8, 0x04030201, "")
     assert cast("Any", tile.code)[6:14] == bytes([0, 0, 1, 2, 3, 4, 0, 0])
@@ -222,16 +222,16 @@ def test_requests_that_blocked_are_counted_by_kind():
     code = MachineCode(cast("Any", None), b"", {}, "core.elf")
     core = Surroundings(1)
     for request, blocks in (
-        (Acquire(48, 1, False), False),
-        (Acquire(48, 1, False), True),
-        (Acquire(48, 9, True), True),
+        (AcquireLock(48, 1, False), False),
+        (AcquireLock(48, 1, False), True),
+        (AcquireLock(48, 9, True), True),
     ):
         steps = code._served(cast("Any", core), request)
         assert (outcome(steps) == BLOCKS) == blocks
         if blocks:
             core.gate.set(request.value)
             assert outcome(steps) is None
-    assert dict(code.waits) == {"Acquire": 2}
+    assert dict(code.waits) == {"AcquireLock": 2}
 
 
 CONTROL = [  # whether there is code, whether the core has a program, the value; what becomes of the program, a warning
@@ -249,8 +249,8 @@ def test_a_core_s_control_register_resets_before_it_starts(code, program, value,
     tile = SimpleNamespace(code=bytearray(4) if code else None, name="core (0, 2)", locks=[])
     rules = Strictness()
     array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core, strictness=rules, tiles={})
-    monkeypatch.setattr(Programs, "start", lambda self, place: setattr(core, "program", "new"))
-    Programs(array).control_core((0, 2), value, " (here)")
+    monkeypatch.setattr(ProgramMemories, "start", lambda self, place: setattr(core, "program", "new"))
+    ProgramMemories(array).control_core((0, 2), value, " (here)")
     assert (core.program or "none") == after
     assert [warning in told for told in rules.warnings] == ([True] if warning else [])
 
@@ -314,7 +314,7 @@ def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
         aie.end
       }}
     }}"""
-    for action in ("AcquireGreaterEqual", "Acquire"):
+    for action in ("AcquireGreaterEqual", "AcquireLock"):
         assert bdforge.emulate(design.format(init=0, action=action)).warnings == ()
         (warning,) = bdforge.emulate(design.format(init=1, action=action)).warnings
         assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
@@ -505,14 +505,14 @@ def plain() -> None: ...
 
 
 def waiting() -> Generator[Any, Any, None]:
-    yield Acquire(48, 1, False)
+    yield AcquireLock(48, 1, False)
 
 
 class Called:
     """A kernel that waits, as an object."""
 
     def __call__(self) -> Generator[Any, Any, None]:
-        yield Acquire(48, 1, False)
+        yield AcquireLock(48, 1, False)
 
 
 @functools.wraps(waiting)

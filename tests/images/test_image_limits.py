@@ -21,7 +21,7 @@ from bdforge.array.images.cdo import (
 )
 from bdforge.array.images.pdi import cdos, is_pdi, pdi
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.core.isa.elf_write import core_elf
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
@@ -49,10 +49,10 @@ def test_every_bit_of_a_cdos_checksum_counts(bit: int):
 
 
 def test_a_segment_of_a_core_is_at_most_its_address_map():
-    def segments(size: int) -> list[Segment]:
+    def segments(size: int) -> list[CoreSegment]:
         return core_segments(core_elf("aie2p", [], [], [(0x40000, size)], {}))[0]
 
-    assert segments(1 << 18) == [Segment(0x40000, bytes(1 << 18))]
+    assert segments(1 << 18) == [CoreSegment(0x40000, bytes(1 << 18))]
     with pytest.raises(ImageError, match="segment 0 has 0x40001 bytes; a core's memories hold 0x40000"):
         segments((1 << 18) + 1)
 

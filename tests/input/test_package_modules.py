@@ -92,9 +92,9 @@ def test_a_processor_is_known_by_its_architecture_name_and_features(monkeypatch,
 
 
 REQUESTS = [
-    (acquire(3), kernel.Acquire(3, 1, False)), (acquire(3, 2), kernel.Acquire(3, 2, False)),
-    (acquire_equal(63, 0), kernel.Acquire(63, 0, True)), (release(0), kernel.Release(0, 1)),
-    (release(0, -1), kernel.Release(0, -1)), (get_cascade(), kernel.GetCascade(np.dtype(np.int32))),
+    (acquire(3), kernel.AcquireLock(3, 1, False)), (acquire(3, 2), kernel.AcquireLock(3, 2, False)),
+    (acquire_equal(63, 0), kernel.AcquireLock(63, 0, True)), (release(0), kernel.ReleaseLock(0, 1)),
+    (release(0, -1), kernel.ReleaseLock(0, -1)), (get_cascade(), kernel.GetCascade(np.dtype(np.int32))),
     (get_cascade(np.int8), kernel.GetCascade(np.dtype(np.int8))), (put_cascade(b"ab"), kernel.PutCascade(b"ab")),
     (put_cascade(np.array([[1, 2], [3, 4]], np.int16).T), kernel.PutCascade(struct.pack("<4h", 1, 3, 2, 4))),
     (get_stream(), kernel.GetStream(0, np.dtype(np.int32), True)),

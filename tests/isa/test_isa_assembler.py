@@ -18,7 +18,7 @@ from bdforge.array.txn import BlockWrite, Write
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble, latency, pieces
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.core.isa.elf_write import core_elf
 from bdforge.core.isa.errors import AssemblyError
 from bdforge.core.isa.program_memory import CoreProgram, generation_of, program_of
@@ -107,7 +107,7 @@ def test_a_listing_of_random_bundles_assembles_to_the_same_bytes(generation):
         for fmt in isa_.formats.values()
         for _ in range(3)
     )
-    program = CoreProgram("", (Segment(0, code[:800]), Segment(0x1000, code[:640])), generation)
+    program = CoreProgram("", (CoreSegment(0, code[:800]), CoreSegment(0x1000, code[:640])), generation)
     for latencies in (False, True):
         text = "\n".join(disassemble(program, latencies=latencies))
         assert assemble(text, generation).code == ((0, code[:800]), (0x1000, code[:640]))
@@ -118,7 +118,7 @@ def test_a_listing_of_random_bytes_assembles_to_the_same_bytes(generation):
     rng = random.Random(12)
     for length in (1, 15, 300, 2000):
         code = rng.randbytes(length)
-        text = "\n".join(disassemble(CoreProgram("", (Segment(0, code),), generation)))
+        text = "\n".join(disassemble(CoreProgram("", (CoreSegment(0, code),), generation)))
         assert assemble(text, generation).code == ((0, code),)
 
 
@@ -128,7 +128,7 @@ def test_the_generation_of_unmarked_code_is_found():
         rng = random.Random(13)
         forms = [f for f in isa_.forms.values() if f.slot != "nop"]
         code = b"".join(isa_.encode([draw(rng.choice(forms), rng)]) for _ in range(60))
-        assert generation_of(CoreProgram("", (Segment(0, code),))) == generation
+        assert generation_of(CoreProgram("", (CoreSegment(0, code),))) == generation
 
 
 def test_gaps_before_functions_do_not_hide_their_first_bundles():
@@ -140,13 +140,13 @@ def test_gaps_before_functions_do_not_hide_their_first_bundles():
     head += isa_.encode([isa_.instruction("DONE")])
     code = head + bytes(start - len(head)) + function + bytes(isa_.nop(2)) * 5
     assert isa_.size(code[len(head)]) > start - len(head)
-    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2")))
+    lines = list(disassemble(CoreProgram("", (CoreSegment(0, code),), "aie2")))
     assert any(line.startswith("\tret") for line in lines)
     assert assemble("\n".join(lines), "aie2").code == ((0, code),)
 
 
 def test_what_is_no_bundle_ends_where_a_target_may_stand():
-    code = CoreProgram("", (Segment(4, b"\xff" * 40),), "aie2p")
+    code = CoreProgram("", (CoreSegment(4, b"\xff" * 40),), "aie2p")
     (found,) = pieces(isa.load("aie2p"), code)
     assert [(piece.address, len(piece.data)) for piece in found] == [(4, 12), (16, 16), (32, 12)]
 
@@ -160,7 +160,7 @@ def test_latencies_tell_results_and_what_is_read_behind_the_first_cycle():
 @pytest.mark.parametrize(("name", "label"), [("main", "main:"), ("a.b_c$", "a.b_c$:"), ("1st", None), ("a b", None)])
 def test_names_that_assembly_can_say_are_labels(name, label):
     code = bytes(isa.load("aie2p").nop(2)) * 4
-    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2p", {0: name})))
+    lines = list(disassemble(CoreProgram("", (CoreSegment(0, code),), "aie2p", {0: name})))
     assert [line for line in lines if line.endswith(":")] == ([label] if label else [])
 
 
@@ -170,7 +170,7 @@ def test_names_of_addresses_are_global_ones_and_each_is_said_once():
         elf = core_elf("aie2p", [(0, bytes(16))], [], [], {"one": 8, "two": 8, "three": 0}, frozenset({exported}))
         assert program_of(elf).symbols == {0: "three", 8: exported}
     code = bytes(isa.load("aie2p").nop(2)) * 4
-    lines = list(disassemble(CoreProgram("", (Segment(0, code),), "aie2p", {2: "twice", 4: "twice", 6: "more"})))
+    lines = list(disassemble(CoreProgram("", (CoreSegment(0, code),), "aie2p", {2: "twice", 4: "twice", 6: "more"})))
     assert [line for line in lines if line.endswith(":")] == ["twice:", "more:"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from bdforge.core import isa
 from bdforge.core.isa import Bundle, DecodeError, EncodeError
 from bdforge.core.isa.core_registers import width
-from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.elf import CoreSegment
 from bdforge.core.isa.program_memory import CoreProgram, generation_of
 from bdforge.core.isa.tables import rows
 from support.instructions import draw
@@ -237,6 +237,6 @@ def test_every_kind_of_register_is_made_of_its_parts(generation):
 
 
 def test_a_program_of_which_nothing_tells_is_taken_for_aie2p():
-    assert generation_of(CoreProgram("", (Segment(0, b""),))) == "aie2p"
+    assert generation_of(CoreProgram("", (CoreSegment(0, b""),))) == "aie2p"
     for generation in isa.GENERATIONS:
-        assert generation_of(CoreProgram("", (Segment(0, b""),), generation)) == generation
+        assert generation_of(CoreProgram("", (CoreSegment(0, b""),), generation)) == generation

@@ -4,8 +4,8 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import Segment
-from bdforge.core.isa.hazard_layout import Hazard, Verdict
+from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.hazard_layout import Hazard, HazardVerdict
 from bdforge.core.isa.hazards import check_program, check_source
 from bdforge.core.isa.program_memory import CoreProgram
 from support.recorded_cases import cases
@@ -150,7 +150,7 @@ AIE2P_ONLY = {
 
 def found_in(source: str, generation: str) -> list[Hazard]:
     """What the checker finds in a binary."""
-    code = tuple(Segment(start, data) for start, data in assemble(source, generation, "c.s").code)
+    code = tuple(CoreSegment(start, data) for start, data in assemble(source, generation, "c.s").code)
     return check_program(CoreProgram("", code, generation))
 
 
@@ -161,7 +161,7 @@ def test_what_is_unusual_in_compiled_code_is_no_error(what, generation):
     hazards = found_in(source, generation)
     assert sorted({hazard.rule for hazard in hazards}) == rules
     assert all(hazard.unusual for hazard in hazards)
-    verdict = Verdict.of(hazards)
+    verdict = HazardVerdict.of(hazards)
     assert verdict.errors == ()
     assert all(f" {rule}" in verdict.unusual for rule in rules)
     strict = [] if ".byte" in source else check_source(assemble(source, generation, "c.s"))
@@ -216,5 +216,5 @@ def test_vectors_are_built_in_registers_that_nobody_has_written():
 
 def test_recorded_programs_have_no_hazards_when_their_registers_are_given():
     for case in cases():
-        program = CoreProgram("", (Segment(0, bytes.fromhex(case["program"])),), case.get("arch", "aie2p"))
+        program = CoreProgram("", (CoreSegment(0, bytes.fromhex(case["program"])),), case.get("arch", "aie2p"))
         assert check_program(program, given=tuple(case["regs"])) == [], case["id"]

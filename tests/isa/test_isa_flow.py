@@ -4,8 +4,8 @@ import pytest
 
 from bdforge.core.isa import GENERATIONS, Form, load
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.flow import DELAY_SLOTS, Branch, Program, branch_of
-from bdforge.core.isa.hazard_layout import Names, layout_hazards
+from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow, branch_of
+from bdforge.core.isa.hazard_layout import BundleNames, layout_hazards
 from bdforge.core.isa.hazards import check_source
 from bdforge.core.isa.syntax import match
 from bdforge.core.isa.undefined import _passes_on
@@ -13,15 +13,17 @@ from bdforge.devices import AIE2P
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 
-def program(source: str, moved: int = 0) -> Program:
+def program(source: str, moved: int = 0) -> ControlFlow:
     """Bundles of a source, at addresses that are higher by `moved`."""
     assembled, isa = assemble(source, "aie2p", "k.s"), load(AIE2P)
     bundles = {moved + start + at: b for start, code in assembled.code for at, b in isa.decode_program(code)}
-    return Program("aie2p", bundles)
+    return ControlFlow("aie2p", bundles)
 
 
-def told(found: Program) -> list[str]:
-    return [f"{hazard.rule}: {hazard.message}" for hazard in layout_hazards(found, Names(found, lambda _: "here"))]
+def told(found: ControlFlow) -> list[str]:
+    return [
+        f"{hazard.rule}: {hazard.message}" for hazard in layout_hazards(found, BundleNames(found, lambda _: "here"))
+    ]
 
 
 @pytest.mark.parametrize("slots", range(DELAY_SLOTS + 2))

@@ -8,8 +8,8 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import Segment
-from bdforge.core.isa.flow import Program
+from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.flow import ControlFlow
 from bdforge.core.isa.hazards import Checked, check, check_program, check_source
 from bdforge.core.isa.program_memory import CoreProgram
 from support.instructions import draw
@@ -155,7 +155,7 @@ def test_compiled_code_may_read_old_values_but_not_nothing():
     def compiled(first: str) -> list[str]:
         program = assemble(f"movxm p0, #0x70000\n{first}\nlda r0, [p0, #0]\nor r1, r0, r0\n" + "nop\n" * 6 + "done")
         bundles = dict(isa_.decode_program(program.code[0][1]))
-        return [hazard.rule for hazard in check(Program("aie2p", bundles))]
+        return [hazard.rule for hazard in check(ControlFlow("aie2p", bundles))]
 
     assert compiled("movx r0, #1") == []
     assert compiled("movx r2, #1") == ["early-read"]
@@ -240,7 +240,7 @@ def test_bundles_of_real_programs_need_no_unit_twice():
     for generation, code, _, _, evidence in map(json.loads, (DATA / "bundles.jsonl").read_text().splitlines()):
         if evidence != "table":
             bundle = isa.load(generation).decode(bytes.fromhex(code))
-            found = check(Program(generation, {0: bundle}), Checked(strict=True))
+            found = check(ControlFlow(generation, {0: bundle}), Checked(strict=True))
             assert {hazard.rule for hazard in found} <= {"end", "target", "delay-slot", "loop"}
 
 
@@ -251,9 +251,9 @@ def test_random_programs_end_with_hazards_or_none(generation):
     forms = list(isa_.forms.values())
     for _ in range(12):
         code = b"".join(isa_.encode([draw(rng.choice(forms), rng)]) for _ in range(60))
-        for hazard in check_program(CoreProgram("", (Segment(0, code),), generation), strict=True):
+        for hazard in check_program(CoreProgram("", (CoreSegment(0, code),), generation), strict=True):
             assert len(str(hazard)) < 4096
-        check_program(CoreProgram("", (Segment(0, rng.randbytes(400)),), generation))
+        check_program(CoreProgram("", (CoreSegment(0, rng.randbytes(400)),), generation))
 
 
 def test_a_long_program_with_many_branches_is_checked():

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bdforge.common.binary import ImageError
-from bdforge.core.isa import GENERATIONS, Access, after_read, distance, load
+from bdforge.core.isa import GENERATIONS, RegisterAccess, after_read, distance, load
 from bdforge.core.isa.assembler import Assembled, assemble
 from bdforge.core.isa.disassembler import bundle_text
 from bdforge.core.isa.elf import core_segments
 from bdforge.core.isa.elf_write import core_elf
 from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
-from bdforge.core.isa.flow import Program
-from bdforge.core.isa.hazard_layout import Names
+from bdforge.core.isa.flow import ControlFlow
+from bdforge.core.isa.hazard_layout import BundleNames
 from bdforge.core.isa.hazards import check_source
 from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
 from bdforge.core.isa.stack_sizes import _uleb
@@ -147,7 +147,7 @@ def test_the_generation_is_told_by_two_bits_of_the_flags(flags: int, generation:
         core_segments(elf([], flags=flags, machine=0x109))
 
 
-WRITTEN, READ = Access("x0", 7, "dst"), Access("x0", 2, "src")
+WRITTEN, READ = RegisterAccess("x0", 7, "dst"), RegisterAccess("x0", 2, "src")
 FORWARDED, READY = replace(WRITTEN, bypass="MV"), replace(READ, bypass="MV")
 
 
@@ -381,5 +381,5 @@ def test_messages_show_120_characters_of_a_bundle(extra: int):
     bundles = dict(load("aie2p").decode_program(program.code[0][1]))
     whole = bundle_text("aie2p", bundles[0]).replace("\t", " ")
     assert len(whole) > 120
-    shown = Names(Program("aie2p", bundles), lambda _: "")(0)
+    shown = BundleNames(ControlFlow("aie2p", bundles), lambda _: "")(0)
     assert shown == f"0x0000 `{whole[:120]}`"

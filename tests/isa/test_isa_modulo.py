@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from bdforge.core.isa.modulo import Edge, Places, Plan, Problem, fits, heights, late_plans, plans
+from bdforge.core.isa.modulo import Edge, ModuloProblem, ModuloSchedule, Places, fits, heights, late_plans, plans
 
 
-def broken(problem: Problem, plan: Plan) -> list[str]:
+def broken(problem: ModuloProblem, plan: ModuloSchedule) -> list[str]:
     """What a plan does not keep to, in words."""
     found, taken, ii = [], {}, plan.interval
     for e in problem.edges:
@@ -34,7 +34,7 @@ def some_places(rng: random.Random) -> Places:
     return tuple(tuple(rng.sample(cells, rng.choice([1, 1, 2]))) for _ in range(rng.choice([1, 1, 2])))
 
 
-def some_problem(seed: int, fixed: bool = False) -> Problem:
+def some_problem(seed: int, fixed: bool = False) -> ModuloProblem:
     rng, count = random.Random(seed), 6
     pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
     edges = [Edge(min(pair), max(pair), rng.randrange(-1, 5), 0) for pair in rng.sample(pairs, 6)]
@@ -42,7 +42,7 @@ def some_problem(seed: int, fixed: bool = False) -> Problem:
     places = [some_places(rng) for _ in range(count)]
     settled = {2: (rng.randrange(4, 8), 0)} if fixed else {}
     late = [i for i in range(count) if i not in settled and any(e.earlier == i for e in edges)]
-    return Problem(
+    return ModuloProblem(
         places, edges, settled, late if rng.random() < 0.7 else [], rng.choice([None, 0, 3]) if fixed else None
     )
 
@@ -63,17 +63,17 @@ def test_plans_keep_distances_units_and_what_is_fixed(fixed):
 def test_late_plans_keep_distances_and_units():
     for seed in range(30):
         problem = some_problem(seed)
-        problem = Problem(problem.places, problem.edges, {}, ())
+        problem = ModuloProblem(problem.places, problem.edges, {}, ())
         for interval in range(1, 8):
             for plan in late_plans(problem, interval):
                 assert not broken(problem, plan), (seed, problem, plan)
 
 
-def any_plan(problem: Problem, interval: int, most: int) -> bool:
+def any_plan(problem: ModuloProblem, interval: int, most: int) -> bool:
     """Whether there is a plan with issues below `most`, by trying all."""
     choices = [range(len(places)) for places in problem.places]
     return any(
-        not broken(problem, Plan(interval, issues, chosen))
+        not broken(problem, ModuloSchedule(interval, issues, chosen))
         for issues in product(range(most), repeat=len(problem.places))
         for chosen in product(*choices)
     )
@@ -84,7 +84,7 @@ def test_the_shortest_interval_of_small_problems_is_that_of_trying_all():
     for _ in range(12):
         places = [some_places(rng) for _ in range(3)]
         edges = [Edge(0, 1, rng.randrange(3), 0), Edge(1, 2, rng.randrange(3), 0), Edge(2, 0, rng.randrange(4), 1)]
-        problem = Problem(places, edges, {}, ())
+        problem = ModuloProblem(places, edges, {}, ())
         for interval in range(1, 5):
             found = any(True for _ in plans(problem, interval))
             assert found == any_plan(problem, interval, 6), (problem, interval)
@@ -102,7 +102,7 @@ CIRCLE = [Edge(0, 1, 2, 0), Edge(1, 2, 1, 0), Edge(2, 0, 3, 2)]
 )  # fmt: skip
 def test_heights_are_the_longest_way_to_the_end(edges, interval, wanted):
     """A circle of six cycles over two iterations takes an interval of three, and no less."""
-    problem = Problem([FREE] * 3, edges, {}, ())
+    problem = ModuloProblem([FREE] * 3, edges, {}, ())
     assert heights(problem, interval) == wanted
     assert any(True for _ in plans(problem, interval)) == (wanted is not None)
 
@@ -115,7 +115,7 @@ def test_a_unit_is_full_with_as_many_tasks_as_cycles():
     assert fits([slot, slot, either, either], 2)
     assert fits([], 0)
     twice: Places = ((("slot", 0), ("slot", 3)),)
-    issues = [[plan.issues for plan in plans(Problem([twice], [], {}, ()), n)][:1] for n in (2, 3, 4)]
+    issues = [[plan.issues for plan in plans(ModuloProblem([twice], [], {}, ()), n)][:1] for n in (2, 3, 4)]
     assert issues == [[(0,)], [], [(0,)]]  # in three cycles it meets itself
 
 
@@ -139,7 +139,7 @@ SLOT: Places = ((("slot", 0),),)
     ],
 )
 def test_others_keep_to_the_windows_that_fixed_tasks_leave(edges, fixed, late, start, wanted):
-    found = next(iter(plans(Problem([SLOT] * 2, edges, fixed, late, start), 5)), None)
+    found = next(iter(plans(ModuloProblem([SLOT] * 2, edges, fixed, late, start), 5)), None)
     assert (None if found is None else found.issues) == wanted
 
 
@@ -147,5 +147,5 @@ def test_late_tasks_follow_those_that_wait_for_them():
     """A chain beside a long way to the same end: its last task moves first, so that the one before can follow."""
     chain, long = [Edge(0, 1, 1, 0), Edge(1, 2, 2, 0)], Edge(3, 2, 7, 0)
     for late, wanted in (((), (0, 1, 7, 0)), ((0,), (0, 1, 7, 0)), ((1,), (0, 5, 7, 0)), ((0, 1), (4, 5, 7, 0))):
-        found = next(iter(plans(Problem([FREE] * 4, [*chain, long], {}, late), 9)))
+        found = next(iter(plans(ModuloProblem([FREE] * 4, [*chain, long], {}, late), 9)))
         assert found.issues == wanted, f"late: {late}"

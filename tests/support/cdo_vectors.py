@@ -9,7 +9,7 @@ from bdforge.array.lower import Configuration, configuration
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
 
 _FOLDER = Path(__file__).parents[1] / "lower" / "data"
@@ -40,7 +40,7 @@ class Vector:
         module = parse(self.lowered if text is None else text, self.name)
         return configuration(next(op for op in module.walk() if isinstance(op, DeviceOp)), self.program)
 
-    def program(self, path: Path, generation: Generation) -> list[Segment]:
+    def program(self, path: Path, generation: Generation) -> list[CoreSegment]:
         """The program that a core of the text names."""
         assert generation.name == "AIE2P"
         return core_segments(bytes.fromhex(self.elf_files[path.name]))[0]

@@ -12,7 +12,7 @@ from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
 from bdforge.core.exact.translated import Translated
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock, Request
 
 BUDGET = 100_000
 EXECUTORS = (Interpreter, Translated)
@@ -40,12 +40,12 @@ class World:
     def answer(self, request: Request) -> Any:
         """Serve a request; the test fails on a lock that would block for ever."""
         match request:
-            case Acquire(lock, value, equal):
+            case AcquireLock(lock, value, equal):
                 have = self.locks.get(lock, 0)
                 assert have == value if equal else have >= value, f"lock {lock} is {have}: the core would block"
                 self.locks[lock] = have - value
                 self.log.append(["acq", lock, value if equal else -value, self.locks[lock]])
-            case Release(lock, value):
+            case ReleaseLock(lock, value):
                 self.locks[lock] = self.locks.get(lock, 0) + value
                 self.log.append(["rel", lock, value, self.locks[lock]])
             case GetStream(_, _, wait):

@@ -10,7 +10,7 @@ from bdforge.core.exact.core_memory import DataMemory
 from bdforge.core.exact.requests import GetRegister, GetTimer
 from bdforge.core.isa import Form, Instruction, Isa, IsaError, leaves
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import Kind, Walk, meaning_of
+from bdforge.core.isa.meaning import AddressWalk, MeaningKind, meaning_of
 from bdforge.core.python_kernel import GetCascade, GetStream, Request
 from support.instructions import draw
 from support.machine_code import World, drive, memories
@@ -40,7 +40,7 @@ _POINTED = ("p", "m", "dn", "dj", "dc")
 _BUDGET = 3000
 
 
-def forms(generation: str, kind: Kind | None = None) -> list[Form]:
+def forms(generation: str, kind: MeaningKind | None = None) -> list[Form]:
     """Forms that have a meaning; those of one kind."""
     found = []
     for form in isa.load(generation).forms.values():
@@ -104,7 +104,7 @@ def instruction(form: Form, rng: random.Random) -> Instruction:
 def harmless(generation: str, drawn: Instruction) -> bool:
     """Whether it leaves pointers and loops alone, besides by walks that wrap, so that programs go on for long."""
     meaning = meaning_of(generation, drawn.form)
-    if meaning.walk in (Walk.STACK_STEP, Walk.WALK_2D, Walk.WALK_3D):
+    if meaning.walk in (AddressWalk.STACK_STEP, AddressWalk.WALK_2D, AddressWalk.WALK_3D):
         return True
     timing = drawn.form.timing
     for name in timing.defs:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bdforge.core import isa
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import Kind, meaning_of
+from bdforge.core.isa.meaning import MeaningKind, meaning_of
 from bdforge.core.isa.meaning.shape import View
 from bdforge.core.isa.meaning.unknown import missing
 from tools.docs.markdown import prose, section, table
@@ -41,7 +41,7 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
         yield CASES
     if meaning.operation in _FLOATS:
         yield FLOATS
-    elif meaning.kind is not Kind.COMPUTE or meaning.doubtful:
+    elif meaning.kind is not MeaningKind.COMPUTE or meaning.doubtful:
         yield CONTROL
     elif not _NO_NAMED_TEST.match(form.name):
         yield NAMED

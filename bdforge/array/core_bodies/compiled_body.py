@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType
-from xdsl.ir import Block as MlirBlock
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.array.core_bodies import compiled_control as control
 from bdforge.array.core_bodies.arithmetic import arithmetic, bits_of
@@ -16,7 +15,7 @@ from bdforge.array.mlir.device_ops import EndOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import DECLARATIONS, BufferOp, UseLockOp
 from bdforge.core.codegen.abi import KEPT, TEMPORARY, Callee, quiet_cycles
-from bdforge.core.codegen.basic_block import Block, Op
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock
 from bdforge.core.codegen.constants import Constants, load
 from bdforge.core.isa.meaning.semantics import signed
 from bdforge.devices.limits import CORE_OWN_MEMORY
@@ -25,7 +24,7 @@ _POINTER = "p6"  # of loads and stores
 _STACK_STEP = 64  # of the stack pointer
 
 
-class Body:
+class CompiledBody:
     """Walks a core's operations in order and writes what each does; `callees` are the functions that there are.
 
     `names` tells how a buffer's address, or a lock's number, is written; `kept` are registers of constants that loops
@@ -39,7 +38,7 @@ class Body:
         self.callees, self.names = callees, names
         self.constants = Constants(kept)
         self.quiet = quiet_cycles(core.tile.device_op.device.generation)
-        self.blocks: list[Block] = []
+        self.blocks: list[BasicBlock] = []
         self._core, self._text = core, ""
         self._labels = 0
         self._wanted: set[str] = set()
@@ -49,12 +48,12 @@ class Body:
         quiet = all(callees[name].quiet for name in calls if name in callees)
         self._homes = Homes(control.only(core), KEPT if quiet else ())
 
-    def run(self) -> list[Block]:
+    def run(self) -> list[BasicBlock]:
         """All blocks, the first at the program's start."""
         self.start("main")
         place = len(self.blocks[0].ops)
         self.block(control.only(self._core))
-        setup = Block("")
+        setup = BasicBlock("")
         setup.add(f"movxm sp, #{CORE_OWN_MEMORY + self.stack_bytes:#x}", "the stack, from the bottom of the memory")
         for text, register in self.constants.kept.items():
             setup.add(load(register, text), "kept, for it is read in loops")
@@ -81,7 +80,7 @@ class Body:
         """What follows has a name."""
         self._dead = self._dead and label not in self._wanted
         if not self._dead:
-            self.blocks.append(Block(label, quiet=quiet))
+            self.blocks.append(BasicBlock(label, quiet=quiet))
 
     def end(self) -> None:
         """Nothing gets beyond here."""
@@ -91,10 +90,10 @@ class Body:
         """End the block with a branch."""
         if not self._dead:
             self._wanted.add(target)
-            self.blocks[-1].branch = Op(text, comment or self._text)
-            self.blocks.append(Block(""))
+            self.blocks[-1].branch = AssemblyOp(text, comment or self._text)
+            self.blocks.append(BasicBlock(""))
 
-    def block(self, block: MlirBlock) -> None:
+    def block(self, block: Block) -> None:
         """All operations of a block."""
         for op in block.ops:
             self._text = f"{self.line(op)}: {op.name}"

@@ -13,7 +13,7 @@ from bdforge.array.core_bodies.value_locations import constant_of
 from bdforge.core.codegen.abi import NUMBERS, POINTERS, RESULT
 
 if TYPE_CHECKING:
-    from bdforge.array.core_bodies.compiled_body import Body
+    from bdforge.array.core_bodies.compiled_body import CompiledBody
 
 _LONGEST = (1 << 31) - 1  # passes; more take longer than any array runs
 
@@ -21,7 +21,7 @@ Choice = SSAValue | tuple[SSAValue, "Choice", "Choice"]
 """A value, or (condition, value if it holds, value if not)."""
 
 
-def for_loop(b: "Body", op: scf.ForOp) -> None:
+def for_loop(b: "CompiledBody", op: scf.ForOp) -> None:
     """The test stands at the end; before the first pass it is made only where it can fail."""
     variable, *carried = op.body.block.args
     b.copy(carried, op.iter_args)
@@ -50,13 +50,13 @@ def for_loop(b: "Body", op: scf.ForOp) -> None:
     b.start(after)
 
 
-def _goes_on(b: "Body", variable: SSAValue, end: SSAValue) -> str:
+def _goes_on(b: "CompiledBody", variable: SSAValue, end: SSAValue) -> str:
     condition = b.temporary()
     b.emit(f"lt {condition}, {b.read(variable)}, {b.read(end)}")
     return condition
 
 
-def while_loop(b: "Body", op: scf.WhileOp) -> None:
+def while_loop(b: "CompiledBody", op: scf.WhileOp) -> None:
     """Region, test, region, and back."""
     before, after = op.before_region.block, op.after_region.block
     name, exit_ = b.label("while"), b.label("after")
@@ -75,7 +75,7 @@ def while_loop(b: "Body", op: scf.WhileOp) -> None:
     b.start(exit_)
 
 
-def condition(b: "Body", op: scf.IfOp) -> None:
+def condition(b: "CompiledBody", op: scf.IfOp) -> None:
     """Arms that differ only in what they give one function become one call; others become branches."""
     call = _merged(op)
     if call is not None:
@@ -94,7 +94,7 @@ def condition(b: "Body", op: scf.IfOp) -> None:
     b.start(end)
 
 
-def yielded(b: "Body", op: scf.YieldOp) -> None:
+def yielded(b: "CompiledBody", op: scf.YieldOp) -> None:
     """Values for the next pass, or of the arm."""
     parent = op.parent_op()
     match parent:
@@ -108,7 +108,7 @@ def yielded(b: "Body", op: scf.YieldOp) -> None:
             raise refused(op, "no machine code is made for it here")
 
 
-def call(b: "Body", op: func.CallOp) -> None:
+def call(b: "CompiledBody", op: func.CallOp) -> None:
     """A function of another object."""
     _call(b, op, list(op.operands))
 
@@ -133,7 +133,7 @@ def _only_call(block: Block) -> tuple[func.CallOp, list[Choice]] | None:
     return (ops[0], list(ops[0].operands)) if isinstance(ops[0], func.CallOp) else None
 
 
-def _call(b: "Body", op: func.CallOp, arguments: Sequence[Choice]) -> None:
+def _call(b: "CompiledBody", op: func.CallOp, arguments: Sequence[Choice]) -> None:
     name = op.callee.string_value()
     callee = b.callees.get(name)
     if callee is None:
@@ -168,7 +168,7 @@ def _registers(op: func.CallOp) -> list[str]:
     return found
 
 
-def _chosen(b: "Body", argument: Choice, held: list[SSAValue]) -> str:
+def _chosen(b: "CompiledBody", argument: Choice, held: list[SSAValue]) -> str:
     """A register with a choice's value; `held` is the condition that the choice before has left in r27."""
     if isinstance(argument, SSAValue):
         return b.read(argument)

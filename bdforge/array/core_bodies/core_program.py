@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from bdforge.array.core_bodies.compiled_body import Body
+from bdforge.array.core_bodies.compiled_body import CompiledBody
 from bdforge.array.core_bodies.refusal import refused
 from bdforge.array.core_bodies.symbols import core_symbols, reach
 from bdforge.array.mlir.allocate import Allocation
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
-from bdforge.core.codegen.abi import Callee, Kernel, callees, joined
+from bdforge.core.codegen.abi import AssemblyKernel, Callee, callees, joined
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.schedule import scheduled
 from bdforge.core.isa import load
@@ -30,7 +30,7 @@ class CoreSource:
 
 
 @dataclass(frozen=True, slots=True)
-class CoreProgram:
+class LinkedProgram:
     """A linked program: its whole source, its ELF, and what it takes of program memory and stack."""
 
     source: str
@@ -39,7 +39,7 @@ class CoreProgram:
     stack_bytes: int
 
 
-def core_program(core: CoreOp, kernels: Mapping[str, Kernel]) -> CoreProgram:
+def core_program(core: CoreOp, kernels: Mapping[str, AssemblyKernel]) -> LinkedProgram:
     """The program of a core's body with the kernels that it calls.
 
     CodegenError for what there is no machine code for and for a stack that does not fit; AssemblyError for a kernel's
@@ -49,7 +49,9 @@ def core_program(core: CoreOp, kernels: Mapping[str, Kernel]) -> CoreProgram:
     return linked(core, core_source(core, callees(kernels)), kernels, core_symbols(device, column, row))
 
 
-def linked(core: CoreOp, source: CoreSource, kernels: Mapping[str, Kernel], symbols: Mapping[str, int]) -> CoreProgram:
+def linked(
+    core: CoreOp, source: CoreSource, kernels: Mapping[str, AssemblyKernel], symbols: Mapping[str, int]
+) -> LinkedProgram:
     """A core's source with its kernels' as one program, which the checker has passed; `symbols` are the core's."""
     text = source.text + joined(kernels[name].text for name in source.calls)
     generation = core.tile.device_op.device.generation.name.lower()
@@ -57,7 +59,7 @@ def linked(core: CoreOp, source: CoreSource, kernels: Mapping[str, Kernel], symb
     mine = (hazard for hazard in check_source(assembled) if hazard.address in assembled.sources)
     if hazards := list(mine):  # compilers read old values on purpose
         raise refused(core, f"its machine code has {len(hazards)} hazards, the first: {hazards[0]}")
-    return CoreProgram(text, assembled.elf(), sum(len(data) for _, data in assembled.code), source.stack_bytes)
+    return LinkedProgram(text, assembled.elf(), sum(len(data) for _, data in assembled.code), source.stack_bytes)
 
 
 def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Allocation | None = None) -> CoreSource:
@@ -69,9 +71,9 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
     """
     isa = load(core.tile.device_op.device.generation)
     names = _names(core, allocation)
-    counted = Body(core, functions, names, {})
+    counted = CompiledBody(core, functions, names, {})
     counted.run()
-    body = Body(core, functions, names, counted.best_kept())
+    body = CompiledBody(core, functions, names, counted.best_kept())
     blocks = body.run()
     stack = body.stack_bytes + max((functions[name].stack_bytes for name in core.callees), default=0)
     if stack > core.stack_size:

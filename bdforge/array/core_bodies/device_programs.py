@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 
-from bdforge.array.core_bodies.core_program import CoreProgram, CoreSource, core_source, linked
+from bdforge.array.core_bodies.core_program import CoreSource, LinkedProgram, core_source, linked
 from bdforge.array.core_bodies.symbols import core_symbols
 from bdforge.array.mlir.allocate import allocate
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.locations import take_places
-from bdforge.core.codegen.abi import Kernel, callees
+from bdforge.core.codegen.abi import AssemblyKernel, callees
 from bdforge.core.codegen.errors import CodegenError
 
 Tile = tuple[int, int]
@@ -25,18 +25,18 @@ _COMMENT = re.compile(r"//.*")
 class DevicePrograms:
     """Machine code by core, and why there is none for the others; cores with an `elf_file` are in neither."""
 
-    programs: Mapping[Tile, CoreProgram]
+    programs: Mapping[Tile, LinkedProgram]
     without: Mapping[Tile, str]
 
 
-def device_programs(device: DeviceOp, kernel: Callable[[str], Kernel]) -> DevicePrograms:
+def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel]) -> DevicePrograms:
     """Programs of cores that have a body; `kernel` gives functions that they call, or raises CodegenError.
 
     CodegenError and AssemblyError for what is wrong with a program whose kernels are there.
     """
-    programs: dict[Tile, CoreProgram] = {}
+    programs: dict[Tile, LinkedProgram] = {}
     without: dict[Tile, str] = {}
-    known: dict[tuple, CoreProgram] = {}
+    known: dict[tuple, LinkedProgram] = {}
     allocation = allocate(device)
     for core in _bodies(device):
         tile = core.tile.column, core.tile.row
@@ -54,7 +54,7 @@ def device_programs(device: DeviceOp, kernel: Callable[[str], Kernel]) -> Device
     return DevicePrograms(programs, without)
 
 
-def naming_programs(device: DeviceOp, programs: Mapping[Tile, CoreProgram]) -> DeviceOp:
+def naming_programs(device: DeviceOp, programs: Mapping[Tile, LinkedProgram]) -> DeviceOp:
     """A copy of a device whose cores run the ELFs called as `elf_name` says, instead of their bodies."""
     copy = device.clone()
     take_places(copy, device)

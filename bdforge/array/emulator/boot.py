@@ -4,7 +4,7 @@ Configurations of any origin come here: a lowered text, CDO, PDI, xclbin. Writes
 """
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.cores.load_machine_code import Programs
+from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.cores.ports import Cascade
 from bdforge.array.emulator.errors import DesignError
 from bdforge.array.emulator.streams import connect_streams
@@ -19,7 +19,7 @@ from bdforge.devices.switch_registers import CASCADE
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 
-def boot(array: Array, state: ArrayState, programs: Programs) -> None:
+def boot(array: Array, state: ArrayState, programs: ProgramMemories) -> None:
     """Configure an array that was restarted; cores whose program memory was written run from address 0 on.
 
     DesignError for tiles that the device has not and for streams that no array can have, DmaError for tasks.
@@ -54,7 +54,7 @@ def source_of(operation: Operation) -> str:
     return f" ({register_at(operation.address)})"
 
 
-def _memories(tile: Tile, written: TileState, programs: Programs) -> None:
+def _memories(tile: Tile, written: TileState, programs: ProgramMemories) -> None:
     """Locks, data and code."""
     for lock, value in written.locks.items():
         tile.locks[lock].set(value)

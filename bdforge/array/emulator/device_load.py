@@ -157,7 +157,7 @@ class Configuration:
             state = ArrayState(image, {at: t.bytes.size for at, t in array.tiles.items()})
         except StateError as error:
             raise DesignError(f"the configuration cannot be booted: {error}") from None
-        boot(array, state, loading.Programs(array, names))
+        boot(array, state, loading.ProgramMemories(array, names))
         for place, op in {(op.tile.column, op.tile.row): op for op in operations if isinstance(op, CoreOp)}.items():
             if not array.core(*place).has_program:  # of several on a tile the last
                 self._start(op)

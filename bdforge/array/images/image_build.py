@@ -9,7 +9,7 @@ from bdforge.array.lower import Configuration
 from bdforge.common.binary import ImageError
 from bdforge.common.files import FileError, read_bytes
 from bdforge.common.messages import clip_path
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
 
 SUFFIXES = (".cdo", ".pdi", ".xclbin")
@@ -20,7 +20,7 @@ class NoCodeError(ImageError):
     """A configuration whose cores would run whatever program memory holds."""
 
 
-def program_of(path: Path, generation: Generation) -> list[Segment]:
+def program_of(path: Path, generation: Generation) -> list[CoreSegment]:
     """The program in a core's ELF for a generation; ImageError for a file that is none, or for another one."""
     mine = generation.name.lower()
     try:

@@ -9,7 +9,7 @@ from bdforge.array.images.xclbin import MAGIC as XCLBIN_MAGIC
 from bdforge.array.images.xclbin import pdis
 from bdforge.array.lower.array_state import Memory
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf import CORE_MACHINE, Segment, is_elf
+from bdforge.core.isa.elf import CORE_MACHINE, CoreSegment, is_elf
 from bdforge.core.isa.program_memory import CoreProgram, program_of
 from bdforge.devices import TileKind
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES, TILE_REGISTERS, split_address
@@ -22,7 +22,7 @@ def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[
 
     ImageError for a file that is broken or holds no program, and for bytes that cannot be any.
     """
-    found = [CoreProgram("", (Segment(0, data),))] if raw else _read(data)
+    found = [CoreProgram("", (CoreSegment(0, data),))] if raw else _read(data)
     found = [program for program in found if program.code]
     if not (found or sparse):
         raise ImageError("the file writes no program memory of any core")
@@ -75,9 +75,9 @@ def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[Cor
     ]
 
 
-def _merged(pieces: Sequence[tuple[int, bytes]]) -> Iterator[Segment]:
+def _merged(pieces: Sequence[tuple[int, bytes]]) -> Iterator[CoreSegment]:
     """Adjacent and overlapping pieces as one segment each."""
     memory = Memory(max(start + len(data) for start, data in pieces))
     for start, data in pieces:
         memory.store(start, data)
-    yield from (Segment(start, data) for start, data in memory.spans())
+    yield from (CoreSegment(start, data) for start, data in memory.spans())

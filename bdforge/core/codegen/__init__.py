@@ -4,9 +4,9 @@
 their bodies in MLIR are `bdforge.array.core_bodies`.
 """
 
-from bdforge.core.codegen.abi import Callee, Kernel
-from bdforge.core.codegen.basic_block import Block, Op
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.schedule import scheduled
 
-__all__ = ["Block", "Callee", "CodegenError", "Kernel", "Op", "scheduled"]
+__all__ = ["AssemblyKernel", "AssemblyOp", "BasicBlock", "Callee", "CodegenError", "scheduled"]

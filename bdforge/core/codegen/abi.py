@@ -45,7 +45,7 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class AssemblyKernel:
     """A function as assembly, which comes from `source`; several of one source have the same text.
 
     `cycles` are those of a call, from its first bundle to its return, without waits for banks; None where nobody
@@ -58,7 +58,7 @@ class Kernel:
     cycles: int | None = None
 
 
-def callees(kernels: Mapping[str, Kernel]) -> dict[str, Callee]:
+def callees(kernels: Mapping[str, AssemblyKernel]) -> dict[str, Callee]:
     """What core programs must know of kernels."""
     return {name: kernel.callee for name, kernel in kernels.items()}
 

@@ -16,7 +16,7 @@ _INDENT = " " * 8
 
 
 @dataclass(frozen=True, slots=True)
-class Op:
+class AssemblyOp:
     """An instruction as text, for the scheduler.
 
     `memory` names what a load or store accesses: two with different names never meet. Without one it may meet any.
@@ -28,28 +28,28 @@ class Op:
 
 
 @dataclass(slots=True)
-class Block:
+class BasicBlock:
     """Instructions in an order that is right, a branch after them or none, and a name that branches know.
 
     `quiet` is the first cycle in which it may do anything, as what a called function began may still be under way.
     """
 
     label: str
-    ops: list[Op] = field(default_factory=list)
-    branch: Op | None = None
+    ops: list[AssemblyOp] = field(default_factory=list)
+    branch: AssemblyOp | None = None
     quiet: int = 0
     comment: str = ""
 
     def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
         """Append an instruction."""
-        self.ops.append(Op(text, comment, memory))
+        self.ops.append(AssemblyOp(text, comment, memory))
 
 
 @dataclass(slots=True)
 class Cycle:
     """What issues together, and the registers whose old values it reads."""
 
-    ops: list[Op] = field(default_factory=list)
+    ops: list[AssemblyOp] = field(default_factory=list)
     old: set[str] = field(default_factory=set)
 
     @property
@@ -71,7 +71,7 @@ def instruction(generation: str, text: str) -> Instruction:
         raise CodegenError(f"{text}: {error}") from None
 
 
-def signs(generation: str, ops: Iterable[Op]) -> list[Op]:
+def signs(generation: str, ops: Iterable[AssemblyOp]) -> list[AssemblyOp]:
     """What sets the sign registers that instructions read: those whose names end with 1 signed, others not.
 
     Whoever ran before may have left anything there.
@@ -80,8 +80,10 @@ def signs(generation: str, ops: Iterable[Op]) -> list[Op]:
     read = {register for form in forms for register in form.timing.implicit_uses if SIGN.search(register)}
     values = [(register, int(register.endswith("1"))) for register in sorted(read)]
     if generation == "aie2p":
-        return [Op(f"movx {register}, #{value}", "sign") for register, value in values]
-    return [op for r, value in values for op in (Op(f"mova r15, #{value}"), Op(f"movx {r}, r15", "sign"))]
+        return [AssemblyOp(f"movx {register}, #{value}", "sign") for register, value in values]
+    return [
+        op for r, value in values for op in (AssemblyOp(f"mova r15, #{value}"), AssemblyOp(f"movx {r}, r15", "sign"))
+    ]
 
 
 def bundle_lines(isa: Isa, cycles: Sequence[Cycle], whole_last: bool = False) -> list[str]:

@@ -15,7 +15,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from bdforge.common.files import read_bytes
-from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.elf import CORE_MACHINE, GENERATIONS, is_elf
@@ -26,7 +26,7 @@ _EXECUTABLE = 4  # of a section's flags
 _LINE = 16  # bytes
 
 
-def linkable(path: Path, generation: str) -> Mapping[str, Kernel]:
+def linkable(path: Path, generation: str) -> Mapping[str, AssemblyKernel]:
     """Functions of an object, or of assembly (its global symbols), by name.
 
     CodegenError for another kind of file, another generation, or an object none of whose functions can be linked;
@@ -41,7 +41,7 @@ def linkable(path: Path, generation: str) -> Mapping[str, Kernel]:
         raise CodegenError(f"{path}: no readable object file (ELF): {error}") from None
 
 
-def _of_assembly(data: bytes, name: str, generation: str) -> dict[str, Kernel]:
+def _of_assembly(data: bytes, name: str, generation: str) -> dict[str, AssemblyKernel]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -49,10 +49,10 @@ def _of_assembly(data: bytes, name: str, generation: str) -> dict[str, Kernel]:
     exported = assemble(text, generation, name).exported
     if not exported:
         raise CodegenError(f"{name} exports no function; say .globl NAME")
-    return {function: Kernel(Callee(function), text, name) for function in sorted(exported)}
+    return {function: AssemblyKernel(Callee(function), text, name) for function in sorted(exported)}
 
 
-def _of_object(data: bytes, name: str, generation: str) -> dict[str, Kernel]:
+def _of_object(data: bytes, name: str, generation: str) -> dict[str, AssemblyKernel]:
     elf = ELFFile(io.BytesIO(data))
     if elf.header["e_type"] != _RELOCATABLE or int.from_bytes(data[18:20], "little") != CORE_MACHINE:
         raise CodegenError(f"{name} is no object of an AIE compiler; a linked program is a core's elf_file")
@@ -60,13 +60,13 @@ def _of_object(data: bytes, name: str, generation: str) -> dict[str, Kernel]:
     if made_for not in (None, generation):
         raise CodegenError(f"{name} is for {made_for}, not for {generation}")
     frames, moved = frame_bytes(data), _relocated(elf)
-    found: dict[str, Kernel] = {}
+    found: dict[str, AssemblyKernel] = {}
     refused: list[str] = []
     for function, section, text in _functions(elf, name):
         if section in moved:
             refused.append(function)
         else:
-            found[function] = Kernel(Callee(function, stack_bytes=frames.get(function, 0)), text, name)
+            found[function] = AssemblyKernel(Callee(function, stack_bytes=frames.get(function, 0)), text, name)
     if not found:
         raise CodegenError(f"{name}: {_why(refused)}")
     return found

@@ -10,8 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from bdforge.core.codegen.basic_block import Block, Cycle, Op, bundle_lines, instruction
-from bdforge.core.isa import Access, EncodeError, Instruction, Isa, after_read, collects, distance, effects, touched
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, Cycle, bundle_lines, instruction
+from bdforge.core.isa import (
+    EncodeError,
+    Instruction,
+    Isa,
+    RegisterAccess,
+    after_read,
+    collects,
+    distance,
+    effects,
+    touched,
+)
 from bdforge.core.isa.flow import DELAY_SLOTS
 
 
@@ -19,7 +29,7 @@ from bdforge.core.isa.flow import DELAY_SLOTS
 class _Node:
     """An instruction with what it waits for: (before, cycles)."""
 
-    op: Op
+    op: AssemblyOp
     instruction: Instruction
     before: list[tuple["_Node", int]] = field(default_factory=list)
     after: list[tuple["_Node", int]] = field(default_factory=list)
@@ -48,7 +58,7 @@ class _Node:
         return self.instruction.form.timing.memory_stages[-1]
 
 
-def scheduled(isa: Isa, block: Block) -> list[str]:
+def scheduled(isa: Isa, block: BasicBlock) -> list[str]:
     """The lines of a block, a multiple of 16 bytes; CodegenError for an instruction that does not exist."""
     nodes = _nodes(isa, block.ops)
     branch = None if block.branch is None else _nodes(isa, [block.branch])[0]
@@ -62,14 +72,14 @@ def scheduled(isa: Isa, block: Block) -> list[str]:
     return bundle_lines(isa, table.cycles)
 
 
-def placed(isa: Isa, ops: Sequence[Op]) -> list[Cycle]:
+def placed(isa: Isa, ops: Sequence[AssemblyOp]) -> list[Cycle]:
     """What issues in which cycle, for others to go on with: results may still be on their way at the end."""
     nodes = _nodes(isa, ops)
     _connect(isa, nodes, None)
     return _placed(isa, nodes, 0).cycles
 
 
-def _nodes(isa: Isa, ops: Sequence[Op]) -> list[_Node]:
+def _nodes(isa: Isa, ops: Sequence[AssemblyOp]) -> list[_Node]:
     return [_Node(op, instruction(isa.generation, op.text)) for op in ops]
 
 
@@ -87,8 +97,8 @@ def _connect(isa: Isa, nodes: Sequence[_Node], branch: _Node | None) -> None:
 
 def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
     """(later, earlier, least cycles between them) for each register that both touch."""
-    writers: dict[str, tuple[_Node, Access]] = {}
-    readers: dict[str, list[tuple[_Node, Access]]] = {}
+    writers: dict[str, tuple[_Node, RegisterAccess]] = {}
+    readers: dict[str, list[tuple[_Node, RegisterAccess]]] = {}
     for node in nodes:
         found = touched(isa.generation, node.instruction)
         for leaf, access, writes in found:

@@ -14,10 +14,10 @@ import numpy as np
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.interpreter import Interpreter
-from bdforge.core.exact.profile import Parts, Timeline
+from bdforge.core.exact.profile import Parts, PartTimeline
 from bdforge.core.exact.translated import Translated
 from bdforge.core.isa import Isa
-from bdforge.core.python_kernel import Acquire, Release, Request
+from bdforge.core.python_kernel import AcquireLock, ReleaseLock, Request
 
 _WINDOWS = 4
 _WORD = 4
@@ -54,7 +54,7 @@ def run_alone(
     core = (Interpreter if library() is None else Translated)(isa, code, memory)
     parts, left = Parts(names), Counter(turns)
     core.watch(parts)
-    timeline, issue, stalls = Timeline(parts), Counter[str](), Counter[str]()
+    timeline, issue, stalls = PartTimeline(parts), Counter[str](), Counter[str]()
     for request in chain(core.run(budget), [None]):  # None: the end
         for name, cycles, conflicts in timeline.took(core.marks(), core.cycle, core.conflicts):
             issue[name] += cycles
@@ -66,9 +66,9 @@ def run_alone(
 
 def _blocks(request: Request, left: Counter[int]) -> bool:
     match request:
-        case Acquire(lock) if lock in left:
+        case AcquireLock(lock) if lock in left:
             left[lock] -= 1
             return left[lock] < 0
-        case Acquire() | Release():
+        case AcquireLock() | ReleaseLock():
             return False
     raise ValueError(f"a program by itself asks for locks only, not {type(request).__name__}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.core.isa.errors import AccessError
-from bdforge.core.isa.meaning import Meaning, Walk
+from bdforge.core.isa.meaning import AddressWalk, Meaning
 
 WINDOW_BYTES = 0x10000
 FIRST = 0x40000
@@ -83,19 +83,19 @@ def walked(meaning: Meaning, values: Mapping[str, int]) -> tuple[int, dict[str, 
     base = values.get("ptr", values.get("sp", 0))
     offset = values.get(meaning.offset, 0)
     match meaning.walk:
-        case Walk.NONE:
+        case AddressWalk.NONE:
             return 0, {}
-        case Walk.INDEX | Walk.STACK:
+        case AddressWalk.INDEX | AddressWalk.STACK:
             return base + offset & _MASK, {}
-        case Walk.STACK_STEP:
+        case AddressWalk.STACK_STEP:
             return base, {"sp": base + offset & _MASK}
-        case Walk.POST:
+        case AddressWalk.POST:
             return base, {"ptr_out": base + offset & _MASK}
-        case Walk.WALK_2D:
+        case AddressWalk.WALK_2D:
             m, dn, dj, dc = _fields(offset)
             ends = dc == dn
             return base, {"ptr_out": base + (m if ends else dj) & _MASK, "dc": 0 if ends else dc + 1 & _MASK}
-        case Walk.WALK_3D:
+        case AddressWalk.WALK_3D:
             return base, _step_3d(base, _fields(offset), _fields(offset >> 4 * ADDRESS_BITS))
 
 

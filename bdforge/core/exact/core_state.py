@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from operator import attrgetter
 
-from bdforge.core.exact.instruction_plan import Operand
+from bdforge.core.exact.instruction_plan import PlannedOperand
 from bdforge.core.isa import Isa, leaves
 from bdforge.core.isa.core_registers import reset_values
 from bdforge.core.isa.errors import ControlError, OpenError
@@ -31,7 +31,7 @@ class Landing:
     bypass: str | None
 
 
-class Registers:
+class CoreRegisters:
     """Values by leaf, and which of their bits are unknown: instructions that would read those are stopped.
 
     `put` lets results land in their cycle, of several in one cycle that of the last instruction.
@@ -59,7 +59,7 @@ class Registers:
             self.values[landing.leaf] = landing.value
             self.unknown[landing.leaf] = landing.unknown
 
-    def put(self, operand: Operand, result: Result, order: tuple[int, int]) -> None:
+    def put(self, operand: PlannedOperand, result: Result, order: tuple[int, int]) -> None:
         """Let a result land; `order` is the cycle of its instruction's issue, and its place in the bundle."""
         value, pieces = result[:2] if isinstance(result, Partly) else (result, 0)
         unknown = sum(_PIECE << _PIECE_BITS * i for i in range(pieces.bit_length()) if pieces >> i & 1)
@@ -67,7 +67,7 @@ class Registers:
             part, missing = (bits >> leaf.lsb & ((1 << leaf.bits) - 1) for bits in (value, unknown))
             self._landing[order[0] + operand.stage].append(Landing(order, leaf.name, part, missing, operand.bypass))
 
-    def value(self, operand: Operand, cycle: int) -> int:
+    def value(self, operand: PlannedOperand, cycle: int) -> int:
         """Registers as they are, or as they will be in the next cycle where the result is forwarded.
 
         OpenError if no source tells a bit of them.
@@ -109,7 +109,7 @@ _ADDRESS_MASK = 0xFFFFF
 
 
 @dataclass(slots=True)
-class Control:
+class ControlState:
     """The address of the next bundle, and a branch whose delay slots are under way."""
 
     pc: int = 0

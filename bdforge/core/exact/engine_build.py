@@ -13,7 +13,7 @@ from bdforge.common.native import compiled
 PLACES, OPTIONS = 8, 4
 
 
-class Row(ctypes.Structure):
+class EngineRow(ctypes.Structure):
     """A step of an instruction: function, offset of the buffer, cycles from issue, phase, places, options."""
 
     _fields_ = (
@@ -22,7 +22,7 @@ class Row(ctypes.Structure):
     )  # fmt: skip
 
 
-class State(ctypes.Structure):
+class EngineState(ctypes.Structure):
     """A core's counters, and what it asks for or why it stopped."""
 
     _fields_ = (
@@ -32,7 +32,7 @@ class State(ctypes.Structure):
     )  # fmt: skip
 
 
-class Mark(ctypes.Structure):
+class EngineMark(ctypes.Structure):
     """Where another part of the program begins to run."""
 
     _fields_ = (("cycle", ctypes.c_int64), ("conflicts", ctypes.c_int64), ("part", ctypes.c_int64))
@@ -67,7 +67,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
-        "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(Row), integer]),
+        "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
         "engine_forget": (None, [pointer]),
         "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
@@ -80,10 +80,10 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_assume": (None, [pointer]),
         "engine_assumed": (integer, [pointer]),
         "engine_watch": (None, [pointer, pointer, integer]),
-        "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(Mark))]),
+        "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(EngineMark))]),
         "engine_request_data": (pointer, [pointer]),
         "engine_message": (ctypes.c_char_p, [pointer]),
-        "engine_state": (None, [pointer, ctypes.POINTER(State)]),
+        "engine_state": (None, [pointer, ctypes.POINTER(EngineState)]),
         "engine_run": (integer, [pointer, number]),
     }
     for name, (result, arguments) in signatures.items():

@@ -6,11 +6,10 @@ Everything here follows from the tables of `bdforge.core.isa` (`effects`) and fr
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bdforge.core.isa import Access as RegisterAccess
-from bdforge.core.isa import Instruction, Leaf, effects, leaves
+from bdforge.core.isa import Instruction, RegisterAccess, RegisterLeaf, effects, leaves
 from bdforge.core.isa.core_registers import is_status
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import DATA, Meaning, Walk, meaning_of
+from bdforge.core.isa.meaning import DATA, AddressWalk, Meaning, meaning_of
 
 DEPTH = 12
 """Cycles after which everything that a bundle put under way has ended (8- and 16-bit stores write at stage 11)."""
@@ -24,17 +23,17 @@ _READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class PlannedOperand:
     """Registers that an operand is, as leaves, with the stage of its read or the one from which a result is there."""
 
     name: str
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[RegisterLeaf, ...]
     stage: int
     bypass: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class InstructionPlan:
     """An instruction ready to run: reads and writes by operand, constants, and the stage of each step (0: none).
 
     `ask` is the stage of a request, `operate` the one at which results are made: as soon as the last operand is read,
@@ -43,8 +42,8 @@ class Plan:
 
     instruction: Instruction
     meaning: Meaning
-    reads: tuple[Operand, ...]
-    writes: dict[str, Operand]
+    reads: tuple[PlannedOperand, ...]
+    writes: dict[str, PlannedOperand]
     constants: dict[str, int]
     walk: int
     load: int
@@ -57,7 +56,7 @@ class Plan:
         """The last stage at which anything but writing registers is done."""
         return max(self.walk, self.load, self.ask, self.operate, self.store, 1)
 
-    def read(self, name: str) -> Operand:
+    def read(self, name: str) -> PlannedOperand:
         """The operand of a name that is read."""
         return next(operand for operand in self.reads if operand.name == name)
 
@@ -68,7 +67,7 @@ class Plan:
 
 
 @lru_cache(maxsize=1 << 15)
-def plan_of(generation: str, instruction: Instruction) -> Plan:
+def plan_of(generation: str, instruction: Instruction) -> InstructionPlan:
     """The plan of an instruction; OpenError for a form, or a register, of which no source tells enough."""
     meaning = meaning_of(generation, instruction.form)
     accesses = effects(instruction)
@@ -76,7 +75,11 @@ def plan_of(generation: str, instruction: Instruction) -> Plan:
     constants = {n: v for n, v in instruction.operands.items() if isinstance(v, int)}
     used = {*map(str, (*meaning.inputs, *meaning.asks, *(meaning.counts or ()), meaning.part)), *_walk_inputs(meaning)}
     reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
-    wanted = {*meaning.outputs, *(meaning.counts or ()), *(_WALK_RESULTS if meaning.walk is not Walk.NONE else ())}
+    wanted = {
+        *meaning.outputs,
+        *(meaning.counts or ()),
+        *(_WALK_RESULTS if meaning.walk is not AddressWalk.NONE else ()),
+    }
     writes = {a.operand: _operand(generation, a, meaning.part) for a in accesses.writes if a.operand in wanted}
     if meaning.low_bits:
         reads = tuple(_cut(o, meaning.low_bits) if o.name in meaning.inputs else o for o in reads)
@@ -89,33 +92,33 @@ def plan_of(generation: str, instruction: Instruction) -> Plan:
     ask = _ASKED.get(meaning.request, ask) if ask == 1 else ask
     operate = max(load, ask, *(stages.get(str(i), 1) for i in meaning.inputs), 1)
     store = memory[-1] if meaning.access and meaning.access.store else 0
-    return Plan(instruction, meaning, reads, writes, constants, walk, load, ask, operate, store)
+    return InstructionPlan(instruction, meaning, reads, writes, constants, walk, load, ask, operate, store)
 
 
 def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
-    if meaning.walk is Walk.NONE:
+    if meaning.walk is AddressWalk.NONE:
         return ()
-    base = "sp" if meaning.walk in (Walk.STACK, Walk.STACK_STEP) else "ptr"
+    base = "sp" if meaning.walk in (AddressWalk.STACK, AddressWalk.STACK_STEP) else "ptr"
     return (base, meaning.offset) if meaning.offset else (base,)
 
 
-def _cut(operand: Operand, bits: int) -> Operand:
+def _cut(operand: PlannedOperand, bits: int) -> PlannedOperand:
     """The lowest bits of an operand."""
     inside = (leaf for leaf in operand.leaves if leaf.lsb < bits)
-    found = tuple(Leaf(leaf.name, leaf.lsb, min(leaf.bits, bits - leaf.lsb)) for leaf in inside)
+    found = tuple(RegisterLeaf(leaf.name, leaf.lsb, min(leaf.bits, bits - leaf.lsb)) for leaf in inside)
     return replace(operand, leaves=found)
 
 
-def _operand(generation: str, access: RegisterAccess, part: int | str | None = None) -> Operand:
+def _operand(generation: str, access: RegisterAccess, part: int | str | None = None) -> PlannedOperand:
     found = leaves(generation, access.register)
     if isinstance(part, int):
         first = part * PART_BITS
         inside = (leaf for leaf in found if first <= leaf.lsb < first + PART_BITS)
-        found = tuple(Leaf(leaf.name, leaf.lsb - first, leaf.bits) for leaf in inside)
-    return Operand(access.operand, found, access.stage, access.bypass)
+        found = tuple(RegisterLeaf(leaf.name, leaf.lsb - first, leaf.bits) for leaf in inside)
+    return PlannedOperand(access.operand, found, access.stage, access.bypass)
 
 
-def _check_registers(meaning: Meaning, reads: tuple[Operand, ...], writes: dict[str, Operand]) -> None:
+def _check_registers(meaning: Meaning, reads: tuple[PlannedOperand, ...], writes: dict[str, PlannedOperand]) -> None:
     for operand in reads:
         for leaf in operand.leaves:
             status = is_status(leaf.name) and leaf.name not in _READABLE_STATUS

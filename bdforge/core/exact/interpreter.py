@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, DataMemory, walked
-from bdforge.core.exact.core_state import Control, Registers, behind_slots, checked
-from bdforge.core.exact.instruction_plan import DEPTH, PART_BITS, Plan, plan_of
-from bdforge.core.exact.profile import MOST_MARKS, Mark, Parts
+from bdforge.core.exact.core_state import ControlState, CoreRegisters, behind_slots, checked
+from bdforge.core.exact.instruction_plan import DEPTH, PART_BITS, InstructionPlan, plan_of
+from bdforge.core.exact.profile import MOST_MARKS, PartMark, Parts
 from bdforge.core.exact.requests import PARTS, answered, request_of
 from bdforge.core.isa import Isa, memory_turn
 from bdforge.core.isa.errors import ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
-from bdforge.core.isa.meaning import ADDRESS, ASSUMPTIONS, DATA, Kind, Partly, Result, compute, macs_of
+from bdforge.core.isa.meaning import ADDRESS, ASSUMPTIONS, DATA, MeaningKind, Partly, Result, compute, macs_of
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.core.python_kernel` and is sent their answers."""
@@ -22,7 +22,7 @@ Steps = Generator[Any, Any, None]
 class Flight:
     """An instruction under way: what it has read, loaded and made."""
 
-    plan: Plan
+    plan: InstructionPlan
     issued: int
     slot: int
     pc: int
@@ -42,8 +42,8 @@ class Interpreter:
 
     def __init__(self, isa: Isa, program: bytes, memory: DataMemory) -> None:
         self.isa, self.code, self.memory = isa, program, memory
-        self.registers = Registers(isa.generation)
-        self.control = Control()
+        self.registers = CoreRegisters(isa.generation)
+        self.control = ControlState()
         self.cycle = self.bundles = self.conflicts = 0
         self.done = False
         self.events: list[int] = []
@@ -55,13 +55,13 @@ class Interpreter:
         self._assumed: set[str] = set()
         self._flights: list[Flight] = []
         self._parts: Parts | None = None
-        self._marks: list[Mark] = []
+        self._marks: list[PartMark] = []
 
     def watch(self, parts: Parts) -> None:
         """Note where parts of the program begin to run, for `marks`."""
         self._parts, self._part, self._left = parts, -1, MOST_MARKS
 
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[PartMark]:
         """What was noted since it was asked for last."""
         found, self._marks = self._marks, []
         return found
@@ -70,7 +70,7 @@ class Interpreter:
         if self._parts is None or self._parts.numbers[pc // 2] == self._part or not self._left:
             return
         self._part, self._left = self._parts.numbers[pc // 2], self._left - 1
-        self._marks.append(Mark(self.cycle, self.conflicts, self._part))
+        self._marks.append(PartMark(self.cycle, self.conflicts, self._part))
 
     def assume(self) -> None:
         """Go on where results are assumed (`bdforge.core.isa.meaning.Partly`), which `assumed` then names."""
@@ -202,7 +202,7 @@ class Interpreter:
 
     def _outside(self, flight: Flight, stage: int, pc: int, size_bytes: int) -> Steps:
         plan = flight.plan
-        if plan.meaning.kind is Kind.BRANCH and stage == plan.operate:
+        if plan.meaning.kind is MeaningKind.BRANCH and stage == plan.operate:
             self._branch(flight, pc + size_bytes)
         if stage != plan.ask:
             return
@@ -242,7 +242,7 @@ class Interpreter:
 
     def _operate(self, flight: Flight, stage: int) -> None:
         plan = flight.plan
-        if stage == plan.operate and plan.meaning.kind is not Kind.BRANCH:
+        if stage == plan.operate and plan.meaning.kind is not MeaningKind.BRANCH:
             results = compute(plan.meaning, flight.values)
             for reason in (r for found in results.values() if isinstance(found, Partly) for r in found.assumed):
                 if not self._assumes:

@@ -18,7 +18,7 @@ NO_NAME = "(no name)"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PartMark:
     """A part begins to run: the core's cycle, its conflicts for banks so far, and the number of the part."""
 
     cycle: int
@@ -37,16 +37,16 @@ class Parts:
             self.numbers[start // 2 :] = [number] * (PROGRAM_MEMORY_BYTES // 2 - start // 2)
 
 
-class Timeline:
+class PartTimeline:
     """What ran since it was asked last: names with cycles, and with conflicts for banks that the core itself uses."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts, self._last = parts, Mark(0, 0, 0)
+        self._parts, self._last = parts, PartMark(0, 0, 0)
 
-    def took(self, marks: list[Mark], cycle: int, conflicts: int) -> Iterator[tuple[str, int, int]]:
+    def took(self, marks: list[PartMark], cycle: int, conflicts: int) -> Iterator[tuple[str, int, int]]:
         """Up to a cycle and as many conflicts."""
         for mark in (*marks, None):
-            last, self._last = self._last, mark or Mark(cycle, conflicts, self._last.part)
+            last, self._last = self._last, mark or PartMark(cycle, conflicts, self._last.part)
             yield self._parts.names[last.part], self._last.cycle - last.cycle, self._last.conflicts - last.conflicts
 
 
@@ -54,7 +54,7 @@ SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 _BOTH = {"lng": ("alu", "mv")}
 
 
-class Names:
+class AddressNames:
     """Names of addresses in program memory: of each address the last one at or before it."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
@@ -71,7 +71,7 @@ class Names:
 
 
 @dataclass(slots=True)
-class Share:
+class PartProfile:
     """What ran between one name and the next: bundles, instructions by slot, and MACs of its multiplications."""
 
     name: str
@@ -94,7 +94,7 @@ class CoreProfile:
     bundles: int
     conflicts: int
     waits: Mapping[str, int]
-    shares: Sequence[Share]
+    shares: Sequence[PartProfile]
 
     @property
     def macs(self) -> int:
@@ -102,12 +102,14 @@ class CoreProfile:
         return sum(share.macs for share in self.shares)
 
 
-def shares(isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], names: Names) -> list[Share]:
+def shares(
+    isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], names: AddressNames
+) -> list[PartProfile]:
     """Shares of a run from what each bundle did by its address, most bundles first."""
-    found: dict[str, Share] = {}
+    found: dict[str, PartProfile] = {}
     for pc, count in counts.items():
         place = names.at(pc)
-        share = found.setdefault(name := place[1] if place else NO_NAME, Share(name))
+        share = found.setdefault(name := place[1] if place else NO_NAME, PartProfile(name))
         share.bundles += count
         share.macs += macs.get(pc, 0)
         for instruction in isa.decode(code, pc):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from bdforge.core.isa import Leaf, leaves, load
+from bdforge.core.isa import RegisterLeaf, leaves, load
 from bdforge.core.isa.core_registers import prefix
 
 FORWARDED = (1 << 14) + 33 * 64
@@ -19,7 +19,7 @@ _WORD_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class OperandSegment:
     """Adjacent bytes of an operand: where they lie among the registers and within the operand, and their bits.
 
     `vector` parts are kept twice (see FORWARDED); others are words of `bits` bits.
@@ -37,7 +37,7 @@ class Segment:
         return self.place + self.size_bytes, self.offset + self.size_bytes
 
 
-class Layout:
+class RegisterLayout:
     """Places of a generation's registers."""
 
     def __init__(self, generation: str) -> None:
@@ -56,7 +56,7 @@ class Layout:
         assert at <= FORWARDED
         return found
 
-    def _groups(self) -> Iterator[list[Leaf]]:
+    def _groups(self) -> Iterator[list[RegisterLeaf]]:
         """Families of leaves, each in the order in which composed registers have them."""
         every = {leaf.name: leaf for r in load(self.generation).registers for leaf in leaves(self.generation, r)}
         for family in _TOGETHER:
@@ -70,30 +70,32 @@ class Layout:
         place %= FORWARDED
         return max((name for name, first in self.places.items() if first <= place), key=self.places.__getitem__)
 
-    def size_bytes(self, operand: Sequence[Leaf]) -> int:
+    def size_bytes(self, operand: Sequence[RegisterLeaf]) -> int:
         """Bytes of an operand."""
         return self.segments(operand)[-1].ends[1]
 
-    def segments(self, operand: Sequence[Leaf]) -> list[Segment]:
+    def segments(self, operand: Sequence[RegisterLeaf]) -> list[OperandSegment]:
         """An operand's bytes, adjacent vector parts and words joined; words of fewer bits stay alone."""
-        found: list[Segment] = []
+        found: list[OperandSegment] = []
         words = all(leaf.bits <= _WORD_BITS for leaf in operand)
         for index, leaf in enumerate(operand):
             offset = 4 * index if words else leaf.lsb // 8
-            part = Segment(self.places[leaf.name], offset, _bytes(leaf), leaf.bits, _is_vector(leaf))
+            part = OperandSegment(self.places[leaf.name], offset, _bytes(leaf), leaf.bits, _is_vector(leaf))
             last = found[-1] if found else None
             if last and last.vector == part.vector and last.ends == (part.place, part.offset):
-                found[-1] = Segment(last.place, last.offset, last.size_bytes + part.size_bytes, part.bits, part.vector)
+                found[-1] = OperandSegment(
+                    last.place, last.offset, last.size_bytes + part.size_bytes, part.bits, part.vector
+                )
             else:
                 found.append(part)
         return found
 
 
-def _bytes(leaf: Leaf) -> int:
+def _bytes(leaf: RegisterLeaf) -> int:
     return max(leaf.bits, _WORD_BITS) // 8
 
 
-def _is_vector(leaf: Leaf) -> bool:
+def _is_vector(leaf: RegisterLeaf) -> bool:
     """Whether results are ever forwarded to readers of this leaf."""
     return leaf.bits > _WORD_BITS or prefix(leaf.name) in ("el", "eh")
 
@@ -104,6 +106,6 @@ def _number(name: str) -> int:
 
 
 @cache
-def layout_of(generation: str) -> Layout:
+def layout_of(generation: str) -> RegisterLayout:
     """The layout of a generation; made once."""
-    return Layout(generation)
+    return RegisterLayout(generation)

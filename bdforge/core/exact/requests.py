@@ -15,7 +15,7 @@ from bdforge.core.exact.steps import Steps
 from bdforge.core.isa.errors import ExecutionError, OpenError
 from bdforge.core.isa.meaning import DATA, Meaning
 from bdforge.core.isa.meaning.semantics import signed
-from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock, Request
 from bdforge.devices.registers import CONTROL_PACKET, odd_parity
 
 _WORD, _CASCADE_BYTES = 1 << 32, 64
@@ -61,9 +61,9 @@ def request_of(name: str, operands: Sequence[int]) -> Request:
     match verb, what:
         case "acquire", _:
             value = signed(operands[1], 32)
-            return Acquire(operands[0], abs(value), value >= 0)
+            return AcquireLock(operands[0], abs(value), value >= 0)
         case "release", _:
-            return Release(operands[0], signed(operands[1], 32))
+            return ReleaseLock(operands[0], signed(operands[1], 32))
         case "get" | "poll", "stream":
             return GetStream(0, np.dtype(np.int32), waits)
         case "put" | "offer", "stream":

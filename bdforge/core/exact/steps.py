@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from bdforge.core.exact.engine_build import FORWARD, LAND, READ, REQUEST
-from bdforge.core.exact.instruction_plan import PART_BITS, Operand, Plan
-from bdforge.core.exact.register_layout import FORWARDED, Layout, Segment
+from bdforge.core.exact.instruction_plan import PART_BITS, InstructionPlan, PlannedOperand
+from bdforge.core.exact.register_layout import FORWARDED, OperandSegment, RegisterLayout
 from bdforge.core.isa.meaning import ADDRESS, DATA
 
 BUFFER_BYTES = 1344  # those of six slots fit into what the library keeps for a bundle
@@ -23,7 +23,7 @@ Place = int | Constant
 
 
 @dataclass(slots=True)
-class Step:
+class EngineStep:
     """A row to be: function by name, cycles from issue, phase, places and options."""
 
     function: str
@@ -40,10 +40,10 @@ class Steps:
     `careful` ones also keep account of what is unknown: they check what is read, and tell it of what lands.
     """
 
-    layout: Layout
-    plan: Plan
+    layout: RegisterLayout
+    plan: InstructionPlan
     careful: bool = False
-    made: list[Step] = field(default_factory=list)
+    made: list[EngineStep] = field(default_factory=list)
     used: int = _FIRST
     data: int = 0
     data_bytes: int = 0
@@ -58,7 +58,7 @@ class Steps:
 
     def add(self, function: str, stage: int, phase: int, *places: Place, options: tuple[int, ...] = ()) -> None:
         """A step at a stage."""
-        self.made.append(Step(function, stage - 1, phase, places, options))
+        self.made.append(EngineStep(function, stage - 1, phase, places, options))
 
     def source(self, name: str | int, at_stage: int) -> Place:
         """Where an operand lies at a stage; it is copied there if it is read before, or is in several pieces."""
@@ -89,7 +89,7 @@ class Steps:
         name = f"copy{bytes_}" if same and bytes_ in (4, 32, 64, 256) else "copy"
         self.add(name, stage, READ, source, to, options=(min(source_bytes, bytes_), bytes_))
 
-    def land(self, operand: Operand, buffer: int) -> None:
+    def land(self, operand: PlannedOperand, buffer: int) -> None:
         """Let a result land, and show it to those to whom it is forwarded."""
         for segment in self.layout.segments(operand.leaves):
             source = ~(~buffer + segment.offset)
@@ -103,12 +103,12 @@ class Steps:
                 name = f"forward{segment.size_bytes}" if segment.size_bytes in (64, 256) else "forward"
                 self.add(name, operand.stage, FORWARD, source, segment.place, options=(segment.size_bytes,))
 
-    def land_part(self, operand: Operand, buffer: int, part: Place) -> None:
+    def land_part(self, operand: PlannedOperand, buffer: int, part: Place) -> None:
         """Let the part with a number land; the rest of the register stays."""
         (segment,) = self.layout.segments(operand.leaves)
         self.add("land_part", operand.stage + 1, LAND, buffer, segment.place, part, options=(PART_BITS // 8,))
 
-    def _tell(self, operand: Operand, segment: Segment) -> None:
+    def _tell(self, operand: PlannedOperand, segment: OperandSegment) -> None:
         """What of a result is unknown."""
         if not self.careful:
             return

@@ -6,27 +6,31 @@ they are copied in that cycle. Results land from the buffer in theirs.
 """
 
 from bdforge.core.exact.engine_build import OPERATE, READ, REQUEST, STORE
-from bdforge.core.exact.instruction_plan import Plan
-from bdforge.core.exact.register_layout import Layout
+from bdforge.core.exact.instruction_plan import InstructionPlan
+from bdforge.core.exact.register_layout import RegisterLayout
 from bdforge.core.exact.requests import Asking, answer_bytes, ask
 from bdforge.core.exact.steps import Constant, Place, Steps
-from bdforge.core.isa.meaning import DATA, Kind, Walk
+from bdforge.core.isa.meaning import DATA, AddressWalk, MeaningKind
 
 _WALK_RESULTS = {"ptr_out": 4, "sp": 4, "dc": 8, "dcl": 8, "dch": 12}
 _WALKS = {
-    Walk.INDEX: "walk_index", Walk.STACK: "walk_index", Walk.POST: "walk_post", Walk.STACK_STEP: "walk_post",
-    Walk.WALK_2D: "walk_2d", Walk.WALK_3D: "walk_3d",
-}  # fmt: skip
+    AddressWalk.INDEX: "walk_index",
+    AddressWalk.STACK: "walk_index",
+    AddressWalk.POST: "walk_post",
+    AddressWalk.STACK_STEP: "walk_post",
+    AddressWalk.WALK_2D: "walk_2d",
+    AddressWalk.WALK_3D: "walk_3d",
+}
 _CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
 _ALIASES = ("move", "store_low")
 _PRODUCT_BYTES = 64 + 256  # conf, and the lanes behind it
 
 
-def steps_of(layout: Layout, plan: Plan, known: list[Asking], careful: bool) -> Steps:
+def steps_of(layout: RegisterLayout, plan: InstructionPlan, known: list[Asking], careful: bool) -> Steps:
     """The steps of an instruction; `known` lists the kinds of requests that the program has."""
     steps = Steps(layout, plan, careful)
     _walk(steps)
-    if plan.meaning.kind is Kind.BRANCH:
+    if plan.meaning.kind is MeaningKind.BRANCH:
         _branch(steps)
         return steps
     if plan.meaning.request:
@@ -47,11 +51,11 @@ def _count(steps: Steps, counter: str, result: str) -> None:
 
 def _walk(steps: Steps) -> None:
     plan, meaning = steps.plan, steps.plan.meaning
-    if meaning.walk is Walk.NONE:
+    if meaning.walk is AddressWalk.NONE:
         return
-    base = steps.source("sp" if meaning.walk in (Walk.STACK, Walk.STACK_STEP) else "ptr", plan.walk)
+    base = steps.source("sp" if meaning.walk in (AddressWalk.STACK, AddressWalk.STACK_STEP) else "ptr", plan.walk)
     places: list[Place] = [base]
-    if meaning.walk in (Walk.WALK_2D, Walk.WALK_3D):
+    if meaning.walk in (AddressWalk.WALK_2D, AddressWalk.WALK_3D):
         leaves = plan.read(meaning.offset).leaves
         places += [steps.layout.places[leaf.name] for leaf in leaves if leaf.name.startswith("m")]
     else:

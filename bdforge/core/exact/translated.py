@@ -14,7 +14,7 @@ from bdforge.core.exact.core_memory import BANKS, DataMemory
 from bdforge.core.exact.core_state import nothing_known
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.interpreter import Steps as Run
-from bdforge.core.exact.profile import MOST_MARKS, Mark, Parts
+from bdforge.core.exact.profile import MOST_MARKS, PartMark, Parts
 from bdforge.core.exact.register_layout import FORWARDED
 from bdforge.core.exact.requests import answered, request_of
 from bdforge.core.exact.translated_program import translated
@@ -50,7 +50,7 @@ class Translated:
         weakref.finalize(self, self._library.engine_drop_core, self._core)
         self._registers = self._library.engine_registers(self._core)
         self._unknown = self._library.engine_unknown(self._core)
-        self._state = build.State()
+        self._state = build.EngineState()
         for register, value in reset_values(isa.generation).items():
             self.write(register, value)
 
@@ -114,13 +114,13 @@ class Translated:
         self._parts = (ctypes.c_int16 * (PROGRAM_MEMORY_BYTES // 2))(*parts.numbers)
         self._library.engine_watch(self._core, self._parts, MOST_MARKS)
 
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[PartMark]:
         """What was noted since it was asked for last."""
-        found = ctypes.POINTER(build.Mark)()
+        found = ctypes.POINTER(build.EngineMark)()
         count = self._library.engine_marks(self._core, ctypes.byref(found))
-        return [Mark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
+        return [PartMark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
 
-    def _now(self) -> build.State:
+    def _now(self) -> build.EngineState:
         self._library.engine_state(self._core, self._state)
         return self._state
 

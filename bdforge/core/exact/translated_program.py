@@ -11,7 +11,7 @@ from bdforge.core.exact.engine_build import EngineError, library
 from bdforge.core.exact.instruction_plan import plan_of
 from bdforge.core.exact.register_layout import layout_of
 from bdforge.core.exact.requests import DONE, Asking
-from bdforge.core.exact.steps import Constant, Place, Step
+from bdforge.core.exact.steps import Constant, EngineStep, Place
 from bdforge.core.exact.translate import steps_of
 from bdforge.core.isa import Isa, memory_turn
 from bdforge.core.isa.errors import IsaError
@@ -69,7 +69,7 @@ class TranslatedProgram:
             made += [(used, step) for step in steps.made]
             used += steps.used
         made.sort(key=lambda one: (one[1].delay, one[1].phase))
-        table = (build.Row * max(len(made), 1))()
+        table = (build.EngineRow * max(len(made), 1))()
         for row, (offset, step) in zip(table, made, strict=False):
             self._fill(row, offset, step)
         after = behind_slots(self.isa, self.code, pc + bundle.size)
@@ -84,7 +84,7 @@ class TranslatedProgram:
         self._known.clear()
         self.library.engine_forget(self.handle)
 
-    def _fill(self, row: build.Row, offset: int, step: Step) -> None:
+    def _fill(self, row: build.EngineRow, offset: int, step: EngineStep) -> None:
         row.function, row.offset = self._numbers[step.function], offset
         row.delay, row.phase = step.delay, step.phase
         for i, place in enumerate(step.places):

@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from bdforge.core.isa.elf import Segment
-from bdforge.core.isa.hazard_layout import Verdict
+from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program
 from bdforge.core.isa.program_memory import CoreProgram
 
@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 @lru_cache(maxsize=256)
-def verdict(generation: str, code: bytes) -> Verdict:
+def verdict(generation: str, code: bytes) -> HazardVerdict:
     """What the checker says of compiled code from address 0 on, without the zeros behind it, which are NOPs.
 
     Of many errors it has the first and their number.
@@ -31,12 +31,12 @@ def verdict(generation: str, code: bytes) -> Verdict:
     place = _folder() / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
     known = _read(place)
     if known is None:
-        known = _short(Verdict.of(check_program(CoreProgram("", (Segment(0, code),)), generation)))
+        known = _short(HazardVerdict.of(check_program(CoreProgram("", (CoreSegment(0, code),)), generation)))
         _write(place, known)
     return known
 
 
-def _short(found: Verdict) -> Verdict:
+def _short(found: HazardVerdict) -> HazardVerdict:
     more = len(found.errors) - _SHOWN
     return replace(found, errors=(*found.errors[:_SHOWN], f"and {more} more hazards")) if more > 0 else found
 
@@ -56,15 +56,15 @@ def _checker() -> str:
     return found.hexdigest()[:20]
 
 
-def _read(place: Path) -> Verdict | None:
+def _read(place: Path) -> HazardVerdict | None:
     try:
         found = json.loads(place.read_text(encoding="utf-8"))
-        return Verdict(tuple(map(str, found["errors"])), str(found["unusual"]))
+        return HazardVerdict(tuple(map(str, found["errors"])), str(found["unusual"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(place: Path, found: Verdict) -> None:
+def _write(place: Path, found: HazardVerdict) -> None:
     mine = place.with_name(f"{place.name}-{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -16,10 +16,10 @@ parts of composed registers. All slots of a bundle read before any of them write
 """
 
 from bdforge.core.isa.bundle_codec import Isa, load
-from bdforge.core.isa.core_registers import Leaf, leaves
+from bdforge.core.isa.core_registers import RegisterLeaf, leaves
 from bdforge.core.isa.effects import (
-    Access,
     Effects,
+    RegisterAccess,
     after_read,
     collects,
     distance,
@@ -35,7 +35,6 @@ from bdforge.core.isa.tables import GENERATIONS
 
 __all__ = [
     "GENERATIONS",
-    "Access",
     "AssemblyError",
     "Bundle",
     "DecodeError",
@@ -50,9 +49,10 @@ __all__ = [
     "Instruction",
     "Isa",
     "IsaError",
-    "Leaf",
     "OperandKind",
+    "RegisterAccess",
     "RegisterClass",
+    "RegisterLeaf",
     "Resource",
     "Value",
     "after_read",

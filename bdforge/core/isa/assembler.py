@@ -29,7 +29,7 @@ _IGNORED = {".file", ".type", ".size", ".ident", ".addrsig", ".addrsig_sym", ".l
 
 
 @dataclass(slots=True)
-class Section:
+class AssembledSection:
     """A section: `pieces` of bytes at offsets from its address; one of zeros only is `zero`."""
 
     name: str
@@ -64,7 +64,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BundleSource:
     """Where a bundle comes from, and the registers whose old value it reads on purpose (`.old`)."""
 
     line: Line
@@ -85,7 +85,7 @@ class Assembled:
     symbols: Mapping[str, int]
     exported: frozenset[str]
     constants: frozenset[str]
-    sources: Mapping[int, Source]
+    sources: Mapping[int, BundleSource]
 
     def elf(self) -> bytes:
         """The program as an ELF that loaders take for a core; its symbols are those of 32 bits.
@@ -114,15 +114,15 @@ class _Assembler:
     def __init__(self, isa: Isa, source: list[Line], symbols: Mapping[str, int]) -> None:
         self.isa = isa
         self.source = source
-        self.sections: dict[str, Section] = {}
+        self.sections: dict[str, AssembledSection] = {}
         self.section = self._section(".text")
-        self.labels: dict[str, tuple[Section, int]] = {}
+        self.labels: dict[str, tuple[AssembledSection, int]] = {}
         self.constants: dict[str, str] = {name: str(value) for name, value in symbols.items()}
         self.numbers: dict[str, int] = dict(symbols)  # constants that need no others
         self.exported: set[str] = set()
-        self.later: list[tuple[Section, int, int, Callable[[Mapping[str, int]], bytes], Line]] = []
+        self.later: list[tuple[AssembledSection, int, int, Callable[[Mapping[str, int]], bytes], Line]] = []
         self.old: frozenset[str] = frozenset()
-        self.sources: dict[tuple[str, int], Source] = {}
+        self.sources: dict[tuple[str, int], BundleSource] = {}
         self.errors: list[AssemblyError] = []
 
     def run(self) -> Assembled:
@@ -176,7 +176,7 @@ class _Assembler:
         section, start, offset = self.section, self.section.start, self.section.here
         section.put(bytes(draft.size))
         self.later.append((section, start, offset, lambda symbols: bytes(self._encoded(line, symbols)), line))
-        self.sources[section.name, offset] = Source(line, self.old)
+        self.sources[section.name, offset] = BundleSource(line, self.old)
         self.old = frozenset()
 
     def _encoded(self, line: Line, symbols: Mapping[str, int], assume: bool = False) -> Bundle:
@@ -201,10 +201,10 @@ class _Assembler:
         address = next((evaluate(text, {}) for text in rest if _is_known(text)), None)
         self.section = self._section(name.strip('"'), address)
 
-    def _section(self, name: str, address: int | None = None) -> Section:
+    def _section(self, name: str, address: int | None = None) -> AssembledSection:
         if name not in self.sections:
             code = name == ".text" or name.startswith(".text.")
-            self.sections[name] = Section(name, code, address, zero=name.startswith(".bss"))
+            self.sections[name] = AssembledSection(name, code, address, zero=name.startswith(".bss"))
         found = self.sections[name]
         found.address = found.address if address is None else address
         return found
@@ -302,7 +302,7 @@ class _Assembler:
             raise AssemblyError(f"{listed(sorted(set(error.args[1])))}: defined by each other") from None
 
     @staticmethod
-    def _fill(section: Section, start: int, offset: int, data: bytes) -> None:
+    def _fill(section: AssembledSection, start: int, offset: int, data: bytes) -> None:
         section.check(data)
         section.pieces[start][offset - start : offset - start + len(data)] = data
 

@@ -34,7 +34,7 @@ _CONTROL_WIDTH = 32  # control and status registers whose width no source states
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class RegisterLeaf:
     """A part that has no parts: its name, its lowest bit in the whole register, its bits."""
 
     name: str
@@ -50,13 +50,15 @@ def prefix(register: str) -> str:
 
 
 @cache
-def leaves(generation: str, register: str) -> tuple[Leaf, ...]:
+def leaves(generation: str, register: str) -> tuple[RegisterLeaf, ...]:
     """The leaf parts of a register, low ones first; IsaError for a name that no register has."""
     parts = _parts(generation).get(register)
     if parts is None:
-        return (Leaf(register, 0, _width(register)),)
+        return (RegisterLeaf(register, 0, _width(register)),)
     return tuple(
-        Leaf(leaf.name, lsb + leaf.lsb, leaf.bits) for part, lsb, _ in parts for leaf in leaves(generation, part)
+        RegisterLeaf(leaf.name, lsb + leaf.lsb, leaf.bits)
+        for part, lsb, _ in parts
+        for leaf in leaves(generation, part)
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.effects import effects
-from bdforge.core.isa.elf import Segment
+from bdforge.core.isa.elf import CoreSegment
 from bdforge.core.isa.errors import DecodeError
 from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, branch_of
 from bdforge.core.isa.forms import Bundle, Instruction
@@ -16,7 +16,7 @@ _TEXT_COLUMN = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Disassembled:
     """A bundle at its address, or bytes that are none with the reason."""
 
     address: int
@@ -25,7 +25,7 @@ class Piece:
     reason: str = ""
 
 
-def pieces(isa: Isa, program: CoreProgram) -> list[list[Piece]]:
+def pieces(isa: Isa, program: CoreProgram) -> list[list[Disassembled]]:
     """Bundles of each segment, in order; bytes between those that execution reaches are taken as bundles if they fit.
 
     Execution is followed from the lowest address, named addresses and all targets of branches, so that what fills the
@@ -40,7 +40,7 @@ def pieces(isa: Isa, program: CoreProgram) -> list[list[Piece]]:
     return [list(_sweep(isa, segment, reached)) for segment in program.code]
 
 
-def _reached(isa: Isa, segment: Segment, entries: set[int], reached: set[int]) -> list[Bundle]:
+def _reached(isa: Isa, segment: CoreSegment, entries: set[int], reached: set[int]) -> list[Bundle]:
     """Bundles of a segment that run from an entry on, up to a jump that is always taken, or to what is `reached`."""
     found = []
     for entry in entries:
@@ -60,7 +60,7 @@ def _reached(isa: Isa, segment: Segment, entries: set[int], reached: set[int]) -
     return found
 
 
-def _sweep(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[Piece]:
+def _sweep(isa: Isa, segment: CoreSegment, reached: set[int]) -> Iterator[Disassembled]:
     """All of a segment; an unknown bundle ends at the next multiple of 16, where functions and targets start."""
     offset, data = 0, segment.data
     while offset < len(data):
@@ -75,7 +75,7 @@ def _sweep(isa: Isa, segment: Segment, reached: set[int]) -> Iterator[Piece]:
         inside = next((at for at in range(offset + 1, end) if segment.address + at in reached), None)
         if inside and address not in reached:
             bundle, reason, end = None, f"ends where the bundle at {segment.address + inside:#x} starts", inside
-        yield Piece(address, data[offset:end], bundle, reason)
+        yield Disassembled(address, data[offset:end], bundle, reason)
         offset = end
 
 
@@ -99,7 +99,7 @@ def bundle_text(generation: str, bundle: Bundle, labels: Mapping[int, str] | Non
     return " ; ".join(text_of(generation, instruction, labels) for instruction in bundle.slots)
 
 
-def _lines(isa: Isa, piece: Piece, labels: Mapping[int, str], latencies: bool) -> Iterator[str]:
+def _lines(isa: Isa, piece: Disassembled, labels: Mapping[int, str], latencies: bool) -> Iterator[str]:
     comment = f"// {piece.address:#06x}: {piece.data.hex(' ', 2)}"
     if piece.bundle is None:
         yield f"\t.byte\t{', '.join(f'{byte:#04x}' for byte in piece.data)}\t{comment}: {piece.reason}"
@@ -128,7 +128,7 @@ def targets(bundle: Bundle) -> Iterator[int]:
                 yield value
 
 
-def _labels(symbols: Mapping[int, str], all_pieces: list[Piece]) -> dict[int, str]:
+def _labels(symbols: Mapping[int, str], all_pieces: list[Disassembled]) -> dict[int, str]:
     """Names for all targets at which a bundle starts."""
     starts = {piece.address for piece in all_pieces}
     aimed = {target for piece in all_pieces if piece.bundle for target in targets(piece.bundle)}

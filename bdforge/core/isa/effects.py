@@ -13,7 +13,7 @@ _CACHED = 1 << 15  # instructions; a core's program has at most 8192 bundles of 
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RegisterAccess:
     """A register (composed ones whole) that `operand` reads or writes at `stage`; `bypass` is its forwarding class."""
 
     register: str
@@ -21,7 +21,7 @@ class Access:
     operand: str
     bypass: str | None = None
 
-    def forwards(self, other: "Access") -> bool:
+    def forwards(self, other: "RegisterAccess") -> bool:
         """Whether a result goes from one to the other a cycle before it lands."""
         return self.bypass is not None and self.bypass == other.bypass
 
@@ -30,17 +30,17 @@ class Access:
 class Effects:
     """Reads and writes of registers, and units: (name, cycle from issue, whether only reserved) of each cycle."""
 
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    reads: tuple[RegisterAccess, ...]
+    writes: tuple[RegisterAccess, ...]
     units: tuple[tuple[str, int, bool], ...]
 
 
-def distance(write: Access, read: Access) -> int:
+def distance(write: RegisterAccess, read: RegisterAccess) -> int:
     """Least cycles from the issue of a write to that of a read that sees it; fewer read the old value."""
     return write.stage - read.stage + 1 - write.forwards(read)
 
 
-def after_read(write: Access, read: Access) -> int:
+def after_read(write: RegisterAccess, read: RegisterAccess) -> int:
     """Cycles from a read to a write that it must not see; negative ones let the write issue first."""
     return read.stage - write.stage + write.forwards(read)
 
@@ -61,7 +61,7 @@ def effects(instruction: Instruction) -> Effects:
 
 
 @lru_cache(maxsize=_CACHED)
-def touched(generation: str, instruction: Instruction) -> tuple[tuple[str, Access, bool], ...]:
+def touched(generation: str, instruction: Instruction) -> tuple[tuple[str, RegisterAccess, bool], ...]:
     """Leaves of registers that an instruction reads, then those that it writes, with whether it does."""
     found = effects(instruction)
     return tuple(
@@ -101,13 +101,13 @@ def operand_register(instruction: Instruction, operand: str) -> str | None:
     return _resolve(instruction, operand) or _resolve_tied(instruction, operand)
 
 
-def _accesses(instruction: Instruction, timing: FormTiming, stages, implicit) -> tuple[Access, ...]:
+def _accesses(instruction: Instruction, timing: FormTiming, stages, implicit) -> tuple[RegisterAccess, ...]:
     found = []
     for operand, stage in stages.items():
         register = operand_register(instruction, operand)
         if register:
-            found.append(Access(register, stage, operand, _bypass(timing, operand, register)))
-    return tuple(found) + tuple(Access(register, stage, register) for register, stage in implicit.items())
+            found.append(RegisterAccess(register, stage, operand, _bypass(timing, operand, register)))
+    return tuple(found) + tuple(RegisterAccess(register, stage, register) for register, stage in implicit.items())
 
 
 def _bypass(timing: FormTiming, operand: str, register: str) -> str | None:

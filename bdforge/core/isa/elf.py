@@ -24,7 +24,7 @@ BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, TypeError,
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class CoreSegment:
     """Bytes at a core's address: program memory below 0x4000, data memory from 0x40000 on.
 
     `tail` is what follows in the file, up to the end of a last word: the loader writes whole words of code.
@@ -40,7 +40,7 @@ def is_elf(data: bytes) -> bool:
     return data[:4] == b"\x7fELF"
 
 
-def core_segments(data: bytes) -> tuple[list[Segment], str | None, dict[int, str]]:
+def core_segments(data: bytes) -> tuple[list[CoreSegment], str | None, dict[int, str]]:
     """Loaded segments of a core ELF, its generation if the flags tell, and names of program addresses.
 
     As aie-rt loads it: program headers follow the 52-byte header directly, `p_paddr` decides, p_memsz bytes are taken
@@ -61,7 +61,7 @@ def _core_flags(data: bytes) -> int:
     return flags
 
 
-def _segment(data: bytes, header: int, i: int) -> Segment | None:
+def _segment(data: bytes, header: int, i: int) -> CoreSegment | None:
     piece(data, header, _PROGRAM_HEADER, f"program header {i}")
     kind, offset, _, address, in_file, size = struct.unpack_from("<6I", data, header)
     if kind != 1:
@@ -69,9 +69,9 @@ def _segment(data: bytes, header: int, i: int) -> Segment | None:
     if size > _MOST_BYTES:
         raise ImageError(f"segment {i} has {size:#x} bytes; a core's memories hold {_MOST_BYTES:#x}")
     if not in_file:
-        return Segment(address, bytes(size))
+        return CoreSegment(address, bytes(size))
     end = offset + size
-    return Segment(address, piece(data, offset, size, f"segment {i}"), data[end : end + -size % _WORD])
+    return CoreSegment(address, piece(data, offset, size, f"segment {i}"), data[end : end + -size % _WORD])
 
 
 def _function_names(data: bytes) -> dict[int, str]:

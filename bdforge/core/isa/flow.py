@@ -26,7 +26,7 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ControlFlow:
     """Bundles by address, of one core; `generation` names their instruction set."""
 
     generation: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.core.isa.disassembler import bundle_text
-from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, Program, constant_moved
+from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, ControlFlow, constant_moved
 from bdforge.core.isa.forms import Bundle
 from bdforge.core.isa.syntax import LOOP_REGISTERS
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
@@ -32,14 +32,14 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HazardVerdict:
     """What is wrong with a program: its errors, and in one sentence what is unusual ("": nothing)."""
 
     errors: tuple[str, ...]
     unusual: str
 
     @classmethod
-    def of(cls, hazards: Sequence[Hazard]) -> "Verdict":
+    def of(cls, hazards: Sequence[Hazard]) -> "HazardVerdict":
         """Of the hazards of one program."""
         errors = tuple(f"{hazard.rule}: {hazard}" for hazard in hazards if not hazard.unusual)
         rest = [hazard for hazard in hazards if hazard.unusual]
@@ -51,10 +51,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class BundleNames:
     """Bundles in messages: `0x0040 (kernel.s:12) `vlda x0, [p0], #64``."""
 
-    program: Program
+    program: ControlFlow
     where: Callable[[int], str]
 
     def __call__(self, address: int) -> str:
@@ -70,7 +70,7 @@ def _doing(generation: str, bundle: Bundle) -> str:
     return " ; ".join(text for text in texts if not text.startswith("nop")) or "nop"
 
 
-def layout_hazards(program: Program, named: "Names") -> Iterator[Hazard]:
+def layout_hazards(program: ControlFlow, named: "BundleNames") -> Iterator[Hazard]:
     """Faults of single bundles and of their places: size, branch and loop targets, delay slots that are missing."""
     bundles = program.bundles
     last = max(bundles)
@@ -86,7 +86,7 @@ def layout_hazards(program: Program, named: "Names") -> Iterator[Hazard]:
         yield from _targets(program, named, address, bundle)
 
 
-def _targets(program: Program, named: "Names", address: int, bundle: Bundle) -> Iterator[Hazard]:
+def _targets(program: ControlFlow, named: "BundleNames", address: int, bundle: Bundle) -> Iterator[Hazard]:
     branch = program.branches.get(address)
     aims = [("branch", branch.target)] if branch and branch.target is not None else []
     aims += [(m[0], m[1]) for i in bundle if (m := constant_moved(i)) and m[0] in LOOP_REGISTERS]

@@ -13,11 +13,11 @@ from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.core.isa.bundle_codec import load
 from bdforge.core.isa.core_registers import leaves, reset_values
 from bdforge.core.isa.disassembler import pieces
-from bdforge.core.isa.effects import PART_WORD_STORE, Access, collects
-from bdforge.core.isa.flow import DELAY_SLOTS, Branch, Program
+from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess, collects
+from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow
 from bdforge.core.isa.forms import Bundle
-from bdforge.core.isa.hazard_layout import Hazard, Names, layout_hazards
-from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, State, address_of, advance, issued, meeting
+from bdforge.core.isa.hazard_layout import BundleNames, Hazard, layout_hazards
+from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, PathState, address_of, advance, issued, meeting
 from bdforge.core.isa.program_memory import CoreProgram, generation_of
 from bdforge.core.isa.undefined import uses
 
@@ -56,7 +56,7 @@ def check_source(program: Assembled) -> list[Hazard]:
         return f"{source.line.file}:{source.line.number}" if source else ""
 
     old = {address: source.old for address, source in program.sources.items() if source.old}
-    return check(Program(program.generation, decoded), Checked(True, old, where))
+    return check(ControlFlow(program.generation, decoded), Checked(True, old, where))
 
 
 def check_program(
@@ -65,10 +65,10 @@ def check_program(
     """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start."""
     isa = load(generation or generation_of(program))
     bundles = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
-    return check(Program(isa.generation, bundles), Checked(strict, given=given))
+    return check(ControlFlow(isa.generation, bundles), Checked(strict, given=given))
 
 
-def check(program: Program, options: Checked | None = None) -> list[Hazard]:
+def check(program: ControlFlow, options: Checked | None = None) -> list[Hazard]:
     """All hazards of a program that starts at its lowest address, in order of address, each once."""
     found = _Checker(program, options or Checked()).run()
     unique = {(hazard.rule, hazard.address, hazard.other, hazard.message): hazard for hazard in found}
@@ -78,14 +78,14 @@ def check(program: Program, options: Checked | None = None) -> list[Hazard]:
 class _Checker:
     """Follows all paths to a fixed point, then looks at each point once."""
 
-    def __init__(self, program: Program, options: Checked) -> None:
+    def __init__(self, program: ControlFlow, options: Checked) -> None:
         self.program = program
         self._horizon = load(program.generation).last_stage + 1  # bundles after which nothing is under way
         self.options = options
-        self.states: dict[_Point, State] = {}
+        self.states: dict[_Point, PathState] = {}
         self.paths: dict[_Place, int] = {}
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
-        self.named = Names(program, options.where)
+        self.named = BundleNames(program, options.where)
         self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
 
     def run(self) -> Iterator[Hazard]:
@@ -95,14 +95,14 @@ class _Checker:
             return
         given = {*self.options.given, *reset_values(self.program.generation)}
         self._follow(
-            min(bundles), State(defined={leaf.name for r in given for leaf in leaves(self.program.generation, r)})
+            min(bundles), PathState(defined={leaf.name for r in given for leaf in leaves(self.program.generation, r)})
         )
         visited = {address for address, _, _ in self.paths}
         yield from self._layout(visited)
         every = {leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes)}
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
-                self._follow(address, State(defined=set(every)))
+                self._follow(address, PathState(defined=set(every)))
         yield from self.accesses
         for point in list(self.states):
             yield from self._at(point)
@@ -126,7 +126,7 @@ class _Checker:
 
     # Following paths.
 
-    def _follow(self, entry: int, state: State) -> None:
+    def _follow(self, entry: int, state: PathState) -> None:
         waiting = [self._enter((entry, 0, 0), (), state)]
         while waiting:
             point = waiting.pop()
@@ -137,7 +137,7 @@ class _Checker:
             after, history = self._after(point), (*point[1], address)[-self._horizon :]
             waiting += [self._enter(place, history, after) for place in self._following(point)]
 
-    def _enter(self, place: _Place, history: tuple[int, ...], state: State) -> _Point | None:
+    def _enter(self, place: _Place, history: tuple[int, ...], state: PathState) -> _Point | None:
         """Join a state into a point; the point if that changed it."""
         point = (place, history)
         known = self.states.get(point)
@@ -149,7 +149,7 @@ class _Checker:
         self.states[point] = state.copy()
         return point
 
-    def _after(self, point: _Point) -> State:
+    def _after(self, point: _Point) -> PathState:
         state, ((address, _, _), history) = self.states[point].copy(), point
         advance(state, address, [self.issued[at] for at in (*history, address)])
         return state
@@ -181,7 +181,7 @@ class _Checker:
             yield behind, 0, 0
 
     @staticmethod
-    def _ends_loop(address: int, state: State) -> bool:
+    def _ends_loop(address: int, state: PathState) -> bool:
         return state.constants.get("le") == address and "ls" in state.constants
 
     # Rules of one point.
@@ -200,7 +200,7 @@ class _Checker:
         if left == 1 and self.options.strict:
             yield from self._across(recent, origin)
 
-    def _early_reads(self, recent: _Recent, state: State) -> Iterator[Hazard]:
+    def _early_reads(self, recent: _Recent, state: PathState) -> Iterator[Hazard]:
         """Reads of the present cycle of registers whose writes are under way; compiled code may read old values."""
         for age, (address, one) in enumerate(recent):
             reads = one.reading.get(age + 1, ())
@@ -210,7 +210,7 @@ class _Checker:
                 yield from self._early_reads_of(age, address, reads, recent, state)
 
     def _early_reads_of(
-        self, age: int, address: int, reads: Sequence[tuple[str, Access]], recent: _Recent, state: State
+        self, age: int, address: int, reads: Sequence[tuple[str, RegisterAccess]], recent: _Recent, state: PathState
     ) -> Iterator[Hazard]:
         for before, (writer, other) in enumerate(recent[age + 1 :], 1):
             for read, write, missing in meeting(other, recent[age][1], before).early:
@@ -220,7 +220,9 @@ class _Checker:
                 if self.options.strict or uses(self.program.generation, bundle, read[1]):
                     yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
 
-    def _early(self, read: tuple[int, Access], write: tuple[int, Access], missing: int, defined: bool) -> Hazard:
+    def _early(
+        self, read: tuple[int, RegisterAccess], write: tuple[int, RegisterAccess], missing: int, defined: bool
+    ) -> Hazard:
         lacks = "sees the old value" if defined else "reads what nobody has written yet"
         cycles = f"{missing} cycle{'s' if missing != 1 else ''}"
         message = (
@@ -249,7 +251,7 @@ class _Checker:
                     how = f"which costs {_PART_WORD_CYCLES + 1 - apart - first} cycles"
                 yield Hazard(rule, address, other, f"{both}, {how}", _is_unusual(unit, fixed))
 
-    def _late(self, address: int, other: int, leaf: str, access: Access, behind: int) -> Iterator[Hazard]:
+    def _late(self, address: int, other: int, leaf: str, access: RegisterAccess, behind: int) -> Iterator[Hazard]:
         """A result that lands together with another in one register, or before one that issued earlier."""
         if behind and not (self.options.strict and not self._declared(address, leaf)):
             return
@@ -271,7 +273,7 @@ class _Checker:
             message = f"{self.named(address)}: two of its instructions need {words} at once"
             yield Hazard(rule, address, address, message, _is_unusual(unit, fixed))
 
-    def _alignment(self, address: int, state: State) -> Iterator[Hazard]:
+    def _alignment(self, address: int, state: PathState) -> Iterator[Hazard]:
         for instruction, access in self.issued[address].accesses:
             at = address_of(state, instruction)
             if at is None:
@@ -285,7 +287,7 @@ class _Checker:
                 message = f"{self.named(address)} accesses {at:#x}; data lies at {DATA_BASE:#x} to {DATA_END - 1:#x}"
                 yield Hazard("no-memory", address, None, message, not self.options.strict)
 
-    def _in_delay_slot(self, address: int, bundle: Bundle, origin: int, state: State) -> Iterator[Hazard]:
+    def _in_delay_slot(self, address: int, bundle: Bundle, origin: int, state: PathState) -> Iterator[Hazard]:
         where = f"in a delay slot of {self.named(origin)}"
         if any(instruction.form.delay_slots for instruction in bundle):
             yield Hazard("delay-slot", address, origin, f"{self.named(address)} branches {where}")
@@ -303,7 +305,7 @@ class _Checker:
                     late = f"lands {access.stage - age - 1} cycles after control has left through {self.named(origin)}"
                     yield Hazard("across-jump", source, origin, f"{what} {late}")
 
-    def _loop_end(self, address: int, bundle: Bundle, state: State) -> Iterator[Hazard]:
+    def _loop_end(self, address: int, bundle: Bundle, state: PathState) -> Iterator[Hazard]:
         if not self._ends_loop(address, state):
             return
         start = state.constants["ls"]

@@ -26,7 +26,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ModuloSchedule:
     """Issue cycle of each task in its first iteration, and the alternative it uses."""
 
     interval: int
@@ -35,7 +35,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ModuloProblem:
     """Tasks by what they occupy, with their dependences. `fixed` are those whose (cycle, alternative) is settled."""
 
     places: Sequence[Places]
@@ -47,7 +47,7 @@ class Problem:
     """The earliest cycle of tasks that are not fixed, where some are."""
 
 
-def heights(problem: Problem, interval: int) -> list[int] | None:
+def heights(problem: ModuloProblem, interval: int) -> list[int] | None:
     """Height of each task above the end of its iteration; None if a circle of dependences needs more cycles."""
     above = [0] * len(problem.places)
     for _ in range(len(above) + 1):
@@ -61,7 +61,7 @@ def heights(problem: Problem, interval: int) -> list[int] | None:
     return None
 
 
-def plans(problem: Problem, interval: int) -> Iterable[Plan]:
+def plans(problem: ModuloProblem, interval: int) -> Iterable[ModuloSchedule]:
     """Plans at one interval: by Rau's order, by height, and by four others, for problems on which it circles."""
     windows = _windows(problem, interval) if fits(problem.places, interval) else None
     if windows is None:
@@ -79,17 +79,17 @@ def plans(problem: Problem, interval: int) -> Iterable[Plan]:
             yield found
 
 
-def late_plans(problem: Problem, interval: int) -> Iterator[Plan]:
+def late_plans(problem: ModuloProblem, interval: int) -> Iterator[ModuloSchedule]:
     """Plans that place each task as shortly before those that wait for it as is free: values need few registers.
 
     They are plans of the mirrored problem, read backwards; nothing may be fixed.
     """
-    mirrored = Problem(
+    mirrored = ModuloProblem(
         [tuple(tuple((unit, -cycle) for unit, cycle in cells) for cells in places) for places in problem.places],
         [Edge(e.later, e.earlier, e.delay, e.distance) for e in problem.edges], {}, (),
     )  # fmt: skip
     for plan in plans(mirrored, interval):
-        yield Plan(interval, tuple(-issue for issue in plan.issues), plan.choices)
+        yield ModuloSchedule(interval, tuple(-issue for issue in plan.issues), plan.choices)
 
 
 def fits(tasks: Sequence[Places], interval: int) -> bool:
@@ -107,7 +107,7 @@ class _Windows:
     heights: Sequence[int]
 
 
-def _windows(problem: Problem, interval: int) -> _Windows | None:
+def _windows(problem: ModuloProblem, interval: int) -> _Windows | None:
     count = len(problem.places)
     if not problem.fixed:
         above = heights(problem, interval)
@@ -150,7 +150,7 @@ def _bounds(gaps: Sequence[tuple[int, int, int]], start: Mapping[int, int]) -> d
 class _Attempt:
     """Placing tasks in one order."""
 
-    def __init__(self, problem: Problem, interval: int, windows: _Windows) -> None:
+    def __init__(self, problem: ModuloProblem, interval: int, windows: _Windows) -> None:
         self.problem, self.interval, self.windows = problem, interval, windows
         self.issues: dict[int, int] = {}
         self.choices: dict[int, int] = {}
@@ -163,7 +163,7 @@ class _Attempt:
                 self.into[e.later].append(e)
                 self.out_of[e.earlier].append(e)
 
-    def run(self, order: Sequence[tuple[int, ...]]) -> Plan | None:
+    def run(self, order: Sequence[tuple[int, ...]]) -> ModuloSchedule | None:
         """Place tasks, the greatest of `order` first; None when the budget is spent."""
         for index, (at, choice) in self.problem.fixed.items():
             if any(cell in self.busy for cell in self._cells(index, at, choice)):
@@ -264,11 +264,13 @@ class _Attempt:
             del self.busy[cell]
         del self.issues[index], self.choices[index]
 
-    def _finished(self) -> Plan:
+    def _finished(self) -> ModuloSchedule:
         for index in sorted(self.problem.late, key=lambda i: -self.issues[i]):
             self._move_late(index)
         order = range(len(self.problem.places))
-        return Plan(self.interval, tuple(self.issues[i] for i in order), tuple(self.choices[i] for i in order))
+        return ModuloSchedule(
+            self.interval, tuple(self.issues[i] for i in order), tuple(self.choices[i] for i in order)
+        )
 
     def _move_late(self, index: int) -> None:
         issue, choice = self.issues[index], self.choices[index]

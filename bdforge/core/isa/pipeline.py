@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bdforge.core.isa.effects import Access, collects, effects, touched
+from bdforge.core.isa.effects import RegisterAccess, collects, effects, touched
 from bdforge.core.isa.flow import constant_moved
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.meaning import Access as MemoryAccess
-from bdforge.core.isa.meaning import access_of
+from bdforge.core.isa.meaning import MemoryAccess, access_of
 from bdforge.core.isa.operand_kinds import Immediate
 
 _LOOP_CONTROL = ("lc", "ls", "le")
@@ -21,7 +20,7 @@ _ADDRESS = 0xFFFFF  # pointers have 20 bits, and all sums wrap
 LOOP_DISTANCE = 7
 """Bundles from a write of lc, ls or le to the loop's last bundle, at least (kept by 4,808 loops of real programs)."""
 
-_Touched = tuple[str, Access]
+_Touched = tuple[str, RegisterAccess]
 _Unit = tuple[str, int, bool, bool]
 """A unit, the cycle from issue in which it is taken, whether it is only reserved, and whether by an instruction with a
 result in a register that is always the same."""
@@ -77,8 +76,8 @@ def _units(instruction: Instruction) -> Iterator[_Unit]:
     return ((unit, cycle, reserved, fixed) for unit, cycle, reserved in effects(instruction).units)
 
 
-def _twice(writes: Sequence[tuple[int, str, Access]]) -> Iterator[str]:
-    seen: dict[tuple[str, int], tuple[int, Access]] = {}
+def _twice(writes: Sequence[tuple[int, str, RegisterAccess]]) -> Iterator[str]:
+    seen: dict[tuple[str, int], tuple[int, RegisterAccess]] = {}
     for instruction, leaf, access in writes:
         first = seen.setdefault((leaf, access.stage), (instruction, access))
         if first != (instruction, access) and not collects(leaf):
@@ -102,7 +101,7 @@ class Meeting:
     `units` that both need, the cycle of the later one in which it takes them first, and whether for a fixed result.
     """
 
-    early: tuple[tuple[_Touched, Access, int], ...]
+    early: tuple[tuple[_Touched, RegisterAccess, int], ...]
     late: tuple[tuple[_Touched, int], ...]
     units: tuple[tuple[str, int, bool], ...]
 
@@ -110,7 +109,7 @@ class Meeting:
 @lru_cache(maxsize=1 << 17)
 def meeting(first: Issued, second: Issued, apart: int) -> Meeting:
     """What bundles do to each other of which the second issues `apart` cycles behind the first."""
-    writes: dict[str, list[Access]] = {}
+    writes: dict[str, list[RegisterAccess]] = {}
     for leaf, access in first.writes:
         writes.setdefault(leaf, []).append(access)
     early = (
@@ -139,7 +138,7 @@ def _shared(first: Issued, second: Issued, apart: int) -> Iterator[tuple[str, in
 
 
 @dataclass(slots=True)
-class State:
+class PathState:
     """Joined over all paths with the same recent bundles, before a bundle issues.
 
     `defined` are leaves that some path has written, `constants` registers with the same known value on all paths,
@@ -150,11 +149,11 @@ class State:
     constants: dict[str, int] = field(default_factory=dict)
     loop_writes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def copy(self) -> "State":
+    def copy(self) -> "PathState":
         """An independent copy."""
-        return State(set(self.defined), dict(self.constants), dict(self.loop_writes))
+        return PathState(set(self.defined), dict(self.constants), dict(self.loop_writes))
 
-    def join(self, other: "State") -> bool:
+    def join(self, other: "PathState") -> bool:
         """Take in the state of a path with the same recent bundles, and so the same under way; whether it changed."""
         before = (len(self.defined), len(self.constants))
         self.defined |= other.defined
@@ -168,7 +167,7 @@ class State:
         return before != (len(self.defined), len(self.constants)) or bool(nearer)
 
 
-def advance(state: State, address: int, recent: Sequence[Issued]) -> None:
+def advance(state: PathState, address: int, recent: Sequence[Issued]) -> None:
     """One cycle on, behind the bundle at an address; `recent` are the last ones that issued, that one last."""
     for age, one in enumerate(reversed(recent), 1):
         if landed := one.landing.get(age):
@@ -179,7 +178,7 @@ def advance(state: State, address: int, recent: Sequence[Issued]) -> None:
     state.loop_writes = aged | {leaf: (1, address) for leaf, _ in parts.writes if leaf in _LOOP_CONTROL}
 
 
-def _step_constants(state: State, parts: Issued) -> None:
+def _step_constants(state: PathState, parts: Issued) -> None:
     moved = dict(parts.constants) | {p: v for i in parts.steps for p, v in _stepped(state, i)}
     for leaf, access in parts.writes:
         value = moved.get(leaf) if access.stage == 1 else None
@@ -189,14 +188,14 @@ def _step_constants(state: State, parts: Issued) -> None:
             state.constants[leaf] = value
 
 
-def _stepped(state: State, instruction: Instruction) -> Iterator[tuple[str, int]]:
+def _stepped(state: PathState, instruction: Instruction) -> Iterator[tuple[str, int]]:
     """Pointers that step by an immediate or a constant register, wrapped to 20 bits."""
     pointer, step = str(instruction["ptr"]), _amount(state, instruction)
     if pointer in state.constants and step is not None:
         yield pointer, (state.constants[pointer] + step) & _ADDRESS
 
 
-def _amount(state: State, instruction: Instruction) -> int | None:
+def _amount(state: PathState, instruction: Instruction) -> int | None:
     """The immediate or constant offset of an address."""
     for name in ("imm", "mod", "dj"):
         if name in instruction.form.names:
@@ -206,7 +205,7 @@ def _amount(state: State, instruction: Instruction) -> int | None:
     return None
 
 
-def address_of(state: State, instruction: Instruction) -> int | None:
+def address_of(state: PathState, instruction: Instruction) -> int | None:
     """The address that a load or store uses, if its registers are known."""
     form = instruction.form
     if "ptr" not in form.names or str(instruction["ptr"]) not in state.constants:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bdforge.core.isa.bundle_codec import load
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.core.isa.errors import DecodeError
 from bdforge.core.isa.tables import GENERATIONS
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
@@ -18,7 +18,7 @@ class CoreProgram:
     """
 
     name: str
-    code: tuple[Segment, ...]
+    code: tuple[CoreSegment, ...]
     generation: str | None = None
     symbols: Mapping[int, str] = field(default_factory=dict)
     tile: tuple[int, int] | None = None

@@ -28,7 +28,7 @@ _WORD_BITS = 32
 _SHOWN = 6
 
 
-class Mismatch(EncodeError):
+class OperandMismatch(EncodeError):
     """Operands that are not those of a pattern; `done` grows with the items that fitted."""
 
     def __init__(self, reason: str, done: int) -> None:
@@ -67,9 +67,9 @@ class Syntax:
                 elif not rest or rest.pop(0).lower() != item.lower():
                     raise EncodeError(f"expected {item!r}")
             except EncodeError as error:
-                raise Mismatch(str(error), 2 * done + self._is_number(item, rest, tokens)) from None
+                raise OperandMismatch(str(error), 2 * done + self._is_number(item, rest, tokens)) from None
         if rest:
-            raise Mismatch(f"unexpected {rest[0]!r}", 2 * len(self.pattern))
+            raise OperandMismatch(f"unexpected {rest[0]!r}", 2 * len(self.pattern))
         return Instruction(self.form, tuple(values[name] for name in self.form.names))
 
     def _is_number(self, item: str, rest: list[str], tokens: list[str]) -> bool:
@@ -198,7 +198,7 @@ def match(isa: Isa, text: str, symbols: Mapping[str, int], assume: bool = False)
     for syntax in candidates:
         try:
             return syntax.parse(tokens, symbols, assume)
-        except Mismatch as error:
+        except OperandMismatch as error:
             refused.append((error.done, str(error), syntax.shape))
     _, reason, shape = max(refused, key=lambda those: those[0])
     shapes = list(dict.fromkeys([shape, *(those[2] for those in refused)]))

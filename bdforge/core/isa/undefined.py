@@ -7,17 +7,17 @@ accumulator (zero_acc) names one. Reads of other kinds - addresses, conditions, 
 
 from functools import lru_cache
 
-from bdforge.core.isa.effects import Access, effects
+from bdforge.core.isa.effects import RegisterAccess, effects
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.meaning import Walk, meaning_of
+from bdforge.core.isa.meaning import AddressWalk, meaning_of
 
 _PASS_ON = {"move", "vinsert", "vshuffle", "vselect", "vshift", "vpush_high", "vpush_low"}
 _ACCUMULATE = {"multiply", "fmultiply", "fmatrix"}
 _FACTORS = 3  # operands of a product behind its accumulators: s1, s2, conf
 
 
-def uses(generation: str, bundle: Bundle, access: Access) -> bool:
+def uses(generation: str, bundle: Bundle, access: RegisterAccess) -> bool:
     """Whether a bundle's read of a register makes anything depend on its value."""
     readers = [i for i in bundle if access in effects(i).reads]
     return any(not _passes_on(generation, i, access.operand) for i in readers)
@@ -32,7 +32,7 @@ def _passes_on(generation: str, instruction: Instruction, operand: str) -> bool:
     if operand not in meaning.inputs:
         return False
     if meaning.operation == "store_low":
-        return meaning.walk is Walk.STACK
+        return meaning.walk is AddressWalk.STACK
     if meaning.operation in _ACCUMULATE:
         return operand in meaning.inputs[:-_FACTORS]
     return meaning.operation in _PASS_ON and meaning.access is None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bdforge.core.isa.modulo import Edge, Problem, heights
+from bdforge.core.isa.modulo import Edge, ModuloProblem, heights
 from bdforge.perf.kernels.scheduled_forms import SLOTS, VECTOR_REGISTERS, TimedForm
 
 INTERVAL_LIMIT = 256  # cycles; no loop body of ours comes near it
@@ -66,10 +66,10 @@ class Loop:
         return (*self._flow(), *self._reuse())
 
     @cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> ModuloProblem:
         """What has to be placed; values that others read are made late."""
         late = {e.earlier for e in self.edges if e.earlier != e.later}
-        return Problem([operation.places for operation in self.body], self.edges, {}, late)
+        return ModuloProblem([operation.places for operation in self.body], self.edges, {}, late)
 
     def _writers(self) -> dict[str, list[int]]:
         writers: dict[str, list[int]] = {}

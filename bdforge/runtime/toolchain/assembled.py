@@ -7,7 +7,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from bdforge.array.core_bodies.core_program import CoreProgram
+from bdforge.array.core_bodies.core_program import LinkedProgram
 from bdforge.array.core_bodies.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import Configuration, configuration
@@ -16,9 +16,9 @@ from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.insts import encode_module
 from bdforge.array.txn.target import Policy
 from bdforge.common.tree import PACKAGE
-from bdforge.core.codegen.abi import Kernel
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.kernels import assembled, refusal
-from bdforge.core.isa.elf import Segment, core_segments
+from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
 from bdforge.runtime.toolchain.tool import Tool
 
@@ -31,12 +31,13 @@ class Image:
 
     xclbin: bytes
     streams: Mapping[str, bytes]
-    programs: Mapping[Tile, CoreProgram]
+    programs: Mapping[Tile, LinkedProgram]
     without: Mapping[Tile, str]
 
 
 def built_image(
-    text: str, file: str, defines: Sequence[str], sequences: Sequence[str], given: Mapping[str, Kernel] | None = None
+    text: str, file: str, defines: Sequence[str], sequences: Sequence[str],
+    given: Mapping[str, AssemblyKernel] | None = None
 ) -> Image:  # fmt: skip
     """The image of a design, whose kernels are assembled with options as `-D` gives them, but for those `given`.
 
@@ -60,7 +61,7 @@ def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy | None = N
     """The register writes of a device whose cores run these programs instead of their bodies."""
     elfs = {Path(elf_name(tile)).parts: program.elf for tile, program in made.programs.items()}
 
-    def program(path: Path, generation: Generation) -> list[Segment]:
+    def program(path: Path, generation: Generation) -> list[CoreSegment]:
         elf = elfs.get(path.parts[-2:])
         return program_of(path, generation) if elf is None else core_segments(elf)[0]
 

@@ -16,7 +16,7 @@ from bdforge.array.emulator.errors import EmulationError, KernelError
 from bdforge.array.emulator.poison import PoisonedView, mark_written
 from bdforge.array.emulator.red_zones import kept
 from bdforge.common import watched
-from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release
+from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock
 from bdforge.devices.limits import CASCADE_BITS, CORE_STREAM_PORTS, GRANULE_BYTES
 
 _CASCADE_BYTES = CASCADE_BITS // 8
@@ -129,11 +129,11 @@ def _short(value: Any) -> str:
 def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
     """Steps of the core that serve a request and end with its answer; KernelError for what is none."""
     match request:
-        case Acquire(number, value, equal):
+        case AcquireLock(number, value, equal):
             core.check_acquire(value, equal, where)
             if not core.lock(number).take(core, value, equal or value == 0, where):
                 yield
-        case Release(number, value):
+        case ReleaseLock(number, value):
             core.releases(core.lock(number))
             core.lock(number).add(value, where, core)
         case GetCascade(dtype):

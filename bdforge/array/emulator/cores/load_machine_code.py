@@ -22,7 +22,7 @@ def _code(tile: Tile) -> bytearray:
     return tile.code
 
 
-class Programs:
+class ProgramMemories:
     """Program memory and control of an array's cores, as the registers of their tiles reach them.
 
     `names` are those of addresses in programs whose ELF is known, by core, with the file's name.

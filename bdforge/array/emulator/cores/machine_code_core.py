@@ -12,13 +12,13 @@ from bdforge.array.emulator.tile import Tile
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.interpreter import Interpreter
-from bdforge.core.exact.profile import CoreProfile, Names, Parts, Timeline, shares
+from bdforge.core.exact.profile import AddressNames, CoreProfile, Parts, PartTimeline, shares
 from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
 from bdforge.core.exact.translated import Executor, Translated
 from bdforge.core.isa import Isa, IsaError
 from bdforge.core.isa.errors import StepBudgetError
 from bdforge.core.isa.meaning import ASSUMPTIONS
-from bdforge.core.python_kernel import PutStream, Release
+from bdforge.core.python_kernel import PutStream, ReleaseLock
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
 from bdforge.devices.registers import packet_header
 
@@ -43,11 +43,11 @@ class MachineCode:
 
     def __init__(self, instructions: Isa, code: bytes, names: Mapping[int, str], file: str) -> None:
         self.instructions, self.code, self.file = instructions, code, file
-        self.names = Names(names)
+        self.names = AddressNames(names)
         self.executor: Executor | None = None
         self.waits: Counter[str] = Counter()
         self._parts = Parts(names)
-        self._timeline = Timeline(self._parts)
+        self._timeline = PartTimeline(self._parts)
         self._counted = 0, 0, [0] * BANKS
 
     def run(self, core: Core) -> Generator[None, None, None]:
@@ -56,7 +56,7 @@ class MachineCode:
         executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
         self._counted = 0, 0, [0] * BANKS
         if core.observed:
-            self._timeline = Timeline(self._parts)
+            self._timeline = PartTimeline(self._parts)
             executor.watch(self._parts)
         if core.array.strictness.permits(_EDGES):
             executor.assume()
@@ -123,7 +123,7 @@ class MachineCode:
 
     def _served(self, core: Core, request: Any) -> Generator[None, None, Any]:
         """Steps that serve a request, and its answer; whether it blocked is counted."""
-        if isinstance(request, Release):
+        if isinstance(request, ReleaseLock):
             self._check_stores(core)
         steps, blocked = self._perform(core, request), False
         while True:

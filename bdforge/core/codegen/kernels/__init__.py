@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from bdforge.core.codegen.abi import Callee, Kernel
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.elementwise_kernels import elementwise
 from bdforge.core.codegen.kernels.kernel_function import Options
@@ -16,15 +16,15 @@ _MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish, "e
 _MAKERS_BY_NAME = {"finish_i32_bf16": scaled}
 
 
-def assembled(name: str, generation: str, defines: Iterable[str]) -> Kernel:
+def assembled(name: str, generation: str, defines: Iterable[str]) -> AssemblyKernel:
     """The kernel of a name for a tile, with options as `-D` gives them (docs/kernels.md).
 
     CodegenError where there is none, with the reason.
     """
     made, source = _made(name, generation, tuple(defines)), f"bdforge.core.codegen.kernels: {name}"
     if isinstance(made, str):
-        return Kernel(Callee(name, quiet=True), made, source)
-    return Kernel(Callee(name, quiet=True), made.text, source, made.cycles)
+        return AssemblyKernel(Callee(name, quiet=True), made, source)
+    return AssemblyKernel(Callee(name, quiet=True), made.text, source, made.cycles)
 
 
 def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:

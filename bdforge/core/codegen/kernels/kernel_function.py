@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from bdforge.core.codegen.basic_block import Block, Op, signs
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, signs
 from bdforge.core.codegen.constants import load as load_constant
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.schedule import scheduled
@@ -89,7 +89,7 @@ class Function:
     def __init__(self, name: str, generation: str, about: str) -> None:
         self.name, self.generation = name, generation
         self._about = about
-        self._blocks = [Block(name)]
+        self._blocks = [BasicBlock(name)]
 
     def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
         """Append an instruction."""
@@ -113,17 +113,17 @@ class Function:
             return
         self.set(counter, passes, name)
         label = f"{self.name}.{name}_{len(self._blocks)}"
-        self._blocks.append(Block(label))
+        self._blocks.append(BasicBlock(label))
         body()
         self.add(f"add {counter}, {counter}, #-1")
-        self._blocks[-1].branch = Op(f"jnz {counter}, #{label}", f"next of {passes}: {name}")
-        self._blocks.append(Block(""))
+        self._blocks[-1].branch = AssemblyOp(f"jnz {counter}, #{label}", f"next of {passes}: {name}")
+        self._blocks.append(BasicBlock(""))
 
     def text(self) -> str:
         """The function, returning at its end."""
         isa = load(self.generation)
         self._blocks[0].ops[:0] = signs(self.generation, [op for block in self._blocks for op in block.ops])
-        self._blocks[-1].branch = Op("ret")
+        self._blocks[-1].branch = AssemblyOp("ret")
         lines = [f"// {line}" for line in self._about.splitlines()]
         lines.append(f"        .globl  {self.name}")
         for block in self._blocks:

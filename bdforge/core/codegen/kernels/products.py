@@ -9,7 +9,7 @@ from functools import partial
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
-from bdforge.core.codegen.pipeline import Pipelined, Product, pipelined
+from bdforge.core.codegen.pipeline import MatrixProduct, Pipelined, pipelined
 from bdforge.core.codegen.pipeline.product import FIELDS
 from bdforge.core.codegen.pipeline.tile_cover import expected_cycles
 
@@ -29,7 +29,7 @@ def expected(name: str, generation: str, options: Options) -> float:
     return expected_cycles(_product(name, generation, options))
 
 
-def _product(name: str, generation: str, options: Options) -> Product:
+def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     _, a, weights, c = name.split("_")
     floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
     if not floats and (a != "i8" or weights not in _INTEGERS or c not in _SIZES):
@@ -41,7 +41,7 @@ def _product(name: str, generation: str, options: Options) -> Product:
     m, k, n = (options.number(name) for name in ("DIM_M", "DIM_K", "DIM_N"))
     swapped = options.has("C_TRANSPOSED")
     turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
-    product = Product(
+    product = MatrixProduct(
         generation, weights, (_FLOAT_SIZES if floats else _SIZES)[c], m // rho, k, n, turns_a, turns_b, swapped,
         rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
         options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape,
@@ -50,7 +50,7 @@ def _product(name: str, generation: str, options: Options) -> Product:
     return product
 
 
-def _check(name: str, product: Product) -> None:
+def _check(name: str, product: MatrixProduct) -> None:
     m, k, n = product.m, product.k, product.n
     columns = product.vectors.columns * (FIELDS if product.weights == "i2" else 1)
     if m % product.vectors.rows or k % product.depth or n % columns:

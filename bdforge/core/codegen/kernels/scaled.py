@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from bdforge.core.codegen.basic_block import Op
+from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
 from bdforge.core.codegen.pipeline import Pipelined
-from bdforge.core.codegen.pipeline.dataflow import Op as Operation
-from bdforge.core.codegen.pipeline.pipelined_function import Part, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 
 _SIDE = 8  # of a micro-tile
 _FIELDS = 4
@@ -82,9 +82,9 @@ def scaled(name: str, generation: str, options: Options) -> Callable[[], Pipelin
     return partial(_written, _Scaled(rows, n, m, options.number("ARRAY_ROWS") * m, fields, turned, bias, relu))
 
 
-def _op(text: str, bank: str | None = None) -> Operation:
+def _op(text: str, bank: str | None = None) -> DataflowOp:
     """An operation whose holes are named as the values in them."""
-    return Operation(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
+    return DataflowOp(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
 
 
 def _written(wanted: _Scaled) -> Pipelined:
@@ -96,54 +96,60 @@ def _written(wanted: _Scaled) -> Pipelined:
     return function("finish_i32_bf16", "aie2p", parts, lambda cycles: [f"{about}: {cycles} cycles (exact).", given])
 
 
-def _arguments(wanted: _Scaled) -> Iterator[Op]:
+def _arguments(wanted: _Scaled) -> Iterator[AssemblyOp]:
     """p7 = sums of this part, p6 = scales of its rows."""
-    yield from (Op(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
+    yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
     yield set_register("r2", 4 * wanted.core_rows)
-    yield Op("mul r0, r0, r2", "scales of the core's rows")
-    yield Op("mov p7, p1")
+    yield AssemblyOp("mul r0, r0, r2", "scales of the core's rows")
+    yield AssemblyOp("mov p7, p1")
     if wanted.rows < wanted.core_rows:
         yield set_register("r2", 4 * wanted.rows)
-        yield Op("mul r2, r1, r2")
-        yield Op("add r0, r0, r2", "of this part")
+        yield AssemblyOp("mul r2, r1, r2")
+        yield AssemblyOp("add r0, r0, r2", "of this part")
         yield set_register("r2", 4 * wanted.rows * wanted.columns)
-        yield Op("mul r1, r1, r2")
-        yield Op("mov m1, r1")
-        yield Op("padda [p7], m1")
-    yield Op("mov p6, p0")
-    yield Op("mov m0, r0")
-    yield Op("padda [p6], m0", "scales of rows")
+        yield AssemblyOp("mul r1, r1, r2")
+        yield AssemblyOp("mov m1, r1")
+        yield AssemblyOp("padda [p7], m1")
+    yield AssemblyOp("mov p6, p0")
+    yield AssemblyOp("mov m0, r0")
+    yield AssemblyOp("padda [p6], m0", "scales of rows")
 
 
-def _to_floats(wanted: _Scaled) -> Part:
+def _to_floats(wanted: _Scaled) -> FunctionPart:
     """The first pass: sums in p1 become floats in p2."""
-    setup = [*_arguments(wanted), Op("mov p1, p7"), Op("mov p2, p7")]
+    setup = [*_arguments(wanted), AssemblyOp("mov p1, p7"), AssemblyOp("mov p2, p7")]
     controls = {"crRnd": ROUNDINGS["floor"], "crSat": 0, "crSRSMode": 0, "crUPSMode": 0}
     setup += [op for register, value in controls.items() for op in set_control(register, value)]
-    setup += [set_register("r3", _BLOCKS), set_register("r10", 0x7F * _BYTES), Op("vbcst.32 x5, r10", "7 bits")]
-    setup += [op for i, shift in enumerate(_DIGITS[:3]) for op in (set_register("r10", shift), Op(f"mov s{i}, r10"))]
+    setup += [set_register("r3", _BLOCKS), set_register("r10", 0x7F * _BYTES), AssemblyOp("vbcst.32 x5, r10", "7 bits")]
+    setup += [
+        op for i, shift in enumerate(_DIGITS[:3]) for op in (set_register("r10", shift), AssemblyOp(f"mov s{i}, r10"))
+    ]
     setup += [set_register(f"r{11 + i}", shift) for i, shift in enumerate(_DIGITS[3:])]
     for i, shift in enumerate(_DIGITS):
         setup += _exponents(f"{i}", _DIGIT_UNIT + shift)
-    setup += [set_register("r10", 0), Op("vbcst.32 x8, r10")]
+    setup += [set_register("r10", 0), AssemblyOp("vbcst.32 x8, r10")]
     for word in _IDENTITY:
-        setup += [set_register("r10", word), Op("vpush.hi.32 x8, x8, r10", "the identity")]
+        setup += [set_register("r10", word), AssemblyOp("vpush.hi.32 x8, x8, r10", "the identity")]
     for field in range(wanted.fields):
-        setup += [Op(f"vmov x{8 + field}, x8")] if field else []
+        setup += [AssemblyOp(f"vmov x{8 + field}, x8")] if field else []
         setup += _exponents(f"{8 + field}", _UNIT - 2 * field)
-    setup += [set_register("r10", _TINY), Op("vbcst.32 x6, r10"), *(Op(f"vmov {part}4, x6") for part in _PARTS)]
+    setup += [
+        set_register("r10", _TINY),
+        AssemblyOp("vbcst.32 x6, r10"),
+        *(AssemblyOp(f"vmov {part}4, x6") for part in _PARTS),
+    ]
     tiles = wanted.tiles
     group = next(group for group in (4, 2, 1) if tiles % group == 0)
     ops = [op for tile in range(group) for op in _digits(tile, 8 + tile % wanted.fields)]
     return repeated("aie2p", setup, ops, tiles // group, {"dm": (0, 1, 2, 3)})
 
 
-def _exponents(register: str, value: int) -> list[Op]:
+def _exponents(register: str, value: int) -> list[AssemblyOp]:
     """The same exponent for all blocks of a register."""
-    return [set_register("r10", value * _BYTES), *(Op(f"mov e{half}{register}, r10") for half in "lh")]
+    return [set_register("r10", value * _BYTES), *(AssemblyOp(f"mov e{half}{register}, r10") for half in "lh")]
 
 
-def _digits(tile: int, identity: int) -> Iterator[Operation]:
+def _digits(tile: int, identity: int) -> Iterator[DataflowOp]:
     """A micro-tile's floats: digits summed from the uppermost on, so that no sum of some is 0."""
     sums, floats = f"{{sums{tile}}}", "4"
     for part in _PARTS:
@@ -161,15 +167,19 @@ def _digits(tile: int, identity: int) -> Iterator[Operation]:
         yield _op(f"vst {part}{floats}, [p2], #64", _C)
 
 
-def _scaled(wanted: _Scaled) -> Part:
+def _scaled(wanted: _Scaled) -> FunctionPart:
     """The second pass: floats in p1, again in p5, times scales become floats in p2."""
     across = wanted.columns // _SIDE - 1
-    setup = [Op(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
-    setup += [Op("mov p3, p0"), set_register("m2", 4 * wanted.scales), Op("padda [p3], m2", "scales of columns")]
-    setup += [Op("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
+    setup = [AssemblyOp(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
+    setup += [
+        AssemblyOp("mov p3, p0"),
+        set_register("m2", 4 * wanted.scales),
+        AssemblyOp("padda [p3], m2", "scales of columns"),
+    ]
+    setup += [AssemblyOp("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
     setup += [*_walk(0, across, 4 * _SIDE, -4 * _SIDE * across), *_walk(1, across, 0, 4 * _SIDE)]
     setup += [set_register("r0", _FLOATS), set_register("r4", _INTEGERS), set_register("r10", 1)]
-    setup += [Op("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
+    setup += [AssemblyOp("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
     setup += [set_register("r13", _ONE), set_register("r14", 0)]
     masks = {"r1": 15, "r2": 0x204081, "r3": _BYTES, "r8": 0xFF, "r9": -4, "r10": -16}
     setup += [set_register(register, value) for register, value in masks.items()]
@@ -177,7 +187,7 @@ def _scaled(wanted: _Scaled) -> Part:
 
 
 @cache
-def _products(transposed: bool) -> Part:
+def _products(transposed: bool) -> FunctionPart:
     """The second pass over one micro-tile: what it does is the same for all sizes."""
     columns, rows = ("p3", "d0"), ("p4", "d1")
     minor, major = (rows, columns) if transposed else (columns, rows)
@@ -187,26 +197,26 @@ def _products(transposed: bool) -> Part:
     return repeated("aie2p", [], ops, 1, _FREE, list(_order()))
 
 
-def _walk(unit: int, count: int, step: int, last: int) -> list[Op]:
+def _walk(unit: int, count: int, step: int, last: int) -> list[AssemblyOp]:
     """A pointer's steps: `count` times one, then another."""
     values = {"m": last, "dj": step, "dn": count, "dc": 0}
     return [set_register(f"{register}{unit}", value) for register, value in values.items()]
 
 
-def _eight(name: str, pointer: str, step: str) -> Iterator[Operation]:
+def _eight(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Eight numbers, twice."""
     yield _op(f"vlda wl{{{name}}}, [{pointer}, #0]", _SCALES)
     yield _op(f"vldb.2d wh{{{name}}}, [{pointer}], {step}", _SCALES)
 
 
-def _minor(name: str, pointer: str, step: str) -> Iterator[Operation]:
+def _minor(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Factors of lanes in turn, 1 where they are 0; r12 = lanes of 16 where they are."""
     yield from _fixed(name, pointer, step, "r20")
     yield _op("or r12, r20, r20")
     yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in _PARTS)
 
 
-def _major(name: str, pointer: str, step: str) -> Iterator[Operation]:
+def _major(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Factors of lines of eight lanes, 1 where they are 0; r21 and r11 = lanes of each half where they are."""
     yield from _fixed(name, pointer, step, "r27")
     yield _op("lshl r11, r27, r9")
@@ -221,7 +231,7 @@ def _major(name: str, pointer: str, step: str) -> Iterator[Operation]:
     yield from _lines(name, f"{name}not")
 
 
-def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[Operation]:
+def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[DataflowOp]:
     """Eight numbers, twice, 1 where they are 0, and a mask of these."""
     yield from _eight(f"{name}raw", pointer, step)
     yield _op(f"veqz.32 {mask}, x{{{name}raw}}")
@@ -229,7 +239,7 @@ def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[Operation]
     yield _op(f"vsel.32 x{{{name}not}}, x{{{name}raw}}, x{{{name}one}}, {mask}")
 
 
-def _lines(name: str, eight: str) -> Iterator[Operation]:
+def _lines(name: str, eight: str) -> Iterator[DataflowOp]:
     """Each of eight numbers in eight lanes."""
     yield _op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
     for i, part in enumerate(_PARTS):
@@ -239,7 +249,7 @@ def _lines(name: str, eight: str) -> Iterator[Operation]:
         yield _op(f"vshuffle {part}{{{name}}}, {four}, {four}, r{5 + i % 2}")
 
 
-def _cut(name: str) -> Iterator[Operation]:
+def _cut(name: str) -> Iterator[DataflowOp]:
     """An accumulator's three parts of bfloat16, {name}1 to {name}3."""
     rest = name
     for i in (1, 2):
@@ -255,7 +265,7 @@ def _cut(name: str) -> Iterator[Operation]:
         yield _op(f"vconv.bf16.fp32 x{{{name}3.{half}}}, cm{'lh'[half]}{{{rest}}}")
 
 
-def _product(one: str, other: str, result: str) -> Iterator[Operation]:
+def _product(one: str, other: str, result: str) -> Iterator[DataflowOp]:
     """result = one x other: the product of the greatest parts, and all the others but the least."""
     yield _op(f"vmul.f dm{{{result}most}}, y{{{one}1}}, y{{{other}1}}, r0")
     sums = ""
@@ -268,7 +278,7 @@ def _product(one: str, other: str, result: str) -> Iterator[Operation]:
     yield _op(f"vadd.f dm{{{result}}}, dm{{{result}most}}, dm{{{sums}}}, r0")
 
 
-def _zeroed() -> Iterator[Operation]:
+def _zeroed() -> Iterator[DataflowOp]:
     """Results, 0 where a sum was below 1 or a scale 0."""
     yield _op("vbcst.32 x{one}, r13")
     for i in range(len(_PARTS)):
@@ -298,13 +308,21 @@ def _order() -> Iterator[tuple[str, str]]:
         yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {_PARTS[i + 1]}{{u}}"
 
 
-def _rounded(wanted: _Scaled) -> Part:
+def _rounded(wanted: _Scaled) -> FunctionPart:
     """The third pass: floats in p1 become bfloat16 in p2."""
     across = wanted.columns // _SIDE - 1
-    setup = [Op("mov p1, p7"), Op("mov p2, p7"), *set_control("crRnd", ROUNDINGS["conv_even"], "rounding")]
+    setup = [
+        AssemblyOp("mov p1, p7"),
+        AssemblyOp("mov p2, p7"),
+        *set_control("crRnd", ROUNDINGS["conv_even"], "rounding"),
+    ]
     ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in _PARTS]
     if wanted.bias:
-        setup += [Op("mov p3, p0"), set_register("m2", 4 * (wanted.scales + wanted.columns)), Op("padda [p3], m2")]
+        setup += [
+            AssemblyOp("mov p3, p0"),
+            set_register("m2", 4 * (wanted.scales + wanted.columns)),
+            AssemblyOp("padda [p3], m2"),
+        ]
         setup += _walk(0, across, 4 * _SIDE, -4 * _SIDE * across)
         ops += [*_eight("raw", "p3", "d0"), *_biases(wanted)]
         ops.append(_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
@@ -316,11 +334,11 @@ def _rounded(wanted: _Scaled) -> Part:
             ops.append(_op(f"vst x{{{half}max}}, [p2], #64", _C))
         else:
             ops.append(_op(f"vst.conv.bf16.fp32 cm{half}{{{result}}}, [p2], #64", _C))
-    setup.append(Op("vbcst.32 x0, r14"))
+    setup.append(AssemblyOp("vbcst.32 x0, r14"))
     return repeated("aie2p", setup, ops, wanted.tiles, _FREE)
 
 
-def _biases(wanted: _Scaled) -> Iterator[Operation]:
+def _biases(wanted: _Scaled) -> Iterator[DataflowOp]:
     if wanted.transposed:
         return _lines("bias", "raw")
     return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in _PARTS)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bdforge.core.codegen.basic_block import Op
+from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
 from bdforge.core.codegen.pipeline import Pipelined
-from bdforge.core.codegen.pipeline.dataflow import Op as Operation
-from bdforge.core.codegen.pipeline.pipelined_function import Part, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.vector_forms import AIE2_FLOATS, VECTORS, Vectors
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
@@ -38,20 +38,20 @@ def zero(name: str, generation: str, options: Options) -> Callable[[], Pipelined
     return partial(_cleared, name, generation, size, options)
 
 
-def _to_part(size: int, parts: int) -> Iterator[Op]:
+def _to_part(size: int, parts: int) -> Iterator[AssemblyOp]:
     """Let p0 point at the part of C that r0 names."""
     if parts > 1:
         yield set_register("r1", size)
-        yield Op("mul r0, r0, r1", "the part")
-        yield Op("mov m0, r0")
-        yield Op("padda [p0], m0")
+        yield AssemblyOp("mul r0, r0, r1", "the part")
+        yield AssemblyOp("mov m0, r0")
+        yield AssemblyOp("padda [p0], m0")
 
 
 def _cleared(name: str, generation: str, size: int, options: Options) -> Pipelined:
     parts, hardware = options.parts, options.hardware_loops
     access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
-    setup = [*_to_part(size, parts), set_register("r8", 0), Op("vbcst.32 x0, r8")]
-    store = Operation("store", (f"vst {register}, [p0], #{access}",), bank=_C)
+    setup = [*_to_part(size, parts), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
+    store = DataflowOp("store", (f"vst {register}, [p0], #{access}",), bank=_C)
     part = repeated(generation, setup, [store], size // access)
     about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
     return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."], hardware=hardware)
@@ -92,13 +92,13 @@ def finish(name: str, generation: str, options: Options) -> Callable[[], Pipelin
 def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
     setup = [
         *set_control("crRnd", wanted.rounding, "rounding"), *set_control("crSat", 1, "saturate"),
-        set_register("r8", 0), Op("mov s0, r8", "no shift up"),
+        set_register("r8", 0), AssemblyOp("mov s0, r8", "no shift up"),
         *_to_part(wanted.tile_bytes * wanted.tiles, wanted.parts),
     ]  # fmt: skip
     if wanted.size == 4:
         parts = _pass(generation, wanted, wide=True)
     elif wanted.relu:  # an unsigned result of 8 bits would reach 255: what is below 0 goes before, in 32 bits
-        setup.append(Op("mov p2, p0", "the tile"))
+        setup.append(AssemblyOp("mov p2, p0", "the tile"))
         again = replace(wanted, shifts=(0,) * len(wanted.shifts))
         parts = [*_pass(generation, wanted, wide=True), *_pass(generation, again, wide=False, back=True)]
     else:
@@ -112,11 +112,11 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
     )
 
 
-def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[Part]:
+def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[FunctionPart]:
     """Once over the tile at p0, or `back` to p2: blocks of a few micro-tiles, and one of the rest."""
     modes = ("crSRSMode", "crUPSMode") if generation == "aie2p" else ()
     setup = [
-        *([Op("mov p0, p2")] if back else []), Op("mov p1, p2" if back else "mov p1, p0", "results"),
+        *([AssemblyOp("mov p0, p2")] if back else []), AssemblyOp("mov p1, p2" if back else "mov p1, p0", "results"),
         *(op for register in modes for op in set_control(register, int(wide), "lanes of 64 bits" if wide else "")),
         *(set_register(f"r{10 + i}", shift) for i, shift in enumerate(wanted.shifts)),
     ]  # fmt: skip
@@ -151,37 +151,37 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     )
 
 
-def _shift(wanted: _Finish, tile: int) -> tuple[Operation, str]:
+def _shift(wanted: _Finish, tile: int) -> tuple[DataflowOp, str]:
     """A micro-tile's shift, brought into a register of three in turn."""
     register, source = f"s{1 + tile % 3}", f"r{10 + tile % len(wanted.shifts)}"
-    return Operation(f"shift {tile}", (f"mov {register}, {source}",)), register
+    return DataflowOp(f"shift {tile}", (f"mov {register}, {source}",)), register
 
 
-def _wide(wanted: _Finish, tiles: int) -> Iterator[Operation]:
+def _wide(wanted: _Finish, tiles: int) -> Iterator[DataflowOp]:
     """int32 by way of lanes of 64 bits, an access at a time; what changes nothing is left out."""
     vectors = wanted.vectors
     halves, up, down, signs = _WIDE[vectors.generation]
     sign, access = signs[not wanted.relu], vectors.access  # unsigned saturation makes 0 of what is negative
     for tile in range(tiles):
         if wanted.shifts[tile % len(wanted.shifts)] == 0 and not wanted.relu:
-            yield from (Operation(f"skip {tile} {i}", (f"padda [p{i}], #{4 * access}",)) for i in range(2))
+            yield from (DataflowOp(f"skip {tile} {i}", (f"padda [p{i}], #{4 * access}",)) for i in range(2))
             continue
         move, register = _shift(wanted, tile)
         yield move
         for part in range(4):
             lanes = f"{halves[part % 2]}{(2 * tile + part // 2) % vectors.accumulators}"
-            yield Operation(f"load {tile}.{part}", (up.format(lanes, f"[p0], #{access}"),), bank=_C)
+            yield DataflowOp(f"load {tile}.{part}", (up.format(lanes, f"[p0], #{access}"),), bank=_C)
             text = down.format(lanes, register, f"[p1], #{access}", sign)
-            yield Operation(f"store {tile}.{part}", (text,), bank=_C)
+            yield DataflowOp(f"store {tile}.{part}", (text,), bank=_C)
 
 
-def _narrow(wanted: _Finish, tiles: int) -> Iterator[Operation]:
+def _narrow(wanted: _Finish, tiles: int) -> Iterator[DataflowOp]:
     """Dense from the tile's first byte: results never reach what is still to be read. Floats are not shifted."""
     vectors = wanted.vectors
     for tile in range(tiles):
         for part in vectors.parts:
             text = f"vlda {vectors.named(part, tile)}, [p0], #{vectors.access}"
-            yield Operation(f"load {tile} {part}", (text,), bank=_C)
+            yield DataflowOp(f"load {tile} {part}", (text,), bank=_C)
     (suffix, parts), down = vectors.narrowed[wanted.size], vectors.converts[1]
     step = vectors.rows * vectors.columns * wanted.size // len(parts)
     for tile in range(tiles):
@@ -193,4 +193,4 @@ def _narrow(wanted: _Finish, tiles: int) -> Iterator[Operation]:
         for part in parts:
             source = vectors.named(part, tile)
             text = f"vst.{down}{suffix} {source}, {by}[p1], #{step}{vectors.signs[1]}"
-            yield Operation(f"store {tile} {part}", (text,), bank=_C)
+            yield DataflowOp(f"store {tile} {part}", (text,), bank=_C)

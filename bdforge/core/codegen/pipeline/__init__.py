@@ -7,6 +7,6 @@ A block of a kernel is operations on named values (`dataflow`, `product`). Its s
 
 from bdforge.core.codegen.pipeline.pipelined_function import Pipelined
 from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
-from bdforge.core.codegen.pipeline.product import Product
+from bdforge.core.codegen.pipeline.product import MatrixProduct
 
-__all__ = ["Pipelined", "Product", "pipelined"]
+__all__ = ["MatrixProduct", "Pipelined", "pipelined"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from bdforge.core.codegen.pipeline.dataflow import Op, Value
-from bdforge.core.codegen.pipeline.pointer_walks import Steppers, Walk
-from bdforge.core.codegen.pipeline.product import FIELDS, VECTOR_REGISTERS, Product, Region
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value
+from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
+from bdforge.core.codegen.pipeline.product import FIELDS, VECTOR_REGISTERS, BlockRegion, MatrixProduct
 
 GIVEN = {"a0": "p0", "b0": "p1", "c in": "p2"}
 """Pointers that are a kernel's arguments; others start as copies of them."""
@@ -17,11 +17,11 @@ TURN_DOWN, TURN_UP, ONES = "r3", "r4", "r5"
 """Shifts that turn masks, and the bit of each field that codes of 0 have."""
 
 
-def walks(region: Region) -> dict[str, Walk]:
+def walks(region: BlockRegion) -> dict[str, PointerWalk]:
     """Pointers by operand: `a0`.. rows of A, `b0`.. columns of B, or `b` for packed ones, `c in` and `c out`."""
     p, (top, down), (left, across) = region.product, region.down, region.across
     a_row, column, group = p.steps * p.a_bytes, p.steps * p.b_bytes, region.fields
-    found: dict[str, Walk] = {}
+    found: dict[str, PointerWalk] = {}
 
     def add(name: str, offsets: Sequence[int], strides: tuple[int, int, int], start: int) -> None:
         offsets = [block * strides[2] + at for block in range(region.unrolled) for at in offsets]
@@ -29,7 +29,7 @@ def walks(region: Region) -> dict[str, Walk]:
         if region.downwards:
             loops = [loops[1], loops[2], loops[0]]
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
-        found[name] = Walk(pointer, tuple(offsets), tuple(loops), start)
+        found[name] = PointerWalk(pointer, tuple(offsets), tuple(loops), start)
 
     together = region.rows if p.joint else 1
     for i in range(0, region.rows, together):
@@ -51,26 +51,26 @@ def walks(region: Region) -> dict[str, Walk]:
     return found
 
 
-def _along_k(p: Product, tile_bytes: int, together: int) -> list[int]:
+def _along_k(p: MatrixProduct, tile_bytes: int, together: int) -> list[int]:
     """Offsets of the micro-tiles of one row of A, or column of B, or of some together, in the order of k."""
     count, step = p.accesses(tile_bytes), min(tile_bytes, p.vectors.access)
     rows = range(0, together * p.steps * tile_bytes, p.steps * tile_bytes)
     return [row + s * tile_bytes + h * step for s in range(p.steps) for row in rows for h in range(count)]
 
 
-def _steps_alone(p: Product) -> bool:
+def _steps_alone(p: MatrixProduct) -> bool:
     """Whether C's pointer goes on without a store: what AIE2's stores of floats in 2D and 3D name is not told."""
     return p.floats and p.c_bytes == 2
 
 
-def steppers(region: Region) -> tuple[Steppers, dict[str, list[str]]]:
+def steppers(region: BlockRegion) -> tuple[Steppers, dict[str, list[str]]]:
     """Registers for steps, and what stands behind each access, by operand."""
     p, found = region.product, walks(region)
     made = Steppers(p.vectors.small, min(p.vectors.access, p.b_bytes))
     return made, dict(zip(found, made.walks(list(found.values())), strict=True))
 
 
-def block(region: Region, takes: Sequence[int], interval: int) -> list[Op]:
+def block(region: BlockRegion, takes: Sequence[int], interval: int) -> list[DataflowOp]:
     """A block, or all of a pass, in an order that is right; lane i adds what C was in its step `takes[i]`."""
     _, after = steppers(region)
     pointers = {name: walk.pointer for name, walk in walks(region).items()}
@@ -85,7 +85,7 @@ def block(region: Region, takes: Sequence[int], interval: int) -> list[Op]:
             ops += _lane(region, number, first, takes[number], pointers, after)
     if _steps_alone(region.product):
         dimensions, operand = _address(pointers["c out"], after["c out"][-1])
-        ops.append(Op("c out on", (f"padds{dimensions} {operand}",)))
+        ops.append(DataflowOp("c out on", (f"padds{dimensions} {operand}",)))
     return ops
 
 
@@ -95,7 +95,7 @@ def _address(pointer: str, step: str) -> tuple[str, str]:
     return dimensions, f"[{pointer}], {step}"
 
 
-def _units(region: Region, interval: int) -> dict[str, str]:
+def _units(region: BlockRegion, interval: int) -> dict[str, str]:
     """Load units by pointer: b for as many as it has cycles, a, which C needs too, for the rest."""
     p, found, free = region.product, {}, interval
     if p.joint:
@@ -110,7 +110,7 @@ def _units(region: Region, interval: int) -> dict[str, str]:
     return found
 
 
-def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> Iterator[Op]:
+def _tile(region: BlockRegion, side: str, i: int, s: int, units, pointers, after) -> Iterator[DataflowOp]:
     """The loads of a micro-tile, row i of A or column i of B, and its turn."""
     p = region.product
     tile_bytes, turns, bank, tiles = (
@@ -124,43 +124,43 @@ def _tile(region: Region, side: str, i: int, s: int, units, pointers, after) -> 
         text = f"vld{units[walk]}{dimensions} {part}{{v}}, {operand}"
         if side == "b" and p.weights == "i4" and not p.nibbles:
             text = f"vldb{dimensions}.unpack x{{v}}, {operand}, unpackSign1"
-        yield Op(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
+        yield DataflowOp(f"{made}{part if h else ''}", (text,), {"v": (f"raw {made}" if turns else made, s)}, s, bank)
     if turns:
         text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
-        yield Op(f"turn {made}", (text,), {"v": (f"raw {made}", s), "t": (made, s)}, s)
+        yield DataflowOp(f"turn {made}", (text,), {"v": (f"raw {made}", s), "t": (made, s)}, s)
 
 
-def _b(region: Region, s: int, units, pointers, after) -> Iterator[Op]:
+def _b(region: BlockRegion, s: int, units, pointers, after) -> Iterator[DataflowOp]:
     packed = region.product.weights == "i2"
     for j in range(1 if packed else region.columns):
         yield from _tile(region, "b", j, s, units, pointers, after)
     for j in range(region.columns if packed else 0):
         mask, bias = _mask_registers(j)
         values = {"p": ("packed", s), "u": (f"{'b' if region.is_top(s, j) else 'code'}{j}", s)}
-        yield Op(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
+        yield DataflowOp(f"mask b{j}", (f"vband x{{u}}, x{{p}}, {mask}",), values, s)
         if region.is_top(s, j):
             continue
         values = {"u": (f"code{j}", s), "b": (f"b{j}", s)}
-        yield Op(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
+        yield DataflowOp(f"bias b{j}", (f"vsub.8 x{{b}}, x{{u}}, {bias}",), values, s)
 
 
 def _mask_registers(j: int) -> tuple[str, str]:
     return f"x{VECTOR_REGISTERS - 1 - 2 * j}", f"x{VECTOR_REGISTERS - 2 - 2 * j}"
 
 
-def _masks(region: Region, first: int) -> Iterator[Op]:
+def _masks(region: BlockRegion, first: int) -> Iterator[DataflowOp]:
     """Masks of the block's fields; scalar registers hold those of all fields, and turn by as many as a block has."""
     if region.product.weights != "i2":
         return
     for j in range(region.columns):
         (mask, bias), (codes, zeros) = _mask_registers(j), field_registers(j)
-        yield Op(f"mask {j}", (f"vbcst.8 {mask}, {codes}",), shown="mask of the field", late=True)
+        yield DataflowOp(f"mask {j}", (f"vbcst.8 {mask}, {codes}",), shown="mask of the field", late=True)
         if not region.is_top(first, j):
-            yield Op(f"bias {j}", (f"vbcst.8 {bias}, {zeros}",), shown="its 0", late=True)
-        yield Op(f"turn {j} down", (f"lshl r14, {codes}, {TURN_DOWN}",))
-        yield Op(f"turn {j} up", (f"lshl r15, {codes}, {TURN_UP}",))
-        yield Op(f"turn {j}", (f"or {codes}, r14, r15",), shown="the next field's")
-        yield Op(f"zeros {j}", (f"and {zeros}, {codes}, {ONES}",))
+            yield DataflowOp(f"bias {j}", (f"vbcst.8 {bias}, {zeros}",), shown="its 0", late=True)
+        yield DataflowOp(f"turn {j} down", (f"lshl r14, {codes}, {TURN_DOWN}",))
+        yield DataflowOp(f"turn {j} up", (f"lshl r15, {codes}, {TURN_UP}",))
+        yield DataflowOp(f"turn {j}", (f"or {codes}, r14, r15",), shown="the next field's")
+        yield DataflowOp(f"zeros {j}", (f"and {zeros}, {codes}, {ONES}",))
 
 
 def field_registers(j: int) -> tuple[str, str]:
@@ -168,7 +168,7 @@ def field_registers(j: int) -> tuple[str, str]:
     return f"r{8 + 2 * j}", f"r{9 + 2 * j}"
 
 
-def _lane(region: Region, number: int, first: int, take: int, pointers, after) -> Iterator[Op]:
+def _lane(region: BlockRegion, number: int, first: int, take: int, pointers, after) -> Iterator[DataflowOp]:
     p, (i, j), count = region.product, region.lanes[number], region.product.c_accesses
     place = (first // p.steps * len(region.lanes) + number) * count
     places = range(place, place + count)
@@ -176,12 +176,12 @@ def _lane(region: Region, number: int, first: int, take: int, pointers, after) -
         yield _c_access(p, "in", number, region.stages[number], part, _address(pointers["c in"], after["c in"][at]))
     for s in range(p.steps):
         values: dict[str, Value] = {"a": (f"a{i}", first + s), "b": (f"b{j}", first + s)}
-        yield Op(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
+        yield DataflowOp(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
     for part, at in enumerate(places):
         yield _c_access(p, "out", number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
 
 
-def _mac(region: Region, number: int, s: int, take: int) -> str:
+def _mac(region: BlockRegion, number: int, s: int, take: int) -> str:
     """The product of a step: the first starts a sum, the last leaves it where it is stored."""
     name, dot = region.product.vectors.sums, ".f" if region.product.floats else ""
     sums, stage = name(number), name(region.stages[number])
@@ -193,7 +193,7 @@ def _mac(region: Region, number: int, s: int, take: int) -> str:
     return f"vaddmac {sums}, {stage}, {operands}" if s == take else f"vmac{dot} {result}, {sums}, {operands}"
 
 
-def _c_access(p: Product, way: str, lane: int, register: int, part: int, address: tuple[str, str]) -> Op:
+def _c_access(p: MatrixProduct, way: str, lane: int, register: int, part: int, address: tuple[str, str]) -> DataflowOp:
     """A load of C, `in`, as late as it may be, or a store, `out`; narrow elements are converted."""
     v, (dimensions, operand), comes = p.vectors, address, way == "in"
     mnemonic = f"vlda{dimensions}" if comes else f"vst{dimensions}"
@@ -204,4 +204,4 @@ def _c_access(p: Product, way: str, lane: int, register: int, part: int, address
         up, down, shift = v.converts
         mnemonic += f".{up if comes else down}{suffix}"
         text = f"{mnemonic} {v.named(parts[part], register)}, {shift}{operand}{v.signs[0 if comes else 1]}"
-    return Op(f"c {way} {lane}.{part}", (text,), bank=C_BANK, late=comes)
+    return DataflowOp(f"c {way} {lane}.{part}", (text,), bank=C_BANK, late=comes)

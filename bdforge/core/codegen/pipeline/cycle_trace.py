@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from bdforge.core.codegen.basic_block import Cycle, Op, instruction
+from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, instruction
 from bdforge.core.codegen.schedule import placed
 from bdforge.core.isa import Isa, collects, effects, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
@@ -11,7 +11,7 @@ from bdforge.core.isa.flow import DELAY_SLOTS
 _LONGEST = 10  # cycles from an issue to the last that comes of it
 
 
-def trace(issues: Sequence[tuple[int, Op]], period: int, times: int) -> list[Cycle]:
+def trace(issues: Sequence[tuple[int, AssemblyOp]], period: int, times: int) -> list[Cycle]:
     """Blocks of instructions with their cycles, each a period behind the one before."""
     cycles = [Cycle() for _ in range((times - 1) * period + max(issue for issue, _ in issues) + 1)]
     for number in range(times):
@@ -20,7 +20,7 @@ def trace(issues: Sequence[tuple[int, Op]], period: int, times: int) -> list[Cyc
     return cycles
 
 
-def after_setup(isa: Isa, setup: Sequence[Op], cycles: Sequence[Cycle]) -> list[Cycle]:
+def after_setup(isa: Isa, setup: Sequence[AssemblyOp], cycles: Sequence[Cycle]) -> list[Cycle]:
     """Set-up and cycles as near to each other as registers and units allow."""
     before = placed(isa, setup)
     shift = _registers_allow(isa, before, cycles)
@@ -120,7 +120,7 @@ def returning(isa: Isa, cycles: list[Cycle]) -> None:
     while at < len(cycles) and not is_free(isa, cycles[at], "alu"):
         at += 1
     cycles += [Cycle() for _ in range(at + DELAY_SLOTS + 1 - len(cycles))]
-    cycles[at].ops.append(Op("ret"))
+    cycles[at].ops.append(AssemblyOp("ret"))
 
 
 def _end(isa: Isa, text: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bdforge.core.codegen.basic_block import instruction
-from bdforge.core.isa import Access, Instruction, Isa, after_read, collects, distance, effects, touched
+from bdforge.core.isa import Instruction, Isa, RegisterAccess, after_read, collects, distance, effects, touched
 from bdforge.core.isa.modulo import Edge, Places
 
 Value = tuple[str, int]
@@ -31,7 +31,7 @@ _ACCUMULATORS = (*_ACCUMULATOR, "cml", "cmh", "dm")
 
 
 @dataclass(frozen=True, slots=True)
-class Op:
+class DataflowOp:
     """An operation of a block: alternatives of text, and the values that its holes stand for.
 
     `key` is what it is, the same in each `step`; ops of no step happen once in a block. `bank` names the memory that it
@@ -59,7 +59,7 @@ class Touch:
 
     op: int
     place: tuple
-    access: Access
+    access: RegisterAccess
     writes: bool
 
 
@@ -67,7 +67,7 @@ Pattern = tuple[tuple[str, int], ...]
 """Holes of an op with the registers of its sample: equal ones for equal values."""
 
 
-def _pattern(op: Op) -> Pattern:
+def _pattern(op: DataflowOp) -> Pattern:
     numbers: dict[Value, int] = {}
     values = tuple((hole, numbers.setdefault(value, len(numbers))) for hole, value in op.values.items())
     return _numbered(op.texts[0], values)
@@ -100,7 +100,7 @@ def _files(text: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def files(ops: Sequence[Op]) -> dict[Value, str]:
+def files(ops: Sequence[DataflowOp]) -> dict[Value, str]:
     """Where values live: in vector registers x, pairs y, or accumulators dm."""
     return {op.values[hole]: file for op in ops for hole, file in _files(op.texts[0]).items()}
 
@@ -121,7 +121,7 @@ def _filled(text: str, numbers: Mapping[str, int]) -> str:
     return _HOLE.sub(number, text)
 
 
-def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
+def touches(isa: Isa, ops: Sequence[DataflowOp]) -> Iterator[Touch]:
     """All reads and writes, in the ops' order, reads of an op first."""
     for index, op in enumerate(ops):
         for hole, leaf, access, writes in _touched(isa.generation, op.texts[0], _pattern(op)):
@@ -129,7 +129,7 @@ def touches(isa: Isa, ops: Sequence[Op]) -> Iterator[Touch]:
 
 
 @cache
-def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, str, Access, bool], ...]:
+def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, str, RegisterAccess, bool], ...]:
     """Reads and writes of a text: the hole, "" for a register that stays, and the leaf, or the part of the hole's."""
     places = dict(_leaves(text, pattern))
     return tuple(
@@ -151,7 +151,7 @@ def _leaves(text: str, pattern: Pattern) -> Iterator[tuple[str, tuple[str, str]]
             yield from ((f"{half}{i}", (hole, f"{half}{i - first}")) for half in ("wl", "wh"))
 
 
-def dependences(isa: Isa, ops: Sequence[Op], values: bool = True) -> list[Edge]:
+def dependences(isa: Isa, ops: Sequence[DataflowOp], values: bool = True) -> list[Edge]:
     """Edges of a block and to the block after it, whose ops touch the same registers that stay.
 
     Values are renamed: of them only what reads them waits. Without `values` there are edges of other registers alone.
@@ -195,7 +195,7 @@ def _of_place(found: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, i
             writer, readers = (touch, block), []
 
 
-def places(generation: str, op: Op, strict: bool = True) -> Places:
+def places(generation: str, op: DataflowOp, strict: bool = True) -> Places:
     """What an op's alternatives occupy: slots, units, and if `strict` the bank at the stage of the access."""
     pattern, bank = _pattern(op), op.bank if strict else None
     return tuple(_cells(_sampled(generation, text, pattern), bank) for text in op.texts)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.core.codegen.basic_block import Cycle, Op, bundle_lines
+from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, bundle_lines
 from bdforge.core.codegen.pipeline.cycle_trace import is_free
 from bdforge.core.isa import Isa
 from bdforge.core.isa.flow import DELAY_SLOTS
@@ -15,7 +15,7 @@ SHORTEST = max(DELAY_SLOTS + 2, LOOP_DISTANCE)
 
 
 @dataclass(slots=True)
-class Piece:
+class FoldedPiece:
     """Cycles that run `passes` times; a loop has a label, a hardware loop one more at its `last` bundle."""
 
     cycles: list[Cycle]
@@ -24,7 +24,7 @@ class Piece:
     last: str = ""
 
 
-def folded(isa: Isa, cycles: list[Cycle], period: int, label: str, counter: str) -> list[Piece]:
+def folded(isa: Isa, cycles: list[Cycle], period: int, label: str, counter: str) -> list[FoldedPiece]:
     """Cycles with the longest run of equal periods as a loop, whose branch and count stand where slots are free.
 
     With HARDWARE_COUNTER as its counter it is a hardware loop, which has no branch.
@@ -39,8 +39,8 @@ def folded(isa: Isa, cycles: list[Cycle], period: int, label: str, counter: str)
             head, tail = cycles[:first], cycles[first + passes * period :]
             done = _set_up(isa, head, passes, label, last) if last else _closed(isa, head, body, passes, label, counter)
             if done:
-                return [Piece(head), Piece(body, passes, label, last), Piece(tail)]
-    return [Piece(cycles)]
+                return [FoldedPiece(head), FoldedPiece(body, passes, label, last), FoldedPiece(tail)]
+    return [FoldedPiece(cycles)]
 
 
 def _longest_run(same: Sequence[bool]) -> tuple[int, int]:
@@ -66,9 +66,9 @@ def _closed(isa: Isa, head: list[Cycle], body: list[Cycle], passes: int, label: 
     set_up = next((cycle for cycle in head[::-1] if is_free(isa, cycle, "alu")), None)
     if counted is None or set_up is None or not is_free(isa, body[at], "alu", "mv"):
         return False
-    set_up.ops.append(Op(f"movx {counter}, #{passes}", "blocks in the loop"))
-    counted.ops.append(Op(f"add {counter}, {counter}, #-1", "blocks left"))
-    body[at].ops.append(Op(f"jnz {counter}, #{label}", "back behind five more bundles"))
+    set_up.ops.append(AssemblyOp(f"movx {counter}, #{passes}", "blocks in the loop"))
+    counted.ops.append(AssemblyOp(f"add {counter}, {counter}, #-1", "blocks left"))
+    body[at].ops.append(AssemblyOp(f"jnz {counter}, #{label}", "back behind five more bundles"))
     return True
 
 
@@ -79,11 +79,11 @@ def _set_up(isa: Isa, head: list[Cycle], passes: int, label: str, last: str) -> 
     if len(free) < len(values):
         return False
     for cycle, (register, value) in zip(free, values.items(), strict=True):
-        cycle.ops.append(Op(f"movxm {register}, #{value}", "hardware loop"))
+        cycle.ops.append(AssemblyOp(f"movxm {register}, #{value}", "hardware loop"))
     return True
 
 
-def lines(isa: Isa, pieces: Sequence[Piece]) -> list[str]:
+def lines(isa: Isa, pieces: Sequence[FoldedPiece]) -> list[str]:
     """The text of pieces, one line for each bundle and one for what it reads before it changes."""
     found: list[str] = []
     for piece in pieces:

@@ -5,17 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from bdforge.core.codegen.basic_block import Op, instruction, signs
+from bdforge.core.codegen.basic_block import AssemblyOp, instruction, signs
 from bdforge.core.codegen.constants import load as load_constant
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, returning, trace
-from bdforge.core.codegen.pipeline.dataflow import Op as Operation
-from bdforge.core.codegen.pipeline.dataflow import Value, dependences, files, places
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, files, places
 from bdforge.core.codegen.pipeline.loop_folding import HARDWARE_COUNTER, SHORTEST, folded, lines
 from bdforge.core.codegen.pipeline.register_colouring import coloured, lives
 from bdforge.core.isa import Isa, load
 from bdforge.core.isa.meaning.semantics import signed
-from bdforge.core.isa.modulo import Edge, Plan, Problem, late_plans, plans
+from bdforge.core.isa.modulo import Edge, ModuloProblem, ModuloSchedule, late_plans, plans
 
 COUNTER = "r7"
 """Counts the passes of a part's loop."""
@@ -25,11 +24,11 @@ _SHORTEST = range(-512, 512)  # in the move slot of both generations
 
 
 @dataclass(frozen=True)
-class Part:
+class FunctionPart:
     """A set-up, and instructions with their cycles in a block that starts `times` times, every `period` cycles."""
 
-    setup: Sequence[Op]
-    issues: Sequence[tuple[int, Op]]
+    setup: Sequence[AssemblyOp]
+    issues: Sequence[tuple[int, AssemblyOp]]
     period: int
     times: int
 
@@ -50,7 +49,7 @@ class Pipelined:
 
 
 def function(
-    name: str, generation: str, parts: Sequence[Part], about: Callable[[int], Sequence[str]], macs: int = 0,
+    name: str, generation: str, parts: Sequence[FunctionPart], about: Callable[[int], Sequence[str]], macs: int = 0,
     hardware: bool = False,
 ) -> Pipelined:  # fmt: skip
     """The function of parts one after the other; `about` makes the comment at its head of its cycles.
@@ -73,9 +72,9 @@ def function(
 
 
 def repeated(
-    generation: str, setup: Sequence[Op], ops: Sequence[Operation], times: int,
+    generation: str, setup: Sequence[AssemblyOp], ops: Sequence[DataflowOp], times: int,
     free: Mapping[str, Sequence[int]] = MappingProxyType({}), order: Sequence[tuple[str, str]] = (),
-) -> Part:  # fmt: skip
+) -> FunctionPart:  # fmt: skip
     """A part whose blocks follow each other as soon as registers and units allow.
 
     `free` are the registers of each file ("x", "y", "dm") that the values of its ops may have; `order` are keys of ops
@@ -84,20 +83,22 @@ def repeated(
     isa = load(generation)
     number = {op.key: i for i, op in enumerate(ops)}
     ordered = [Edge(number[first], number[second], 1, 0) for first, second in order]
-    problem = Problem([places(generation, op) for op in ops], [*dependences(isa, ops), *ordered], {}, ())
+    problem = ModuloProblem([places(generation, op) for op in ops], [*dependences(isa, ops), *ordered], {}, ())
     for period in range(1, _MOST_PERIOD):
         for plan in (late_plans if free else plans)(problem, period):
             registers = _registers(isa, ops, plan, free)
             if registers is None:
                 continue
             first = min(plan.issues)
-            texts = [Op(op.text(0, registers), op.shown) for op in ops]
-            return Part(setup, [(at - first, op) for op, at in zip(texts, plan.issues, strict=True)], period, times)
+            texts = [AssemblyOp(op.text(0, registers), op.shown) for op in ops]
+            return FunctionPart(
+                setup, [(at - first, op) for op, at in zip(texts, plan.issues, strict=True)], period, times
+            )
     raise CodegenError(f"no period below {_MOST_PERIOD} cycles was found for {len(ops)} instructions")
 
 
 def _registers(
-    isa: Isa, ops: Sequence[Operation], plan: Plan, free: Mapping[str, Sequence[int]]
+    isa: Isa, ops: Sequence[DataflowOp], plan: ModuloSchedule, free: Mapping[str, Sequence[int]]
 ) -> dict[Value, int] | None:
     """A register for each value, file by file; None where they are too few."""
     kinds, found = files(ops), lives(isa, ops, plan.issues)
@@ -110,17 +111,17 @@ def _registers(
     return registers
 
 
-def set_register(register: str, value: int, comment: str = "") -> Op:
+def set_register(register: str, value: int, comment: str = "") -> AssemblyOp:
     """A constant of 32 bits in a register."""
-    return Op(load_constant(register, str(signed(value, 32))), comment)
+    return AssemblyOp(load_constant(register, str(signed(value, 32))), comment)
 
 
-def set_control(register: str, value: int, comment: str = "") -> list[Op]:
+def set_control(register: str, value: int, comment: str = "") -> list[AssemblyOp]:
     """A value in a control register, by way of r15."""
-    return [set_register("r15", value), Op(f"movx {register}, r15", comment)]
+    return [set_register("r15", value), AssemblyOp(f"movx {register}, r15", comment)]
 
 
-def spread(generation: str, setup: Sequence[Op]) -> list[Op]:
+def spread(generation: str, setup: Sequence[AssemblyOp]) -> list[AssemblyOp]:
     """A set-up whose short constants go through the move slot too, where that has less to do than the load slot."""
     slots = Counter(instruction(generation, op.text).form.slot for op in setup)
     more, ops = (slots["lda"] - slots["mv"] - slots["lng"]) // 2, list(setup)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from bdforge.core.codegen.basic_block import Op
+from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.pipeline.block_dataflow import (
     CONF,
     GIVEN,
@@ -15,8 +15,14 @@ from bdforge.core.codegen.pipeline.block_dataflow import (
     steppers,
     walks,
 )
-from bdforge.core.codegen.pipeline.pipelined_function import Part, Pipelined, function, set_control, set_register
-from bdforge.core.codegen.pipeline.product import PART, Product, Region
+from bdforge.core.codegen.pipeline.pipelined_function import (
+    FunctionPart,
+    Pipelined,
+    function,
+    set_control,
+    set_register,
+)
+from bdforge.core.codegen.pipeline.product import PART, BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.steady_block import Scheduled
 from bdforge.core.codegen.pipeline.tile_cover import best, expected_by_shape
 
@@ -27,11 +33,11 @@ _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 
 
 @lru_cache(maxsize=64)
-def pipelined(name: str, product: Product) -> Pipelined:
+def pipelined(name: str, product: MatrixProduct) -> Pipelined:
     """A kernel C += A B of some name; CodegenError where no schedule is found."""
     blocks, macs = best(product), product.m * product.k * product.n
     parts = [
-        Part(_setup(block, number, len(blocks)), block.placed(), block.period, block.region.blocks)
+        FunctionPart(_setup(block, number, len(blocks)), block.placed(), block.period, block.region.blocks)
         for number, block in enumerate(blocks)
     ]
 
@@ -47,7 +53,7 @@ def pipelined(name: str, product: Product) -> Pipelined:
     return function(name, product.generation, parts, about, macs, product.hardware_loops)
 
 
-def _others(product: Product, chosen: Region) -> Iterator[str]:
+def _others(product: MatrixProduct, chosen: BlockRegion) -> Iterator[str]:
     """Why blocks have their shape, and how ternary weights are unpacked."""
     if product.weights == "i2":
         top = ", of the top field in two's complement a mask alone" if product.top_signed else ""
@@ -76,9 +82,9 @@ def _told(block: Scheduled) -> Iterator[str]:
         yield f"  {cycle}  " + ", ".join(f"{key} [{away // block.interval:+d}]" for away, key in found)
 
 
-def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
+def _setup(block: Scheduled, number: int, regions: int) -> list[AssemblyOp]:
     region, product = block.region, block.region.product
-    again = (Op(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
+    again = (AssemblyOp(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
     ops = [*(again if number else _first(product, regions > 1)), *_pointers(region)]
     conf = _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
     ops.append(set_register(CONF, conf, "kind of products"))
@@ -89,24 +95,24 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[Op]:
     if product.generation == "aie2" and not product.joint:
         # Products do not look at the upper halves of what A is loaded into, but they must hold something.
         loaded = {register for (name, _), register in block.registers.items() if name.startswith(("a", "raw a"))}
-        ops += [Op(f"vbcst.32 x{register}, {CONF}") for register in sorted(loaded)]
+        ops += [AssemblyOp(f"vbcst.32 x{register}, {CONF}") for register in sorted(loaded)]
     return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
 
 
-def _first(product: Product, again: bool) -> Iterator[Op]:
+def _first(product: MatrixProduct, again: bool) -> Iterator[AssemblyOp]:
     """Where a part of C begins, how narrow sums are converted, and arguments that later regions need too."""
     if product.parts > 1:
         yield set_register(SAVED["c in"], product.m * product.n * product.c_bytes)
-        yield Op(f"mul {PART}, {PART}, {SAVED['c in']}", "rows of this part")
-        yield Op(f"mov {_MOVED}, {PART}")
-        yield Op(f"padda [p2], {_MOVED}")
+        yield AssemblyOp(f"mul {PART}, {PART}, {SAVED['c in']}", "rows of this part")
+        yield AssemblyOp(f"mov {_MOVED}, {PART}")
+        yield AssemblyOp(f"padda [p2], {_MOVED}")
     if again:
-        yield from (Op(f"mov {saved}, {GIVEN[name]}") for name, saved in SAVED.items())
+        yield from (AssemblyOp(f"mov {saved}, {GIVEN[name]}") for name, saved in SAVED.items())
     if product.floats:
         yield from set_control("crRnd", product.rounding)
     elif product.c_bytes < 4:
         yield set_register("r14", product.shift, "SHIFT")
-        yield Op("mov s0, r14")
+        yield AssemblyOp("mov s0, r14")
         controls = {"crRnd": product.rounding, "crSat": 1}
         if product.generation == "aie2p":
             controls |= {"crSRSMode": 0, "crUPSMode": 0}
@@ -116,19 +122,19 @@ def _first(product: Product, again: bool) -> Iterator[Op]:
         yield from set_control("crUnpackSize", 0, "4 bits")
 
 
-def _pointers(region: Region) -> Iterator[Op]:
+def _pointers(region: BlockRegion) -> Iterator[AssemblyOp]:
     """Copies of the arguments first, then all go to where the region begins."""
     found = walks(region)
     for name, walk in found.items():
         if name not in GIVEN:
-            yield Op(f"mov {walk.pointer}, {GIVEN['c in' if name[0] == 'c' else f'{name[0]}0']}", name)
+            yield AssemblyOp(f"mov {walk.pointer}, {GIVEN['c in' if name[0] == 'c' else f'{name[0]}0']}", name)
     for name, walk in found.items():
         if walk.start:
             yield set_register(_MOVED, walk.start)
-            yield Op(f"padda [{walk.pointer}], {_MOVED}", name)
+            yield AssemblyOp(f"padda [{walk.pointer}], {_MOVED}", name)
 
 
-def _fields(region: Region) -> Iterator[Op]:
+def _fields(region: BlockRegion) -> Iterator[AssemblyOp]:
     turn = 8 * region.columns
     yield set_register(TURN_DOWN, -turn)
     yield set_register(TURN_UP, 32 - turn)

@@ -16,7 +16,7 @@ _UNITS = range(8)
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class PointerWalk:
     """A pointer's accesses: byte offsets from where a block starts, and what each loop of the nest adds to the start.
 
     `loops` are (passes, bytes), the outermost first; the pointer starts `start` bytes behind where it is set.
@@ -56,7 +56,7 @@ class Steppers:
     _spare: list[str] = field(default_factory=list)
     _steps: dict[int, str] = field(default_factory=dict)
 
-    def walks(self, walks: Sequence[Walk]) -> list[list[str]]:
+    def walks(self, walks: Sequence[PointerWalk]) -> list[list[str]]:
         """What stands behind `[p],` of each access of a block, by walk: `#64`, `m3`, `d2` or `d1_3d`."""
         order = sorted(range(len(walks)), key=lambda i: -len(walks[i].turns()))
         found = {i: self._last(walks[i].turns()) for i in order}  # 3D ones first: few registers will do for them

@@ -25,7 +25,7 @@ PART = "r0"
 
 
 @dataclass(frozen=True)
-class Product:
+class MatrixProduct:
     """Kinds of operands, and the tile of a call: rows, k, columns. `parts` calls make all of C's rows.
 
     `turns_a` and `turns_b` tell whether micro-tiles lie otherwise than they are multiplied. C column by column is the
@@ -58,7 +58,7 @@ class Product:
         return AIE2_FLOATS if self.floats else VECTORS[self.generation]
 
     @property
-    def free(self) -> "Product":
+    def free(self) -> "MatrixProduct":
         """The same with blocks of any shape."""
         return replace(self, shape=None)
 
@@ -125,7 +125,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Region:
+class BlockRegion:
     """A part of C that blocks of `rows` x `columns` micro-tiles cover: (first, blocks) of both.
 
     `lanes` are its micro-tiles in the order in which they end, `skew` the steps of k by which each lane is behind the
@@ -133,7 +133,7 @@ class Region:
     further from what the one before stores.
     """
 
-    product: Product
+    product: MatrixProduct
     rows: int
     columns: int
     down: tuple[int, int] = (0, 1)

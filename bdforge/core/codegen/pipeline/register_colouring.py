@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.core.codegen.pipeline.dataflow import Op, Value, touches
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, touches
 from bdforge.core.isa import Isa
 
 
@@ -16,7 +16,7 @@ class Life:
     end: int
 
 
-def lives(isa: Isa, ops: Sequence[Op], issues: Sequence[int]) -> list[Life]:
+def lives(isa: Isa, ops: Sequence[DataflowOp], issues: Sequence[int]) -> list[Life]:
     """When values occupy registers, in the order of their starts.
 
     A register can be loaded again while its old value is still read: what counts is when results land.

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from bdforge.core.codegen.basic_block import Op as Instruction
+from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.block_dataflow import block
-from bdforge.core.codegen.pipeline.dataflow import BANK, Op, Value, dependences, places
-from bdforge.core.codegen.pipeline.product import Region
+from bdforge.core.codegen.pipeline.dataflow import BANK, DataflowOp, Value, dependences, places
+from bdforge.core.codegen.pipeline.product import BlockRegion
 from bdforge.core.codegen.pipeline.register_colouring import coloured, lives
 from bdforge.core.isa import Isa, load
-from bdforge.core.isa.modulo import Plan, Problem, fits, plans
+from bdforge.core.isa.modulo import ModuloProblem, ModuloSchedule, fits, plans
 
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
 _SKEWS = (0, 0.5, 0.75, 1, 2)
@@ -29,10 +29,10 @@ class Scheduled:
     `conflicts` are its accesses that meet another one in a bank, if A, B and C lie in one each.
     """
 
-    region: Region
+    region: BlockRegion
     interval: int
     period: int
-    ops: Sequence[Op]
+    ops: Sequence[DataflowOp]
     issues: Sequence[int]
     choices: Sequence[int]
     registers: Mapping[Value, int]
@@ -43,16 +43,16 @@ class Scheduled:
         """Cycles of a block with stalls, as often as banks are shared."""
         return self.period + self.conflicts * self.region.same_bank
 
-    def placed(self) -> list[tuple[int, Instruction]]:
+    def placed(self) -> list[tuple[int, AssemblyOp]]:
         """Instructions with their cycles."""
         return [
-            (issue, Instruction(op.text(choice, self.registers), op.shown))
+            (issue, AssemblyOp(op.text(choice, self.registers), op.shown))
             for op, issue, choice in zip(self.ops, self.issues, self.choices, strict=True)
         ]
 
 
 @cache
-def scheduled(region: Region) -> Scheduled:
+def scheduled(region: BlockRegion) -> Scheduled:
     """The block with the least cost that is found; CodegenError where none is."""
     best: Scheduled | None = None
     for interval, idle in _periods(region):
@@ -65,7 +65,7 @@ def scheduled(region: Region) -> Scheduled:
     return best
 
 
-def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
+def _found(region: BlockRegion, interval: int, idle: int) -> Iterator[Scheduled]:
     """Schedules of a period: one whose accesses to C keep clear of each other, or else some in which they meet."""
     skewed = [replace(region, skew=skew) for skew in (_SKEWS if len(region.lanes) > 1 else (0,))]
     period = _period(region, interval, idle)
@@ -86,12 +86,12 @@ def _found(region: Region, interval: int, idle: int) -> Iterator[Scheduled]:
                 return
 
 
-def _period(region: Region, interval: int, idle: int) -> int:
+def _period(region: BlockRegion, interval: int, idle: int) -> int:
     """Cycles of a loop's pass."""
     return region.unrolled * interval * (region.product.steps + idle)
 
 
-def _periods(region: Region) -> Iterator[tuple[int, int]]:
+def _periods(region: BlockRegion) -> Iterator[tuple[int, int]]:
     """(cycles of a step, steps without products), the shortest blocks first."""
     p = region.product
     least = region.step_cycles
@@ -100,7 +100,7 @@ def _periods(region: Region) -> Iterator[tuple[int, int]]:
 
 
 def _attempt(
-    region: Region, interval: int, idle: int, takes: tuple[int, ...], registers: Mapping[Value, int], strict: bool
+    region: BlockRegion, interval: int, idle: int, takes: tuple[int, ...], registers: Mapping[Value, int], strict: bool
 ) -> Scheduled | None:
     """A schedule in which accesses to C keep clear of each other, if `strict`."""
     steps, isa = _steps(region, interval), load(region.product.generation)
@@ -114,7 +114,7 @@ def _attempt(
     fixed = {i: _placed(region, steps, op, interval, idle) for i, op in enumerate(ops) if op.step is not None}
     # Where all lanes add C in the first step, it may come so many cycles before the first load of A and B.
     lead = 2 * len(region.lanes) * region.product.c_accesses if region.product.joint else 0
-    problem = Problem(
+    problem = ModuloProblem(
         occupied, dependences(isa, ops, values=False), fixed,  # steps keep to those of values
         [i for i, op in enumerate(ops) if op.step is None and op.late],
         min(at for at, _ in fixed.values()) - lead,
@@ -127,7 +127,7 @@ def _attempt(
     return None
 
 
-def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:
+def _conflicts(ops: Sequence[DataflowOp], plan: ModuloSchedule, isa: Isa) -> int:
     """Accesses of a block, and of those around it, beyond one in a cycle to each bank."""
     cells = (
         (unit, (issue + cycle) % plan.interval)
@@ -137,7 +137,7 @@ def _conflicts(ops: Sequence[Op], plan: Plan, isa: Isa) -> int:
     return sum(count - 1 for count in Counter(cells).values())
 
 
-def _registers(region: Region, interval: int, period: int) -> dict[Value, int] | None:
+def _registers(region: BlockRegion, interval: int, period: int) -> dict[Value, int] | None:
     """Registers of values, which only steps have."""
     steps = _steps(region, interval)
     if steps is None:
@@ -148,7 +148,9 @@ def _registers(region: Region, interval: int, period: int) -> dict[Value, int] |
     return coloured(lives(load(region.product.generation), ops, issues), period, region.registers)
 
 
-def _placed(region: Region, steps: Mapping[str, tuple[int, int]], op: Op, interval: int, idle: int) -> tuple[int, int]:
+def _placed(
+    region: BlockRegion, steps: Mapping[str, tuple[int, int]], op: DataflowOp, interval: int, idle: int
+) -> tuple[int, int]:
     """Cycle and alternative of an op, steps of which are counted over all blocks of a pass."""
     assert op.step is not None
     at, choice = steps[op.key]
@@ -156,14 +158,14 @@ def _placed(region: Region, steps: Mapping[str, tuple[int, int]], op: Op, interv
 
 
 @cache
-def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
+def _steps(region: BlockRegion, interval: int) -> dict[str, tuple[int, int]] | None:
     """Cycle and alternative of each op of the first step; those of the others follow by the interval."""
     isa = load(region.product.generation)
     typical = replace(region, product=replace(region.product, k=_TYPICAL_STEPS * region.product.depth))
     ops = [op for op in block(typical, (0,) * len(region.lanes), interval) if op.step == 1]
     lanes = {f"mac {i}": region.behind(i, interval) for i in range(len(region.lanes))}
     fixed = {i: (lanes[op.key], 0) for i, op in enumerate(ops) if op.key in lanes}
-    problem = Problem(
+    problem = ModuloProblem(
         [places(isa.generation, op) for op in ops], dependences(isa, ops), fixed,
         [i for i, op in enumerate(ops) if op.key not in lanes],
     )  # fmt: skip
@@ -172,7 +174,7 @@ def _steps(region: Region, interval: int) -> dict[str, tuple[int, int]] | None:
     return None
 
 
-def _takes(region: Region, interval: int, period: int, after: bool) -> tuple[int, ...]:
+def _takes(region: BlockRegion, interval: int, period: int, after: bool) -> tuple[int, ...]:
     """In which step each lane adds what C was: evenly over the block, or over what the stores of C leave of it; in
     the first where each lane has its own accumulator for it."""
     if region.product.joint:

@@ -7,7 +7,7 @@ from math import inf
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.block_dataflow import steppers
-from bdforge.core.codegen.pipeline.product import LOAD_UNITS, Product, Region
+from bdforge.core.codegen.pipeline.product import LOAD_UNITS, BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.steady_block import Scheduled, scheduled
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
@@ -16,7 +16,7 @@ _WAIT = 0.1  # cycles that a load of A or B waits for its bank, about: where til
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
 
 
-def covers(product: Product) -> list[list[Region]]:
+def covers(product: MatrixProduct) -> list[list[BlockRegion]]:
     """Regions that together are all of C, in several ways, the one of the least cycles by slots first."""
     rows, columns = product.m // product.vectors.rows, product.n // product.vectors.columns
     shapes = [shape for shape in _shapes(product) if product.shape in (None, shape)]
@@ -26,7 +26,7 @@ def covers(product: Product) -> list[list[Region]]:
     return sorted((_covered(product, shape, rows, columns) for shape in shapes), key=_cost)
 
 
-def best(product: Product) -> list[Scheduled]:
+def best(product: MatrixProduct) -> list[Scheduled]:
     """Schedules of the way to cover C that takes the least cycles; CodegenError where none is found."""
     found: list[Scheduled] = []
     least = inf
@@ -43,17 +43,17 @@ def best(product: Product) -> list[Scheduled]:
     return found
 
 
-def expected_by_shape(product: Product) -> dict[tuple[int, int], float]:
+def expected_by_shape(product: MatrixProduct) -> dict[tuple[int, int], float]:
     """About what a call takes with each shape of blocks, the best last, by slots alone."""
     return {(ways[0].rows, ways[0].columns): _cycles(ways) for ways in reversed(covers(product))}
 
 
-def expected_cycles(product: Product) -> float:
+def expected_cycles(product: MatrixProduct) -> float:
     """About what a call takes, within a few percent, without a schedule."""
     return _cycles(covers(product)[0])
 
 
-def _shapes(product: Product) -> list[tuple[int, int]]:
+def _shapes(product: MatrixProduct) -> list[tuple[int, int]]:
     """Shapes whose micro-tiles leave an accumulator for what comes from memory."""
     most = product.vectors.accumulators // 2 if product.joint else min(_LANES, product.vectors.accumulators - 1)
     sides = range(1, _LANES + 1)
@@ -62,16 +62,16 @@ def _shapes(product: Product) -> list[tuple[int, int]]:
     return shapes[::-1] if product.joint else shapes  # taller ones leave B's loads, whose bank C may share, more room
 
 
-def _covered(product: Product, shape: tuple[int, int], rows: int, columns: int) -> list[Region]:
+def _covered(product: MatrixProduct, shape: tuple[int, int], rows: int, columns: int) -> list[BlockRegion]:
     found = []
     for top, down, height in _split(rows, shape[0]):
         width = shape[1] if height == shape[0] else _best_width(product, height, columns)
         for left, across, size in _split(columns, width):
-            found.append(Region(product, height, size, (top, down), (left, across)))
+            found.append(BlockRegion(product, height, size, (top, down), (left, across)))
     return found
 
 
-def _directed(region: Region) -> Region:
+def _directed(region: BlockRegion) -> BlockRegion:
     """Going downwards, if there are registers for such steps; fields of a byte are side by side."""
     downwards = replace(region, downwards=True)
     if region.product.weights == "i2":
@@ -83,9 +83,9 @@ def _directed(region: Region) -> Region:
     return downwards
 
 
-def _best_width(product: Product, height: int, columns: int) -> int:
+def _best_width(product: MatrixProduct, height: int, columns: int) -> int:
     widths = [across for rows, across in _shapes(product) if rows == height]
-    return min(widths, key=lambda w: (Region(product, height, w).step_cycles / (height * w), w > columns))
+    return min(widths, key=lambda w: (BlockRegion(product, height, w).step_cycles / (height * w), w > columns))
 
 
 def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
@@ -97,21 +97,21 @@ def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
         yield whole * size, 1, rest
 
 
-def _cost(regions: list[Region]) -> float:
+def _cost(regions: list[BlockRegion]) -> float:
     """Cycles of all regions, and those that their loads wait: memory has others to serve too."""
     return _cycles(regions) + _WAIT * _loads(regions)
 
 
-def _cycles(regions: list[Region]) -> float:
+def _cycles(regions: list[BlockRegion]) -> float:
     return sum(_AROUND + r.blocks * r.unrolled * _block_cycles(r) for r in regions)
 
 
-def _loads(regions: list[Region]) -> int:
+def _loads(regions: list[BlockRegion]) -> int:
     """Of A and B."""
     return sum(r.loads * r.blocks * r.unrolled * r.product.steps for r in regions)
 
 
-def _block_cycles(region: Region) -> float:
+def _block_cycles(region: BlockRegion) -> float:
     """Of a block: its steps, unless C's accesses take longer; masks of fields take slots that steps may fill."""
     product, rows, columns = region.product, region.rows, region.columns
     step, c = region.step_cycles, rows * columns * product.c_accesses

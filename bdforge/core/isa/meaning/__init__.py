@@ -17,20 +17,32 @@ from bdforge.core.isa.meaning.semantics import (
     ADDRESS,
     DATA,
     OPERATIONS,
-    Access,
-    Kind,
+    AddressWalk,
     Meaning,
+    MeaningKind,
+    MemoryAccess,
     Partly,
     Result,
-    Walk,
     compute,
 )
 from bdforge.core.isa.meaning.shape import View
 from bdforge.core.isa.meaning.unknown import open_form
 
 __all__ = [
-    "ADDRESS", "ASSUMPTIONS", "DATA", "OPERATIONS", "Access", "Kind", "Meaning", "Partly", "Result", "Walk",
-    "access_of", "compute", "macs_of", "meaning_of",
+    "ADDRESS",
+    "ASSUMPTIONS",
+    "DATA",
+    "OPERATIONS",
+    "AddressWalk",
+    "Meaning",
+    "MeaningKind",
+    "MemoryAccess",
+    "Partly",
+    "Result",
+    "access_of",
+    "compute",
+    "macs_of",
+    "meaning_of",
 ]  # fmt: skip
 
 _IMPLEMENTING = (floats, lanes, multiply, scalar, width)  # entered their operations on import
@@ -53,7 +65,7 @@ def meaning_of(generation: str, form: Form) -> Meaning:
     raise open_form(form.name, view.bare)
 
 
-def access_of(generation: str, form: Form) -> Access | None:
+def access_of(generation: str, form: Form) -> MemoryAccess | None:
     """The load or store of data memory in a form, if there is one and sources tell what the form does."""
     try:
         return meaning_of(generation, form).access

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from bdforge.core.isa.meaning.semantics import DATA, Access, Meaning, Walk
+from bdforge.core.isa.meaning.semantics import DATA, AddressWalk, Meaning, MemoryAccess
 from bdforge.core.isa.meaning.shape import View
 from bdforge.core.isa.meaning.unknown import open_form
 
@@ -20,10 +20,10 @@ def padd(_: re.Match[str], view: View) -> Meaning:
 
 def _access(view: View, store: bool, size_bytes: int, operation: str, operands: tuple, options: tuple, note: str = ""):
     """A load with `operation` on what it brings, a store of what `operation` makes, or neither without an address."""
-    if view.walk is Walk.NONE:
+    if view.walk is AddressWalk.NONE:
         return Meaning(operation, operands, (view.result,), options, note=note)
     return Meaning(
-        operation, operands, (DATA,) if store else (view.result,), options, access=Access(store, size_bytes),
+        operation, operands, (DATA,) if store else (view.result,), options, access=MemoryAccess(store, size_bytes),
         walk=view.walk, offset=view.offset, note=note,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ ADDRESS = "address"
 """The operand of a request that is the form's address."""
 
 
-class Kind(Enum):
+class MeaningKind(Enum):
     """How an instruction touches what is outside of registers and memory."""
 
     COMPUTE = "compute"
@@ -21,7 +21,7 @@ class Kind(Enum):
     REQUEST = "request"
 
 
-class Walk(Enum):
+class AddressWalk(Enum):
     """How an address is made and stepped."""
 
     NONE = "none"
@@ -37,7 +37,7 @@ _BRANCHES = ("always", "zero", "nonzero", "decrement")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class MemoryAccess:
     """A load or store of `size_bytes`, to which its address must be aligned."""
 
     store: bool
@@ -64,8 +64,8 @@ class Meaning:
     options: tuple[int, ...] = ()
     request: str = ""
     asks: tuple[str | int, ...] = ()
-    access: Access | None = None
-    walk: Walk = Walk.NONE
+    access: MemoryAccess | None = None
+    walk: AddressWalk = AddressWalk.NONE
     offset: str = ""
     part: int | str | None = None
     counts: tuple[str, str] | None = None
@@ -74,11 +74,11 @@ class Meaning:
     note: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> MeaningKind:
         """What it touches outside of registers and memory."""
         if self.operation in _BRANCHES:
-            return Kind.BRANCH
-        return Kind.REQUEST if self.request else Kind.COMPUTE
+            return MeaningKind.BRANCH
+        return MeaningKind.REQUEST if self.request else MeaningKind.COMPUTE
 
 
 class Partly(NamedTuple):

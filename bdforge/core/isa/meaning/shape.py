@@ -6,12 +6,12 @@ from functools import cached_property
 
 from bdforge.core.isa.core_registers import SIGN, width
 from bdforge.core.isa.forms import Form
-from bdforge.core.isa.meaning.semantics import Walk
+from bdforge.core.isa.meaning.semantics import AddressWalk
 from bdforge.core.isa.operand_kinds import Immediate
 
 _ADDRESS = {"ptr", "dj", "imm", "mod", "su", "sp", "dc", "dcl", "dch", "ptr_out", "tlast", "c", "r", "r_out"}
 _MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
-_WALKS = {"eD": Walk.WALK_2D, "eDS": Walk.WALK_3D}
+_WALKS = {"eD": AddressWalk.WALK_2D, "eDS": AddressWalk.WALK_3D}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +62,16 @@ class View:
         return next((name for name in ("dj", "imm", "mod") if name in self.form.names), "")
 
     @cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> AddressWalk:
         """How the form makes and steps its address."""
         form = self.form
         if "ptr" in form.names:
             if self.offset == "mod" and (walk := _WALKS.get(form.field("mod").kind.name)):
                 return walk
-            return Walk.POST if "ptr_out" in form.timing.defs else Walk.INDEX
+            return AddressWalk.POST if "ptr_out" in form.timing.defs else AddressWalk.INDEX
         if "sp" in form.timing.implicit_defs:
-            return Walk.STACK_STEP
-        return Walk.STACK if "sp" in form.timing.implicit_uses else Walk.NONE
+            return AddressWalk.STACK_STEP
+        return AddressWalk.STACK if "sp" in form.timing.implicit_uses else AddressWalk.NONE
 
     def sign(self) -> str | int:
         """Signedness: the control register that the form reads - AIE2's D forms, all of AIE2P's - or signed."""

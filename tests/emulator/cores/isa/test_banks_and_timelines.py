@@ -15,7 +15,7 @@ from bdforge.array.emulator.trace import Party
 from bdforge.core import isa
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.exact.interpreter import Interpreter
-from bdforge.core.exact.profile import Mark, Parts, Timeline
+from bdforge.core.exact.profile import PartMark, Parts, PartTimeline
 from bdforge.core.exact.translated import Translated
 from bdforge.core.isa.assembler import assemble
 from support.differences import same
@@ -53,9 +53,9 @@ def test_parts_and_banks_are_counted_in_their_cycles(executor):
     assert core.conflicts == 1  # two loads from bank 0, sampled in cycle 8, after all of `body` has issued
     assert core.uses == [0, 0, 0, 1] + [0] * 8 + [4, 1, 0, 0]
     marks = core.marks()
-    assert marks == [Mark(0, 0, 1), Mark(3, 0, 2), Mark(7, 0, 3)]
+    assert marks == [PartMark(0, 0, 1), PartMark(3, 0, 2), PartMark(7, 0, 3)]
     assert core.marks() == []
-    took = Timeline(parts).took(marks, core.cycle, core.conflicts)
+    took = PartTimeline(parts).took(marks, core.cycle, core.conflicts)
     assert [*took] == [("(no name)", 0, 0), ("main", 3, 0), ("body", 4, 0), ("tail", core.cycle - 7, 1)]
 
 

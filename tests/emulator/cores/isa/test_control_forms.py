@@ -5,7 +5,7 @@ import pytest
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.errors import ControlError, ExecutionError, StepBudgetError
-from bdforge.core.python_kernel import Acquire
+from bdforge.core.python_kernel import AcquireLock
 from support.machine_code import EXECUTORS, World, code_of, drive, memories
 
 SLOTS = "add r9, r9, #1\n" * 5
@@ -113,7 +113,7 @@ def test_stores_that_have_not_written_are_known_at_a_release(executor, generatio
 def test_an_acquire_of_a_positive_value_waits_for_equality(executor, generation):
     core = executor(isa.load(generation), code_of("acq #5, r1", generation), memories())
     core.write("r1", 4)
-    assert next(core.run(10)) == Acquire(5, 4, True)
+    assert next(core.run(10)) == AcquireLock(5, 4, True)
 
 
 def test_an_answer_lands_in_its_cycle(executor):

@@ -8,7 +8,7 @@ from bdforge.core import isa
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.translated import Translated
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.meaning import Kind
+from bdforge.core.isa.meaning import MeaningKind
 from support.random_programs import bundles, differences, forms, instruction, outcome, registers
 
 DONE = "nop\n" * 12 + "done\n"
@@ -53,7 +53,7 @@ def test_every_form_that_is_known_does_the_same(generation, rounds):
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_random_bundles_do_the_same(generation, seed):
     rng = random.Random(seed)
-    pool = forms(generation, Kind.COMPUTE)
+    pool = forms(generation, MeaningKind.COMPUTE)
     ends = []
     for _ in range(8):
         code = bundles(generation, 40, rng, pool) + assembled(DONE, generation)
@@ -94,7 +94,9 @@ last:   nopa ; nopb ; nops ; nopx ; nopm ; nopv
 
 def raw(generation: str, count: int, rng: random.Random) -> str:
     """Random bundles as bytes of a source; scalar loads and stores keep memory accesses apart."""
-    pool = [form for form in forms(generation, Kind.COMPUTE) if not form.timing.memory_stages and form.slot != "lng"]
+    pool = [
+        form for form in forms(generation, MeaningKind.COMPUTE) if not form.timing.memory_stages and form.slot != "lng"
+    ]
     code = bundles(generation, count, rng, pool)
     return ".byte " + ", ".join(str(byte) for byte in code)
 

@@ -9,7 +9,7 @@ from bdforge.core import isa
 from bdforge.core.isa import Instruction
 from bdforge.core.isa.core_registers import width
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import Kind, meaning_of
+from bdforge.core.isa.meaning import MeaningKind, meaning_of
 from bdforge.core.isa.meaning.shape import View
 from bdforge.core.isa.meaning.unknown import FAMILIES, missing
 from support import plain_forms
@@ -27,7 +27,7 @@ AIE2_CONFS = (0x308, 0x208, 0x108, 0x310, 0x318, 0x312, 0x31A, 0x309, 0x708, 0xB
 
 def integer_forms(generation: str) -> list[str]:
     """Integer forms that compute, load or store, and whose meaning is known."""
-    return sorted(form.name for form in forms(generation, Kind.COMPUTE) if not ELSEWHERE.match(form.name))
+    return sorted(form.name for form in forms(generation, MeaningKind.COMPUTE) if not ELSEWHERE.match(form.name))
 
 
 def prepared(generation: str, drawn: Instruction, rng: random.Random) -> dict[str, int]:

@@ -14,7 +14,7 @@ from bdforge.array.txn.lower import lower_module
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.elf_write import core_elf
-from bdforge.core.isa.meaning import Kind
+from bdforge.core.isa.meaning import MeaningKind
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
 from support.differences import same
@@ -292,7 +292,7 @@ def test_an_elf_in_the_upstream_form_starts_calls_spills_and_copies(write_elf):
 @pytest.mark.parametrize("seed", range(10))
 def test_random_code_ends_with_a_named_fault(write_elf, seed):
     rng = random.Random(seed)
-    known = forms("aie2p", Kind.COMPUTE) + forms("aie2p", Kind.BRANCH)
+    known = forms("aie2p", MeaningKind.COMPUTE) + forms("aie2p", MeaningKind.BRANCH)
     drawn = b"".join(isa.load("aie2p").encode([instruction(rng.choice(known), rng)]) for _ in range(rng.randrange(200)))
     code = rng.choice((drawn, rng.randbytes(3000), drawn + rng.randbytes(16)))
     name, file = write_elf(core_elf("aie2p", ((0, code),), (), (), {}, frozenset(), frozenset()))

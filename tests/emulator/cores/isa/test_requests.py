@@ -14,8 +14,8 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.core import isa
 from bdforge.core.exact import verdicts
 from bdforge.core.exact.core_memory import END, FIRST, WINDOW_BYTES, DataMemory
-from bdforge.core.exact.core_state import Control, checked
-from bdforge.core.exact.profile import NO_NAME, Names, shares
+from bdforge.core.exact.core_state import ControlState, checked
+from bdforge.core.exact.profile import NO_NAME, AddressNames, shares
 from bdforge.core.exact.requests import (
     Asking,
     GetRegister,
@@ -28,7 +28,7 @@ from bdforge.core.exact.requests import (
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
 from bdforge.core.isa.hazard_layout import Hazard
-from bdforge.core.python_kernel import Acquire, GetCascade, GetStream, PutCascade, PutStream, Release, Request
+from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock, Request
 from bdforge.devices import TileKind, mlir_device_named
 from support.differences import same
 from support.machine_code import EXECUTORS, code_of, memories, run_text
@@ -39,10 +39,11 @@ INT, BYTE = np.dtype(np.int32), np.dtype(np.uint8)
 MINUS = (1 << 32) - 5  # -5 in 32 bits
 VALUE = sum(i << 8 * i for i in range(64))
 REQUESTS: list[tuple[str, tuple[int, ...], Request]] = [
-    ("acquire", (48, 0), Acquire(48, 0, True)), ("acquire", (48, 5), Acquire(48, 5, True)),
-    ("acquire", (0, MINUS), Acquire(0, 5, False)), ("acquire", (63, 1 << 31), Acquire(63, 1 << 31, False)),
-    ("acquire", (63, (1 << 31) - 1), Acquire(63, (1 << 31) - 1, True)),
-    ("release", (48, 3), Release(48, 3)), ("release", (48, MINUS), Release(48, -5)), ("release", (1, 0), Release(1, 0)),
+    ("acquire", (48, 0), AcquireLock(48, 0, True)), ("acquire", (48, 5), AcquireLock(48, 5, True)),
+    ("acquire", (0, MINUS), AcquireLock(0, 5, False)), ("acquire", (63, 1 << 31), AcquireLock(63, 1 << 31, False)),
+    ("acquire", (63, (1 << 31) - 1), AcquireLock(63, (1 << 31) - 1, True)),
+    ("release", (48, 3), ReleaseLock(48, 3)), ("release", (48, MINUS), ReleaseLock(48, -5)),
+    ("release", (1, 0), ReleaseLock(1, 0)),
     ("get stream", (), GetStream(0, INT, True)), ("poll stream", (), GetStream(0, INT, False)),
     ("put stream", ((1 << 32) + 258, 0), PutStream(0, b"\2\1\0\0", False, True)),
     ("put stream", (7, 3), PutStream(0, b"\7\0\0\0", True, True)),
@@ -210,7 +211,7 @@ def test_a_core_reaches_the_cores_to_the_south_west_and_north(place, there):
 
 
 def test_names_begin_at_their_address_and_reach_to_the_next():
-    names = Names({0x20: "b", 0x10: "a", 0x40: "c"})
+    names = AddressNames({0x20: "b", 0x10: "a", 0x40: "c"})
     found = {pc: names.at(pc) for pc in (0, 0xF, 0x10, 0x1E, 0x20, 0x3E, 0x40, 0x3FFE)}
     a, b, c = (0x10, "a"), (0x20, "b"), (0x40, "c")
     assert found == {0: None, 0xF: None, 0x10: a, 0x1E: a, 0x20: b, 0x3E: b, 0x40: c, 0x3FFE: c}
@@ -223,7 +224,7 @@ def test_shares_count_bundles_slots_and_macs_by_name():
     code, main = program.code[0][1], program.symbols["main"]
     isa_ = isa.load("aie2p")
     behind = main + isa_.decode(code, main).size
-    first, second = shares(isa_, code, {main: 5, behind: 2, 0: 3}, {behind: 64}, Names({main: "main"}))
+    first, second = shares(isa_, code, {main: 5, behind: 2, 0: 3}, {behind: 64}, AddressNames({main: "main"}))
     assert (first.name, first.bundles, first.macs) == ("main", 7, 64)
     assert (second.name, second.bundles, second.macs) == (NO_NAME, 3, 0)
     assert (first.slots["alu"], first.slots["lda"], first.slots["mv"]) == (7, 5, 0)
@@ -268,7 +269,7 @@ def test_a_bundle_begins_within_the_program_at_an_even_address(pc: int, taken: b
     ("target", "returns", "taken"), [(16, False, True), (24, False, False), (24, True, True), (2, True, True)]
 )
 def test_a_branch_leads_to_a_multiple_of_16_and_a_return_anywhere(target: int, returns: bool, taken: bool):
-    control = Control(pc=100)
+    control = ControlState(pc=100)
     if not taken:
         with pytest.raises(ControlError, match="which is no multiple of 16"):
             control.branch(target, returns)
@@ -330,7 +331,7 @@ def warnings_of_a_start() -> list[str]:
         device=mlir_device_named("npu2"), strictness=rules, core=lambda *_: core, tile=lambda *_: tile,
         scheduler=SimpleNamespace(wake=lambda _: None),
     )  # fmt: skip
-    programs = loading.Programs(array, {(0, 2): ({}, "a.elf"), (0, 3): ({}, "b.elf")})
+    programs = loading.ProgramMemories(array, {(0, 2): ({}, "a.elf"), (0, 3): ({}, "b.elf")})
     programs.start((0, 2))
     programs.start((0, 3))
     return rules.warnings

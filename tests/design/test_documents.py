@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import bdforge
 from bdforge.design import Design, render
-from bdforge.design.document import DocumentError, design_of, document
-from bdforge.design.document.expand import Expansion, Wrong, number, text
+from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
+from bdforge.design.document.expand import Expansion, number, text
 from bdforge.design.document.grammar import Names
 from bdforge.design.document.repeats import Repeating, written
+from bdforge.design.document.tables import Wrong
 from bdforge.design.document.toml_places import places_of
-from bdforge.devices import DEVICES
+from bdforge.design.sequences import Builder, Program, ProgramError, all_of, ceildiv, interpret, least
+from bdforge.devices import DEVICES, TileKind
 from bdforge.operators import design_for, load_spec, plan
 from support.differences import same
 from support.examples import EXAMPLES, example
@@ -114,7 +116,7 @@ def test_what_would_have_no_effect_is_refused(right: str):
 def test_a_task_of_a_chain_says_nothing_of_one_bd(beside: str):
     task = '{ task = "t", on = "x", BESIDE bds = [{ argument = "a", id = 0 }] }'
     arguments = '[{ name = "a", elements = 4, type = "i32" }]'
-    text = f'{SMALL}[[sequence]]\nname = "s"\narguments = {arguments}\nevents = [{{ tasks = [{task}] }}]\n'
+    text = f'{SMALL}[[runtime_sequence]]\nname = "s"\narguments = {arguments}\nevents = [{{ tasks = [{task}] }}]\n'
     design_of(text.replace("BESIDE", ""), "small.toml")
     with pytest.raises(DocumentError, match="beside bds"):
         design_of(text.replace("BESIDE", f"{beside},"), "small.toml")
@@ -158,7 +160,7 @@ def test_expressions_are_pythons_of_integers(expression: str):
 
 
 @pytest.mark.parametrize("expression", [
-    "", "i +", "i / 2", "i // 0", "1.5", "True", "open('x')", "i ** 99", "i << 70", "'a'", "min(i)", "2 * " * 60 + "1",
+    "", "i +", "i / 2", "i // 0", "1.5", "True", "open('x')", "i ** 99", "i << 70", "'a'", "min(i)", "2 * " * 120 + "1",
     "(" * 90 + "1" + ")" * 90 + "(", "9223372036854775807 + 1", "i.real", "[i][0]", "min(i, *[1])",
 ])  # fmt: skip
 def test_nothing_else_is_an_expression(expression: str):
@@ -223,3 +225,80 @@ def test_places_are_where_values_stand():
     assert found["b c", "d", "e", 2, "f"] == (3, lines[2].index("f =") + 1)
     assert found["t", "u", "v", 0, 1] == (7, lines[6].index("2") + 1)
     assert found["w", 1, "y", "z", 1, "q"] == (14, lines[13].index("q = 2") + 1)
+
+
+COPY = """sequence.sizes = ["n"]
+sequence.let = ["piece = 1024", "pieces = ceildiv(n, piece)"]
+sequence.arguments = [{ name = "X", type = "i32", elements = "n" }, { name = "Y", type = "i32", elements = "n" }]
+sequence.requires = [{ that = "n >= 1 and n < 999999", otherwise = "n = {n} is outside 1 to 999998" }]
+sequence.body = [
+  { loop = "pieces", index = "i", body = [
+    "size = min(piece, n - piece * i)",
+    { step = "piece {i} of {pieces}", awaits = [{ token = "S2MM 0" }], body = [
+      { task = "from_host", bds = [{ argument = "X", offset = "piece * i", dims = [["size", 1]] }] },
+      { task = "S2MM 0", column = 0, token = true, bds = [
+        { argument = "Y", offset = "piece * i", dims = [["size", 1]] },
+      ] },
+      { if = "i == 0", body = [{ for = { c = "0..2" }, lock = "go_{c}", value = "n // 2 + c" }] },
+    ] },
+  ] },
+]
+[[operand]]
+name = "X"
+argument = "X"
+direction = "in"
+type = "int32"
+axes = [{ size = "n" }]
+dims = [{ axis = 0, count = "n" }]
+"""
+BESIDE = Surrounding({"from_host": ("MM2S", 0, 0)}, {}, {"go_0": 64, "go_1": 128})
+
+
+def copying(text: str) -> Program:
+    return program_of(tomllib.loads(text), text, "copy.toml", around=BESIDE)
+
+
+def test_a_sequence_of_any_size_is_the_program_that_python_writes():
+    build = Builder(["n"], in_flight=4)
+    n = build.parameter("n")
+    x, y = build.argument("X", "i32", 32, n), build.argument("Y", "i32", 32, n)
+    build.operand("X", x, "in", "int32", 32, [(n, n, None, False)], [(0, n, 1, 1)])
+    build.require(all_of(n >= 1, n < 999999), "n = {} is outside 1 to 999998", n)
+    pieces = ceildiv(n, 1024)
+    with build.loop(pieces) as i, build.step([("S2MM", 0, 0, 1)], "piece {} of {}", (i, pieces)):
+        size = least(1024, n - 1024 * i)
+        build.task("MM2S", 0, 0, build.bd(x, 1024 * i, (size,), (1,)))
+        build.task("S2MM", 0, 0, build.bd(y, 1024 * i, (size,), (1,)), token=True)
+        with build.when(i.equals(0)):
+            build.write(64, n // 2)
+            build.write(128, n // 2 + 1)
+    sizes, limits = {"n": 5000}, DEVICES["strix_halo"].generation.limits(TileKind.SHIM)
+    assert list(interpret(copying(COPY), sizes, limits)) == list(interpret(build.program, sizes, limits))
+    with pytest.raises(ProgramError, match="n = 0 is outside 1 to 999998"):
+        list(interpret(copying(COPY), {"n": 0}, limits))
+
+
+WRONG_SEQUENCES = {
+    "size = min(": ("size = least(", '"size = least', "is no integer expression"),
+    '"size = min(piece, n - piece * i)"': ('"size = 2", "i = 1"', '"i = 1"', "i stands for a value already"),
+    "from_host": ("from_there", "{ task", "there is no channel from_there"),
+    '"S2MM 0", column = 0': ('"S2MM 0"', '{ task = "S2MM 0"', "column: missing"),
+    'argument = "Y", offset': ('argument = "Z", offset', '{ task = "S2MM 0"', "there is no Z; there is X, Y"),
+    '["size", 1]': ('["size"]', '["size"]', "should be a pair"),
+    'lock = "go_{c}"': ('lock = "og_{c}"', "{ for", "no tile has a lock og_0"),
+    'type = "int32"': ('type = "int33"', "[[operand]]", "unknown element type int33"),
+    'name = "X", type = "i32", ': ('name = "X", ', '{ name = "X"', "type: missing"),
+    "if = ": ("when = ", "{ when", "begins with none of"),
+    "{ size = ": ("{ sizes = ", 'sizes = "n" }', "unexpected key"),
+}
+
+
+@pytest.mark.parametrize("right", WRONG_SEQUENCES)
+def test_faults_of_sequences_name_line_and_column(right: str):
+    wrong, where, reason = WRONG_SEQUENCES[right]
+    text = COPY.replace(right, wrong, 1)
+    with pytest.raises(DocumentError) as caught:
+        copying(text)
+    line, column = text.count("\n", 0, at := text.index(where)) + 1, at - text.rfind("\n", 0, at)
+    assert f"copy.toml:{line}:{column}: " in str(caught.value)
+    assert reason in str(caught.value)

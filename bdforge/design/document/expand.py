@@ -1,6 +1,5 @@
 """What `for` and expressions of a document stand for, and how what is wrong with them is told."""
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +9,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bdforge.common.messages import InputError, clip
+from bdforge.common.messages import clip
 from bdforge.design.document.grammar import Repeated
+from bdforge.design.document.tables import DocumentError, Scope, Wrong
+from bdforge.design.document.tables import number as known
 from bdforge.design.document.toml_places import Path
-from bdforge.design.sequences.expressions import LARGEST, LEAST
 
 MOST_TURNS = 1 << 16
 """Of all loops of a document, so that no few lines ask for more memory than there is."""
-_CHARACTERS = 200  # of an expression
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _RANGE = re.compile(r"(.+?)\.\.(.+)")
 Numbers = Mapping[str, int]
@@ -25,64 +24,9 @@ Numbers = Mapping[str, int]
 Made = TypeVar("Made")
 
 
-class DocumentError(InputError):
-    """A descriptor document that says no design; the message lists every reason with its place."""
-
-
-class Wrong(Exception):
-    """What is wrong with the table that is being read."""
-
-
-_OPERATORS: dict[type, Callable[[int, int], int]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
-_FUNCTIONS: dict[str, Callable[[int, int], int]] = {"min": min, "max": max, "ceildiv": lambda a, b: -(-a // b)}
-
-
 def number(value: int | str, names: Numbers) -> int:
-    """An integer, or the value of an expression of them; Wrong says what is wrong with it.
-
-    `+ - * // %`, `/` where nothing is left over, `min`, `max` and `ceildiv` of two, brackets.
-    """
-    if isinstance(value, int):
-        return value
-    if len(value) > _CHARACTERS:
-        raise Wrong(f"{clip(value)}: an expression has at most {_CHARACTERS} characters")
-    try:
-        found = _value(ast.parse(value.strip(), mode="eval").body, names)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Wrong(f"{clip(repr(value))} is no integer expression") from None
-    except ZeroDivisionError:
-        raise Wrong(f"{clip(repr(value))} divides by zero") from None
-    if not LEAST <= found <= LARGEST:
-        raise Wrong(f"{clip(repr(value))} needs more than 64 bits")
-    return found
-
-
-def _value(node: ast.expr, names: Numbers) -> int:
-    match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return value
-        case ast.Name(id=name):
-            if name not in names:
-                raise Wrong(f"{clip(name)} is no number here; there is {', '.join(names) or 'none'}")
-            return names[name]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, names)
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            a, b = _value(left, names), _value(right, names)
-            if a % b:
-                raise Wrong(f"{clip(ast.unparse(node))}: {a} / {b} leaves {a % b} over; use // to round down")
-            return a // b
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            return _OPERATORS[type(operator)](_value(left, names), _value(right, names))
-        case ast.Call(func=ast.Name(id=function), args=[a, b], keywords=[]) if function in _FUNCTIONS:
-            return _FUNCTIONS[function](_value(a, names), _value(b, names))
-    raise Wrong(f"{clip(ast.unparse(node))} is no integer expression")
+    """An integer, or the value of an expression of them; Wrong says what is wrong with it."""
+    return known(value, Scope(names))
 
 
 def maybe(value: int | str | None, names: Numbers) -> int | None:

@@ -29,6 +29,7 @@ def _tables(design: Design) -> Plain:
     found: Plain = {"kind": "design", "name": design.name, "device": design.device}
     if design.comments:
         found["comments"] = list(design.comments)
+    found["reference"] = design.reference
     found["allocations"] = []
     found["tile"] = [one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)]
     found["flow"] = written(Repeating([_flow(flow) for flow in design.flows]), _PLACES)
@@ -40,7 +41,7 @@ def _tables(design: Design) -> Plain:
     ]
     found["allocations"] = written(Repeating(names), _PLACES)
     found["program"] = written(cores)
-    found["sequence"] = written([_sequence(sequence) for sequence in design.sequences])
+    found["runtime_sequence"] = written([_sequence(sequence) for sequence in design.sequences])
     return {key: value for key, value in found.items() if value}
 
 

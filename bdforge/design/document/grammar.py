@@ -466,7 +466,9 @@ class Document(Form):
     flow: list[AnyFlow] = Field(default_factory=list)
     cascade: list[Cascade] = Field(default_factory=list)
     program: dict[str, Program] = Field(default_factory=dict)
-    sequence: list[Sequence] = Field(default_factory=list)
+    runtime_sequence: list[Sequence] = Field(default_factory=list)
+    reference: Text = ""
+    made_from: dict[str, Any] | None = None
 
 
 DEFAULTS: dict[str, int] = {

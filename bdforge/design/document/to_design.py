@@ -1,19 +1,21 @@
 """A document as a design: checked by its grammar, `for` and expressions made into what they stand for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
 from pydantic import ValidationError
 
 from bdforge.common.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
-from bdforge.common.messages import clip, clip_path, form_fault, listed
+from bdforge.common.messages import clip, form_fault, listed
 from bdforge.design.core_code import Core
 from bdforge.design.document import grammar
-from bdforge.design.document.expand import DocumentError, Expansion, Numbers, Wrong, maybe, number, text, texts
+from bdforge.design.document.expand import Expansion, Numbers, maybe, number, text, texts
+from bdforge.design.document.program_reading import Surrounding, read_program
+from bdforge.design.document.tables import DocumentError, Faults, Scope, Wrong, refuse
 from bdforge.design.document.to_tile import TileUnderWay, channel_of, moved, packet
-from bdforge.design.document.toml_places import Path, places_of
+from bdforge.design.document.toml_places import Path
 from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
@@ -22,6 +24,7 @@ from bdforge.devices import DeviceError, TileKind, mlir_device_named
 
 _KIND = "design"
 _STDIN = "-"
+_ANY_SIZE = {"sequence", "operand"}
 _OF_ONE_BD = set(grammar.TaskBd.model_fields)
 _ORDER = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 
@@ -42,26 +45,28 @@ def design_of(content: str, where: str) -> Design:
 
     `where` names the text in messages, which tell lines and columns of it.
     """
-    reasons: Mapping[Path, str]
     raw = parsed_toml(content, where, DocumentError)
     try:
-        reader = _Reader(grammar.Document.model_validate(raw))
+        reader = _Reader(grammar.Document.model_validate({k: v for k, v in raw.items() if k not in _ANY_SIZE}))
         design = reader.design()
-        reasons = reader.expansion.reasons
-        if design is not None and not reasons:
-            return design
+        faults = Faults(reader.expansion.reasons)
+        if design is not None and _ANY_SIZE & raw.keys():
+            program = read_program(raw, Scope(reader.names, faults), surrounding(design))
+            design = replace(design, program=program)
     except ValidationError as error:
-        reasons = _faults(raw, error)
-    places = places_of(content)
-    lines = sorted((_place(places, path), reason) for path, reason in reasons.items())
-    raise DocumentError(listed((f"{clip_path(where)}:{line}:{at}: {reason}" for (line, at), reason in lines), "\n"))
+        design, faults = None, Faults(_faults(raw, error))
+    refuse(faults, content, where)
+    assert design is not None
+    return design
 
 
-def _place(places: Mapping[Path, tuple[int, int]], path: Path) -> tuple[int, int]:
-    """The place of a path, or of what it stands in."""
-    while path and path not in places:
-        path = path[:-1]
-    return places.get(path, (1, 1))
+def surrounding(design: Design) -> Surrounding:
+    """What a placed design's program may name of it."""
+    return Surrounding(
+        {one.name: (one.direction, one.channel, one.tile.column) for one in design.allocations},
+        {buffer.name: tile.address(buffer) for tile in design.tiles for buffer in tile.buffers},
+        {lock.name: tile.address(lock) for tile in design.tiles for lock in tile.locks},
+    )
 
 
 def _faults(raw: dict[str, Any], error: ValidationError) -> dict[Path, str]:
@@ -107,8 +112,10 @@ class _Reader:
                 tuple(each(form.flow, self.names, _flow)),
                 tuple(each(form.allocations, self.names, lambda one, names: _allocation(one, names, tiles))),
                 tuple(each(form.cascade, self.names, _cascade)),
-                tuple(map(self._sequence, form.sequence)),
+                tuple(map(self._sequence, form.runtime_sequence)),
                 tuple(form.comments),
+                reference=form.reference,
+                made_from=form.made_from,
             )
         )
 

@@ -9,7 +9,8 @@ from bd_patterns import Pattern, PatternError
 from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
 from bdforge.design.document import grammar
-from bdforge.design.document.expand import Expansion, Numbers, Wrong, maybe, named, number, text
+from bdforge.design.document.expand import Expansion, Numbers, maybe, named, number, text
+from bdforge.design.document.tables import Wrong
 from bdforge.design.model import Channel
 from bdforge.design.tile_memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
 

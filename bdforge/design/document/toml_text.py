@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_TABLES = ("tile", "flow", "cascade", "program", "sequence")
+_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence")
 _WIDTH = 150
 
 

@@ -43,6 +43,7 @@ class Builder:
         self._in_flight_max = in_flight_max
         self._values: list[Any] = []
         self._places: dict[Expr, int] = {}
+        self._names: dict[int, str] = {}
         self._arguments: list[Argument] = []
         self._operands: list[Placed] = []
         self._requires: list[Requirement] = []
@@ -72,6 +73,14 @@ class Builder:
                 entry = [operation, *(self.place(operand) for operand in found.operands)]
         self._values.append(entry)
         return self._places.setdefault(found, len(self._values) - 1)
+
+    def named(self, name: str, value: Operand) -> Expr:
+        """`value`, which people read as `name`; what is constant or a parameter stands for itself."""
+        found = expression(value)
+        place = self.place(found)
+        if found.operation not in ("constant", "parameter"):
+            self._names.setdefault(place, name)
+        return found
 
     def _listed(self, values: Sequence[Operand]) -> list[int]:
         return [self.place(value) for value in values]
@@ -146,6 +155,13 @@ class Builder:
             self._blocks[-1] += body
         else:  # what never runs stays as well: values of its loops stand in the program's list
             self._add(If(kind="if", when=self.place(value), do=body))
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """What follows, only where the condition of the `when` before is 0; that one is no constant."""
+        with self._block() as body:
+            yield
+        self._add(self._blocks[-1].pop().model_copy(update={"otherwise": body}))
 
     @contextmanager
     def step(
@@ -224,6 +240,7 @@ class Builder:
                 do=self._blocks[0],
                 in_flight=self._in_flight,
                 in_flight_max=self._in_flight_max,
+                names=self._names,
             )
         )
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bdforge.design.sequences.expressions import DIVISOR_MAX, OPERATIONS, Operation, ProgramError
+from bdforge.design.sequences.expressions import DIVISOR_MAX, OPERATIONS, Expr, Operation, ProgramError
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 
 __all__ = ["Program", "ProgramError"]
@@ -207,12 +207,30 @@ class Program(_Part):
     in_flight: Annotated[Number, Field(ge=1)]
     in_flight_max: Annotated[Number, Field(ge=1)] = TASK_QUEUE_ENTRIES
     """Steps that the queues which the program writes itself have room for, whatever a host asks for."""
+    names: dict[int, str] = Field(default_factory=dict, exclude=True, repr=False)
+    """What people call values, by place; no part of what manifests hold."""
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:
         """Parameters that are sizes of operands along an axis; others are distances of lines."""
         axes = [self.values[axis.size] for operand in self.operands for axis in operand.axes]
         return tuple(name for name in self.parameters if name in axes)
+
+    @cached_property
+    def expressions(self) -> list[Expr]:
+        """Every value as an expression."""
+        found: list[Expr] = []
+        for value in self.values:
+            match value:
+                case int():
+                    found.append(Expr("constant", (value,)))
+                case str():
+                    found.append(Expr("parameter", (value,)))
+                case ["index", loop]:
+                    found.append(Expr("index", (loop,)))
+                case [operation, *operands]:
+                    found.append(Expr(str(operation), tuple(found[int(place)] for place in operands)))
+        return found
 
     @cached_property
     def needs(self) -> list[frozenset[int | str]]:

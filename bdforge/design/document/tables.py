@@ -1,0 +1,330 @@
+"""Tables of a document: their keys said once, from which they are read, refused with a place, and described.
+
+A `Table` names its keys with what their values are; reading one gives its values, with every reason why it cannot be
+read. Numbers may be expressions, texts hold expressions in braces, `for` in an item of a list repeats it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import Any, Literal
+
+from bdforge.common.messages import InputError, clip, clip_path, listed
+from bdforge.design.document.toml_places import Path, places_of
+from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
+from bdforge.design.sequences.expressions import Expr, Operand, expression
+
+MOST_TURNS = 1 << 16
+"""Of all loops of a document, so that no few lines ask for more memory than there is."""
+_LONGEST_TEXT = 1000
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+_RANGE = re.compile(r"(.+?)\.\.(.+)")
+_MISSING: Any = object()
+
+
+class DocumentError(InputError):
+    """A descriptor document that says no design; the message lists every reason with its place."""
+
+
+class Wrong(Exception):
+    """What is wrong with what is being read; "" where its parts were told already."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """What is wrong first, by where it stands, and how many turns the document's loops took."""
+
+    reasons: dict[Path, str] = field(default_factory=dict)
+    turns: int = 0
+    times: int = 0
+    """How often something was told, the same again included."""
+
+    def add(self, path: Path, reason: object) -> None:
+        self.times += 1
+        if str(reason):
+            self.reasons.setdefault(path, str(reason))
+
+    def turn(self, count: int) -> None:
+        self.turns += count
+        if self.turns > MOST_TURNS:
+            raise Wrong(f"for: {self.turns} turns of all loops; a document may have {MOST_TURNS}")
+
+
+def refuse(faults: Faults, content: str, where: str) -> None:
+    """DocumentError for all that is wrong, with its lines and columns in a text that messages call `where`."""
+    if not faults.reasons:
+        return
+    places = places_of(content)
+    lines = sorted((_place(places, path), reason) for path, reason in faults.reasons.items())
+    raise DocumentError(listed((f"{clip_path(where)}:{line}:{at}: {reason}" for (line, at), reason in lines), "\n"))
+
+
+def _place(places: Mapping[Path, tuple[int, int]], path: Path) -> tuple[int, int]:
+    """The place of a path, or of what it stands in."""
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path, (1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where something is read: the names that its expressions may use, and its path."""
+
+    names: Mapping[str, Operand] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+    path: Path = ()
+
+    def at(self, *parts: str | int) -> "Scope":
+        """Inside."""
+        return replace(self, path=(*self.path, *parts))
+
+    def naming(self, more: Mapping[str, Operand]) -> "Scope":
+        """With more names."""
+        return replace(self, names={**self.names, **more}) if more else self
+
+    def tell(self, reason: object) -> None:
+        """What is wrong here."""
+        self.faults.add(self.path, reason)
+
+
+Kind = Callable[[Any, Scope], Any]
+"""What a value is: reads it, or says by Wrong why it cannot be."""
+
+
+def described(schema: dict[str, Any]) -> Callable[[Kind], Kind]:
+    """Gives a kind the JSON Schema of its values."""
+
+    def add(kind: Kind) -> Kind:
+        kind.schema = schema  # type: ignore[attr-defined]
+        return kind
+
+    return add
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a kind's values."""
+    return kind.schema if isinstance(kind.schema, dict) else kind.schema()
+
+
+_EXPRESSION = {"type": ["integer", "string"]}
+
+
+@described(_EXPRESSION)
+def value(found: Any, scope: Scope) -> Expr:
+    """An integer, or an expression of names."""
+    if isinstance(found, bool) or not isinstance(found, int | str):
+        raise Wrong(f'should be an integer, or an expression of them such as "128 * i", got {clip(repr(found))}')
+    try:
+        return expression(found) if isinstance(found, int) else parsed(found, scope.names)
+    except WrongExpressionError as error:
+        raise Wrong(error) from None
+
+
+@described(_EXPRESSION)
+def number(found: Any, scope: Scope) -> int:
+    """An integer that is known where the document is read."""
+    known = value(found, scope).constant
+    if known is None:
+        raise Wrong(f"{clip(repr(found))} follows from a size; it must be known beforehand")
+    return known
+
+
+@described({"type": "string", "maxLength": _LONGEST_TEXT})
+def text(found: Any, scope: Scope) -> str:
+    """A text with the values of the expressions in its braces; doubled ones are braces."""
+    plain(found, scope)
+    return _BRACES.sub(lambda braces: braces[0][0] if braces[1] is None else str(number(braces[1], scope)), found)
+
+
+@described({"type": "string", "maxLength": _LONGEST_TEXT})
+def plain(found: Any, scope: Scope) -> str:
+    """A text as it is."""
+    if not isinstance(found, str) or len(found) > _LONGEST_TEXT:
+        raise Wrong(f"should be a text of at most {_LONGEST_TEXT} characters, got {clip(repr(found))}")
+    return found
+
+
+def pieces(found: Any, scope: Scope) -> tuple[str, list[Expr]]:
+    """A text with {} for each expression in its braces, and these: what is told when a program runs."""
+    values: list[Expr] = []
+
+    def piece(braces: re.Match[str]) -> str:
+        if braces[1] is None:
+            return braces[0][0]
+        values.append(value(braces[1], scope))
+        return "{}"
+
+    return _BRACES.sub(piece, plain(found, scope)), values
+
+
+pieces.schema = schema_of(plain)  # type: ignore[attr-defined]
+
+
+@described({"type": "boolean"})
+def flag(found: Any, scope: Scope) -> bool:
+    """true or false."""
+    if not isinstance(found, bool):
+        raise Wrong(f"should be true or false, got {clip(repr(found))}")
+    return found
+
+
+@described({"type": "number"})
+def plain_number(found: Any, scope: Scope) -> float:
+    """A number as it is."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise Wrong(f"should be a number, got {clip(repr(found))}")
+    return found
+
+
+def one_of(*texts: str) -> Kind:
+    """One of some texts."""
+
+    @described({"enum": list(texts)})
+    def read(found: Any, scope: Scope) -> str:
+        if found not in texts:
+            raise Wrong(f"should be {' or '.join(map(repr, texts))}, got {clip(repr(found))}")
+        return found
+
+    return read
+
+
+def turns(item: Any, scope: Scope) -> list[dict[str, int]]:
+    """The values of an item's `for`, turn by turn; its first variable is the outermost one."""
+    ranges = item.get("for", {}) if isinstance(item, dict) else {}
+    if not isinstance(ranges, dict) or len(ranges) > 6:
+        raise Wrong(f'for: should be ranges by variable such as {{ c = "0..8" }}, got {clip(repr(ranges))}')
+    spans = {name: _span(name, ends, scope) for name, ends in ranges.items()}
+    if (total := prod(max(0, span.stop - span.start) for span in spans.values())) > MOST_TURNS:
+        raise Wrong(f"for: {total} turns; a document may have {MOST_TURNS}")
+    scope.faults.turn(total)
+    return [dict(zip(spans, values, strict=True)) for values in product(*spans.values())]
+
+
+def _span(name: str, found: Any, scope: Scope) -> range:
+    if not name.isidentifier():
+        raise Wrong(f"for: {clip(repr(name))} is no name")
+    if not isinstance(found, str) or (ends := _RANGE.fullmatch(found)) is None:
+        raise Wrong(f"for: {clip(name)} = {clip(repr(found))} is no range; write first..end, such as 0..8")
+    return range(number(ends[1], scope), number(ends[2], scope))
+
+
+def each(items: Any, scope: Scope) -> Iterator[tuple[Any, Scope]]:
+    """Items of a list as often as `for` says, those that repeat together in `do`; faults of a `for` are told."""
+    if not isinstance(items, list):
+        raise Wrong(f"should be a list, got {clip(repr(items))}")
+    for place, item in enumerate(items):
+        here = scope.at(place)
+        try:
+            values = turns(item, here)
+        except Wrong as wrong:
+            here.tell(wrong)
+            continue
+        for turn in values:
+            if isinstance(item, dict) and "do" in item:
+                inner = here.naming(turn)
+                for key in item.keys() - {"for", "do"}:
+                    inner.at(key).tell(f"{clip(key)}: unexpected key beside do; say it in each of those")
+                yield from each(item["do"], inner.at("do"))
+            else:
+                yield item, here.naming(turn)
+
+
+def many(kind: Kind, least: int = 0) -> Kind:
+    """A list of values, each as often as its `for` says. What is wrong with any is told."""
+
+    @described({"type": "array", "items": {}, "minItems": least})
+    def read(found: Any, scope: Scope) -> list[Any]:
+        before = scope.faults.times
+        made = [told(kind, item, inner) for item, inner in each(found, scope)]
+        if scope.faults.times > before:
+            raise Wrong
+        if len(made) < least:
+            raise Wrong(f"should have at least {least} item{'s' * (least > 1)}")
+        return made
+
+    read.schema = lambda: {"type": "array", "minItems": least, "items": schema_of(kind)}  # type: ignore[attr-defined]
+    return read
+
+
+def told(kind: Kind, found: Any, scope: Scope) -> Any:
+    """What is read; None where it cannot be, which is told then."""
+    try:
+        return kind(found, scope)
+    except Wrong as wrong:
+        scope.tell(wrong)
+        return None
+
+
+def pair(found: Any, scope: Scope) -> tuple[Expr, Expr]:
+    """Two values."""
+    if not isinstance(found, list) or len(found) != 2:
+        raise Wrong(f"should be a pair of numbers, got {clip(repr(found))}")
+    first, second = (value(one, scope) for one in found)
+    return first, second
+
+
+pair.schema = {"type": "array", "items": _EXPRESSION, "minItems": 2, "maxItems": 2}  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a table: what its value is, and what is meant where it is left out."""
+
+    kind: Kind
+    default: Any = _MISSING
+
+
+@dataclass(frozen=True)
+class Table:
+    """The keys of a table; one without default must be there. Reading gives values by key."""
+
+    doc: str
+    keys: Mapping[str, Key]
+    where: Literal["item", "table"] = "item"
+    """Items of lists may have `for`."""
+
+    def __call__(self, found: Any, scope: Scope) -> dict[str, Any]:
+        if not isinstance(found, dict):
+            raise Wrong(f"should be a table, got {clip(repr(found))}")
+        wrong = False
+        for key in found.keys() - self.keys.keys() - {"for"}:
+            scope.at(key).tell(f"{clip(key)}: unexpected key; remove it or check its spelling")
+            wrong = True
+        values = {key: self._value(key, found, scope) for key in self.keys}
+        if missing := [key for key, one in values.items() if one is _MISSING and key not in found]:
+            raise Wrong("; ".join(f"{key}: missing; add it" for key in missing))
+        if wrong or any(one is _MISSING for one in values.values()):
+            raise Wrong
+        return values
+
+    def _value(self, key: str, found: dict[str, Any], scope: Scope) -> Any:
+        if key not in found:
+            return self.keys[key].default
+        try:
+            return self.keys[key].kind(found[key], scope.at(key))
+        except Wrong as wrong:
+            scope.at(key).tell(f"{key}: {wrong}" if str(wrong) else "")
+            return _MISSING
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of such tables."""
+        properties = {key: schema_of(one.kind) for key, one in self.keys.items()}
+        if self.where == "item":
+            properties["for"] = {"type": "object", "additionalProperties": {"type": "string"}}
+        return {
+            "type": "object",
+            "description": self.doc,
+            "properties": properties,
+            "required": [key for key, one in self.keys.items() if one.default is _MISSING],
+            "additionalProperties": False,
+        }
+
+
+def first_key(found: Any, known: Mapping[str, Any]) -> str:
+    """What an item is: a table is told by the first of its keys that is no `for`."""
+    key = next((key for key in found if key != "for"), None) if isinstance(found, dict) else None
+    if key not in known:
+        raise Wrong(f"{clip(repr(found))} begins with none of {listed(map(repr, known))}")
+    return str(key)

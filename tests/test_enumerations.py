@@ -17,7 +17,7 @@ from bdforge.devices.txn_format.operations import DIRECTIONS, Sync
 from bdforge.devices.types import ORDERS, TYPES, ElementType
 from bdforge.operators import OPERATORS
 from bdforge.operators.elementwise import FUNCTIONS
-from bdforge.runtime.toolchain.aiecc import AieccForm, Backend
+from bdforge.runtime.toolchain.aiecc import AieccForm, CoreCompiler
 from support.array_text import Task, bd, buffer, flow, module, program, tile
 from support.built_designs import ROOT
 from support.differences import same
@@ -83,9 +83,9 @@ def test_a_packed_integer_takes_its_ends_and_nothing_beyond(name: str):
             packed(np.array([[low, value]], np.int8), TYPES[name])
 
 
-@pytest.mark.parametrize("backend", Backend)
+@pytest.mark.parametrize("backend", CoreCompiler)
 @pytest.mark.parametrize("era", Era)
-def test_a_compiler_of_cores_is_switched_off_where_it_is_the_vendors(backend: Backend, era: Era):
+def test_a_compiler_of_cores_is_switched_off_where_it_is_the_vendors(backend: CoreCompiler, era: Era):
     words = AieccForm(era, True, backend, False, "a test").command("aiecc", "peano", "d.mlir", "d.xclbin", None)
     assert ("--no-xchesscc" in words) == (backend == "vendor")
 

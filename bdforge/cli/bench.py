@@ -17,7 +17,7 @@ from bdforge.models.weights import TernaryMatrix, check_shape, read
 from bdforge.operators import Plan, Problem, SpecError
 from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.time_model import Basis
-from bdforge.runtime import BuiltDesign, Mismatch, Run, first_mismatch, run
+from bdforge.runtime import BuiltDesign, ElementMismatch, Run, first_mismatch, run
 
 _MANY = 10_000_000  # operations
 SUGGESTION = (
@@ -39,7 +39,7 @@ class _Checked:
 
     problem: Problem
     run: Run
-    wrong: Mismatch | None
+    wrong: ElementMismatch | None
     exact: bool
 
     @property

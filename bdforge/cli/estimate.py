@@ -87,7 +87,7 @@ def estimate_command(
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
-        where = Surroundings(device, power, dispatch)
+        where = RunConditions(device, power, dispatch)
         spec = load_spec(design)
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
@@ -127,7 +127,7 @@ def _table(csv: Path, out: Path | None, force: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunConditions:
     """Where a design runs: product, power mode, and how its runs are handed over."""
 
     device: str
@@ -152,7 +152,7 @@ def _check_extras(
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 
 
-def _on(spec: Spec, where: Surroundings, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
+def _on(spec: Spec, where: RunConditions, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
     """How a problem becomes a case of the design at `path`, and how it is modelled there."""
     basis = basis_named(kernel)
     if rate is not None and basis != "fitted":
@@ -173,7 +173,9 @@ def _on(spec: Spec, where: Surroundings, kernel: str, rate: float | None) -> tup
     return case_on, modelled
 
 
-def _design(spec: Spec, path: Path, given: list[Problem], where: Surroundings, kernel: str, rate: float | None) -> None:
+def _design(
+    spec: Spec, path: Path, given: list[Problem], where: RunConditions, kernel: str, rate: float | None
+) -> None:
     case_on, modelled = _on(spec, where, kernel, rate)
     if not (chosen := given or list(spec.problems)):
         raise FileError(f"{path}: has no problems; give one with --shape MxKxN")
@@ -182,7 +184,7 @@ def _design(spec: Spec, path: Path, given: list[Problem], where: Surroundings, k
         put(screen(), report(modelled(case)))
 
 
-def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Surroundings) -> None:
+def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: RunConditions) -> None:
     """Estimates of any operator, by what its runs cost."""
     planned = plan(spec, device_named(where.device))
     if not (chosen := problems_of(operator_of(spec), shapes) or planned.problems):

@@ -142,7 +142,7 @@ def text_of(value: object, form: Callable[[object], str] = repr) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class WatchedChild:
     """A child of this process that runs foreign code, and the note in which it says which code that is."""
 
     pid: int
@@ -165,14 +165,14 @@ class Part:
         return f"the process ended ({how}){after}"
 
 
-def parted() -> Part | None:
+def parted() -> WatchedChild | None:
     """A child that goes on from here, and ends with this process at the latest; None in the child itself."""
     note = mmap(-1, _NOTE_BYTES)
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
     if child := os.fork():
-        return Part(child, note)
+        return WatchedChild(child, note)
     _Watch.note, _Watch.telling = note, False  # threads stay with the parent
     _running.clear()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -194,7 +194,7 @@ def part() -> None:
     sys.exit(code)
 
 
-def _wait(child: Part) -> int:
+def _wait(child: WatchedChild) -> int:
     """The child's exit code, or the negative number of a signal.
 
     Ctrl-C is the child's affair, which gets it too; one that is in foreign code a second later is ended.

@@ -5,8 +5,8 @@ and what that took, `sampling` the tokens; `bitnet` is BitNet b1.58.
 """
 
 from bdforge.models.errors import ModelError
-from bdforge.models.linear import Linear, Products
+from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.sampling import Sampler, generate
 from bdforge.models.split import RULES, Entry, Ledger, Split
 
-__all__ = ["RULES", "Entry", "Ledger", "Linear", "ModelError", "Products", "Sampler", "Split", "generate"]
+__all__ = ["RULES", "Entry", "Ledger", "ModelError", "Products", "Sampler", "Split", "TernaryLinear", "generate"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.models.bitnet import BitNet
-from bdforge.models.linear import Linear, Products
+from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.split import Ledger, Split
 
 
@@ -38,7 +38,7 @@ class _Results:
     def split(self) -> Split:
         return self.products.split
 
-    def __call__(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    def __call__(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
         if self.type != "float64":
             return self.products.on_cpu(linear, codes, scales, narrow=self.type == "bf16")
         ones = replace(linear, scales=np.ones_like(linear.scales), codes=self.products.codes_of(linear))

@@ -16,21 +16,21 @@ from bdforge.models.split import Ledger, Split
 from bdforge.models.weights import TernaryMatrix
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
-from bdforge.runtime import Loaded, Packed, Prepared, load
+from bdforge.runtime import Loaded, PackedOperands, Prepared, load
 
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
 _PLACES = {"emulated": "emulated array", "xrt": "NPU"}
 
 
 @dataclass(slots=True, eq=False)
-class Linear:
+class TernaryLinear:
     """A matrix, K x N, and a scale (float32) for each of its N columns: `packed` as the array reads it, and `codes` as
     the CPU does, each where it is wanted."""
 
     name: str
     shape: tuple[int, int]
     scales: np.ndarray
-    packed: Packed | None = None
+    packed: PackedOperands | None = None
     codes: np.ndarray | None = None
 
     @property
@@ -70,9 +70,9 @@ class Products:
         loaded = load(folder, device)
         return cls(loaded, Split(plan_of(loaded.design.manifest), rule))
 
-    def resident(self, name: str, matrix: TernaryMatrix) -> Linear:
+    def resident(self, name: str, matrix: TernaryMatrix) -> TernaryLinear:
         """The matrix, packed for where its products may run by the rule; `name` is what the ledger calls it."""
-        rule, made = self.split.rule, Linear(name, matrix.shape, matrix.column_scales())
+        rule, made = self.split.rule, TernaryLinear(name, matrix.shape, matrix.column_scales())
         if rule != "cpu":
             more = {"column_scales": made.scales} if self._scaled else {}
             made.packed = self.loaded.pack(B=matrix.weights, **more)
@@ -80,7 +80,7 @@ class Products:
             made.codes = self.split.processor.pack(matrix.weights)
         return made
 
-    def __call__(self, linear: Linear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    def __call__(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """codes @ weights, times a scale for each row and for each column: float32 of M x N.
 
         ModelError for codes that are not int8 of M x K, or another number of scales than M.
@@ -114,19 +114,19 @@ class Products:
         self._problems[M, K, N] = found
         return found
 
-    def on_cpu(self, linear: Linear, codes: np.ndarray, scales: np.ndarray, *, narrow: bool) -> np.ndarray:
+    def on_cpu(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray, *, narrow: bool) -> np.ndarray:
         """The product on the CPU whatever the split says, with results in float32, or rounded to bfloat16."""
         packed, (K, _) = self.codes_of(linear), linear.shape
         return self.split.processor.scaled(packed, K, codes, scales, linear.scales, narrow=narrow)
 
-    def codes_of(self, linear: Linear) -> np.ndarray:
+    def codes_of(self, linear: TernaryLinear) -> np.ndarray:
         """The matrix as the CPU reads it, packed now where it was made for the array alone."""
         if linear.codes is None:
             linear.codes = self.split.processor.pack(self.loaded.unpack(_of_array(linear))["B"])
         return linear.codes
 
 
-def _of_array(linear: Linear) -> Packed:
+def _of_array(linear: TernaryLinear) -> PackedOperands:
     if linear.packed is None:
         raise ModelError(f"{linear.name}: was packed for the CPU alone; load it anew by another rule than cpu")
     return linear.packed

@@ -29,8 +29,8 @@ from bdforge.design.sequences.buffers import (
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.operand_table import operand_table
-from bdforge.runtime.prepared import Packed, Prepared, check_packed
-from bdforge.runtime.runs import Backend, Pending, Runs
+from bdforge.runtime.prepared import PackedOperands, Prepared, check_packed
+from bdforge.runtime.runs import Backend, Pending, RunQueue
 
 VARIABLE = "BDFORGE_DEVICE"
 EMULATED, NPU = "emulated", "xrt"
@@ -100,7 +100,7 @@ class Loaded:
         self.design, self.timeout_seconds = design, timeout_seconds
         self.device = type(backend).__name__.lower()
         """What runs it: "emulated" or "xrt"."""
-        self._runs = Runs(design.name, backend)
+        self._runs = RunQueue(design.name, backend)
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +123,7 @@ class Loaded:
         """Load the array now where it would be loaded with the first call."""
         self._runs.backend.ready()
 
-    def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> Packed:
+    def pack(self, *arrays: np.ndarray, **named: np.ndarray) -> PackedOperands:
         """Inputs that stay from call to call as this design reads them, packed or staged, such as weights.
 
         These are the operands in which the first of a shape's sizes takes no part; in order, or by name. OperandError
@@ -134,7 +134,7 @@ class Loaded:
         sizes, buffers = pack(design.program, design.array, given)
         return self._packed(tuple(given), self._one_row(sizes), sizes, buffers)
 
-    def packed(self, data: np.ndarray, **sizes: int) -> Packed:
+    def packed(self, data: np.ndarray, **sizes: int) -> PackedOperands:
         """What `pack` made of the first operand that stays, read from a file of its `data`; sizes by parameter.
 
         OperandError for bytes that this design packs of no array of these sizes.
@@ -163,11 +163,11 @@ class Loaded:
     def _packed(
         self, names: tuple[str, ...], sequence: PlannedSequence, sizes: Mapping[str, int],
         buffers: Mapping[int, np.ndarray],
-    ) -> Packed:  # fmt: skip
+    ) -> PackedOperands:  # fmt: skip
         kept = {i: self._runs.backend.resident(i, buffer) for i, buffer in buffers.items()}
-        return Packed(self.design.name, names, sizes, kept, {i: layout_of(sequence, i) for i in kept})
+        return PackedOperands(self.design.name, names, sizes, kept, {i: layout_of(sequence, i) for i in kept})
 
-    def unpack(self, packed: Packed) -> dict[str, np.ndarray]:
+    def unpack(self, packed: PackedOperands) -> dict[str, np.ndarray]:
         """The arrays of which `packed` was made, by operand name."""
         sequence = self._one_row(packed.sizes)
         check_packed([packed], sequence)
@@ -183,11 +183,11 @@ class Loaded:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
         return Prepared(self.design.sequence(sizes), self._runs, self.timeout_seconds)
 
-    def __call__(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Any:
+    def __call__(self, *arrays: np.ndarray | PackedOperands, **named: np.ndarray | PackedOperands) -> Any:
         """Run; OperandError says what was expected and what was given."""
         return self._finished(*self._call(arrays, named))
 
-    def submit(self, *arrays: np.ndarray | Packed, **named: np.ndarray | Packed) -> Pending:
+    def submit(self, *arrays: np.ndarray | PackedOperands, **named: np.ndarray | PackedOperands) -> Pending:
         """Run behind what was submitted before; `wait()` gives what a call gives, until which arrays must not change.
 
         OperandError as of a call.
@@ -199,8 +199,8 @@ class Loaded:
         """The sequence and the buffers of a call."""
         inputs = inputs_of(self.design.program)
         given = _bound(arrays, named, inputs, self.design.name)
-        packed = [value for value in given.values() if isinstance(value, Packed)]
-        plain = {name: value for name, value in given.items() if not isinstance(value, Packed)}
+        packed = [value for value in given.values() if isinstance(value, PackedOperands)]
+        plain = {name: value for name, value in given.items() if not isinstance(value, PackedOperands)}
         sizes = sizes_of(self.design.program, plain, {k: v for one in packed for k, v in one.sizes.items()})
         planned = self.design.sequence(sizes)
         buffers = {index: buffer for one in packed for index, buffer in one.buffers.items()}
@@ -226,7 +226,9 @@ def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design
             given[names[name.lower()]] = value
     if len(arrays) > len(names):
         raise OperandError(f"{len(arrays)} arrays were given; design {design} takes {takes} here")
-    return {n: v if isinstance(v, Packed) else host_array(v, f"operand {n}", OperandError) for n, v in given.items()}
+    return {
+        n: v if isinstance(v, PackedOperands) else host_array(v, f"operand {n}", OperandError) for n, v in given.items()
+    }
 
 
 def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:

@@ -20,11 +20,11 @@ from bdforge.design.sequences.buffers import (
 )
 from bdforge.design.sequences.operands import place
 from bdforge.runtime.operand_table import operand_table
-from bdforge.runtime.runs import Pending, Runs, UseError
+from bdforge.runtime.runs import Pending, RunQueue, UseError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Packed:
+class PackedOperands:
     """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
 
     `design` made it; any takes it that reads its arguments by the same `layouts`. `names` are the operands' names,
@@ -57,7 +57,7 @@ class Prepared:
     manager: the memory is given back at the end of a `with`.
     """
 
-    def __init__(self, sequence: PlannedSequence, runs: Runs, timeout_seconds: float):
+    def __init__(self, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float):
         self._sequence, self._runs, self._timeout_seconds = sequence, runs, timeout_seconds
         self._owner, self._running, self._closed = current_thread(), Lock(), False
         program, backend = sequence.program, runs.backend
@@ -98,7 +98,7 @@ class Prepared:
         self._running.release()
         return self
 
-    def __call__(self, **packed: Packed) -> Any:
+    def __call__(self, **packed: PackedOperands) -> Any:
         """Run; the output, or several by name. OperandError for packed operands that are missing or do not fit,
         UseError in a thread that it does not belong to, while a run is under way, and when it was closed."""
         self._begin()
@@ -107,7 +107,7 @@ class Prepared:
         finally:
             self._running.release()
 
-    def submit(self, **packed: Packed) -> Pending:
+    def submit(self, **packed: PackedOperands) -> Pending:
         """Run behind what was submitted before; its `wait()` gives the output, until which the arrays are the run's.
 
         Faults of what is given as of a call.
@@ -147,7 +147,7 @@ class Prepared:
     def _name(self) -> str:
         return f"{self._sequence.shape} of {self._runs.name}"
 
-    def _given(self, packed: Mapping[str, Packed]) -> dict[int, np.ndarray]:
+    def _given(self, packed: Mapping[str, PackedOperands]) -> dict[int, np.ndarray]:
         """Buffers by argument, inputs written into those that numpy has no arrays of."""
         check_packed(list(packed.values()), self._sequence)
         given = self._buffers | {index: buffer for one in packed.values() for index, buffer in one.buffers.items()}
@@ -169,12 +169,12 @@ class Prepared:
         return next(iter(found.values())) if len(found) == 1 else found
 
 
-def check_packed(packed: Sequence[Packed], planned: PlannedSequence, plain: Collection[str] = ()) -> None:
+def check_packed(packed: Sequence[PackedOperands], planned: PlannedSequence, plain: Collection[str] = ()) -> None:
     """OperandError unless each argument comes from one place, laid out as the array will read it.
 
     `plain` are the names of operands that come as arrays.
     """
-    holders: dict[int, Packed] = {}
+    holders: dict[int, PackedOperands] = {}
     for one in packed:
         for index, layout in one.layouts.items():
             if layout != (needed := layout_of(planned, index)):

@@ -26,7 +26,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class ElementMismatch:
     """The first wrong element of an output in row-major order, and how many there are."""
 
     name: str
@@ -65,10 +65,10 @@ def run(
 
 def first_mismatch(
     got: np.ndarray, expected: np.ndarray, bound: np.ndarray | None = None, name: str = "C"
-) -> Mismatch | None:
+) -> ElementMismatch | None:
     """The first element that differs, by more than its `bound` if there is one; None when there is no such."""
     wrong = got != expected if bound is None else ~(np.abs(got.astype(np.float64) - expected) <= bound)
     if not wrong.any():
         return None
     position = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    return Mismatch(name, position, got[position].item(), expected[position].item(), int(wrong.sum()))
+    return ElementMismatch(name, position, got[position].item(), expected[position].item(), int(wrong.sum()))

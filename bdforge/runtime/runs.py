@@ -64,7 +64,7 @@ class Pending:
         return f"<Pending {self._what}: {'failed' if failed else 'done' if self.done else 'under way'}>"
 
 
-class Runs:
+class RunQueue:
     """What one loaded array runs, until it is closed; any thread may ask."""
 
     def __init__(self, name: str, backend: Backend):

@@ -41,7 +41,7 @@ class NpuError(Fault, RuntimeError):
     """The NPU or its driver refused, failed or did not answer in time."""
 
 
-class Loaded:
+class LoadedXclbin:
     """An xclbin in a hardware context of the first NPU, which must have the array called `array` in MLIR.
 
     `owner` says whose it is when it is not: what must be built for another device. Buffers of runs are kept for the
@@ -145,9 +145,9 @@ def run_words(
 ) -> None:  # fmt: skip
     """Run an xclbin of any design on its host arrays, in place; `array` and `words` are of the text in `file`.
 
-    BuildError for a device of another array, NpuError as `Loaded.run`.
+    BuildError for a device of another array, NpuError as `LoadedXclbin.run`.
     """
-    loaded = Loaded(xclbin, XCLBIN_KERNEL, array, f"{file}: the design is for {array}")
+    loaded = LoadedXclbin(xclbin, XCLBIN_KERNEL, array, f"{file}: the design is for {array}")
     loaded.run(xclbin.name, loaded.stream(words), arguments, timeout_seconds, range(len(arguments)))
 
 
@@ -174,7 +174,7 @@ class Xrt:
         self._product, self._streams, self._lock = design.device, {}, Lock()
         self._written = {operand.argument for operand in outputs_of(design.program)}
         _pyxrt()  # before the design's files: what is missing first
-        self._loaded = Loaded(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
+        self._loaded = LoadedXclbin(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""

@@ -37,7 +37,7 @@ from bdforge.operators import SpecError
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.tune.balanced_tiles import Balance, Tile
-from bdforge.runtime import Mismatch
+from bdforge.runtime import ElementMismatch
 from bdforge.runtime.npu import Finding
 from bdforge.runtime.toolchain.doctor import PURPOSES
 
@@ -89,13 +89,13 @@ def test_a_balance_that_no_height_gives_says_so(printed):
     )
 
 
-def checked(wrong: Mismatch | None = None, exact: bool = True, name: str = "") -> Any:
+def checked(wrong: ElementMismatch | None = None, exact: bool = True, name: str = "") -> Any:
     problem = fake(name=name, __str__=lambda self: "1x2x3")
     found = fake(sequence="sequence", seconds=1.26, warnings=("loud",) if wrong else (), timing=None)
     return bench._Checked(problem, found, wrong, exact)
 
 
-WRONG = Mismatch("C", (1, 2), 5, 6, 3)
+WRONG = ElementMismatch("C", (1, 2), 5, 6, 3)
 
 
 @pytest.mark.parametrize(("row", "verdict"), [

@@ -14,7 +14,7 @@ import pytest
 from library_builds import ROOT, npu_library, replace_kernels, run
 
 from bdforge.devices import device_named
-from bdforge.runtime.service.npu import LIBRARY_VARIABLE, NpuError, preload_library, shown
+from bdforge.runtime.service.npu import LIBRARY_VARIABLE, SoftwareNpuError, preload_library, shown
 from fuzz import device_ioctls
 from support.built_designs import PlannedDesign, build, spec_content
 from support.differences import same
@@ -179,7 +179,9 @@ def test_no_ioctl_hurts_the_program_or_the_server(library: Path, device_server: 
 
 def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(LIBRARY_VARIABLE, "/no/such.so")
-    with pytest.raises(NpuError, match=r"^/no/such.so: there is no such library, .*; unset or correct BDFORGE_NPU_LIB"):
+    with pytest.raises(
+        SoftwareNpuError, match=r"^/no/such.so: there is no such library, .*; unset or correct BDFORGE_NPU_LIB"
+    ):
         preload_library()
 
 

@@ -16,7 +16,7 @@ from bdforge.core import python_kernel as kernel
 from bdforge.design.sequences import planned
 from bdforge.devices.txn_format.codec import TxnError, decode
 from bdforge.models import ModelError, Products
-from bdforge.models.linear import Linear
+from bdforge.models.linear import TernaryLinear
 from bdforge.models.tensors.tensor_operands import typed
 from bdforge.runtime import Loaded, OperandError
 from bdforge.runtime.array_files import ArrayFileError, load_arrays
@@ -85,7 +85,7 @@ def rows(device: Any = None) -> Loaded:
 
 def products() -> Callable[[Any], Any]:
     found = Products.__new__(Products)
-    linear = Linear("layer", (4, 1), np.ones(1))
+    linear = TernaryLinear("layer", (4, 1), np.ones(1))
     return lambda codes: found(linear, codes, np.ones(1))
 
 

@@ -137,7 +137,7 @@ ENDINGS = [
 def test_an_ending_is_told_by_what_ran_and_how_it_ended(state: bytes, last: str, code: int, told: str):
     note: Any = bytearray(state + watched.note_of(last))
     assert len(note) == 512
-    found = watched.Part(1, note).ending(code)
+    found = watched.WatchedChild(1, note).ending(code)
     assert found == told or (told and found == f"{told} its arguments")
 
 

@@ -17,8 +17,8 @@ from bdforge.devices import device_named
 from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import origin, server, wire
 from bdforge.runtime.service.client_memory import SharedMemory
-from bdforge.runtime.service.client_runner import Runner
-from bdforge.runtime.service.wire import Form, Run, Status, WireError
+from bdforge.runtime.service.client_runner import ClientRunner
+from bdforge.runtime.service.wire import RunForm, RunRequest, Status, WireError
 from support.images import IMAGES
 
 PAGE = 4096
@@ -51,10 +51,10 @@ READ: dict[str, tuple[Callable, bytes, object]] = {
     "a sequence without a name": (wire.sequence_of, words(5, 0, 7, 0) + b"/", (7, "/", "")),
     "a sequence": (wire.sequence_of, words(5, 0, 7, 1) + b"/a.elf\0one\0two", ((1 << 32) + 7, "/a.elf", "one\0two")),
     "no run": (wire.runs_of, words(4, 0), []),
-    "a run of nothing": (wire.runs_of, words(4, 1) + run(0, 5, 0), [Run(Form.STREAM, 5, 0, ())]),
+    "a run of nothing": (wire.runs_of, words(4, 1) + run(0, 5, 0), [RunRequest(RunForm.STREAM, 5, 0, ())]),
     "two runs": (
         wire.runs_of, words(4, 2) + run(1, 1 << 33, 9, 4, 1 << 60) + run(0, 2, 3, 8),
-        [Run(Form.CONTROL_CODE, 1 << 33, 9, (4, 1 << 60)), Run(Form.STREAM, 2, 3, (8,))],
+        [RunRequest(RunForm.CONTROL_CODE, 1 << 33, 9, (4, 1 << 60)), RunRequest(RunForm.STREAM, 2, 3, (8,))],
     ),
     "a form that there is none of": (wire.runs_of, words(4, 1) + run(2, 5, 0), WRONG_RUN),
     "a run less than announced": (wire.runs_of, words(4, 2) + run(0, 5, 0), WRONG_RUN),
@@ -81,7 +81,7 @@ def test_packets_are_read_whole_or_refused(case: str):
 
 def test_answers_and_statuses_are_as_the_protocol_has_them():
     assert wire.answer_of(Status.STUCK, "é", 513) == words(3, 513) + "é".encode()
-    assert {one.name: int(one) for one in (*wire.Packet, *Status, *Form)} == {
+    assert {one.name: int(one) for one in (*wire.PacketKind, *Status, *RunForm)} == {
         "OPEN": 1, "BUFFER": 2, "FREE": 3, "RUN": 4, "SEQUENCE": 5, "DONE": 0, "BAD_INPUT": 1, "FAULT": 2, "STUCK": 3,
         "STREAM": 0, "CONTROL_CODE": 1,
     }  # fmt: skip
@@ -179,7 +179,7 @@ def test_a_buffer_at_a_known_address_takes_its_place_until_it_is_freed():
 def test_words_of_a_run_are_as_many_as_it_says_or_all():
     memory = shared((100, 8), (200, 4))
     for size, count in ((0, 8), (4, 4), (8, 8)):
-        content, arguments = memory.stream(Run(Form.STREAM, 100, size, (201, 200)))
+        content, arguments = memory.stream(RunRequest(RunForm.STREAM, 100, size, (201, 200)))
         assert content == bytes(range(count))
         assert [one.tolist() for one in arguments] == [[1, 2, 3], [0, 1, 2, 3]]
 
@@ -195,9 +195,9 @@ def encoded(*operations: Operation) -> bytes:
 def test_control_code_loses_its_load_and_names_its_arguments_itself():
     content, memory = encoded(*CONTROL), shared((200, 4))
     memory.add(PAGE, *mapped(content))
-    code, arguments = memory.stream(Run(Form.CONTROL_CODE, PAGE, len(content), ()))
+    code, arguments = memory.stream(RunRequest(RunForm.CONTROL_CODE, PAGE, len(content), ()))
     assert (code, [one.tolist() for one in arguments]) == (encoded(*CONTROL[1:]), [[1, 2, 3]])
-    assert memory.stream(Run(Form.STREAM, PAGE, len(content), ())) == (content, [])
+    assert memory.stream(RunRequest(RunForm.STREAM, PAGE, len(content), ())) == (content, [])
 
 
 def mapped(content: bytes) -> tuple[int, int, list[int]]:
@@ -255,7 +255,7 @@ def served(outcomes: Outcomes, *packets: bytes) -> tuple[list[bytes], list[str]]
             wire.socket.send_fds(ours, [packet], [write])
             os.close(write)
         ours.shutdown(wire.socket.SHUT_WR)
-        runner = Runner(outcomes, told.append)  # type: ignore[arg-type]
+        runner = ClientRunner(outcomes, told.append)  # type: ignore[arg-type]
         runner._memory = shared((100, 8))
         before = set(threading.enumerate())
         runner.serve(theirs)
@@ -291,7 +291,7 @@ def test_what_is_no_packet_ends_the_service(packet: bytes):
 def test_a_packet_that_wants_an_answer_needs_a_file():
     for packet in (words(4, 0), words(5, 0, 7, 0) + b"/a\0b"):
         with pytest.raises(WireError, match="a packet of an unknown kind"):
-            pytest.fail(f"{packet!r} is taken: {Runner(Outcomes(), print)._take(packet, [])}")  # type: ignore[arg-type]
+            pytest.fail(f"{packet!r} is taken: {ClientRunner(Outcomes(), print)._take(packet, [])}")  # type: ignore[arg-type]
 
 
 def test_a_configuration_has_a_byte_to_64_mib(monkeypatch: pytest.MonkeyPatch):

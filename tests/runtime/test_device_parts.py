@@ -19,7 +19,7 @@ from bdforge.devices import DEVICES, device_named
 from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import npu, origin, server, start, wire
 from bdforge.runtime.service.holder import hold
-from bdforge.runtime.service.npu import BDF, NpuError, preload_library, shown
+from bdforge.runtime.service.npu import BDF, SoftwareNpuError, preload_library, shown
 from bdforge.runtime.service.origin import Built, Configured
 from bdforge.runtime.service.wire import Status
 from support.differences import same
@@ -181,7 +181,9 @@ def test_the_library_is_the_one_that_is_named_or_built(monkeypatch, tmp_path: Pa
         (str(named), named, "unset or correct BDFORGE_NPU_LIBRARY"),
     ):
         monkeypatch.setenv("BDFORGE_NPU_LIBRARY", variable or "")
-        with pytest.raises(NpuError, match=f"{file}: there is no such library, which shows an NPU to programs; {way}"):
+        with pytest.raises(
+            SoftwareNpuError, match=f"{file}: there is no such library, which shows an NPU to programs; {way}"
+        ):
             preload_library()
         file.touch()
         assert preload_library() == file

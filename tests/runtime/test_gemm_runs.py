@@ -11,7 +11,7 @@ from bdforge.cli.bench import run_problems
 from bdforge.design.manifest import BuiltProblem
 from bdforge.operators import render
 from bdforge.operators.gemm import Problem
-from bdforge.runtime import BuildError, BuiltDesign, Mismatch, OperandError, first_mismatch
+from bdforge.runtime import BuildError, BuiltDesign, ElementMismatch, OperandError, first_mismatch
 from support.built_designs import PlannedDesign, build, spec_content
 from support.differences import same
 from support.gemm_problems import host_buffers, reference, run_gemm
@@ -96,7 +96,7 @@ LENGTH = r"(?<=%core_1_3_a_pong : memref<256xi8>, 0, )256"
 LOCK = r"%mem_1_b_full(?=, AcquireGreaterEqual)"
 
 
-def run_mutated(small: PlannedDesign, pattern: str, replacement) -> tuple[Mismatch | None, tuple[str, ...]]:
+def run_mutated(small: PlannedDesign, pattern: str, replacement) -> tuple[ElementMismatch | None, tuple[str, ...]]:
     problem = Problem(32, 64, 64)
     text = render(small.plan, [problem])
     mutated = re.sub(pattern, replacement, text, count=1)
@@ -167,7 +167,7 @@ def test_the_first_wrong_element_is_named():
     got, expected = np.zeros((3, 4), np.int32), np.zeros((3, 4), np.int32)
     expected[1, 2], expected[2, 0] = 5, 6
     wrong = first_mismatch(got, expected)
-    assert wrong == Mismatch("C", (1, 2), 0, 5, 2)
+    assert wrong == ElementMismatch("C", (1, 2), 0, 5, 2)
     assert str(wrong) == "C[1, 2] is 0, expected 5; 2 elements are wrong"
 
 

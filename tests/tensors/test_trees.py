@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bdforge.models.tensors import einsum
-from bdforge.models.tensors.contraction_tree import Step, path_of, tree_of
+from bdforge.models.tensors.contraction_tree import TreeStep, path_of, tree_of
 from bdforge.models.tensors.einsum_expression import expanded
 from bdforge.models.tensors.tensor_operands import typed
 from bdforge.operators.contraction import ContractionError
@@ -34,7 +34,7 @@ from bdforge.runtime import BuildError, OperandError
 def test_a_path_gives_pairs_whose_results_go_behind_the_others(expression: str, path, steps, labels):
     """Of a result's labels those stay that another tensor or the output has, in the order in which they come."""
     found = tree_of(expression, path)
-    assert found.steps == tuple(Step(*step) for step in steps)
+    assert found.steps == tuple(TreeStep(*step) for step in steps)
     inputs = expression.partition("->")[0].split(",")
     assert found.labels == (*inputs, *labels)
 

@@ -17,7 +17,7 @@ from bdforge.models.bitnet.checkpoint import Checkpoint
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
-from bdforge.models.linear import Linear, Products
+from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.weights import QuantisedRows
 
 _WHY = {
@@ -31,7 +31,7 @@ _WHY = {
     "head": "floats, for one token",
 }
 """Why parts are the CPU's."""
-Request = tuple[Linear, np.ndarray, np.ndarray]
+Request = tuple[TernaryLinear, np.ndarray, np.ndarray]
 Steps = Generator[Request, np.ndarray, np.ndarray]
 """A micro-batch under way: yields products that it needs, takes their results, returns its last hidden states."""
 
@@ -40,17 +40,17 @@ Steps = Generator[Request, np.ndarray, np.ndarray]
 class Layer:
     """Four matrices, query, key and value side by side as gate and up are, and four norms."""
 
-    qkv: Linear
-    out: Linear
-    gate_up: Linear
-    down: Linear
+    qkv: TernaryLinear
+    out: TernaryLinear
+    gate_up: TernaryLinear
+    down: TernaryLinear
     attn_norm: np.ndarray
     attn_sub_norm: np.ndarray
     ffn_norm: np.ndarray
     ffn_sub_norm: np.ndarray
 
     @property
-    def linears(self) -> tuple[Linear, ...]:
+    def linears(self) -> tuple[TernaryLinear, ...]:
         """The matrices, in order."""
         return self.qkv, self.out, self.gate_up, self.down
 
@@ -170,7 +170,7 @@ class BitNet:
                 x = x + z
         return x
 
-    def _request(self, linear: Linear, x: np.ndarray, norm: np.ndarray) -> Request:
+    def _request(self, linear: TernaryLinear, x: np.ndarray, norm: np.ndarray) -> Request:
         """The product of x, normalised and quantised."""
         with self._cpu("norms"), np.errstate(all="ignore"):
             h = rms_norm(x, norm, self.config.rms_norm_eps)
@@ -204,7 +204,7 @@ def _layer(source: Checkpoint, number: int, products: Products) -> Layer:
     }  # fmt: skip
     norms = {role: source.floats(role, (size,), number).astype(np.float32) for role, size in sizes.items()}
 
-    def packed(name: str, *roles: str) -> Linear:
+    def packed(name: str, *roles: str) -> TernaryLinear:
         return products.resident(name, source.matrix(number, roles))
 
     return Layer(

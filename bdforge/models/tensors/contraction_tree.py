@@ -16,7 +16,7 @@ Path = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TreeStep:
     """Tensors `x` and `y` become tensor `out`; inputs are numbered first, then the results in order."""
 
     x: int
@@ -28,10 +28,10 @@ class Step:
 class Tree:
     """Steps, and the labels of every tensor; of an intermediate in the order in which it is kept."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TreeStep, ...]
     labels: tuple[str, ...]
 
-    def expression(self, step: Step) -> str:
+    def expression(self, step: TreeStep) -> str:
         """A step as einsum has it. Labels that only one of its tensors has are summed on the host before."""
         needed = self.labels[step.out]
         x, y = self.labels[step.x], self.labels[step.y]
@@ -72,7 +72,7 @@ def tree_of(expression: str, path: Path) -> Tree:
         others = "".join(labels[number] for number in here) + out
         both = dict.fromkeys(labels[x] + labels[y])
         labels.append("".join(label for label in both if label in others) if here else out)
-        steps.append(Step(x, y, len(labels) - 1))
+        steps.append(TreeStep(x, y, len(labels) - 1))
         here.append(len(labels) - 1)
     if len(here) > 1:
         raise ContractionError(f"path: leaves {len(here)} tensors; contract them all, in pairs")
@@ -91,7 +91,7 @@ def arranged(tree: Tree, sizes: Mapping[str, int], gemm: GemmPlan) -> Tree:
     return tree
 
 
-def _orders(tree: Tree, step: Step, reader: Step) -> Iterator[str]:
+def _orders(tree: Tree, step: TreeStep, reader: TreeStep) -> Iterator[str]:
     """Orders of an intermediate: as it comes, and with what the reader sums over last or first."""
     labels, needed = tree.labels[step.out], tree.labels[reader.out]
     summed = "".join(label for label in labels if label not in needed)

@@ -21,7 +21,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from bdforge.models.weights.gguf_header import MAGIC, Header, TensorInfo, Value, read_header, round_up
+from bdforge.models.weights.gguf_header import MAGIC, GgufHeader, TensorInfo, Value, read_header, round_up
 from bdforge.models.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
 from bdforge.models.weights.quantised import BLOCK as BLOCK_OF_FLOATS
 from bdforge.models.weights.quantised import Q8_0, QuantisedRows
@@ -38,7 +38,7 @@ Q8_0_TYPE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TernaryLayout:
     """A ternary type: K is a multiple of `block`, a tensor of so many elements takes `size(elements)` bytes."""
 
     name: str
@@ -109,7 +109,7 @@ def _mapped(path: Path) -> Iterator[mmap]:
         raise WeightError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _matrices(header: Header) -> dict[str, TensorInfo]:
+def _matrices(header: GgufHeader) -> dict[str, TensorInfo]:
     return {name: info for name, info in header.tensors.items() if not _problem(info, header.alignment)}
 
 
@@ -138,7 +138,7 @@ def _problem(info: TensorInfo, alignment: int) -> str:
     )
 
 
-def _read_one(path: Path, data: mmap, header: Header, name: str) -> TernaryMatrix:
+def _read_one(path: Path, data: mmap, header: GgufHeader, name: str) -> TernaryMatrix:
     info = header.tensors.get(name)
     if info is None:
         raise missing_tensor(path, name, list(_matrices(header)))
@@ -180,12 +180,12 @@ def _blocks(content: bytes, depth: int, columns: int, type_: np.dtype, decode: C
 
 
 LAYOUTS = {
-    I2_S: Layout("I2_S", BLOCK_ELEMENTS, lambda elements: elements // ELEMENTS_PER_BYTE + TAIL_BYTES, _i2_s),
-    34: Layout(
+    I2_S: TernaryLayout("I2_S", BLOCK_ELEMENTS, lambda elements: elements // ELEMENTS_PER_BYTE + TAIL_BYTES, _i2_s),
+    34: TernaryLayout(
         "TQ1_0", BLOCK, lambda elements: elements // BLOCK * TQ1_0.itemsize,
         partial(_blocks, type_=TQ1_0, decode=decode_tq1),
     ),
-    35: Layout(
+    35: TernaryLayout(
         "TQ2_0", BLOCK, lambda elements: elements // BLOCK * TQ2_0.itemsize,
         partial(_blocks, type_=TQ2_0, decode=decode_tq2),
     ),

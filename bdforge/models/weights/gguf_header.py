@@ -60,7 +60,7 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class GgufHeader:
     """What a GGUF file holds: tensors by name, their starts being multiples of `alignment` bytes, and metadata.
 
     `metadata` has the entries that are one number or a string of at most 64 KiB, by key, and ARRAY_VALUE for arrays.
@@ -117,7 +117,7 @@ class Cursor:
         return count
 
 
-def read_header(path: Path, data: mmap | bytes) -> Header:
+def read_header(path: Path, data: mmap | bytes) -> GgufHeader:
     """The header of the GGUF file whose content is `data`; `path` is for messages.
 
     Raises `WeightError` for another version or byte order, a header that is cut off or damaged, and a tensor of known
@@ -130,7 +130,7 @@ def read_header(path: Path, data: mmap | bytes) -> Header:
     alignment = metadata.get(ALIGNMENT_KEY, ALIGNMENT_DEFAULT)
     assert isinstance(alignment, int)  # _read_alignment saw to it
     tensors = [_read_tensor(cursor) for _ in range(tensor_count)]
-    return Header(alignment, _placed(cursor, tensors, alignment), metadata)
+    return GgufHeader(alignment, _placed(cursor, tensors, alignment), metadata)
 
 
 def _read_version(cursor: Cursor) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bdforge.array.images.control_code import placed_arguments, sequence_words, without_load
 from bdforge.common.files import FileError, read_bytes
-from bdforge.runtime.service.wire import Form, Run, WireError
+from bdforge.runtime.service.wire import RunForm, RunRequest, WireError
 
 
 class SharedMemory:
@@ -48,9 +48,9 @@ class SharedMemory:
             raise WireError(f"a run names {size} bytes at {address:#x}, where no buffer holds them")
         return self._buffers[start][address - start :]
 
-    def stream(self, run: Run) -> tuple[bytes, list[np.ndarray]]:
+    def stream(self, run: RunRequest) -> tuple[bytes, list[np.ndarray]]:
         """Instruction words of a run, and its arguments."""
         words, addresses = self.at(run.address, run.size)[: run.size or None].tobytes(), run.arguments
-        if run.form is Form.CONTROL_CODE:
+        if run.form is RunForm.CONTROL_CODE:
             words, addresses = without_load(words), placed_arguments(words)
         return words, [self.at(address) for address in addresses]

@@ -14,8 +14,8 @@ from bdforge.array.emulator.resident_design import Resident
 from bdforge.common.messages import Fault
 from bdforge.runtime.service.client_memory import SharedMemory
 from bdforge.runtime.service.wire import (
-    Packet,
-    Run,
+    PacketKind,
+    RunRequest,
     Status,
     WireError,
     answer_of,
@@ -36,7 +36,7 @@ def own_fault(error: Exception) -> str:
     return f"a fault of bdforge itself, {type(error).__name__}: {error}; please report it"
 
 
-class Runner:
+class ClientRunner:
     """Serves one client until it is gone."""
 
     def __init__(self, resident: Resident, tell: Tell):
@@ -54,13 +54,13 @@ class Runner:
 
     def _take(self, packet: bytes, files: list[int]) -> None:
         match int.from_bytes(packet[:4], "little"):
-            case Packet.BUFFER:
+            case PacketKind.BUFFER:
                 self._memory.add(*buffer_of(packet), files)
-            case Packet.FREE:
+            case PacketKind.FREE:
                 self._memory.drop(freed_by(packet))
-            case Packet.RUN if files:
+            case PacketKind.RUN if files:
                 self._answer(files.pop(), [partial(self._run, run) for run in runs_of(packet)])
-            case Packet.SEQUENCE if files:
+            case PacketKind.SEQUENCE if files:
                 address, path, name = sequence_of(packet)
                 self._answer(files.pop(), [lambda: self._memory.add_sequence(address, Path(path), name)])
             case _:
@@ -89,7 +89,7 @@ class Runner:
             return Status.FAULT, own_fault(error)
         return Status.DONE, ""
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: RunRequest) -> None:
         for warning in self._resident.run(*self._memory.stream(run)):
             if warning not in self._warned:
                 self._warned.add(warning)

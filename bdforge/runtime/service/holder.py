@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from bdforge.array.emulator import EmulationError
 from bdforge.array.emulator.resident_design import Resident
 from bdforge.common.messages import Fault
-from bdforge.common.watched import Part, parted
+from bdforge.common.watched import WatchedChild, parted
 from bdforge.runtime.built_design import BuildError
-from bdforge.runtime.service.client_runner import Runner, Tell, own_fault
+from bdforge.runtime.service.client_runner import ClientRunner, Tell, own_fault
 from bdforge.runtime.service.origin import Wanted
 from bdforge.runtime.service.wire import Status, receive, say
 
@@ -40,7 +40,7 @@ def hold(channel: socket.socket, wanted: Wanted, tell: Tell) -> None:
 @dataclass(frozen=True)
 class _Client:
     connection: socket.socket
-    runner: Part
+    runner: WatchedChild
     ended: int  # readable when the runner has ended
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Holder:
         for client in {id(c): c for c in self._clients.values()}.values():
             client.close()
         say(connection, Status.DONE)
-        Runner(self._resident, self._tell).serve(connection)
+        ClientRunner(self._resident, self._tell).serve(connection)
 
     def _hung_up(self, client: _Client) -> None:
         self._poll.unregister(client.connection)

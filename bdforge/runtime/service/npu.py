@@ -29,7 +29,7 @@ _AIE_METADATA, _AIE_VERSION, _CLOCKS, _FIRMWARE_VERSION, _POWER_MODE, _RESOURCES
 """Parameters of DRM_IOCTL_AMDXDNA_GET_INFO (Linux, `amdxdna_accel.h`)."""
 
 
-class NpuError(InputError):
+class SoftwareNpuError(InputError):
     """The software NPU cannot be set up."""
 
 
@@ -43,7 +43,7 @@ def preload_library() -> Path:
             if named
             else f"build it with scons cpp, or name it by {LIBRARY_VARIABLE}"
         )
-        raise NpuError(f"{clip_path(library)}: there is no such library, which shows an NPU to programs; {way}")
+        raise SoftwareNpuError(f"{clip_path(library)}: there is no such library, which shows an NPU to programs; {way}")
     return library.resolve()
 
 

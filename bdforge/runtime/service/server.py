@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.common.watched import Part, parted
+from bdforge.common.watched import WatchedChild, parted
 from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service.client_runner import Tell
 from bdforge.runtime.service.holder import hold
@@ -49,7 +49,7 @@ def serve(control: socket.socket, tell: Tell) -> None:
 class _Held:
     """A holder: its process, the way to it, and clients that wait until it is ready."""
 
-    process: Part
+    process: WatchedChild
     ended: int  # readable when the process has ended
     channel: socket.socket
     waiting: list[socket.socket]

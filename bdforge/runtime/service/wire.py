@@ -43,7 +43,7 @@ _ADDRESS, _BUFFER, _RUN = struct.Struct("<IIQ"), struct.Struct("<IIQQQ"), struct
 _ANSWER_BYTES = _TWO.size
 
 
-class Packet(IntEnum):
+class PacketKind(IntEnum):
     """What a client asks for."""
 
     OPEN = 1
@@ -62,17 +62,17 @@ class Status(IntEnum):
     STUCK = 3
 
 
-class Form(IntEnum):
+class RunForm(IntEnum):
     """What a run's words are."""
 
     STREAM = 0
     CONTROL_CODE = 1
 
 
-class Run(NamedTuple):
+class RunRequest(NamedTuple):
     """One run: what its words are and where they stand, and the addresses of its arguments."""
 
-    form: Form
+    form: RunForm
     address: int
     size: int
     arguments: tuple[int, ...]
@@ -124,7 +124,7 @@ def say(connection: socket.socket, status: Status, text: object = "") -> None:
 
 def text_to_open(packet: bytes) -> str:
     """The text of an OPEN; WireError where it is none, or of another version."""
-    if len(packet) < _TWO.size or (head := _TWO.unpack_from(packet))[0] != Packet.OPEN:
+    if len(packet) < _TWO.size or (head := _TWO.unpack_from(packet))[0] != PacketKind.OPEN:
         raise WireError("the first packet must be OPEN")
     if head[1] != VERSION:
         raise WireError(
@@ -158,14 +158,14 @@ def sequence_of(packet: bytes) -> tuple[int, str, str]:
     return _ADDRESS.unpack_from(packet)[2], path, name
 
 
-def runs_of(packet: bytes) -> list[Run]:
+def runs_of(packet: bytes) -> list[RunRequest]:
     """The runs of a RUN."""
     try:
         runs, at = [], _TWO.size
         for _ in range(_TWO.unpack_from(packet)[1]):
             form, count, address, size = _RUN.unpack_from(packet, at)
             at += _RUN.size
-            runs.append(Run(Form(form), address, size, struct.unpack_from(f"<{count}Q", packet, at)))
+            runs.append(RunRequest(RunForm(form), address, size, struct.unpack_from(f"<{count}Q", packet, at)))
             at += 8 * count
     except (struct.error, ValueError):
         raise WireError("a RUN of a wrong size") from None

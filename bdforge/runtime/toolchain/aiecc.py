@@ -19,7 +19,7 @@ _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+)|\.\d{8,})?")
 Version = tuple[int, int, int, int | None]
 
 
-class Backend(StrEnum):
+class CoreCompiler(StrEnum):
     """Which compiler of cores aiecc takes unless it is told."""
 
     VENDOR = "vendor"
@@ -36,7 +36,7 @@ class AieccForm:
 
     era: Era | None
     get_options: bool  # --get-xclbin instead of --aie-generate-xclbin (#3364), no host program to leave out
-    backend: Backend  # the vendor's has to be switched off, by options that #3501 removed
+    backend: CoreCompiler  # the vendor's has to be switched off, by options that #3501 removed
     alloc_scheme: bool  # whether it takes --alloc-scheme, which #3746 may drop
     known_by: str
 
@@ -55,7 +55,7 @@ class AieccForm:
         return [*words, mlir]
 
     def _backend_options(self) -> list[str]:
-        options = ["--no-xchesscc", "--no-xbridge"] if self.backend is Backend.VENDOR else []
+        options = ["--no-xchesscc", "--no-xbridge"] if self.backend is CoreCompiler.VENDOR else []
         return options if self.get_options else [*options, "--no-compile-host"]
 
     @property
@@ -89,11 +89,11 @@ def form_of_version(text: str) -> AieccForm | None:
         return None
     known_by, (*release, dev) = f"version {text}", version
     if tuple(release) == (1, 3, 5) and _mixed_build(dev):
-        return AieccForm(None, False, Backend.VENDOR, True, known_by)
+        return AieccForm(None, False, CoreCompiler.VENDOR, True, known_by)
     if tuple(release) < (1, 3, 5) or (tuple(release) == (1, 3, 5) and dev is not None and dev < 5):
         return _march(known_by)
     late = tuple(release) > (1, 4, 0)
-    return _modern(known_by, True, Backend.PEANO if late else Backend.VENDOR)
+    return _modern(known_by, True, CoreCompiler.PEANO if late else CoreCompiler.VENDOR)
 
 
 def version_of_text(text: str) -> Version | None:
@@ -135,10 +135,10 @@ def _surely_has_scheme(version: str) -> bool:
 
 
 def _march(known_by: str) -> AieccForm:
-    return AieccForm(Era.MARCH, False, Backend.VENDOR, True, known_by)
+    return AieccForm(Era.MARCH, False, CoreCompiler.VENDOR, True, known_by)
 
 
-def _modern(known_by: str, alloc_scheme: bool, backend: Backend = Backend.PEANO) -> AieccForm:
+def _modern(known_by: str, alloc_scheme: bool, backend: CoreCompiler = CoreCompiler.PEANO) -> AieccForm:
     return AieccForm(Era.MODERN, True, backend, alloc_scheme, known_by)
 
 

@@ -26,7 +26,7 @@ _CODE = (".py", ".csv", ".hpp", ".cpp")
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class BuiltImage:
     """An xclbin, instruction words by sequence, programs by core; `without` says which cores have none, and why."""
 
     xclbin: bytes
@@ -38,7 +38,7 @@ class Image:
 def built_image(
     text: str, file: str, defines: Sequence[str], sequences: Sequence[str],
     given: Mapping[str, AssemblyKernel] | None = None
-) -> Image:  # fmt: skip
+) -> BuiltImage:  # fmt: skip
     """The image of a design, whose kernels are assembled with options as `-D` gives them, but for those `given`.
 
     Cores whose kernels have no machine code are left without a program. MlirError, LoweringError, RoutingError,
@@ -50,7 +50,7 @@ def built_image(
     known = given or {}
     made = device_programs(device, lambda name: known.get(name) or assembled(name, generation, defines))
     streams = {name: encode_module(module, name).astype("<u4").tobytes() for name in sequences}
-    return Image(_xclbin(device, made), streams, made.programs, made.without)
+    return BuiltImage(_xclbin(device, made), streams, made.programs, made.without)
 
 
 def _xclbin(device: DeviceOp, made: DevicePrograms) -> bytes:

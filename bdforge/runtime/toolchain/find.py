@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bdforge.common.compilers import query
 from bdforge.runtime.toolchain.pins import MLIR_AIE_INSTALL, PEANO_INSTALL
-from bdforge.runtime.toolchain.tool import Search, Tool, first_line, site_packages, version_of
+from bdforge.runtime.toolchain.tool import Tool, ToolSearch, first_line, site_packages, version_of
 
 PEANO_REMEDY = f"{PEANO_INSTALL}, or set PEANO_INSTALL_DIR"
 AIECC_REMEDY = f"{MLIR_AIE_INSTALL}, or set MLIR_AIE_INSTALL_DIR"
@@ -37,17 +37,17 @@ def find_object_linker(environ: Mapping[str, str] = os.environ) -> Tool:
 def find_aiecc(environ: Mapping[str, str] = os.environ) -> Tool:
     """mlir-aie's compiler driver, which makes an xclbin and instruction words of MLIR."""
     files = ("bin/aiecc", "bin/aiecc.py")
-    search = Search(files, "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),), ("aiecc", "aiecc.py"))
+    search = ToolSearch(files, "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),), ("aiecc", "aiecc.py"))
     tool = _tool(AIECC, AIECC_REMEDY, environ, search, version=False)
     return replace(tool, version=wheel_version(tool, "mlir_aie") or version_of(tool.path))
 
 
 def find_aie_api(environ: Mapping[str, str] = os.environ) -> Tool:
     """The AIE API header; the include folder is the parent of its folder."""
-    search = Search(("include/aie_api/aie.hpp",), "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),))
+    search = ToolSearch(("include/aie_api/aie.hpp",), "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),))
     path, searched = search.run(environ)
     if path is None and (aiecc := find_aiecc(environ)).root is not None:
-        path, beside = Search(search.files, folders=(("beside aiecc", aiecc.root),)).run(environ)
+        path, beside = ToolSearch(search.files, folders=(("beside aiecc", aiecc.root),)).run(environ)
         searched += beside
     version = str(path.stat().st_size) if path else ""  # its package's version is part of aiecc's
     return Tool("AIE API headers", path, version, searched, AIECC_REMEDY)
@@ -56,19 +56,19 @@ def find_aie_api(environ: Mapping[str, str] = os.environ) -> Tool:
 def find_xrt(environ: Mapping[str, str] = os.environ) -> Tool:
     """XRT's xclbinutil, which aiecc calls to write the xclbin."""
     folders = (("XRT's usual place", Path("/opt/xilinx/xrt")),)
-    search = Search(("bin/xclbinutil", "unwrapped/xclbinutil"), "XILINX_XRT", folders, ("xclbinutil",))
+    search = ToolSearch(("bin/xclbinutil", "unwrapped/xclbinutil"), "XILINX_XRT", folders, ("xclbinutil",))
     return _tool("xclbinutil (XRT)", XRT_REMEDY, environ, search)
 
 
 def find_aiebu(environ: Mapping[str, str] = os.environ) -> Tool:
     """aiebu-asm, which makes full ELFs; XRT and the mlir_aie wheel both bring it."""
     folders = (("XRT's usual place", Path("/opt/xilinx/xrt")),)
-    search = Search(("bin/aiebu-asm", "unwrapped/aiebu-asm"), "XILINX_XRT", folders, ("aiebu-asm",))
+    search = ToolSearch(("bin/aiebu-asm", "unwrapped/aiebu-asm"), "XILINX_XRT", folders, ("aiebu-asm",))
     tool = _tool("aiebu-asm", AIEBU_REMEDY, environ, search)
     if tool or (aiecc := find_aiecc(environ)).root is None:
         return tool
     beside = _tool(
-        "aiebu-asm", AIEBU_REMEDY, environ, Search(("bin/aiebu-asm",), folders=(("beside aiecc", aiecc.root),))
+        "aiebu-asm", AIEBU_REMEDY, environ, ToolSearch(("bin/aiebu-asm",), folders=(("beside aiecc", aiecc.root),))
     )
     return replace(beside, searched=tool.searched + beside.searched)
 
@@ -76,7 +76,7 @@ def find_aiebu(environ: Mapping[str, str] = os.environ) -> Tool:
 def find_cxx(program: str, environ: Mapping[str, str] = os.environ) -> Tool:
     """The host's C++ compiler called `program` (a name or a path)."""
     remedy = "install it (Debian, Ubuntu: apt install g++) or name another with cxx="
-    return _tool(f"C++ compiler {program}", remedy, environ, Search((), programs=(program,)))
+    return _tool(f"C++ compiler {program}", remedy, environ, ToolSearch((), programs=(program,)))
 
 
 def missing_report(tools: Iterable[Tool]) -> str:
@@ -84,16 +84,16 @@ def missing_report(tools: Iterable[Tool]) -> str:
     return "\n".join(f"  {tool.missing}" for tool in tools if not tool)
 
 
-def _peano(program: str) -> Search:
+def _peano(program: str) -> ToolSearch:
     wheel = ("llvm-aie wheel", site_packages() / "llvm-aie")
-    return Search((f"bin/{program}",), "PEANO_INSTALL_DIR", (wheel,), (program,))
+    return ToolSearch((f"bin/{program}",), "PEANO_INSTALL_DIR", (wheel,), (program,))
 
 
 def _mlir_aie_wheel() -> tuple[str, Path]:
     return "mlir_aie wheel", site_packages() / "mlir_aie"
 
 
-def _tool(name: str, remedy: str, environ: Mapping[str, str], search: Search, version: bool = True) -> Tool:
+def _tool(name: str, remedy: str, environ: Mapping[str, str], search: ToolSearch, version: bool = True) -> Tool:
     path, searched = search.run(environ)
     return Tool(name, path, version_of(path) if version else "", searched, remedy)
 

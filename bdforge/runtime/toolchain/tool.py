@@ -38,7 +38,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ToolSearch:
     """Where to look for a tool, in order: a variable, folders, PATH.
 
     A variable that is set decides: when the tool is not below it, nothing else is tried, since another

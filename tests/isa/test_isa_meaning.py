@@ -1,6 +1,4 @@
-"""What forms do, against reviewed lines; operations of the multiplier, of shuffles and of widths against numpy."""
-
-from pathlib import Path
+"""Which forms sources tell of; operations of the multiplier, of shuffles and of widths against numpy."""
 
 import numpy as np
 import pytest
@@ -11,34 +9,6 @@ from bdforge.core.isa.meaning import meaning_of
 from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
 from bdforge.core.isa.meaning.semantics import OPERATIONS, Meaning, Partly, joined, lanes
 from support.differences import same
-
-LINES = (Path(__file__).parent / "data" / "meanings.txt").read_text().splitlines()
-
-
-def said(m: Meaning) -> str:
-    """A meaning in one line: operation(inputs) -> outputs {options} request(asks), access, walk and the rest."""
-    request = f" {m.request}({' '.join(map(str, m.asks))})" if m.request else ""
-    access = f" {'stores' if m.access.store else 'loads'} {m.access.size_bytes}" if m.access else ""
-    walk = f" {m.walk.value}{f' by {m.offset}' if m.offset else ''}" if m.walk.value != "none" else ""
-    rest = [f" part {m.part}"] * (m.part is not None) + [f" counts {' '.join(m.counts or ())}"] * bool(m.counts)
-    rest += [f" doubtful {' '.join(m.doubtful)}"] * bool(m.doubtful) + [f" low {m.low_bits}"] * bool(m.low_bits)
-    inputs, outputs = " ".join(map(str, m.inputs)), " ".join(m.outputs)
-    options = f" {{{' '.join(map(str, m.options))}}}" if m.options else ""
-    made = f"{m.operation}{f'({inputs})' if inputs else ''}{f' -> {outputs}' if outputs else ''}{options}"
-    return made + request + access + walk + "".join(rest)
-
-
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_forms_do_what_their_reviewed_lines_say(generation: str):
-    """One form of every kind: operands by role, lane widths, signs, sizes of accesses, walks, requests."""
-    isa, wrong = load(generation), []
-    told = dict(line.split(" ", 1)[1].split(": ", 1) for line in LINES if line.startswith(f"{generation} "))
-    for name, wanted in told.items():
-        if (found := said(meaning_of(generation, isa.form(name)))) != wanted:
-            wrong.append(f"{name} is {found}, wanted {wanted}")
-    assert len(told) > 300
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(told)} forms of {generation}:", *wrong[:5]])
-
 
 OPEN = {"aie2p": (729, 151), "aie2": (523, 84)}
 """Forms that sources tell of, and others."""
@@ -54,8 +24,6 @@ def test_forms_of_which_no_source_tells_are_open(generation: str):
             reasons[form.name] = str(error)
     known = len(load(generation).forms) - len(reasons)
     assert (known, len(reasons)) == OPEN[generation]
-    assert [name for name, text in reasons.items() if not text.startswith(f"what {name} does is open: ")] == []
-    assert [name for name, text in reasons.items() if text.endswith("no source tells")] == []
 
 
 def conf(modes: tuple[int, int, int], sign1: int = 1, sign2: int = 1, **bits: int) -> int:

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from bdforge.core import isa
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import MeaningKind, meaning_of
-from bdforge.core.isa.meaning.shape import View
-from bdforge.core.isa.meaning.unknown import missing
+from bdforge.core.isa.meaning import MeaningKind, bare_name, meaning_of, what_is_open
 from tools.docs.markdown import prose, section, table
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
@@ -53,7 +51,7 @@ def status(generation: str, form: isa.Form) -> tuple[str, str, str]:
     try:
         meaning = meaning_of(generation, form)
     except OpenError:
-        return "", f"{_OPEN}: {missing(View(generation, form).bare)}", ""
+        return "", f"{_OPEN}: {what_is_open(generation, form)}", ""
     known = f"exact; {meaning.note}" if meaning.note else "exact"
     done = [meaning.request] * bool(meaning.request) + [meaning.operation] * (meaning.operation not in _PLAIN)
     return ", ".join(done) or meaning.operation, known, ", ".join(_tests(generation, form))
@@ -64,7 +62,7 @@ def _lines(generation: str, slot: str) -> Iterator[tuple[str, ...]]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for form in isa.load(generation).forms.values():
         if form.slot == slot and not form.name.startswith("NOP"):
-            stem = re.sub(r"(?<=[_SDsu])\d+(?=_|$)|(?<=Sign)\d", "\\*", View(generation, form).bare)
+            stem = re.sub(r"(?<=[_SDsu])\d+(?=_|$)|(?<=Sign)\d", "\\*", bare_name(form))
             groups.setdefault((stem, *status(generation, form)), []).append(form.name)
     for (stem, operation, known, tests), names in sorted(groups.items()):
         yield f"`{stem}`".replace("\\*", "*"), str(len(names)), operation, known, tests

@@ -1,0 +1,88 @@
+"""What forms do, from the tables `data/*_meanings.csv`; how they make and step addresses follows from their operands.
+
+A row is for all forms of a name without its addressing mode, or for one whose operands are called otherwise. Its
+columns are those of `Meaning`: operands by name, constants as numbers, `access` as `load BYTES` or `store BYTES`. A row
+without an operation is of a form whose meaning no source tells, and its note says what is missing.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.forms import Form
+from bdforge.core.isa.meaning.semantics import AddressWalk, Meaning, MemoryAccess
+from bdforge.core.isa.tables import rows
+
+_MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
+_WALKS = {"eD": AddressWalk.WALK_2D, "eDS": AddressWalk.WALK_3D}
+
+
+def bare_name(form: Form) -> str:
+    """A form's name without its addressing mode."""
+    return _MODES.sub("", form.name)
+
+
+@cache
+def meaning_of(generation: str, form: Form) -> Meaning:
+    """What a form does; OpenError if no source tells."""
+    if form.name.startswith("NOP"):
+        return Meaning("none")
+    row = _row(generation, form)
+    if not row["operation"]:
+        raise OpenError(f"what {form.name} does is open: {row['note']}")
+    kind, _, size = row["access"].partition(" ")
+    part, counts, walk = _operands(row["part"]), row["counts"].split(), _walk(form)
+    outputs, options = tuple(row["outputs"].split()), tuple(map(int, row["options"].split()))
+    return Meaning(
+        row["operation"], _operands(row["inputs"]), outputs, options,
+        request=row["request"], asks=_operands(row["asks"]),
+        access=MemoryAccess(kind == "store", int(size)) if kind else None,
+        walk=walk, offset="" if walk is AddressWalk.NONE else _offset(form), part=part[0] if part else None,
+        counts=(counts[0], counts[1]) if counts else None, doubtful=tuple(row["doubtful"].split()),
+        low_bits=int(row["low_bits"] or 0), note=row["note"],
+    )  # fmt: skip
+
+
+def access_of(generation: str, form: Form) -> MemoryAccess | None:
+    """The load or store of data memory in a form, if there is one and sources tell what the form does."""
+    try:
+        return meaning_of(generation, form).access
+    except OpenError:
+        return None
+
+
+def what_is_open(generation: str, form: Form) -> str:
+    """What no source tells of a form without meaning; "" for one that has one."""
+    row = _row(generation, form)
+    return "" if row["operation"] else row["note"]
+
+
+def _row(generation: str, form: Form) -> Mapping[str, str]:
+    found = _table(generation)
+    return found[form.name] if form.name in found else found[bare_name(form)]
+
+
+@cache
+def _table(generation: str) -> Mapping[str, Mapping[str, str]]:
+    return {row["form"]: row for row in rows(f"{generation}_meanings")}
+
+
+def _operands(cell: str) -> tuple[str | int, ...]:
+    return tuple(int(item) if item.isdecimal() else item for item in cell.split())
+
+
+def _offset(form: Form) -> str:
+    """The operand by which an address is stepped or indexed, "" without."""
+    return next((name for name in ("dj", "imm", "mod") if name in form.names), "")
+
+
+def _walk(form: Form) -> AddressWalk:
+    """How a form makes and steps its address."""
+    if "ptr" in form.names:
+        if _offset(form) == "mod" and (walk := _WALKS.get(form.field("mod").kind.name)):
+            return walk
+        return AddressWalk.POST if "ptr_out" in form.timing.defs else AddressWalk.INDEX
+    if "sp" in form.timing.implicit_defs:
+        return AddressWalk.STACK_STEP
+    return AddressWalk.STACK if "sp" in form.timing.implicit_uses else AddressWalk.NONE

@@ -29,7 +29,6 @@ STILL_TWICE = (
     "Configuration",
     "Core",
     "DesignError",
-    "Dim",
     "Emulated",
     "Event",
     "Field",

@@ -1,5 +1,6 @@
 """`bdforge new` and `bdforge build`: projects of a user's own, and SCons' builds from anywhere."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from bdforge.common.files import FileError, write_whole
 from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import say
 from bdforge.common.tree import scons, tree
+from bdforge.operators import OPERATORS
 
 app = typer.Typer()
 
@@ -24,27 +26,56 @@ def _folder(text: str) -> Path:
 
 @app.command(name="new")
 def new_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of the project, made when needed.", parser=_folder)],
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Folder, made when needed; for an operator its name, if left out.", parser=_folder),
+    ] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="Write a package with an operator of this name instead, such as rmsnorm.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a project of your own: SConstruct, two designs, a template, a kernel, a golden test and a C++ host."""
-    sources = _project_files(tree() / "examples")
-    if there := [] if force else [clip_path(path) for name in sources if (path := folder / name).exists()]:
+    if folder is None and operator is None:
+        raise typer.BadParameter("name a folder; . is this one")
+    folder = folder or Path(operator or "")
+    files = _project_files(tree() / "examples") if operator is None else _operator_files(operator)
+    if there := [] if force else [clip_path(path) for name in files if (path := folder / name).exists()]:
         raise FileError(f"{listed(there)}: already there; choose another folder, or replace with --force")
-    for name, source in sources.items():
+    for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / name, source.read_bytes())
+        write_whole(folder / name, content)
         say(f"wrote {folder / name}")
     way = "pytest" if find_spec("pytest") else "pip install 'bdforge[project]'; pytest"
-    say(f"now: cd {folder}; scons emulate; {way}; scons app")
+    if operator is None:
+        say(f"now: cd {folder}; scons emulate; {way}; scons app")
+    else:
+        say(f"now: cd {folder}; pip install --no-build-isolation -e .; {way}")
 
 
-def _project_files(examples: Path) -> dict[Path, Path]:
+def _project_files(examples: Path) -> dict[str, bytes]:
     """What is written, by place in the project: the example of a project, and that of a C++ host."""
-    found = sorted(path for path in (examples / "project").rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path.relative_to(examples / "project"): path for path in found} | {
-        Path("host/main.cpp"): examples / "cpp" / "main.cpp"
-    }
+    return _contents(examples / "project") | {"host/main.cpp": (examples / "cpp" / "main.cpp").read_bytes()}
+
+
+def _operator_files(name: str) -> dict[str, bytes]:
+    """The example of an operator's package, under another name."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        raise typer.BadParameter("choose small letters, digits and _, a letter first", param_hint="--operator")
+    if name in tuple(OPERATORS):
+        raise typer.BadParameter(f"there is an operator {name}; choose another name", param_hint="--operator")
+    words = ((b"rowscale", name.encode()), (b"Rowscale", name.capitalize().encode()))
+    found = {}
+    for path, content in _contents(tree() / "examples" / "operator").items():
+        for old, new in words:
+            content = content.replace(old, new)
+        found[path.replace("rowscale", name)] = content
+    return found
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 @app.command(name="build")

@@ -14,12 +14,30 @@ from bdforge.devices import Device, device_named
 from bdforge.operators.built import built_files, design_for, manifest, render, render_sequences
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.registry import OPERATORS
-from bdforge.operators.specs import Problem, Spec, SpecError
+from bdforge.operators.specs import (
+    STACK_BYTES,
+    ArraySection,
+    Count,
+    Form,
+    FormSpec,
+    Problem,
+    ProblemForm,
+    Section,
+    Size,
+    Spec,
+    SpecError,
+    array_reasons,
+    design_reasons,
+    for_array,
+    refuse,
+    stack_reasons,
+)
 
 __all__ = [
-    "OPERATORS", "Cost", "Expected", "Kernels", "Operator", "Plan", "Problem", "Spec", "SpecError", "WalkError",
-    "built_files", "design_for", "load_spec", "manifest", "operator_of", "plan", "plan_of", "render",
-    "render_sequences", "spec_from",
+    "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "Form", "FormSpec", "Kernels", "Operator",
+    "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "WalkError", "array_reasons",
+    "built_files", "design_for", "design_reasons", "for_array", "load_spec", "manifest", "operator_of", "plan",
+    "plan_of", "refuse", "render", "render_sequences", "spec_from", "stack_reasons",
 ]  # fmt: skip
 
 

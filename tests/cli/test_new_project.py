@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from bdforge.design.template import load_template_spec, render_template
 from support.built_designs import ROOT
 
@@ -20,6 +22,35 @@ def test_a_project_holds_what_its_page_names(run):
     assert [name for name in files(Path("mine")) if f"`{name}`" not in page] == []
     assert last == "now: cd mine; scons emulate; pytest; scons app"
     assert len(Path("mine/SConstruct").read_text().splitlines()) <= 15
+
+
+def test_an_operator_is_the_example_under_another_name(run):
+    """tests/build/test_operator_package.py installs the example and runs its tests."""
+    code, out, _ = run("new", "--operator", "rmsnorm")
+    assert (code, out.splitlines()[-1]) == (0, "now: cd rmsnorm; pip install --no-build-isolation -e .; pytest")
+    assert files(Path("rmsnorm")) == {
+        "pyproject.toml", "bdforge_rmsnorm.py", "designs/rmsnorm.toml", "tests/test_rmsnorm.py",
+    }  # fmt: skip
+    example = ROOT / "examples" / "operator"
+    for name in files(Path("rmsnorm")):
+        text = (Path("rmsnorm") / name).read_text()
+        assert "rowscale" not in text.lower()
+        whole = (example / name.replace("rmsnorm", "rowscale")).read_text()
+        assert text.replace("rmsnorm", "rowscale").replace("Rmsnorm", "Rowscale") == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((), "name a folder"),
+        (("--operator", "RMS norm"), "choose small letters"),
+        (("--operator", "gemm"), "there is an operator gemm"),
+    ],
+)
+def test_what_is_no_name_is_refused(run, words, reason):
+    code, out, err = run("new", *words)
+    assert (code, out, reason in err) == (2, "", True)
+    assert files(Path()) == set()
 
 
 def test_what_a_project_needs_more_is_an_extra(run, monkeypatch):

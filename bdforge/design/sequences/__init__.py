@@ -4,7 +4,7 @@ A program knows loops, steps, tasks and waits, and no operator. `build` writes o
 run the same JSON from the manifest.
 """
 
-from bdforge.design.sequences.builder import Builder
+from bdforge.design.sequences.builder import Axis, Builder, Dim
 from bdforge.design.sequences.expressions import (
     Expr,
     all_of,
@@ -23,7 +23,7 @@ from bdforge.design.sequences.sequence_options import DEFAULT_OPTIONS, SequenceO
 from bdforge.design.sequences.sequence_program import Program, ProgramError
 
 __all__ = [
-    "DEFAULT_OPTIONS", "Await", "Builder", "Event", "Expr", "OperandError", "PlannedSequence", "Program",
+    "DEFAULT_OPTIONS", "Await", "Axis", "Builder", "Dim", "Event", "Expr", "OperandError", "PlannedSequence", "Program",
     "ProgramError", "SequenceOptionError", "SequenceOptions", "Start", "StartedTask", "Stored", "TaskBd", "WalkError",
     "all_of", "any_of", "ceildiv", "divisor", "evaluate", "fetch", "interpret", "largest", "least", "place", "planned",
     "select",

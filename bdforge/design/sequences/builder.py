@@ -9,18 +9,18 @@ with program.loop(n // 1024) as i, program.step():
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from bdforge.design.sequences.expressions import Expr, Operand, expression
 from bdforge.design.sequences.program_check import checked
 from bdforge.design.sequences.sequence_program import (
     Argument,
-    Axis,
     Bd,
-    Dim,
     For,
     If,
     Note,
+    PlacedAxis,
+    PlacedDim,
     Program,
     Requirement,
     Step,
@@ -33,6 +33,28 @@ from bdforge.devices.bd_registers import Layout
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 
 Dims = Sequence[Operand]
+
+
+class Axis(NamedTuple):
+    """An axis of a user's array: `size` positions, of which the array walks `walked` (None: those), 0 beyond `size`.
+
+    With `tile` the positions come in tiles of so many, of which the last one moves back to end with them; `once`: what
+    it shares with the one before it is 0 there.
+    """
+
+    size: Operand
+    walked: Operand | None = None
+    tile: Operand | None = None
+    once: bool = False
+
+
+class Dim(NamedTuple):
+    """A loop over an operand in its buffer: `count` times `step` positions along `axis`, `stride` elements apart."""
+
+    axis: int
+    count: Operand  # pyright: ignore[reportIncompatibleMethodOverride]  tuples have one
+    step: Operand = 1
+    stride: Operand = 1
 
 
 class Builder:
@@ -97,14 +119,18 @@ class Builder:
         direction: str,
         type_: str,
         bits: int,
-        axes: Sequence[tuple[Operand, Operand, Operand | None, bool]],
-        dims: Sequence[tuple[int, Operand, Operand, Operand]],
+        axes: Sequence[Axis | tuple[Operand, Operand, Operand | None, bool]],
+        dims: Sequence[Dim | tuple[int, Operand, Operand, Operand]],
         *,
         staged: Operand = 1,
         offset: Operand = 0,
         **facts: Any,
     ) -> None:
-        """An array of the user's: `axes` of (size, walked, tile, once), `dims` of (axis, count, step, stride)."""
+        """An array of the user's in a host buffer: `direction` "in" or "out", an element type by name and its bits.
+
+        `dims` say where elements stand from `offset` on, outermost first. Where `staged` is 0 the buffer is the user's
+        own memory. Other `facts` are members of an operand of `sequence_program`.
+        """
         self._operands.append(
             Placed(
                 name=name,
@@ -114,9 +140,9 @@ class Builder:
                 bits=bits,
                 staged=self.place(staged),
                 axes=[
-                    Axis(
+                    PlacedAxis(
                         size=self.place(size),
-                        walked=self.place(walked),
+                        walked=self.place(size if walked is None else walked),
                         tile=None if tile is None else self.place(tile),
                         once=once,
                     )
@@ -124,7 +150,7 @@ class Builder:
                 ],
                 offset=self.place(offset),
                 dims=[
-                    Dim(axis=axis, count=self.place(count), step=self.place(step), stride=self.place(stride))
+                    PlacedDim(axis=axis, count=self.place(count), step=self.place(step), stride=self.place(stride))
                     for axis, count, step, stride in dims
                 ],
                 **facts,

@@ -10,7 +10,7 @@ import numpy as np
 
 from bdforge.common.messages import InputError
 from bdforge.design.sequences.expressions import ProgramError
-from bdforge.design.sequences.sequence_program import Axis, Dim, Operand
+from bdforge.design.sequences.sequence_program import Operand, PlacedAxis, PlacedDim
 from bdforge.devices.formats import BLOCK, TILE_BYTES, pack_bfp16, unpack_bfp16
 from bdforge.devices.limits import BYTE_BITS
 
@@ -159,7 +159,7 @@ def _along(operand: Operand, values: Sequence[int], array: np.ndarray, number: i
     return np.where(held.reshape(shape), found, np.zeros((), array.dtype))
 
 
-def _positions(operand: Operand, axis: Axis, values: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
+def _positions(operand: Operand, axis: PlacedAxis, values: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
     """Which position each of `count` places along an axis holds, and whether it holds one.
 
     ProgramError for a tile that the walk does not hold: programs may come from a file.
@@ -210,7 +210,7 @@ def _steps(operand: Operand, values: Sequence[int]) -> list[int]:
     """Loops by axis, from the longest step on: how places split."""
 
     def key(place: int) -> tuple[int, int]:
-        dim: Dim = operand.dims[place]
+        dim: PlacedDim = operand.dims[place]
         return dim.axis, -values[dim.step]
 
     return sorted(range(len(operand.dims)), key=key)

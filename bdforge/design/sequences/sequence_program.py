@@ -137,7 +137,7 @@ class Requirement(_Part):
     otherwise: Note
 
 
-class Axis(_Part):
+class PlacedAxis(_Part):
     """Which positions of the user's an operand's places along an axis hold.
 
     Without `tile` place i holds position i. With it places come in tiles of so many; tile j starts at position
@@ -151,7 +151,7 @@ class Axis(_Part):
     once: bool = False
 
 
-class Dim(_Part):
+class PlacedDim(_Part):
     """One loop over places: `count` times `step` places on along axis `axis`, and `stride` elements in the buffer."""
 
     axis: Annotated[int, Field(ge=0, lt=MOST_AXES)]
@@ -183,9 +183,9 @@ class Operand(_Part):
     order: Literal["row", "column"] = "row"
     leading: str | None = None
     staged: Place
-    axes: Annotated[list[Axis], Field(min_length=1, max_length=MOST_AXES)]
+    axes: Annotated[list[PlacedAxis], Field(min_length=1, max_length=MOST_AXES)]
     offset: Place
-    dims: Annotated[list[Dim], Field(min_length=1, max_length=MOST_LOOPS)]
+    dims: Annotated[list[PlacedDim], Field(min_length=1, max_length=MOST_LOOPS)]
 
     @property
     def places(self) -> set[int]:

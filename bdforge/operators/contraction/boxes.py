@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from bdforge.design.sequences import Expr, least
-from bdforge.operators.contraction.dims import Dim
+from bdforge.operators.contraction.dims import TensorDim
 
 Indices = Mapping[str, Expr | int]
 """Which tile along each dimension, by its name."""
@@ -21,13 +21,13 @@ Indices = Mapping[str, Expr | int]
 class Part:
     """`size` positions of a dimension in each of `count` tiles; `padded`: tiles beyond the dimension hold zeros."""
 
-    dim: Dim
+    dim: TensorDim
     size: int
     count: int
     padded: bool = False
 
     @classmethod
-    def of(cls, dim: Dim, size: int) -> "Part":
+    def of(cls, dim: TensorDim, size: int) -> "Part":
         """A dimension in parts of `size`."""
         return cls(dim, size, -(-dim.size // size))
 
@@ -80,7 +80,7 @@ def factorisations(size: int, count: int) -> tuple[tuple[int, ...], ...]:
     return tuple((d, *rest) for d in divisors for rest in factorisations(size // d, count - 1))
 
 
-def splits(dims: Sequence[Dim], size: int) -> Iterator[Box]:
+def splits(dims: Sequence[TensorDim], size: int) -> Iterator[Box]:
     """Every box of `size` positions."""
     for sizes in factorisations(size, len(dims)):
         yield tuple(Part.of(dim, part) for dim, part in zip(dims, sizes, strict=True))

@@ -13,7 +13,7 @@ from bdforge.common.messages import clip, listed
 from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.devices import Device
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
-from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim, Kind
+from bdforge.operators.contraction.dims import Contraction, ContractionError, Kind, TensorDim
 from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
@@ -123,7 +123,7 @@ def _boxes(
     contraction: Contraction, kind: Kind, size: int, stages: Sequence[bool], reasons: dict[str, None]
 ) -> Iterator[Box]:
     """The best boxes of a group: those that waste least, and those with the longest runs in place."""
-    dims = contraction.of(kind) or (Dim(f"({kind})", 1, _OWN[kind]),)
+    dims = contraction.of(kind) or (TensorDim(f"({kind})", 1, _OWN[kind]),)
     tensors = [tensor for tensor in _TENSORS[kind] if not stages[tensor]]
     found: dict[Box, None] = {}
     for tensor in tensors or _TENSORS[kind][:1]:
@@ -147,7 +147,7 @@ def _inner(box: Box) -> tuple[int, ...]:
     return tuple(-part.size for part in reversed(box))
 
 
-def _shown(dims: Sequence[Dim]) -> str:
+def _shown(dims: Sequence[TensorDim]) -> str:
     return " x ".join(f"{dim.name} = {dim.size}" for dim in dims)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bdforge.operators.contraction.boxes import Part, Spread
-from bdforge.operators.contraction.dims import Contraction, ContractionError, Dim
+from bdforge.operators.contraction.dims import Contraction, ContractionError, TensorDim
 from bdforge.operators.contraction.program import Mapped
 
 Exec = Literal["seq", "shared", "spatial", "prim"]
@@ -71,9 +71,9 @@ class Config:
         )
 
 
-def _dim(level: Level) -> Dim:
+def _dim(level: Level) -> TensorDim:
     a, b, c = (stride or None for stride in level.strides)
-    return Dim(level.name, level.size, (a, b, c))
+    return TensorDim(level.name, level.size, (a, b, c))
 
 
 def _check(level: Level) -> None:

@@ -33,7 +33,7 @@ class ContractionError(SpecError):
 
 
 @dataclass(frozen=True, slots=True)
-class Dim:
+class TensorDim:
     """A dimension, of one label or of several that were fused, its `members`, outermost first.
 
     A fused one has strides where it is one walk; elsewhere they are those of the innermost member.
@@ -42,19 +42,19 @@ class Dim:
     name: str
     size: int
     strides: Strides
-    members: tuple["Dim", ...] = ()
+    members: tuple["TensorDim", ...] = ()
 
     @property
-    def parts(self) -> tuple["Dim", ...]:
+    def parts(self) -> tuple["TensorDim", ...]:
         """Its members, or itself."""
         return self.members or (self,)
 
-    def joined(self, inner: "Dim") -> "Dim":
+    def joined(self, inner: "TensorDim") -> "TensorDim":
         """This one fused with the one inside of it."""
         members = (*self.parts, *inner.parts)
-        return Dim(self.name + inner.name, self.size * inner.size, inner.strides, members)
+        return TensorDim(self.name + inner.name, self.size * inner.size, inner.strides, members)
 
-    def exchanged(self) -> "Dim":
+    def exchanged(self) -> "TensorDim":
         """The same with the inputs exchanged."""
         a, b, c = self.strides
         return replace(self, strides=(b, a, c), members=tuple(member.exchanged() for member in self.members))
@@ -78,14 +78,14 @@ def _present(strides: Strides) -> tuple[bool, bool, bool]:
 class Contraction:
     """Dimensions in any order; `swapped` tells that the user's first input is the second one here."""
 
-    dims: tuple[Dim, ...]
+    dims: tuple[TensorDim, ...]
     swapped: bool = False
 
-    def of(self, kind: Kind) -> tuple[Dim, ...]:
+    def of(self, kind: Kind) -> tuple[TensorDim, ...]:
         """Dimensions of a kind."""
         return tuple(dim for dim in self.dims if dim.kind == kind)
 
-    def in_tensor(self, tensor: int) -> tuple[Dim, ...]:
+    def in_tensor(self, tensor: int) -> tuple[TensorDim, ...]:
         """Dimensions of a tensor (0, 1: inputs, 2: output), from the longest stride on."""
         found = [dim for dim in self.dims if dim.strides[tensor] is not None]
         return tuple(sorted(found, key=lambda dim: (-(dim.strides[tensor] or 0), -dim.size)))
@@ -119,7 +119,7 @@ class Contraction:
         return replace(self, dims=tuple(dims))
 
 
-def _neighbours(dims: Sequence[Dim], tensors: Sequence[int]) -> tuple[Dim, Dim] | None:
+def _neighbours(dims: Sequence[TensorDim], tensors: Sequence[int]) -> tuple[TensorDim, TensorDim] | None:
     for place, outer in enumerate(dims):
         for inner in (*dims[place + 1 :], *dims[:place]):
             if outer.kind == inner.kind and _joins(outer, inner, tensors):
@@ -127,7 +127,7 @@ def _neighbours(dims: Sequence[Dim], tensors: Sequence[int]) -> tuple[Dim, Dim] 
     return None
 
 
-def _joins(outer: Dim, inner: Dim, tensors: Sequence[int]) -> bool:
+def _joins(outer: TensorDim, inner: TensorDim, tensors: Sequence[int]) -> bool:
     pairs = ((outer.strides[tensor], inner.strides[tensor]) for tensor in tensors)
     return all(a is None or b is None or a == inner.size * b for a, b in pairs)
 
@@ -174,7 +174,7 @@ def contraction(
     if unknown := sizes.keys() - set(labels):
         raise ContractionError(f"label {clip(min(unknown))}: has a size, but is not in {clip(expression)}")
     given = [_by_label(named, sizes, own) for named, own in zip(tensors, strides, strict=True)]
-    dims = tuple(Dim(label, sizes[label], tuple(g.get(label) for g in given)) for label in labels)  # type: ignore[arg-type]
+    dims = tuple(TensorDim(label, sizes[label], tuple(g.get(label) for g in given)) for label in labels)  # type: ignore[arg-type]
     for dim in dims:
         if _present(dim.strides) in _ALONE:
             raise ContractionError(f"label {dim.name}: {_ALONE[_present(dim.strides)]}")

@@ -8,7 +8,7 @@ sizes and says so, since parts, staging and BDs follow from them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bdforge.design.sequences import Builder, Expr, Program
+from bdforge.design.sequences import Axis, Builder, Expr, Program
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
@@ -117,8 +117,10 @@ class _Writer:
     def operand(self, side: Side, type_: str) -> None:
         """One axis for each dimension; the last tile of K, moved back, has zeros for what the one before it holds."""
         axes = [
-            (self.build.parameter(part.dim.name), part.walked if side.staged else part.dim.size,
-             part.size if side.staged else None, side.staged and part in side.tiles.k)
+            Axis(
+                self.build.parameter(part.dim.name), part.walked if side.staged else part.dim.size,
+                part.size if side.staged else None, side.staged and part in side.tiles.k,
+            )
             for part in side.axes
         ]  # fmt: skip
         facts = packed_values(type_) if TYPES[type_].packed_only else {}

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from bdforge.design.sequences import Expr
+from bdforge.design.sequences import Dim, Expr
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.operators.contraction.boxes import Box, Indices, Part, box_count, box_size
-from bdforge.operators.contraction.dims import Dim
+from bdforge.operators.contraction.dims import TensorDim
 from bdforge.operators.contraction.walks import Chain, Loop, Segment, WalkReason, chain
 from bdforge.operators.gemm.grid import Storage
 from bdforge.operators.gemm.operands import micro_tiles
@@ -95,11 +95,11 @@ class Side:
             return box_count(self.outer) * self.tile
         return 1 + sum((part.dim.size - 1) * self.stride(part.dim) for part in self.parts)
 
-    def stride(self, dim: Dim) -> int:
+    def stride(self, dim: TensorDim) -> int:
         """The user's stride of a dimension."""
         return dim.strides[self.tensor] or 0
 
-    def walks(self, dim: Dim) -> bool:
+    def walks(self, dim: TensorDim) -> bool:
         """Whether a dimension is one walk through the user's memory."""
         step = self.stride(dim)
         for member in reversed(dim.parts):
@@ -182,27 +182,27 @@ class Side:
             run *= part.size
         return run
 
-    def placed(self) -> list[tuple[int, int, int, int]]:
-        """Loops (axis, count, step, stride) of the buffer for `Builder.operand`, of `axes` in order."""
+    def placed(self) -> list[Dim]:
+        """Loops over the buffer for `Builder.operand`, of `axes` in order."""
         axes = {part.dim.name: axis for axis, part in enumerate(self.axes)}
         if not self.staged:
-            return [(axes[p.dim.name], p.dim.size, 1, self.stride(p.dim)) for p in self.axes]
+            return [Dim(axes[p.dim.name], p.dim.size, 1, self.stride(p.dim)) for p in self.axes]
         strides = self.tile_strides()
-        found = [(axes[p.dim.name], p.count, p.size, strides[p.dim.name]) for p in self.outer]
-        return [loop for loop in (*found, *self._inside(axes)) if loop[1] > 1] or found[:1]
+        found = [Dim(axes[p.dim.name], p.count, p.size, strides[p.dim.name]) for p in self.outer]
+        return [loop for loop in (*found, *self._inside(axes)) if loop.count > 1] or found[:1]
 
     @property
     def axes(self) -> tuple[Part, ...]:
         """Parts in the order of the tensor's axes: longest strides first."""
         return tuple(sorted(self.parts, key=lambda part: (-self.stride(part.dim), -part.dim.size)))
 
-    def _inside(self, axes: Mapping[str, int]) -> Iterator[tuple[int, int, int, int]]:
+    def _inside(self, axes: Mapping[str, int]) -> Iterator[Dim]:
         """Loops over a staged tile."""
         if self.packed is None:
             step = self.tile
             for part in self.streamed:
                 step //= part.size
-                yield axes[part.dim.name], part.size, 1, step
+                yield Dim(axes[part.dim.name], part.size, 1, step)
             return
         tile, depth = self.packed, box_size(self.tiles.k)
         inner = micro_tiles(tile.k, tile.n, tile.t, self.store.bits, tile.scaled)
@@ -210,9 +210,7 @@ class Side:
             yield from _mixed((self.tiles.k, self.tiles.n)[group], axes, count, step, stride)
 
 
-def _mixed(
-    box: Box, axes: Mapping[str, int], count: int, step: int, stride: int
-) -> Iterator[tuple[int, int, int, int]]:
+def _mixed(box: Box, axes: Mapping[str, int], count: int, step: int, stride: int) -> Iterator[Dim]:
     """A loop over positions of a box as loops over its parts; WalkReason where parts do not divide it."""
     weight, found = prod(part.size for part in box), []
     for part in box:
@@ -222,7 +220,7 @@ def _mixed(
             continue
         if low % weight or low % step or high % low:
             raise WalkReason(f"part {part.size} of {part.dim.name} cuts a micro-tile")
-        found.append((axes[part.dim.name], high // low, low // weight, stride * (low // step)))
-    if prod(loop[1] for loop in found) != count:
+        found.append(Dim(axes[part.dim.name], high // low, low // weight, stride * (low // step)))
+    if prod(loop.count for loop in found) != count:
         raise WalkReason("parts cut a micro-tile")
     yield from found

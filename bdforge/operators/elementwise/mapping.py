@@ -28,7 +28,7 @@ from bdforge.design import (
     in_turn,
     placed,
 )
-from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, largest, least
+from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least
 from bdforge.devices import FIRST_CORE_ROW, TileKind
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType
@@ -164,7 +164,7 @@ class _Walk:
         """An operand as it lies, or a staged copy with zeros behind."""
         type_, n = self.tiling.type, self.walked
         argument = self.build.argument(name, type_.memory, type_.bits, n)
-        axes, dims = [(self.length, n, None, False)], [(0, n, 1, 1)]
+        axes, dims = [Axis(self.length, n)], [Dim(0, n)]
         self.build.operand(name, argument, way, type_.name, type_.bits, axes, dims, staged=self.staged)
 
     def share(self, column: int) -> tuple[Expr, Expr]:

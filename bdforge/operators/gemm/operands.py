@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bdforge.design.sequences import Builder, Expr, select
+from bdforge.design.sequences import Axis, Builder, Dim, Expr, select
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
 from bdforge.operators.gemm.grid import Storage, Tiling
@@ -51,9 +51,9 @@ class Operands:
         (rows, columns), axes = stages.shape(name), stages.axes(name)
         side = store.block
         rows, columns = rows // side, columns // side
-        lines = [(0, rows, 1, columns), (1, columns, 1, 1)]
+        lines = [Dim(0, rows, 1, columns), Dim(1, columns)]
         if store.order == "column":
-            lines = [(1, columns, 1, rows), (0, rows, 1, 1)]
+            lines = [Dim(1, columns, 1, rows), Dim(0, rows)]
         self.build.operand(
             name.upper(), argument, direction, self.types[argument], _element_bits(store), axes, lines,
             staged=stages.staged[name], order=store.order, leading=f"ld{name}",
@@ -64,8 +64,8 @@ class Operands:
         """B tile by tile: `[n-tile][K/k][n/t][k/s][s][t]`; with four codes of a byte from four micro-tiles."""
         tiling, (K, N) = self.tiling, (self.stages.walked[axis] for axis in "KN")
         axes = [
-            (self.stages.given["K"], K, tiling.k_mt, True),
-            (self.stages.given["N"], N, tiling.n, False),
+            Axis(self.stages.given["K"], K, tiling.k_mt, once=True),
+            Axis(self.stages.given["N"], N, tiling.n),
         ]
         blocked = TYPES[self.types[B]].blocked
         self.build.operand(
@@ -74,43 +74,44 @@ class Operands:
             blocked="down" if blocked else None, **packed_values(self.types[B]),
         )  # fmt: skip
 
-    def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
+    def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
         k, n, packing = self.tiling.k, self.tiling.n, self.packing
         tile = micro_tiles(k, n, packing.t, self.tiling.b.bits, packing.scaled)
-        return [(1, n_tiles, n, depth * n), (0, depth // k, k, k * n), *tile]
+        return [Dim(1, n_tiles, n, depth * n), Dim(0, depth // k, k, k * n), *tile]
 
-    def blocks(self, depth: Expr, n_tiles: Expr) -> list[tuple]:
+    def blocks(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
         """`[n-tile][K/k][n/8][k/8]` tiles of 8 x 8 values."""
         k, n = self.tiling.k // BLOCK, self.tiling.n // BLOCK
-        return [(1, n_tiles, n, depth // BLOCK * n), (0, depth // BLOCK // k, k, k * n), (1, n, 1, k), (0, k, 1, 1)]
+        blocks_deep = depth // BLOCK
+        return [Dim(1, n_tiles, n, blocks_deep * n), Dim(0, blocks_deep // k, k, k * n), Dim(1, n, 1, k), Dim(0, k)]
 
     def fed(self, panels: Expr, n_tiles: Expr) -> None:
         """Scales of rows by panel and core row; scales and biases of columns by n-tile."""
         tiling, stages = self.tiling, self.stages
         M, N = stages.walked["M"], stages.walked["N"]
         scaled, biased = self.packing.fed
-        rows = (stages.given["M"], M, select(tiling.panel_rows > M, tiling.m, tiling.panel_rows), False)
-        tiles = [(0, panels * tiling.rows, tiling.m, self.packing.m), (0, tiling.m, 1, 1)]
+        rows = Axis(stages.given["M"], M, select(tiling.panel_rows > M, tiling.m, tiling.panel_rows))
+        tiles = [Dim(0, panels * tiling.rows, tiling.m, self.packing.m), Dim(0, tiling.m)]
         if scaled:
             self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
-        columns = (stages.given["N"], N, tiling.n, False)
+        columns = Axis(stages.given["N"], N, tiling.n)
         apart = tiling.fed_bytes[1] * BYTE_BITS // _FLOAT_BITS
-        lines = [(0, n_tiles, tiling.n, apart), (0, tiling.n, 1, 1)]
+        lines = [Dim(0, n_tiles, tiling.n, apart), Dim(0, tiling.n)]
         if scaled:
             self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
         if biased:
             self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
 
 
-def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool) -> list[tuple[int, int, int, int]]:
-    """Loops (axis, count, step, stride) over a packed tile k x n, `[n/t][k][t]`: micro-tiles, column block outer.
+def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool) -> list[Dim]:
+    """Loops over a packed tile k x n, `[n/t][k][t]`: micro-tiles, column block outer.
 
     `scaled`: `[n/4t][k][t]` bytes of four codes each, which belong to four blocks of t columns.
     """
     codes = max(BYTE_BITS // bits, 1)
     group, step, apart = (codes * t, 1, t) if scaled else (t, codes, 1)
-    inner = [(1, codes, apart, 1)] if codes > 1 else []
-    return [(1, n // group, group, k * group), (0, k, 1, group), (1, group // codes, step, codes), *inner]
+    inner = [Dim(1, codes, apart)] if codes > 1 else []
+    return [Dim(1, n // group, group, k * group), Dim(0, k, 1, group), Dim(1, group // codes, step, codes), *inner]
 
 
 def packed_values(type_name: str) -> dict[str, Any]:

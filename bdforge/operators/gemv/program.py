@@ -8,7 +8,7 @@ one for each column, K to whole chunks of k. A is staged, chunk by chunk.
 from collections.abc import Callable
 
 from bdforge.design import Design, rtp_addresses
-from bdforge.design.sequences import Builder, Expr, Program, any_of, ceildiv, divisor, largest, least
+from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, ceildiv, divisor, largest, least
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.operands import micro_tiles, packed_values
@@ -78,27 +78,26 @@ class _Walk:
         """A and W are always the host's own copies; C is, unless whole rows and groups of it are wanted."""
         build, tiling = self.build, self.tiling
         a, w, c, lines, k = tiling.kernel.a, tiling.w, tiling.c, tiling.lines, tiling.k
-        rows, depth = (self.M, lines, None, False), (self.K, self.chunks * k, None, False)
-        columns = (self.N, self.columns, None, False)
+        rows, depth, columns = Axis(self.M, lines), Axis(self.K, self.chunks * k), Axis(self.N, self.columns)
         build.argument("A", a.memory, a.bits, self.chunks * (lines * k), "rows in chunks of K")
         build.argument("W", "i8", BYTE_BITS, self.groups * self.group_bytes, "packed, as streams bring it")
         build.argument("C", c.memory, c.bits, lines * self.columns, "row-major")
         build.operand(
             "A", A, "in", a.name, a.bits, [rows, depth],
-            [(1, self.chunks, k, lines * k), (0, lines, 1, k), (1, k, 1, 1)],
+            [Dim(1, self.chunks, k, lines * k), Dim(0, lines, 1, k), Dim(1, k)],
         )  # fmt: skip
         build.operand("W", W, "in", w.name, w.bits, [depth, columns], self.packed(), **packed_values(w.name))
         other = any_of(~self.M.equals(lines), ~self.N.equals(self.columns))
-        wanted = [(0, lines, 1, self.columns), (1, self.columns, 1, 1)]
+        wanted = [Dim(0, lines, 1, self.columns), Dim(1, self.columns)]
         build.operand("C", C, "out", c.name, c.bits, [rows, columns], wanted, staged=other)
 
-    def packed(self) -> list[tuple]:
+    def packed(self) -> list[Dim]:
         """Loops over W: groups, chunks, tiles of a group, then a tile as the kernel reads it."""
         rows, k, n, kernel = self.tiling.rows, self.tiling.k, self.tiling.n, self.tiling.kernel
         return [
-            (1, self.groups, rows * n, self.chunks * (rows * k * n)),
-            (0, self.chunks, k, rows * k * n),
-            (1, rows, n, k * n),
+            Dim(1, self.groups, rows * n, self.chunks * (rows * k * n)),
+            Dim(0, self.chunks, k, rows * k * n),
+            Dim(1, rows, n, k * n),
             *micro_tiles(k, n, kernel.t, self.tiling.w.bits, kernel.field_scaled),
         ]
 

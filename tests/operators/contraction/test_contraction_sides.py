@@ -6,7 +6,7 @@ from math import prod
 import pytest
 
 from bdforge.operators.contraction.boxes import Part
-from bdforge.operators.contraction.dims import Dim
+from bdforge.operators.contraction.dims import TensorDim
 from bdforge.operators.contraction.sides import Packed, Side, Tiles, _mixed
 from bdforge.operators.contraction.walks import WalkReason
 from bdforge.operators.gemm.grid import Storage
@@ -18,7 +18,9 @@ Facts = tuple[int, int, int]
 def side_of(m: dict[str, Facts], k: dict[str, Facts], bits: int = 8, order: str = "row", **facts) -> Side:
     """A of these dimensions of M and K, outermost first."""
     boxes = [
-        tuple(Part.of(Dim(name, size, (stride, None, None)), part) for name, (size, part, stride) in group.items())
+        tuple(
+            Part.of(TensorDim(name, size, (stride, None, None)), part) for name, (size, part, stride) in group.items()
+        )
         for group in (m, k)
     ]
     return Side(0, Tiles((), boxes[0], (), boxes[1]), Storage(bits, order), facts.pop("staged", False), **facts)  # type: ignore[arg-type]
@@ -83,7 +85,7 @@ def test_axes_come_from_the_longest_stride_on_and_of_equal_ones_the_larger_first
     ((3, 12), 4, 8, "part 3 of a cuts a micro-tile"), ((2, 4), 16, 1, "parts cut a micro-tile"),
 ])  # fmt: skip
 def test_micro_tiles_of_several_labels_are_loops_over_their_parts(sizes: tuple, count: int, step: int, loops):
-    box = tuple(Part(Dim(name, size, (None, 1, 1)), size, 1) for name, size in zip("abc", sizes, strict=False))
+    box = tuple(Part(TensorDim(name, size, (None, 1, 1)), size, 1) for name, size in zip("abc", sizes, strict=False))
     axes = {part.dim.name: number for number, part in enumerate(box)}
     if isinstance(loops, str):
         with pytest.raises(WalkReason, match=loops):

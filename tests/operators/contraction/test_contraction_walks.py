@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.devices.limits import SHIM
 from bdforge.operators.contraction.boxes import MORE_TILES, Part, Spread, box_count, factorisations, spreads, waste
-from bdforge.operators.contraction.dims import Dim
+from bdforge.operators.contraction.dims import TensorDim
 from bdforge.operators.contraction.walks import Chain, WalkReason, chain
 
 
@@ -148,7 +148,7 @@ def _number(value) -> int:
 def test_every_tile_is_dealt_and_no_unit_has_more_than_another(seed):
     rng = Random(seed)
     box = tuple(
-        Part(Dim(name, rng.randint(1, 14) * 2, (1, None, 1)), size, 0)
+        Part(TensorDim(name, rng.randint(1, 14) * 2, (1, None, 1)), size, 0)
         for name, size in zip("abc", (rng.choice((1, 2, 4, 8)) for _ in range(rng.randint(1, 3))), strict=False)
     )
     box = tuple(Part.of(part.dim, part.size) for part in box)
@@ -173,14 +173,14 @@ SPREADS: dict[tuple[int, int, int], str] = {
 
 @pytest.mark.parametrize(("tiles", "units", "most"), SPREADS)
 def test_tiles_are_dealt_regularly_with_as_many_turns_as_can_be(tiles: int, units: int, most: int):
-    found = spreads((Part.of(Dim("a", 8 * tiles, (1, None, 1)), 8),), units, most)
+    found = spreads((Part.of(TensorDim("a", 8 * tiles, (1, None, 1)), 8),), units, most)
     shown = f"{found.unit or '-'} {found.chunk} {found.run or '-'} {found.turns} {found.steps}"
     assert shown == SPREADS[tiles, units, most]
     assert found.tiles == found.turns * found.steps
 
 
 def box_of(**tiles: int) -> tuple[Part, ...]:
-    return tuple(Part.of(Dim(name, 8 * count, (1, None, 1)), 8) for name, count in tiles.items())
+    return tuple(Part.of(TensorDim(name, 8 * count, (1, None, 1)), 8) for name, count in tiles.items())
 
 
 @pytest.mark.parametrize(("tiles", "along", "reach", "shown"), [
@@ -201,7 +201,7 @@ def test_one_of_several_dimensions_is_dealt_to_two_units(tiles: dict[str, int], 
 @pytest.mark.parametrize(("tiles", "shown"), [({"a": 2}, "a 0 a 1 3"), ({"a": 4}, "a 0 a 2 3"), ({}, "- 0 - 1 2")])
 def test_tiles_that_move_back_are_neither_dealt_nor_turns_of_a_step(tiles: dict[str, int], shown: str):
     """`b` has three tiles, of which the last one begins at 12 and not at 16."""
-    back = Part.of(Dim("b", 20, (1, None, 1)), 8)
+    back = Part.of(TensorDim("b", 20, (1, None, 1)), 8)
     found = spreads((*box_of(**tiles), back), 2, 64)
     assert f"{found.unit or '-'} {found.chunk} {found.run or '-'} {found.turns} {found.steps}" == shown
 
@@ -219,7 +219,7 @@ def test_a_tile_is_parted_in_all_ways(size: int, count: int):
     (3, 8, True, (1, True, 8, [0], 8 / 3)), (9, 8, False, (2, False, 9, [0, 1], 16 / 9)),
 ])  # fmt: skip
 def test_a_part_that_does_not_divide_moves_back_or_grows(size: int, part: int, padded: bool, facts: tuple):
-    found = replace(Part.of(Dim("a", size, (1, None, 1)), part), padded=padded)
+    found = replace(Part.of(TensorDim("a", size, (1, None, 1)), part), padded=padded)
     starts = [_number(found.start(tile)) for tile in range(found.count)]
     assert (found.count, found.regular, found.walked, starts, waste((found,))) == facts
     assert found.grown(4).count == (-(-found.count // 4) * 4 if padded else found.count)

@@ -15,11 +15,11 @@ from bdforge.array.emulator.dma import Channel
 from bdforge.array.emulator.errors import RegisterAccessError
 from bdforge.array.emulator.host import HostMemory
 from bdforge.array.emulator.lock import Lock
-from bdforge.array.emulator.register_space import Programs
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.views import CodeMemories
 from bdforge.core.isa.program_memory import CoreProgram
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.capacities import KNOWN, StreamCapacities
@@ -53,7 +53,7 @@ class Array:
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
-        self.programs: Programs | None = None  # machine code of cores, as registers reach it
+        self.programs: CodeMemories | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
         self.elfs: Mapping[tuple[int, int], Path | CoreProgram] = {}  # instead of the text's
         self.runs_machine_code = False  # then accesses to the banks of cores' memories are told

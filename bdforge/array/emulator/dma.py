@@ -1,66 +1,23 @@
 """DMA channels: task queues, BD chains and the transfers themselves."""
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
 from bdforge.array.emulator.errors import DmaError, UnpatchedError
-from bdforge.array.emulator.host import HostMemory
-from bdforge.array.emulator.lock import Lock, LockWait
+from bdforge.array.emulator.lock import LockWait
 from bdforge.array.emulator.poison import check_written
-from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
+from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.silicon_rules import check_fresh, check_lock_pair, check_shim_access
 from bdforge.array.emulator.stream import Sink, Stream
-from bdforge.array.emulator.strictness import Strictness
-from bdforge.devices import AIE2P, Device, TileKind
-from bdforge.devices.capacities import StreamCapacities
-from bdforge.devices.limits import TASK_QUEUE_ENTRIES, TileLimits
+from bdforge.array.emulator.views import TileView
+from bdforge.devices import AIE2P, TileKind
+from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import packet_header
-
-
-class Surroundings(Protocol):
-    """The array as a channel sees it."""
-
-    device: Device
-    capacities: StreamCapacities
-    host: HostMemory
-    scheduler: Scheduler
-    strictness: Strictness
-    spoiled: np.ndarray | None
-    runs_machine_code: bool
-
-    def issue_token(self, channel: "Channel") -> None: ...
-
-
-class Home(Protocol):
-    """A tile as its channels see it. The tile itself says what its members are."""
-
-    name: str
-    column: int
-    row: int
-    limits: TileLimits
-    kind: TileKind
-    fills: dict[tuple[int, int], set[int]]
-
-    @property
-    def array(self) -> Surroundings: ...
-
-    def bd_words(self, bd: int) -> tuple[int, ...]: ...
-
-    def bd_source(self, bd: int) -> str: ...
-
-    def advance_iteration(self, bd: int, wrap: int) -> int: ...
-
-    def count_tasks(self, bds: Iterable[int], by: int) -> None: ...
-
-    def dma_lock(self, index: int, channel: "Channel") -> Lock: ...
-
-    def dma_memory(self, base: int, order: Order, channel: "Channel") -> tuple[np.ndarray, int, np.ndarray | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +47,7 @@ class Channel(Agent):
 
     kind = "channel"
 
-    def __init__(self, tile: Home, direction: str, index: int):
+    def __init__(self, tile: TileView, direction: str, index: int):
         super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
         self.place = tile.column, tile.row

@@ -6,54 +6,13 @@ no effect. Writes that would change what this emulator takes from the MLIR (stre
 runs a body of the text) are kept with a warning.
 """
 
-from typing import Protocol
-
-import numpy as np
-
-from bdforge.array.emulator import dma as channels
 from bdforge.array.emulator.dma import Channel
 from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.array.emulator.lock import Lock, LockWait
 from bdforge.array.emulator.silicon_rules import check_enabled
+from bdforge.array.emulator.views import CodeMemories, TileView
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
-from bdforge.devices.registers import TileRegisters
-
-
-class Programs(Protocol):
-    """Program memory and control of the core at a column and row, as the registers of its tile reach them."""
-
-    def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None: ...
-
-    def code_word(self, place: tuple[int, int], offset: int) -> int: ...
-
-    def control_core(self, place: tuple[int, int], value: int, source: str) -> None: ...
-
-
-class Surroundings(channels.Surroundings, Protocol):
-    """The array as registers reach it."""
-
-    programs: Programs | None
-    by_words: bool
-
-
-class Registered(channels.Home, Protocol):
-    """A tile as its registers reach it."""
-
-    registers: TileRegisters
-    memory: np.ndarray
-    locks: list[Lock]
-    channels: dict[tuple[str, int], Channel]
-
-    @property
-    def array(self) -> Surroundings: ...
-
-    def store(self, word: int, value: int) -> None: ...
-
-    def read_bd(self, bd: int, word: int) -> int: ...
-
-    def write_bd(self, bd: int, word: int, value: int, source: str) -> None: ...
-
 
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
@@ -62,7 +21,7 @@ _IDLE, _RUNNING = 0, 2
 class RegisterMap:
     """The registers of a tile, whose state lives in the tile, its channels and its locks."""
 
-    def __init__(self, tile: Registered):
+    def __init__(self, tile: TileView):
         self.tile, self.place = tile, (tile.column, tile.row)
         self.layout = layout = tile.registers
         channels = tile.channels
@@ -76,7 +35,7 @@ class RegisterMap:
         self._overflowed: set[Channel] = set()
 
     @property
-    def _programs(self) -> Programs:
+    def _programs(self) -> CodeMemories:
         programs = self.tile.array.programs
         assert programs is not None  # every configuration brings them
         return programs

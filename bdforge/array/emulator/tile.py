@@ -5,14 +5,13 @@ from typing import Protocol
 
 import numpy as np
 
-from bdforge.array.emulator import register_space as registers
 from bdforge.array.emulator.bd_access import Order
 from bdforge.array.emulator.dma import Channel, base_outside
 from bdforge.array.emulator.errors import DmaError
 from bdforge.array.emulator.lock import Lock
 from bdforge.array.emulator.poison import poisoned
 from bdforge.array.emulator.register_space import RegisterMap
-from bdforge.array.emulator.scheduler import Agent
+from bdforge.array.emulator.views import ArrayView
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
@@ -38,16 +37,12 @@ def _words(guarded: np.ndarray) -> np.ndarray:
     return guarded[RED_ZONE_BYTES:-RED_ZONE_BYTES].view(np.uint32)
 
 
-class World(registers.Surroundings, Protocol):
-    """The array as its tiles see it."""
-
-    poison: bool
+class ArrayOfTiles(ArrayView, Protocol):
+    """The array as a tile sees it, with its neighbours."""
 
     def tile(self, column: int, row: int) -> "Tile": ...
 
     def west_of_npu1(self, row: int) -> "Tile": ...
-
-    def releasers(self, lock: Lock) -> list[Agent]: ...
 
 
 class Tile:
@@ -56,7 +51,7 @@ class Tile:
     `written` says of every byte of memory whether anybody wrote it; it exists in poison mode only.
     """
 
-    def __init__(self, array: World, column: int, row: int):
+    def __init__(self, array: ArrayOfTiles, column: int, row: int):
         self.array, self.column, self.row = array, column, row
         self.limits = array.device.limits(max(column, 0), row)  # a column of -1 is as those that designs see
         self.kind = self.limits.kind

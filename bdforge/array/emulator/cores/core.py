@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
-from bdforge.array.emulator import tile
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.cores.ports import Cascade, StreamInput
 from bdforge.array.emulator.cores.stack import Frame
@@ -11,14 +10,15 @@ from bdforge.array.emulator.errors import BudgetExceeded, CoreError, DesignError
 from bdforge.array.emulator.lock import Lock
 from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.array.emulator.stream import Stream
+from bdforge.array.emulator.tile import ArrayOfTiles, Tile
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 
 
-class World(tile.World, Protocol):
+class ArrayOfCores(ArrayOfTiles, Protocol):
     """The array as its cores see it."""
 
-    tiles: dict[tuple[int, int], tile.Tile]
+    tiles: dict[tuple[int, int], Tile]
     core_releases: "dict[int, list[Core]]"
     breakpoints: Breakpoints | None
 
@@ -40,7 +40,7 @@ class Core(Agent):
 
     kind = "core"
 
-    def __init__(self, column: int, row: int, array: World):
+    def __init__(self, column: int, row: int, array: ArrayOfCores):
         scheduler: Scheduler = array.scheduler
         super().__init__(f"core ({column}, {row})", scheduler)
         self.array = array

@@ -9,7 +9,7 @@ from bdforge.array.emulator.cores.interpreted import float_ops as floats
 from bdforge.array.emulator.cores.interpreted import integer_ops as integers
 from bdforge.array.emulator.cores.interpreted import memref_ops as memory
 from bdforge.array.emulator.cores.interpreted import vector_ops as vectors
-from bdforge.array.emulator.cores.interpreted.translation import Surroundings, Translation
+from bdforge.array.emulator.cores.interpreted.translation import DesignView, Translation
 from bdforge.array.emulator.cores.stack import largest
 from bdforge.array.emulator.errors import CoreError
 from bdforge.array.mlir import location
@@ -22,7 +22,7 @@ OPERATIONS = affine, aie, control, floats, integers, memory, vectors
 class Body:
     """A translated body, ready to run on its core; CoreError for operations that cannot be run."""
 
-    def __init__(self, core: Core, op: CoreOp, outside: Surroundings) -> None:
+    def __init__(self, core: Core, op: CoreOp, outside: DesignView) -> None:
         self._translation = Translation(core, op, outside)
         self._steps = self._translation.compile()
         if (fault := largest(core.frames, op.stack_size, self._translation.stack_bytes)) is not None:

@@ -33,7 +33,7 @@ PREPAID_TRIPS = 4096
 Program = Callable[[Core], Generator[None, None, None]]
 
 
-class Surroundings(Protocol):
+class DesignView(Protocol):
     """What a core program reaches outside of itself."""
 
     @property
@@ -87,7 +87,7 @@ def _code(source: str, file: str) -> CodeType:
 class Translation:
     """Source text of one core program and the objects that it refers to."""
 
-    def __init__(self, core: Core, op: CoreOp, outside: Surroundings):
+    def __init__(self, core: Core, op: CoreOp, outside: DesignView):
         self.core, self.op, self.outside = core, op, outside
         self.file = f"<{core.name}>"
         self.lines: list[str] = []

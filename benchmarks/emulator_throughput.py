@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.mlir import parse
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import Problem
@@ -24,18 +24,18 @@ ROWS_IN_PROFILE = 25
 def received_words(design: BuiltDesign, inputs) -> int:
     """Words that S2MM channels write during one run."""
     total = 0
-    receive = Channel._receive
+    receive = DmaChannel._receive
 
-    def counting(self: Channel, words) -> None:
+    def counting(self: DmaChannel, words) -> None:
         nonlocal total
         total += len(words)
         receive(self, words)
 
-    Channel._receive = counting
+    DmaChannel._receive = counting
     try:
         run(design, inputs)
     finally:
-        Channel._receive = receive
+        DmaChannel._receive = receive
     return total
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from bdforge.array.emulator.timed import Span
+from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import with_schedule
 from bdforge.cli.progress import emulating
@@ -103,7 +103,7 @@ def _run_one(
     design: BuiltDesign, plan: Plan, problem: Problem, inputs: dict[str, np.ndarray], timed: TimedRuns | None,
     poison: bool,
 ) -> _Checked:  # fmt: skip
-    spans: list[Span] | None = None if timed is None or timed.timeline is None else []
+    spans: list[TimelineSpan] | None = None if timed is None or timed.timeline is None else []
     options = None if timed is None else with_schedule(lambda: timing_options(plan, problem, timed.basis, spans))
     found = run(design, inputs, options, poison=poison)
     if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from bdforge.array.emulator import emulate
-from bdforge.array.emulator.observe import Timeline
+from bdforge.array.emulator.observe import PerfettoTrace
 from bdforge.array.emulator.scheduler import SCHEDULES, STEP_BUDGET
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.images.read import is_image
@@ -118,12 +118,12 @@ def emulate_command(
 
 
 @contextmanager
-def _order_kept(path: Path | None) -> Iterator[list[Timeline]]:
+def _order_kept(path: Path | None) -> Iterator[list[PerfettoTrace]]:
     """Observers that note what happens in order, for a file that is written at the end: what led to a fault, too."""
     if path is None:
         yield []
         return
-    order = Timeline()
+    order = PerfettoTrace()
     try:
         yield [order]
     finally:

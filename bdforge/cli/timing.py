@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.array.emulator.timed import Span, TimingOptions, TimingReport
+from bdforge.array.emulator.timed import TimelineSpan, TimingOptions, TimingReport
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import new_path
 from bdforge.cli.ranges import LARGE, number
@@ -63,7 +63,7 @@ class Timed:
         if not timing and timeline is None:
             without_timing({"--device": product, "--kernel-cycles": kernels, "--macs": macs})
             return None
-        spans: list[Span] | None = None if timeline is None else []
+        spans: list[TimelineSpan] | None = None if timeline is None else []
         cycles = dict(map(_named_cycles, kernels))
         options = TimingOptions(timing_of(product) if product else None, cycles, macs, spans)
         return cls(options, timeline)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from bdforge.array.emulator import Result, TimingOptions, TimingReport, emulate
-from bdforge.array.emulator.timed import Span
+from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
@@ -26,7 +26,9 @@ from bdforge.perf.tune.time_model import Basis, counted, kernel_of, share_reache
 _LOCK_CYCLES = 4  # of the lock port, for each operation
 
 
-def timing_options(plan: Plan, problem: Problem, basis: Basis, spans: list[Span] | None = None) -> TimingOptions:
+def timing_options(
+    plan: Plan, problem: Problem, basis: Basis, spans: list[TimelineSpan] | None = None
+) -> TimingOptions:
     """How to time a problem of a design: its product's constants and the cycles of its kernels.
 
     A plan tells the cycles of kernels that are not modelled here, as those of a GEMM are: by `basis`, ScheduleError

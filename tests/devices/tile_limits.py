@@ -7,7 +7,7 @@ from limit_table import Limit, Place, device_of, dma_program, read, reads
 
 from bdforge.array.emulator import LockError, emulate
 from bdforge.array.emulator.errors import EmulationError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.mlir.allocate import AllocationError, allocate
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
 
@@ -59,7 +59,7 @@ def _lock_values(tile: str, row: int) -> Iterator[Place]:
     yield Place(lambda n: emulate(one.replace("INIT", str(n))), "outside 0 to 63", EmulationError)
     yield Place(reads(f"%l = aie.lock({tile}, 0)\naie.runtime_sequence() {{ aiex.set_lock(%l, {{n}}) }}"), "0 to 63")
     if tile == "%c":
-        yield Place(lambda n: Lock("l", CORE.lock_value_max, lambda _: None).set(n), "63", LockError)
+        yield Place(lambda n: EmulatedLock("l", CORE.lock_value_max, lambda _: None).set(n), "63", LockError)
 
 
 def _channels(tile: str, row: int) -> Iterator[Place]:

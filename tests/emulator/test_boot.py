@@ -9,7 +9,7 @@ import bdforge
 from bdforge.array.emulator import CoreError, Deadlock, DesignError
 from bdforge.array.emulator import core_machine as machine
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.images.cdo import cdo
@@ -99,7 +99,7 @@ def test_a_stream_is_for_its_generation_columns_and_rows(generation, columns, ro
     """The first is 0 for that of the array, 1 for another; streams that do not know are taken for any."""
     device = mlir_device_named("npu2")
     names = [device.generation.instruction_generation, "another"]
-    array = Array(device, HostMemory(), Scheduler(), Strictness())
+    array = Array(device, HostBuffers(), Scheduler(), Strictness())
     monkeypatch.setattr(machine, "decode", lambda _: header(names[generation], columns, rows, knows=knows))
     if taken:
         assert machine.stream_operations(array, b"") == ()

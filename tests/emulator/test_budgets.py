@@ -7,7 +7,7 @@ import bdforge
 from bdforge.array.emulator import ArgumentError, BudgetExceeded
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.cores.machine_code_core import MachineCode
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.core import isa
@@ -20,7 +20,7 @@ ENDLESS = "cf.br ^again\n^again:\ncf.br ^again\n^never:\naie.end"
 
 
 def array_of(budget: int) -> Array:
-    return Array(mlir_device_named("npu2"), HostMemory(), Scheduler(budget), Strictness())
+    return Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(budget), Strictness())
 
 
 @pytest.mark.parametrize("budget", [1, 1 << 28, (1 << 28) + 1, 10**12, 10**18])

@@ -11,15 +11,15 @@ import pytest
 import bdforge
 from bdforge.array.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.interpreted.control_flow import _returned
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.cores.kernel_call import KernelCall, perform, waits
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.cores.machine_code_core import MachineCode
-from bdforge.array.emulator.cores.ports import CAPACITY, Cascade
-from bdforge.array.emulator.host import HostMemory
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.cores.ports import CAPACITY, CascadeFifo
+from bdforge.array.emulator.host import HostBuffers
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.strictness import Strictness
@@ -48,7 +48,7 @@ class Surroundings(Agent):
     def __init__(self, value: int = 0, held: int = 0, permitted: frozenset[str] = frozenset()):
         scheduler = Scheduler()
         super().__init__("core (0, 2)", scheduler)
-        self.gate = Lock("gate", 63, scheduler.wake, value)
+        self.gate = EmulatedLock("gate", 63, scheduler.wake, value)
         self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler, tile=lambda *_: None)
         self.sink = Sink(Agent("sink", scheduler), lambda _: None, StreamCapacities.uniform(16))
         self.output = Stream(self, scheduler)
@@ -56,13 +56,13 @@ class Surroundings(Agent):
         self.output.send(np.zeros(held, np.uint32))
         self.words = Sink(self, lambda _: None, StreamCapacities.uniform(16))
         self.input = SimpleNamespace(sink=self.words, get=self._get)
-        self.cascade_out = Cascade(self, Agent("south", scheduler), scheduler.wake)
-        self.cascade_in = Cascade(Agent("north", scheduler), self, scheduler.wake)
-        self.check_acquire = lambda *request: Core.check_acquire(cast("Any", self), *request)
+        self.cascade_out = CascadeFifo(self, Agent("south", scheduler), scheduler.wake)
+        self.cascade_in = CascadeFifo(Agent("north", scheduler), self, scheduler.wake)
+        self.check_acquire = lambda *request: EmulatedCore.check_acquire(cast("Any", self), *request)
         self.releases = lambda _: None
         self.place = 0, 2
 
-    def lock(self, _: int) -> Lock:
+    def lock(self, _: int) -> EmulatedLock:
         return self.gate
 
     def _get(self, count: int, where: Any) -> Generator[None, None, bytes]:
@@ -192,7 +192,7 @@ RETURNED = {
 def test_a_kernel_returns_what_the_design_declares(value: Any, without: Any, with_: Any):
     """Without results numpy's habit of returning what was written is let pass, and nothing else."""
     core: Any = SimpleNamespace(
-        array=SimpleNamespace(tiles={}), name="core (0, 2)", note=lambda *_: None, tell=lambda *_: None
+        array=SimpleNamespace(tiles={}), name="core (0, 2)", note=lambda *_: None, notify=lambda *_: None
     )
     for returns in (False, True):
         call = KernelCall(lambda _: value, core, "k", "d.mlir:1:1", returns)
@@ -539,7 +539,7 @@ def test_kernels_that_are_generators_may_wait(kernel: Any, may_wait: bool):
      (63, (3, 4, 15)), (64, None), (-1, None)],
 )  # fmt: skip
 def test_a_core_counts_locks_from_the_south_over_west_and_north_to_its_own(number: int, place: tuple | None):
-    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     core = array.core(3, 4)
     if place is None:
         with pytest.raises(CoreError):
@@ -555,7 +555,7 @@ def test_a_core_counts_locks_from_the_south_over_west_and_north_to_its_own(numbe
 
 @pytest.mark.parametrize(("column", "row"), [(4, 4), (2, 3), (3, 6), (3, 2), (1, 4)])
 def test_a_core_does_not_reach_locks_to_the_east_or_further(column: int, row: int):
-    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     core = array.core(3, 4)
     assert not core.reaches(column, row)
     op: Any = SimpleNamespace(tile=SimpleNamespace(column=column, row=row))
@@ -565,6 +565,6 @@ def test_a_core_does_not_reach_locks_to_the_east_or_further(column: int, row: in
 
 @pytest.mark.parametrize(("place", "number"), [((0, 2), 0), ((0, 2), 16), ((7, 5), 32)])
 def test_a_core_at_the_edge_reaches_no_lock_beyond(place: tuple[int, int], number: int):
-    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     with pytest.raises(CoreError):
         array.core(*place).lock(number)

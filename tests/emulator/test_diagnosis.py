@@ -12,7 +12,7 @@ import pytest
 import bdforge
 from bdforge.array.emulator import Deadlock
 from bdforge.array.emulator.diagnose import quiet
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.emulator.waits import deadlock
@@ -241,7 +241,7 @@ def test_those_who_are_behind_lead_to_the_root_even_by_a_longer_way(often: int, 
     """Two release a lock: `busy` is idle, `lazy` waits for another. Who has released less often is to be looked at."""
     names = ("waiter", "busy", "lazy", "lazy's root")
     waiter, busy, lazy, root = (Agent(name) for name in names)
-    lock = Lock("gate", 63, lambda _: None, releasers=lambda: [busy, lazy])
+    lock = EmulatedLock("gate", 63, lambda _: None, releasers=lambda: [busy, lazy])
     busy.waiting = root.waiting = Idle("has no task")
     lazy.waiting = Gate("waits for its root", [root])
     lock.take(waiter, 5)

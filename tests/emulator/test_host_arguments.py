@@ -10,7 +10,7 @@ from bdforge.array.emulator.bd_access import Order
 from bdforge.array.emulator.boot import set_dmas
 from bdforge.array.emulator.controller import _patch
 from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
-from bdforge.array.emulator.host import FIRST_ADDRESS, HostMemory
+from bdforge.array.emulator.host import FIRST_ADDRESS, HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
@@ -100,7 +100,7 @@ def odd(size: int, shift: int = 0) -> np.ndarray:
 def test_arrays_that_are_not_of_whole_words_are_copied_and_come_back(size: int, shift: int, copied: bool):
     array = odd(size, shift)
     array[:] = range(1, size + 1)
-    memory = HostMemory([("x", array)])
+    memory = HostBuffers([("x", array)])
     words, index = memory.locate(memory.address_of(0), Order(2, None, 0, 1), True, "here")
     assert (index, memory.buffers[0].copied, len(words)) == (0, copied, -(-size // 4))
     same(words.view(np.uint8)[:size], np.arange(1, size + 1, dtype=np.uint8))
@@ -117,7 +117,7 @@ HIGH = 0xFFFF
 @pytest.mark.parametrize(("plus", "low", "high"), [(0, 0, 1), (20, 20, 1), (-4, 0xFFFFFFFC, 0), (3 << 32, 0, 4)])
 def test_a_patch_puts_an_address_of_48_bits_beside_what_else_its_word_holds(plus: int, low: int, high: int):
     assert FIRST_ADDRESS == 1 << 32
-    array = Array(mlir_device_named("npu2"), HostMemory([("x", I32)]), Scheduler(), Strictness())
+    array = Array(mlir_device_named("npu2"), HostBuffers([("x", I32)]), Scheduler(), Strictness())
     for place, word in ((BD + 4, 77), (BD + 8, 0xABCD_5555), (BD + 12, 9)):
         array.write(place, word)
     _patch(array, Patch(BD + 4, 0, plus), "")
@@ -136,14 +136,14 @@ def test_a_patch_puts_an_address_of_48_bits_beside_what_else_its_word_holds(plus
     ],
 )
 def test_a_patch_of_another_word_or_argument_is_refused(register, argument, error, message):
-    array = Array(mlir_device_named("npu2"), HostMemory([("x", I32)]), Scheduler(), Strictness())
+    array = Array(mlir_device_named("npu2"), HostBuffers([("x", I32)]), Scheduler(), Strictness())
     with pytest.raises(error, match=message):
         _patch(array, Patch(register, argument, 0), " (here)")
 
 
 @pytest.mark.parametrize("task", [Task("MM2S", 1, 5, 7, True), Task("S2MM", 0, 9, 0, False)], ids=str)
 def test_tasks_of_an_image_are_pushed_as_it_says(task: Task):
-    tile = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness()).tile(0, 2)
+    tile = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness()).tile(0, 2)
     for bd in (5, 9):
         tile.write(tile.registers.bd_offset(bd) + 4 * (tile.registers.bd.words - 1), 1 << 25)  # valid
     written = TileState.__new__(TileState)
@@ -154,7 +154,7 @@ def test_tasks_of_an_image_are_pushed_as_it_says(task: Task):
 
 
 def test_a_new_configuration_has_no_tokens_of_the_one_before():
-    array = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     array.tokens[0, 0, "S2MM", 1] = 2
     array.tokens[0, 0, "MM2S", 1] = 1
     array.tokens[1, 0, "S2MM", 0] = 0
@@ -177,7 +177,7 @@ def test_a_new_configuration_has_no_tokens_of_the_one_before():
 )  # fmt: skip
 def test_words_that_never_came_and_those_that_nobody_took_are_told(length: int, taken: int, held: int, told: list[str]):
     """A BD that has got none of its words has not begun."""
-    array = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     channel = array.tile(0, 2).channels["S2MM", 1]
     channel.bd, sink = 3, channel.sink
     assert sink is not None

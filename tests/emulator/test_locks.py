@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent
 
 
@@ -12,9 +12,9 @@ class Watched:
     def __init__(self, value: int):
         self.woken: list[str] = []
         self.told: list[int] = []
-        self.lock = Lock("gate", 63, lambda agent: self.woken.append(agent.name), value, tell=self._tell)
+        self.lock = EmulatedLock("gate", 63, lambda agent: self.woken.append(agent.name), value, notify=self._tell)
 
-    def _tell(self, verb: str, lock: Lock, number: int, *_: object) -> None:
+    def _tell(self, verb: str, lock: EmulatedLock, number: int, *_: object) -> None:
         assert lock is self.lock
         if verb == "value":
             self.told.append(number)

@@ -11,27 +11,27 @@ import pytest
 import bdforge
 from bdforge.array.emulator import Result
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.lock import Lock
-from bdforge.array.emulator.observe import Timeline, Watched, attend, counted, watching
+from bdforge.array.emulator.lock import EmulatedLock
+from bdforge.array.emulator.observe import PerfettoTrace, Watched, attend, counted, watching
 from bdforge.array.emulator.scheduler import Agent, Scheduler
-from bdforge.array.emulator.trace import Access, Recorder
+from bdforge.array.emulator.trace import DramAccess, Recorder
 from bdforge.array.txn import Noop
 from bdforge.devices import mlir_device_named
 from support.differences import same
 from support.small_designs import loopback
 
-ONE, TWO, GATE = Agent("one"), Agent("two"), Lock("gate", 63, lambda _: None)
+ONE, TWO, GATE = Agent("one"), Agent("two"), EmulatedLock("gate", 63, lambda _: None)
 
 
-def timeline(*events: tuple[Any, ...]) -> Timeline:
+def timeline(*events: tuple[Any, ...]) -> PerfettoTrace:
     """A timeline that was told of events: who, verb, what it is about."""
-    found = Timeline()
+    found = PerfettoTrace()
     for event in events:
         found.event(*event)
     return found
 
 
-def spans(found: Timeline) -> list[tuple[str, int, int, int]]:
+def spans(found: PerfettoTrace) -> list[tuple[str, int, int, int]]:
     """Name, beginning, length and track of what has ended."""
     return [(e["name"], e["ts"], e["dur"], e["tid"]) for e in found.events if e["ph"] == "X"]
 
@@ -117,8 +117,8 @@ ORDER = Order(4, None, 0, 3)
     [
         ([("receive", 10, None), ("received", 4)], [("receive", 4, None)]),
         ([("receive", 10, None), ("end", "BD 3"), ("received", 0)], [("receive", 0, None)]),
-        ([("receive", 4, (ORDER, 4096))], [("receive", 4, Access(16.0, 0, 4096))]),
-        ([("send", 4, [TWO], (ORDER, 64))], [("send", 4, (2,), Access(16.0, 0, 64))]),
+        ([("receive", 4, (ORDER, 4096))], [("receive", 4, DramAccess(16.0, 0, 4096))]),
+        ([("send", 4, [TWO], (ORDER, 64))], [("send", 4, (2,), DramAccess(16.0, 0, 64))]),
         ([("write bd", 0, 1, 5)] * 3, [("write bd", 0, 1, 5)]),
         ([("write bd", 0, 1, 5), ("write bd", 0, 1, 6)], [("write bd", 0, 1, 5), ("write bd", 0, 1, 6)]),
         ([("write bd", 0, 1, 5), ("task",), ("write bd", 0, 1, 5)],

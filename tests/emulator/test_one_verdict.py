@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.core_machine import Machine
 from bdforge.array.emulator.errors import DesignError, EmulationError
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device, verify_design
@@ -55,7 +55,7 @@ def loaded(text: str, file: str) -> None:
     """What a run does before anything moves."""
     module = parse(text, file)
     for device in devices(module):
-        Machine(module, device, _AnyKernel(), Array(device.device, HostMemory(), Scheduler(), Strictness()))
+        Machine(module, device, _AnyKernel(), Array(device.device, HostBuffers(), Scheduler(), Strictness()))
     encoded(module)
 
 
@@ -190,7 +190,7 @@ def test_of_two_cores_on_a_tile_the_last_runs():
     text = design('%b = aie.buffer(%t02) {sym_name = "b"} : memref<1xi32>\n' + body.format(3) + "\n" + body.format(5))
     module = parse(text)
     (device,) = devices(module)
-    machine = Machine(module, device, {}, Array(device.device, HostMemory(), Scheduler(), Strictness()))
+    machine = Machine(module, device, {}, Array(device.device, HostBuffers(), Scheduler(), Strictness()))
     machine.run([])
     assert machine.buffers()["b"].tolist() == [5]
 

@@ -8,7 +8,7 @@ import pytest
 from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
 from bdforge.array.emulator.register_space import RegisterMap
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import TILE_REGISTERS
@@ -92,7 +92,7 @@ def test_a_lock_reads_as_the_six_bits_that_its_register_has(value: int, reads: i
 def test_a_bd_reads_back_with_its_own_counter_and_keeps_its_place_in_the_text(kind: TileKind):
     layout = TILE_REGISTERS[kind].bd
     field, count = layout.fields["iteration_current"], layout.words
-    scheduler = SimpleNamespace(tell=lambda *_: None)
+    scheduler = SimpleNamespace(notify=lambda *_: None)
     tile: Any = SimpleNamespace(
         registers=TILE_REGISTERS[kind], array=SimpleNamespace(scheduler=scheduler, strictness=Strictness()), column=0,
         row=2, name="tile", _busy=[0, 0, 1], _bds=[(0,) * count] * 3, _iterations=[0] * 3, _sources=[""] * 3,
@@ -100,14 +100,14 @@ def test_a_bd_reads_back_with_its_own_counter_and_keeps_its_place_in_the_text(ki
     values = [0xFFFFFFFF & ~field.mask if word == field.word else 0xF0 + word for word in range(count)]
     for word, value in enumerate(values):
         started = value | 5 << field.low if word == field.word else value
-        Tile.write_bd(tile, 1, word, started, " (here)" if word == 0 else "")
-        assert Tile.read_bd(tile, 1, word) == started, f"{kind}: word {word}"
+        EmulatedTile.write_bd(tile, 1, word, started, " (here)" if word == 0 else "")
+        assert EmulatedTile.read_bd(tile, 1, word) == started, f"{kind}: word {word}"
     assert (tile._bds[1], tile._sources[1]) == (tuple(values), " (here)")
-    assert [Tile.advance_iteration(tile, 1, 8) for _ in range(5)] == [5, 6, 7, 0, 1]
-    assert Tile.read_bd(tile, 1, field.word) == values[field.word] | 2 << field.low
+    assert [EmulatedTile.advance_iteration(tile, 1, 8) for _ in range(5)] == [5, 6, 7, 0, 1]
+    assert EmulatedTile.read_bd(tile, 1, field.word) == values[field.word] | 2 << field.low
     assert (tile._bds[0], tile._iterations) == ((0,) * count, [0, 2, 0])
     with pytest.raises(DmaError, match=r"tile: BD 2 is rewritten while a task that uses it is .* \(x\);"):
-        Tile.write_bd(tile, 2, 0, 0, " (x)")
+        EmulatedTile.write_bd(tile, 2, 0, 0, " (x)")
 
 
 @pytest.mark.parametrize("kind", KINDS)

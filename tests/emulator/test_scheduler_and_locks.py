@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, LockError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, RandomScheduler, Scheduler, scheduler_named
 
 SCHEDULERS = [Scheduler, lambda: RandomScheduler(3)]
@@ -84,8 +84,8 @@ def test_the_budget_is_the_last_step_that_is_allowed():
         scheduler.run()
 
 
-def lock(faults: list | None = None) -> Lock:
-    return Lock("0 of core (0, 2)", 63, lambda agent: None, fault=None if faults is None else faults.append)
+def lock(faults: list | None = None) -> EmulatedLock:
+    return EmulatedLock("0 of core (0, 2)", 63, lambda agent: None, fault=None if faults is None else faults.append)
 
 
 @pytest.mark.parametrize("value", [0, 63])

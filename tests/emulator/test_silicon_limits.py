@@ -11,7 +11,7 @@ import pytest
 from bdforge.array.emulator import silicon_rules as silicon
 from bdforge.array.emulator.bd_access import ShimAccess
 from bdforge.array.emulator.cores.stack import Frame, largest
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, Strictness, StrictnessError
 from bdforge.devices.limits import HOST_BUFFERS
 
@@ -91,7 +91,7 @@ def test_a_rule_begins_where_it_says(name: str):
 
 @pytest.mark.parametrize(("place", "column", "stale"), [(3, 1, True), (3, 2, False), (4, 1, False), (2, 1, False)])
 def test_what_another_shim_wrote_is_stale(place: int, column: int, stale: bool):
-    host = HostMemory([("x", np.zeros(8, np.uint32))])
+    host = HostBuffers([("x", np.zeros(8, np.uint32))])
     words = host.buffers[0].words
     host.wrote(words, slice(3, 4), 2)
     writer = host.writer(words, slice(place, place + 1), column)

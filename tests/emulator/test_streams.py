@@ -8,13 +8,13 @@ import pytest
 
 from bdforge.array.emulator import DesignError
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.packet import Arbiter, PacketSource, Route, connect_packets
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import RoomWait, Sink, Stream
 from bdforge.array.emulator.streams import _Streams
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.devices import PortBundle, mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
 
@@ -245,9 +245,9 @@ def test_packets_of_one_id_from_two_sources_and_of_two_ids_from_one_may_meet():
 @pytest.mark.parametrize("second", [False, True])
 def test_a_sink_takes_one_circuit(second: bool):
     """A source may lead to any number of sinks."""
-    array: Any = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness())
+    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
     streams = _Streams(array)
-    dma = partial(Port, bundle=PortBundle.DMA)
+    dma = partial(SwitchPort, bundle=PortBundle.DMA)
     streams._circuit(dma(0, 1, channel=2), dma(0, 2, channel=1), "d.mlir:6:3")
     streams._circuit(dma(0, 1, channel=2), dma(0, 3, channel=1), "d.mlir:7:3")
     assert len(array.tile(0, 1).channels["MM2S", 2].stream.sinks) == 2

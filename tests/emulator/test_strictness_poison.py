@@ -6,7 +6,7 @@ import pytest
 import bdforge
 from bdforge.array.emulator import PoisonError
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.poison import check_written
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
@@ -130,7 +130,7 @@ def test_a_copy_of_memory_of_which_a_part_is_written_is_an_error(places: tuple[s
 
 @pytest.mark.parametrize(("column", "row"), [(0, 1), (0, 2)])
 def test_memory_is_as_aligned_as_tile_addresses_are(column: int, row: int):
-    array = Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness(), True)
+    array = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness(), True)
     tile = array.tile(column, row)
     size = tile.memory.nbytes
     tile.fill(0, bytes(range(8)))
@@ -179,7 +179,7 @@ def test_what_a_kernel_was_given_counts_as_written():
 
 def test_nothing_is_kept_where_poison_mode_is_off():
     def tile(poison: bool):
-        return Array(mlir_device_named("npu2"), HostMemory(), Scheduler(), Strictness(), poison).tile(0, 1)
+        return Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness(), poison).tile(0, 1)
 
     assert tile(False).written is None
     same(tile(False).memory, 0)

@@ -9,14 +9,14 @@ import pytest
 
 from bdforge.array.emulator import ArgumentError, DmaError
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.controller import _tell_poll
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.controller import _notify_poll
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import UnpatchedError
-from bdforge.array.emulator.host import FIRST_ADDRESS, GUARD_BYTES, SPARE_BYTES, HostMemory
-from bdforge.array.emulator.lock import Lock, LockWait
+from bdforge.array.emulator.host import FIRST_ADDRESS, GUARD_BYTES, SPARE_BYTES, HostBuffers
+from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.register_space import RegisterMap
 from bdforge.array.emulator.stream import Sink, Stream
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.devices import AIE2, AIE2P, TileKind, mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import MEMTILE_NEIGHBOUR_CHANNELS, TASK_QUEUE_ENTRIES
@@ -38,8 +38,8 @@ class Faults:
         self.told.append(name)
 
 
-def memory(*sizes: int, **options: Any) -> HostMemory:
-    return HostMemory([(f"x{i}", np.zeros(size, np.uint8)) for i, size in enumerate(sizes)], **options)
+def memory(*sizes: int, **options: Any) -> HostBuffers:
+    return HostBuffers([(f"x{i}", np.zeros(size, np.uint8)) for i, size in enumerate(sizes)], **options)
 
 
 def test_arguments_lie_a_guard_apart_whatever_their_size():
@@ -88,7 +88,7 @@ def test_spare_bytes_are_there_where_they_are_permitted():
 def test_an_argument_that_is_read_only_may_be_read():
     array = np.zeros(64, np.uint8)
     array.flags.writeable = False
-    found = HostMemory([("x", array)])
+    found = HostBuffers([("x", array)])
     assert found.locate(found.address_of(0) + 16, RUN, False, "here")[1] == 4
     with pytest.raises(DmaError, match="here writes to argument x, which is read-only"):
         found.locate(found.address_of(0) + 16, RUN, True, "here")
@@ -113,10 +113,10 @@ def test_four_channels_of_a_memtile_reach_its_neighbours(index: int, faults: lis
     array = SimpleNamespace(device=mlir_device_named("npu2"), strictness=rules, tile=lambda *place: place)
     tile: Any = SimpleNamespace(column=1, row=1, array=array)
     channel: Any = SimpleNamespace(index=index, where=lambda: "here")
-    assert [Tile._neighbour(tile, side, channel, "memory") for side in (0, 1, 2)] == [(0, 1), tile, (2, 1)]
+    assert [EmulatedTile._neighbour(tile, side, channel, "memory") for side in (0, 1, 2)] == [(0, 1), tile, (2, 1)]
     assert rules.told == faults * 2
     with pytest.raises(DmaError, match="here reaches memory beyond the array's edge"):
-        Tile._neighbour(tile, 3, channel, "memory")
+        EmulatedTile._neighbour(tile, 3, channel, "memory")
 
 
 @pytest.mark.parametrize(("column", "side"), [(0, 0), (7, 2)])
@@ -125,8 +125,8 @@ def test_an_array_ends_with_its_columns(column: int, side: int):
     tile: Any = SimpleNamespace(column=column, row=1, array=array)
     channel: Any = SimpleNamespace(index=0, where=lambda: "here")
     with pytest.raises(DmaError, match="beyond the array's edge"):
-        Tile._neighbour(tile, side, channel, "memory")
-    assert Tile._neighbour(tile, 2 - side, channel, "memory") == (column + 1 - side, 1)
+        EmulatedTile._neighbour(tile, side, channel, "memory")
+    assert EmulatedTile._neighbour(tile, 2 - side, channel, "memory") == (column + 1 - side, 1)
 
 
 PAIR = (3, -1), (4, 1)
@@ -146,27 +146,27 @@ def test_joins_are_of_memtiles_of_aie2p_between_two_locks(kind, generation, lock
     array = SimpleNamespace(device=SimpleNamespace(generation=generation), strictness=Faults())
     channel: Any = SimpleNamespace(sink=object(), tile=tile, index=2, array=array)
     bd: Any = SimpleNamespace(acquire=locks[0], release=locks[1])
-    Channel.check_join(channel, bd)
+    DmaChannel.check_join(channel, bd)
     assert tile.fills == joined
     channel.sink = None  # an MM2S
     tile.fills.clear()
-    Channel.check_join(channel, bd)
+    DmaChannel.check_join(channel, bd)
     assert tile.fills == {}
 
 
 def test_a_channel_that_was_reset_takes_no_words_and_sends_none():
     """What arrives later is held for whoever asks next; nobody is woken for a transfer that is gone."""
     received, woken = [], []
-    scheduler: Any = SimpleNamespace(tell=lambda *_: None, wake=woken.append, wake_when_idle=woken.append)
+    scheduler: Any = SimpleNamespace(notify=lambda *_: None, wake=woken.append, wake_when_idle=woken.append)
     owner: Any = SimpleNamespace()
     holds = StreamCapacities.uniform(16)
     sink = Sink(owner, received.append, holds, demand=5)
     stream = Stream(owner, scheduler, sinks=[Sink(owner, received.append, holds, demand=9)], blocked=True)
     channel: Any = SimpleNamespace(
-        array=SimpleNamespace(scheduler=scheduler), tell=lambda *_: None, tasks=deque(), waiting=None, steps=iter(()),
+        array=SimpleNamespace(scheduler=scheduler), notify=lambda *_: None, tasks=deque(), waiting=None, steps=iter(()),
         sink=sink, stream=stream,
     )  # fmt: skip
-    Channel.reset(channel)
+    DmaChannel.reset(channel)
     assert channel.steps is None
     sink.deliver(np.arange(3, dtype=np.uint32), scheduler, last=False)
     stream.changed()
@@ -201,12 +201,12 @@ def test_a_status_register_tells_what_its_channel_does(kind, tasks, waiting, ove
     ("mask", "value", "expected"), [(63, 63, {63}), (63, 0, {0}), (62, 2, {2, 3}), (63, 64, set())]
 )
 def test_a_poll_of_a_lock_is_told_with_every_value_that_ends_it(mask: int, value: int, expected: set[int]):
-    lock = Lock("gate", 63, lambda _: None)
+    lock = EmulatedLock("gate", 63, lambda _: None)
     layout: Any = SimpleNamespace(lock_at=lambda _: lock, channel_at=lambda _: None)
     array = SimpleNamespace(at=lambda _: (SimpleNamespace(map=layout), 0))
     told: list[tuple] = []
-    scheduler: Any = SimpleNamespace(tell=lambda *event: told.append(event))
-    _tell_poll(scheduler, SimpleNamespace(poll=SimpleNamespace(address=0, mask=mask, value=value), array=array))  # type: ignore[arg-type]
+    scheduler: Any = SimpleNamespace(notify=lambda *event: told.append(event))
+    _notify_poll(scheduler, SimpleNamespace(poll=SimpleNamespace(address=0, mask=mask, value=value), array=array))  # type: ignore[arg-type]
     assert told == [("poll lock", lock, frozenset(expected))]
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import bdforge
 from bdforge.array.emulator import TimingOptions, TimingReport
-from bdforge.array.emulator.timed import Span
+from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import role, tables, write_timeline
 from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
 from support.register_designs import column, push, sync, write32, writebd
@@ -149,14 +149,14 @@ def test_packets_take_turns_at_their_destination():
     assert waits == pytest.approx([0, 0, 17])
 
 
-def slow_core(spans: list[Span] | None = None) -> TimingReport:
+def slow_core(spans: list[TimelineSpan] | None = None) -> TimingReport:
     options = TimingOptions(FREE, {"work": 300}, macs=30_000, spans=spans)
     return timed(to_cores(["work"], 200, 3, 2), np.zeros(600, np.int32), kernels={"work": lambda x: None},
                  timing=options)  # fmt: skip
 
 
 def test_a_timeline_has_emulated_microseconds(tmp_path):
-    spans: list[Span] = []
+    spans: list[TimelineSpan] = []
     report = slow_core(spans)
     write_timeline(tmp_path / "run.json", spans, report.array_hz)
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
@@ -169,7 +169,7 @@ def test_a_timeline_has_emulated_microseconds(tmp_path):
 
 
 def test_no_party_does_two_things_at_once():
-    spans: list[Span] = []
+    spans: list[TimelineSpan] = []
     slow_core(spans)
     for party in {span.party for span in spans}:
         own = sorted((span.start, span.end) for span in spans if span.party == party)

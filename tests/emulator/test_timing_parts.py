@@ -9,10 +9,10 @@ from rich.table import Table
 
 from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, Banks, Conflicts
 from bdforge.array.emulator.timed.controller_time import operation_ns
-from bdforge.array.emulator.timed.core_time import Cores
+from bdforge.array.emulator.timed.core_time import TimedCores
 from bdforge.array.emulator.timed.links import Links, _room
-from bdforge.array.emulator.timed.locks import Locks
-from bdforge.array.emulator.timed.task_time import Tasks
+from bdforge.array.emulator.timed.locks import TimedLocks
+from bdforge.array.emulator.timed.task_time import TimedTasks
 from bdforge.array.emulator.timed.time_report import DramTime, PartyTime, TimingReport
 from bdforge.array.emulator.timed.time_tables import (
     bank_table,
@@ -22,7 +22,7 @@ from bdforge.array.emulator.timed.time_tables import (
     summary_table,
     tables,
 )
-from bdforge.array.emulator.timed.timed_run import Clock, Runner
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty
 from bdforge.array.emulator.trace import Party
 from bdforge.devices import mlir_device_named
 from support.timed_designs import FREE
@@ -53,7 +53,7 @@ def test_a_task_begins_a_latency_after_its_push(kind: str, direction: str, first
     )  # fmt: skip
     tasks, party = SimpleNamespace(_timing=timing), SimpleNamespace(tile_kind=kind, direction=direction)
     runner: Any = SimpleNamespace(party=party)
-    assert Tasks._latency(tasks, runner, first=first) == pytest.approx(cycles)  # type: ignore[arg-type]
+    assert TimedTasks._latency(tasks, runner, first=first) == pytest.approx(cycles)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_wait_ends_after_its_release_and_not_before_its_own_operation(release:
     """An acquire takes 13 cycles, a core resumes 5 after a release, a channel 7."""
     clock = Clock(0.0)
     timing = replace(FREE, core_lock_cycles=13, done_to_resume_cycles=5, memtile_turn_cycles=7)
-    locks, waiter = Locks(["gate (0, 2)"], clock, timing), Core(clock, is_core)
+    locks, waiter = TimedLocks(["gate (0, 2)"], clock, timing), Core(clock, is_core)
     assert not locks.verbs["acquire"](waiter, 0, 1, False)  # type: ignore[arg-type]
     clock.at(float(release), locks.verbs["set"], waiter, 0, 1)
     clock.run()
@@ -234,7 +234,7 @@ COSTS = {  # what a kernel costs, the elements and bytes of its arrays: cycles, 
 def test_a_call_costs_what_is_said_or_an_access_for_each_vector(cost: Any, given: tuple, cycles: float, assumed: bool):
     """Vectors of AIE2P have 64 bytes."""
     costs = {} if cost is None else {"mm": cost}
-    cores = Cores(Clock(0.0), FREE, mlir_device_named("npu2"), costs, Banks())
+    cores = TimedCores(Clock(0.0), FREE, mlir_device_named("npu2"), costs, Banks())
     for _ in range(2):
         assert cores._cycles("mm", *given) == cycles
     assert cores._cycles("other", (1,), 128) == 2
@@ -255,7 +255,7 @@ def used(*uses: tuple[str, float, float, float]) -> dict[str, dict[str, tuple[fl
     banks, runners = Banks(), dict[str, Any]()
     for name, start, end, accesses in uses:
         party = Party(len(runners), name, "channel" if name[0] == "d" else "core", 0, (0, 2))
-        runner = runners.setdefault(name, Runner(party, Clock(0.0), {}, None))
+        runner = runners.setdefault(name, TimedParty(party, Clock(0.0), {}, None))
         if runner.is_core:
             banks.ran(runner, start, end, {(0, 2, 1): int(accesses)})
             continue

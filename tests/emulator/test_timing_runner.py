@@ -2,15 +2,15 @@
 
 import pytest
 
-from bdforge.array.emulator.timed.timed_run import Clock, Runner, Span
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty, TimelineSpan
 from bdforge.array.emulator.trace import Party
 
 
-def runner(kind: str = "channel", now: float = 0.0, *actions: tuple) -> tuple[Runner, list[Span]]:
-    spans: list[Span] = []
+def runner(kind: str = "channel", now: float = 0.0, *actions: tuple) -> tuple[TimedParty, list[TimelineSpan]]:
+    spans: list[TimelineSpan] = []
     clock = Clock(now)
     party = Party(1, "it", kind, 0, actions=list(actions))
-    return Runner(party, clock, {"go": lambda _: True, "wait": lambda it: it.block("gate")}, spans), spans
+    return TimedParty(party, clock, {"go": lambda _: True, "wait": lambda it: it.block("gate")}, spans), spans
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bdforge.array.emulator import TimingError, TimingOptions, TimingReport, replay
-from bdforge.array.emulator.timed import PartyTime, Span
+from bdforge.array.emulator.timed import PartyTime, TimelineSpan
 from bdforge.array.emulator.trace import Party, Trace
 from bdforge.devices import mlir_device_named
 from bdforge.devices.timing import Timing
@@ -18,7 +18,7 @@ PLACES = {"core": (0, 2), "shim": (0, 0), "memtile": (0, 1)}
 
 def replayed(
     controller: Actions, *parties: tuple[str, Actions], timing: Timing = FREE, configurations: tuple[int, ...] = (),
-    spans: list[Span] | None = None, locks: tuple[str, ...] = ("gate (0, 2)",),
+    spans: list[TimelineSpan] | None = None, locks: tuple[str, ...] = ("gate (0, 2)",),
 ) -> TimingReport:  # fmt: skip
     """A trace of the controller and parties 1, 2, ...: "core", or a channel of a "memtile" or "shim"."""
     found = [Party(0, "controller", "controller", 0, actions=[("start", 0), *controller, ("finish",)])]
@@ -109,7 +109,7 @@ def test_a_reset_drops_what_its_channel_does_and_what_it_waits_for():
 
 def test_parties_of_a_configuration_begin_with_it_and_end_with_the_next():
     """Stopped at 25, in the third of its kernels, and loaded anew until 75."""
-    timing, spans = replace(FREE, controller_write_ns=25, reconfiguration_ns=50), list[Span]()
+    timing, spans = replace(FREE, controller_write_ns=25, reconfiguration_ns=50), list[TimelineSpan]()
     controller = [("operation", "Write", 1), ("stop",), ("operation", "LoadPdi", 1), ("start", 1)]
     kernels = [("kernel", "mm", (1,), 4)]
     report = replayed(

@@ -9,7 +9,7 @@ from bdforge.array.emulator import TimingOptions, TimingReport, emulate
 from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.timed.dram import Dram, Way
 from bdforge.array.emulator.timed.timed_run import Clock
-from bdforge.array.emulator.trace import Access, access_of
+from bdforge.array.emulator.trace import DramAccess, access_of
 from bdforge.devices import TileKind
 from bdforge.devices.bd_registers import SHIM_BD
 from support.small_designs import loopback
@@ -180,7 +180,7 @@ def test_runs_lie_as_far_apart_as_most_of_them(case):
     (wrap0, step0), (wrap1, step1), step2, words, run, stride = USUAL[case]
     fields = {"length": words, "d0_wrap": wrap0, "d0_step": step0 - 1, "d1_wrap": wrap1, "d1_step": step1 - 1}
     order = decode_bd(TileKind.SHIM, tuple(SHIM_BD.encode(fields | {"d2_step": step2 - 1}))).order
-    assert access_of(order) == Access(run, stride)
+    assert access_of(order) == DramAccess(run, stride)
 
 
 def test_writes_have_a_price_of_their_own():
@@ -197,7 +197,7 @@ class Ends:
         self.times = {}
 
     def add(self, name: str, size: int, run: float, slowest: float, write: bool = False) -> None:
-        self.dram.add(size, [Way(Access(run), write, len(self.times))], slowest, self._end, name)
+        self.dram.add(size, [Way(DramAccess(run), write, len(self.times))], slowest, self._end, name)
 
     def _end(self, name: str) -> None:
         self.times[name] = self.clock.now
@@ -232,12 +232,14 @@ def test_columns_that_read_one_row_side_by_side_are_served_one_by_one():
     """The same stride and row, other columns of the matrix: what follows the first piece is served one by one."""
     ends = Ends(replace(FREE, shared_run_ns=10))
     for column in range(4):
-        ends.dram.add(640, [Way(Access(64, 2560, 1 << 20 | 64 * column), False, column)], 1e-9, ends._end, str(column))
+        ends.dram.add(
+            640, [Way(DramAccess(64, 2560, 1 << 20 | 64 * column), False, column)], 1e-9, ends._end, str(column)
+        )
     ends.clock.run()
     assert max(ends.times.values()) == pytest.approx(3 * 10 * 10, rel=0.05)  # three of four had come to a shared row
     alone = Ends(replace(FREE, shared_run_ns=10))
     for column in range(4):
-        alone.dram.add(640, [Way(Access(64, 2560, 2560 * column), False, column)], 1e-9, alone._end, str(column))
+        alone.dram.add(640, [Way(DramAccess(64, 2560, 2560 * column), False, column)], 1e-9, alone._end, str(column))
     alone.clock.run()
     assert max(alone.times.values()) == pytest.approx(10)  # of which each takes a cycle of its channel
 
@@ -247,7 +249,7 @@ def test_only_reads_come_to_a_row_that_others_read(writes: tuple[bool, bool], re
     """Two shims in one row: the second read has 10 runs of 64 bytes of which each takes 10 cycles, a write has none."""
     ends = Ends(replace(FREE, shared_run_ns=10))
     for column, write in enumerate(writes):
-        ends.dram.add(640, [Way(Access(64, 2560, 1 << 20), write, column)], 1e-9, ends._end, str(column))
+        ends.dram.add(640, [Way(DramAccess(64, 2560, 1 << 20), write, column)], 1e-9, ends._end, str(column))
     ends.clock.run()
     assert max(ends.times.values()) == pytest.approx(10 * 10 if readers > 1 else 10, rel=0.05)
 
@@ -257,8 +259,8 @@ def test_a_shim_is_alone_where_no_other_reads(beside: str, share: float):
     """1000 bytes at 0.1 ns a byte of requests, half of it while one shim reads: a write beside it asks for nothing."""
     ends = Ends(replace(FREE, shim_byte_ns=0.1, shim_alone_share=0.5))
     if beside != "none":
-        ends.dram.add(1, [Way(Access(1, 1, 1 << 20), beside == "write", 1)], 1e-9, ends._end, beside)
-    ends.dram.add(1000, [Way(Access(500, 500, 0), False, 0)], 1e-9, ends._end, "wanted")
+        ends.dram.add(1, [Way(DramAccess(1, 1, 1 << 20), beside == "write", 1)], 1e-9, ends._end, beside)
+    ends.dram.add(1000, [Way(DramAccess(500, 500, 0), False, 0)], 1e-9, ends._end, "wanted")
     ends.clock.run()
     assert ends.times["wanted"] == pytest.approx(1000 * 0.1 * share, rel=1e-2)
 

@@ -7,7 +7,7 @@ from bdforge.array.images.image_build import image
 from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState, StateError
 from bdforge.array.lower.switch_state import smallest_device, written_switches
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import Switches
 from bdforge.array.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
@@ -119,7 +119,7 @@ def test_all_images_of_a_design_hold_the_same_state():
     assert len(cdos(image(found, ".pdi", bare=True))) == 1
 
 
-SLAVE, MASTER = (Port(0, 2, *ports(TileKind.CORE)[number]) for ports, number in ((slaves_of, 3), (masters_of, 0)))
+SLAVE, MASTER = (SwitchPort(0, 2, *ports(TileKind.CORE)[number]) for ports, number in ((slaves_of, 3), (masters_of, 0)))
 CIRCUIT = {0x3F10C: 0x80000000, 0x3F000: 0x80000003}  # slave port 3 is on; master port 0 takes its words
 PACKETS = {0x3F10C: 0xC0000000, 0x3F234: 0x031F0121, 0x3F000: 0xC0000021}  # its rule 1: id 3 to msel 2 of arbiter 1
 

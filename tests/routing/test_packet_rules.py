@@ -11,7 +11,7 @@ from bdforge.array.mlir.switch_ops import AmselOp
 from bdforge.array.routing import RoutingError, route
 from bdforge.array.routing.fabric import fabric_of, wires
 from bdforge.array.routing.negotiate import Negotiation
-from bdforge.array.routing.nets import Net, Port, nets_of
+from bdforge.array.routing.nets import Net, SwitchPort, nets_of
 from bdforge.array.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
 from bdforge.array.routing.path_search import END, find_path
 from bdforge.array.routing.write import write_device_routes
@@ -110,11 +110,11 @@ def test_one_way_more_than_an_arbiter_has_msels_is_refused():
         route(flows_only("npu2_1col", *joined(MSELS_PER_ARBITER + 1)))
 
 
-def port(channel: int, bundle: PortBundle = PortBundle.DMA) -> Port:
-    return Port(0, 2, bundle, channel)
+def port(channel: int, bundle: PortBundle = PortBundle.DMA) -> SwitchPort:
+    return SwitchPort(0, 2, bundle, channel)
 
 
-def net(packet_id: int | None, *sinks: Port) -> Net:
+def net(packet_id: int | None, *sinks: SwitchPort) -> Net:
     """Words of one port to some others, without the flows that it comes from."""
     return Net(port(9), packet_id, None, sinks=dict.fromkeys(sinks))  # type: ignore[arg-type]
 
@@ -189,8 +189,8 @@ def test_a_rule_takes_as_many_ids_as_it_can_and_says_as_much_of_them(by_id: dict
 
 
 def assigned(
-    sets: set[frozenset[Port]], urgent: frozenset[Port] = frozenset()
-) -> dict[frozenset[Port], tuple[int, int]]:
+    sets: set[frozenset[SwitchPort]], urgent: frozenset[SwitchPort] = frozenset()
+) -> dict[frozenset[SwitchPort], tuple[int, int]]:
     found = _assign(sets, urgent)
     sizes = sorted(map(len, _joined(sets)), reverse=True)
     assert found is not None, f"groups of {sizes} msels, placed largest first, fit the arbiters, but one found no place"
@@ -284,7 +284,7 @@ def test_a_packet_with_priority_that_stays_in_its_tile_takes_arbiter_5_too(words
 )
 def test_only_packets_of_one_id_to_one_place_must_follow_each_other(other: str, follows: bool):
     device = flows_only("npu2_1col", packets(3, (0, 5, "DMA", 0), (0, 0, "DMA", 0)), other)
-    first = Port(0, 5, PortBundle.DMA, 0)
+    first = SwitchPort(0, 5, PortBundle.DMA, 0)
     placed, late = sorted(nets_of(device), key=lambda net: net.source != first)
     negotiation = Negotiation(fabric_of(device.device), [placed, late])
     negotiation._place(placed)
@@ -319,7 +319,7 @@ LONE = circuit((0, 5, "DMA", 0), (0, 0, "DMA", 0))
 def test_a_port_costs_what_its_tenants_and_its_history_make_it(ours: str, tenants: list[str], price: int):
     """Half a wire of 1000 for each net that collides; 30 among strangers' packets, 3 for packets alone."""
     device = flows_only("npu2_1col", ours, *tenants)
-    first = Port(0, 5, PortBundle.DMA, 0)
+    first = SwitchPort(0, 5, PortBundle.DMA, 0)
     ids = {3} if ours == STREAM else {None}
     nets = nets_of(device)
     (one,) = (net for net in nets if net.source == first and net.packet_id in ids)
@@ -374,10 +374,10 @@ def test_ports_behind_all_masters_but_the_commonest_are_branches():
 def test_packets_of_an_id_go_on_where_others_of_it_do():
     """Even where their destination lies in the same tile; where the others end, nothing goes on."""
     fabric = fabric_of(mlir_device_named("npu2_1col"))
-    start = fabric.index[Port(0, 3, PortBundle.DMA, 0)]
-    here, there = (Port(0, row, PortBundle.CORE, 0) for row in (3, 5))
+    start = fabric.index[SwitchPort(0, 3, PortBundle.DMA, 0)]
+    here, there = (SwitchPort(0, row, PortBundle.CORE, 0) for row in (3, 5))
 
-    def path(goal: Port, forced: dict[int, int]) -> list[Port] | None:
+    def path(goal: SwitchPort, forced: dict[int, int]) -> list[SwitchPort] | None:
         found = find_path(fabric, [start], goal, lambda _: 0, forced)
         return None if found is None else [fabric.ports[node] for node in found]
 

@@ -18,7 +18,7 @@ from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.enums import Bundle
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.array.routing import Routing, route
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.physical import switches_of
 from bdforge.devices import PortBundle, TileKind, switch_of
 from support.differences import same
@@ -162,5 +162,5 @@ def test_a_whole_design_runs_on_the_routes_of_the_real_tools(form):
 def test_a_shims_mux_joins_dma_channels_to_ports(connect, slaves, masters):
     text = f"aie.device(npu2) {{ %s = aie.tile(2, 0)\n%m = aie.shim_mux(%s) {{ aie.connect<{connect}> }} }}"
     found = switches_of(device_in(text))
-    assert found.joined_slaves == {Port(2, 0, PortBundle.SOUTH, number) for number in slaves}
-    assert found.joined_masters == {Port(2, 0, PortBundle.SOUTH, number) for number in masters}
+    assert found.joined_slaves == {SwitchPort(2, 0, PortBundle.SOUTH, number) for number in slaves}
+    assert found.joined_masters == {SwitchPort(2, 0, PortBundle.SOUTH, number) for number in masters}

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing import RoutingError, route
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import switches_of
 from bdforge.array.routing.switch_settings import Users
@@ -78,7 +78,7 @@ def test_rules_are_written_in_the_order_in_which_they_were_found():
 
 
 def test_what_a_rule_is_reported_at_is_the_first_flow_of_its_first_id():
-    slave, master, other = (Port(0, 2, PortBundle.DMA, i) for i in (0, 1, 2))
+    slave, master, other = (SwitchPort(0, 2, PortBundle.DMA, i) for i in (0, 1, 2))
     users = Users()
     for packet_id, first in ((4, "four"), (3, "three"), (3, "three again"), (None, "circuit")):
         users.add(SimpleNamespace(packet_id=packet_id, flows=[first, "later"]), slave, master)  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def test_tokens_of_every_shim_get_a_way_to_the_controller_with_their_headers(flo
     text = physical_form(module("npu2_2col", tile(0, 0), tile(0, 1), tile(1, 0), *own))
     switches = switches_of(device_of(text))
     for column, wanted in ((0, ids), (1, {15})):
-        port, end = Port(column, 0, PortBundle.TILE_CONTROL, 0), Port(column, 0, PortBundle.SOUTH, 0)
+        port, end = SwitchPort(column, 0, PortBundle.TILE_CONTROL, 0), SwitchPort(column, 0, PortBundle.SOUTH, 0)
         found = {number: switches.follow(port, number) for number in range(32)}
         assert {number for number, leaves in found.items() if leaves} == wanted
         assert all([(leaf.master, leaf.keeps_header) for leaf in found[i]] == [(end, True)] for i in wanted)

@@ -7,7 +7,7 @@ from route_designs import circuit, flows_only, packets
 import bdforge.array.routing.negotiate as negotiate
 from bdforge.array.mlir import MlirError
 from bdforge.array.routing import RoutingError, route
-from bdforge.array.routing.cuts import Region, _borders
+from bdforge.array.routing.cuts import TileRectangle, _borders
 from bdforge.array.routing.nets import flow_cautions, named, nets_of
 from bdforge.devices import MLIR_DEVICES
 
@@ -202,7 +202,7 @@ def test_a_broadcast_that_ends_inside_too_leaves_a_region():
 )
 def test_borders_have_the_wires_of_their_tiles(region: tuple[int, int, int, int], out: int, into: int):
     wires = {(border.region, border.inward): border.wires for border in _borders(MLIR_DEVICES["npu2_2col"])}
-    assert (wires[Region(*region), False], wires[Region(*region), True]) == (out, into)
+    assert (wires[TileRectangle(*region), False], wires[TileRectangle(*region), True]) == (out, into)
 
 
 def test_every_rectangle_has_two_borders_told_by_exits_and_then_by_tiles():

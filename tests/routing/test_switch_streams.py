@@ -5,8 +5,8 @@ import pytest
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing import RoutingError
-from bdforge.array.routing.nets import Port
-from bdforge.array.routing.physical import Stream, read_routes, switches_of
+from bdforge.array.routing.nets import SwitchPort
+from bdforge.array.routing.physical import RoutedStream, read_routes, switches_of
 from bdforge.devices import PortBundle
 
 
@@ -23,11 +23,11 @@ def box(row: int, settings: str, kind: str = "switchbox") -> str:
     return f"%{kind}{row} = aie.{kind}(%t{row}) {{ {settings} }}"
 
 
-def streams(*settings: str) -> list[Stream]:
+def streams(*settings: str) -> list[RoutedStream]:
     return list(switches_of(device(*settings)).streams())
 
 
-def ends(stream: Stream) -> list[str]:
+def ends(stream: RoutedStream) -> list[str]:
     return [str(end) for end in stream.ends.values()]
 
 
@@ -152,14 +152,16 @@ def test_a_header_that_is_gone_leads_nowhere():
 def test_packets_are_followed_from_any_port_that_is_set():
     found = switches_of(device(box(2, packet("North : 0")), box(3, packet("DMA : 1", "Core : 0", source="South : 0"))))
 
-    def leaves(slave: Port, packet_id: int) -> list[str]:
+    def leaves(slave: SwitchPort, packet_id: int) -> list[str]:
         return [str(leaf.master) for leaf in found.follow(slave, packet_id)]
 
     core = ["(0, 3) Core : 0", "(0, 3) DMA : 1"]
     assert (
-        sorted(leaves(Port(0, 2, PortBundle.DMA, 0), 5)) == sorted(leaves(Port(0, 3, PortBundle.SOUTH, 0), 5)) == core
+        sorted(leaves(SwitchPort(0, 2, PortBundle.DMA, 0), 5))
+        == sorted(leaves(SwitchPort(0, 3, PortBundle.SOUTH, 0), 5))
+        == core
     )
-    assert leaves(Port(0, 2, PortBundle.DMA, 0), 4) == leaves(Port(0, 2, PortBundle.DMA, 1), 5) == []
+    assert leaves(SwitchPort(0, 2, PortBundle.DMA, 0), 4) == leaves(SwitchPort(0, 2, PortBundle.DMA, 1), 5) == []
 
 
 LED = "aie.connect<DMA : 0, Core : 0>"

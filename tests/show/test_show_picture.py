@@ -11,7 +11,7 @@ from show_designs import CHAIN, MIXED, TWO_DEVICES
 
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.routing import Connection, Port, route
+from bdforge.array.routing import Connection, SwitchPort, route
 from bdforge.array.show import ShowError, Span, command, picture
 from bdforge.array.show.array_use import use_of
 from bdforge.array.show.image import _title
@@ -152,9 +152,12 @@ LANE = 0.034
 def test_lanes_up_and_down_east_and_west_lie_apart_with_their_channels_side_by_side():
     """Three channels north, two south, one east, two west: lanes of 0.034, a gap between directions."""
     layout = layout_for({NORTH: 3, SOUTH: 2, EAST: 1, WEST: 2})
-    across = [layout.slave_lane(Port(0, 0, SOUTH, i))[0] for i in range(3)]
-    across += [layout.slave_lane(Port(0, 0, NORTH, i))[0] for i in range(2)]
-    up = [layout.slave_lane(Port(0, 0, WEST, 0))[1], *(layout.slave_lane(Port(0, 0, EAST, i))[1] for i in range(2))]
+    across = [layout.slave_lane(SwitchPort(0, 0, SOUTH, i))[0] for i in range(3)]
+    across += [layout.slave_lane(SwitchPort(0, 0, NORTH, i))[0] for i in range(2)]
+    up = [
+        layout.slave_lane(SwitchPort(0, 0, WEST, 0))[1],
+        *(layout.slave_lane(SwitchPort(0, 0, EAST, i))[1] for i in range(2)),
+    ]
     for lanes, breaks in ((across, {2}), (up, {0})):
         steps = [b - a for a, b in pairwise(lanes)]
         assert steps == pytest.approx([LANE + (0.03 if i in breaks else 0) for i in range(len(steps))])
@@ -172,7 +175,10 @@ def test_words_leave_in_the_lane_in_which_the_neighbour_gets_them(side: PortBund
     facing = {NORTH: SOUTH, SOUTH: NORTH, EAST: WEST, WEST: EAST}[side]
     vertical = side in (NORTH, SOUTH)
     for channel in (0, 1):
-        leaves, enters = layout.master_lane(Port(0, 1, side, channel)), layout.slave_lane(Port(0, 1, facing, channel))
+        leaves, enters = (
+            layout.master_lane(SwitchPort(0, 1, side, channel)),
+            layout.slave_lane(SwitchPort(0, 1, facing, channel)),
+        )
         assert leaves[vertical] == border
         assert enters[vertical] == 1 - border
         assert leaves[not vertical] == enters[not vertical]
@@ -182,9 +188,9 @@ def test_words_leave_in_the_lane_in_which_the_neighbour_gets_them(side: PortBund
 def test_a_stream_beside_anothers_end_stays_half_a_lane_off_until_close_to_the_border(side: PortBundle):
     """0.07 before the border it joins its own lane; every piece is right-angled."""
     layout = layout_for({NORTH: 1, SOUTH: 1, EAST: 1, WEST: 1})
-    master = Port(0, 1, side, 0)
+    master = SwitchPort(0, 1, side, 0)
     end, start = layout.master_lane(master), (layout.ports_right, 0.5)
-    way = layout.polyline(Connection(Port(0, 1, PortBundle.DMA, 0), master), start, end, 0, True)
+    way = layout.polyline(Connection(SwitchPort(0, 1, PortBundle.DMA, 0), master), start, end, 0, True)
     vertical = side in (NORTH, SOUTH)
     assert (way[0], way[-1]) == (start, end)
     assert abs(way[-2][vertical] - end[vertical]) == pytest.approx(0.07)

@@ -6,11 +6,11 @@ from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.switch_state import smallest_device, written_switches
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.physical import Switches, switches_of
 from bdforge.array.txn import Operation
 
-Ways = dict[tuple[Port, int | None], set[Port]]
+Ways = dict[tuple[SwitchPort, int | None], set[SwitchPort]]
 """The master ports behind which the words of a slave port, or its packets of one id, leave the switches."""
 
 

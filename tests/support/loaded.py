@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.device_load import Configuration
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.device_load import LoadedDevice
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.lower import configuration
@@ -35,8 +35,8 @@ class AnyKernel(Mapping[str, Callable]):
 
 def loaded(device: DeviceOp) -> Array:
     """The array with a design's configuration, before anything moves."""
-    array = Array(device.device, HostMemory(), Scheduler(), Strictness())
-    Configuration(device, array, AnyKernel())
+    array = Array(device.device, HostBuffers(), Scheduler(), Strictness())
+    LoadedDevice(device, array, AnyKernel())
     return array
 
 

@@ -17,7 +17,7 @@ from bdforge.array.emulator.cores.machine_code_core import profiles
 from bdforge.array.emulator.cores.stack import frames_of
 from bdforge.array.emulator.diagnose import quiet
 from bdforge.array.emulator.errors import ArgumentError
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.observe import attend, counted
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, Scheduler, scheduler_named, whole
@@ -121,7 +121,7 @@ def emulate(
 
 
 def _array(
-    device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool, capacity: int | str
+    device: Device, host: HostBuffers, scheduler: Scheduler, strictness: Strictness, poison: bool, capacity: int | str
 ) -> Array:
     words = KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
     return Array(device, host, scheduler, strictness, poison, words)
@@ -132,9 +132,9 @@ def _host(
     args: Sequence[np.ndarray],
     instructions: np.ndarray | bytes | None,
     strictness: Strictness,
-) -> HostMemory:
+) -> HostBuffers:
     beyond = partial(strictness.fault, "dma-bounds") if strictness.permits("dma-bounds") else None
-    return HostMemory(host_arrays(entry, args, instructions is not None, strictness), beyond)
+    return HostBuffers(host_arrays(entry, args, instructions is not None, strictness), beyond)
 
 
 def _run(machine: Machine, entry: RuntimeSequenceOp | None, instructions: np.ndarray | bytes | None) -> None:

@@ -9,16 +9,16 @@ import numpy as np
 
 from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.stack import Frame
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import RegisterAccessError
-from bdforge.array.emulator.host import HostMemory
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.host import HostBuffers
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.emulator.views import CodeMemories
 from bdforge.core.isa.program_memory import CoreProgram
 from bdforge.devices import Device, DeviceError, TileKind
@@ -37,19 +37,19 @@ class Array:
     """
 
     def __init__(
-        self, device: Device, host: HostMemory, scheduler: Scheduler, strictness: Strictness, poison: bool = False,
+        self, device: Device, host: HostBuffers, scheduler: Scheduler, strictness: Strictness, poison: bool = False,
         capacity: int | Literal["known"] = KNOWN,
     ):  # fmt: skip
         self.device, self.host = device, host
         self.scheduler, self.strictness = scheduler, strictness
         self.poison = poison
         self.capacities = device.generation.capacities if capacity == KNOWN else StreamCapacities.uniform(capacity)
-        self.tiles: dict[tuple[int, int], Tile] = {}
-        self.cores: list[Core] = []
-        self.core_releases: dict[int, list[Core]] = {}  # id of a lock: cores whose program releases it
+        self.tiles: dict[tuple[int, int], EmulatedTile] = {}
+        self.cores: list[EmulatedCore] = []
+        self.core_releases: dict[int, list[EmulatedCore]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
-        self._outside: dict[int, Tile] = {}
+        self._outside: dict[int, EmulatedTile] = {}
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
@@ -59,24 +59,24 @@ class Array:
         self.runs_machine_code = False  # then accesses to the banks of cores' memories are told
         self.by_words = False  # whether instruction words run, not a sequence of the text
 
-    def tile(self, column: int, row: int) -> Tile:
+    def tile(self, column: int, row: int) -> EmulatedTile:
         """The tile at (column, row), made on first use; DeviceError where the device has none."""
         if (column, row) not in self.tiles:
-            self.tiles[column, row] = Tile(self, column, row)
+            self.tiles[column, row] = EmulatedTile(self, column, row)
         return self.tiles[column, row]
 
-    def core(self, column: int, row: int) -> Core:
+    def core(self, column: int, row: int) -> EmulatedCore:
         """The core of a tile, made on first use."""
         for core in self.cores:
             if core.place == (column, row):
                 return core
-        self.cores.append(Core(column, row, self))
+        self.cores.append(EmulatedCore(column, row, self))
         return self.cores[-1]
 
-    def west_of_npu1(self, row: int) -> Tile:
+    def west_of_npu1(self, row: int) -> EmulatedTile:
         """A memtile that no design names: Phoenix has a column without a shim west of column 0 (hardware facts 1.1)."""
         if row not in self._outside:
-            self._outside[row] = Tile(self, -1, row)
+            self._outside[row] = EmulatedTile(self, -1, row)
         return self._outside[row]
 
     def restart(self) -> None:
@@ -90,7 +90,7 @@ class Array:
         for warning in self.left_over():
             self.strictness.warn(f"{warning}, at a reconfiguration")
         self.tokens.clear()
-        self.scheduler.tell("stop")
+        self.scheduler.notify("stop")
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()
@@ -139,7 +139,7 @@ class Array:
         tile, offset = self.at(address, source)
         return tile.read(offset)
 
-    def at(self, address: int, source: str = "") -> tuple[Tile, int]:
+    def at(self, address: int, source: str = "") -> tuple[EmulatedTile, int]:
         """Tile and offset of a full address; RegisterAccessError outside of every tile."""
         column, row, offset = split_address(address)
         try:
@@ -147,24 +147,24 @@ class Array:
         except DeviceError as error:
             raise RegisterAccessError(f"address {address:#x}: {error}{source}") from None
 
-    def issue_token(self, channel: Channel) -> None:
+    def issue_token(self, channel: DmaChannel) -> None:
         """A task that asked for a token has ended."""
         self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
         check_unread(self.tokens, channel.tile.column, self.strictness)
 
-    def channels(self) -> Iterator[Channel]:
+    def channels(self) -> Iterator[DmaChannel]:
         """Every channel of every tile in use."""
         for tile in self.tiles.values():
             yield from tile.channels.values()
 
-    def releasers(self, lock: Lock) -> list[Agent]:
+    def releasers(self, lock: EmulatedLock) -> list[Agent]:
         """Cores and channels with tasks that could release `lock`."""
         known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
         homes = [place for place, tile in self.tiles.items() if lock in tile.locks]
         return known or [c for c in self.cores if c.waits_in_kernels and any(c.reaches(*place) for place in homes)]
 
 
-def _releases(channel: Channel, lock: Lock) -> bool:
+def _releases(channel: DmaChannel, lock: EmulatedLock) -> bool:
     for task in channel.tasks:
         for bd in task.chain:
             release = decode_bd(channel.tile.kind, channel.tile.bd_words(bd)).release

@@ -5,10 +5,10 @@ Configurations of any origin come here: a lowered text, CDO, PDI, xclbin. Writes
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
-from bdforge.array.emulator.cores.ports import Cascade
+from bdforge.array.emulator.cores.ports import CascadeFifo
 from bdforge.array.emulator.errors import DesignError
 from bdforge.array.emulator.streams import connect_streams
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.lower.array_state import ArrayState, TileState
 from bdforge.array.lower.switch_state import written_switches
 from bdforge.devices import DeviceError
@@ -54,7 +54,7 @@ def source_of(operation: Operation) -> str:
     return f" ({register_at(operation.address)})"
 
 
-def _memories(tile: Tile, written: TileState, programs: ProgramMemories) -> None:
+def _memories(tile: EmulatedTile, written: TileState, programs: ProgramMemories) -> None:
     """Locks, data and code."""
     for lock, value in written.locks.items():
         tile.locks[lock].set(value)
@@ -64,7 +64,7 @@ def _memories(tile: Tile, written: TileState, programs: ProgramMemories) -> None
         programs.fill((tile.column, tile.row), start, data)
 
 
-def set_dmas(tile: Tile, written: TileState) -> None:
+def set_dmas(tile: EmulatedTile, written: TileState) -> None:
     """BDs, what channels are set to, and their tasks; DmaError for tasks that no channel runs."""
     layout = tile.registers
     for bd, words in sorted(written.bds.items()):
@@ -92,4 +92,4 @@ def _cascades(array: Array, state: ArrayState) -> None:
         target = (column + 1, row) if east else (column, row - 1)
         if target in set_ and set_[target]["input_west"] == east:
             sender, receiver = array.core(column, row), array.core(*target)
-            sender.cascade_out = receiver.cascade_in = Cascade(sender, receiver, array.scheduler.wake)
+            sender.cascade_out = receiver.cascade_in = CascadeFifo(sender, receiver, array.scheduler.wake)

@@ -13,7 +13,7 @@ from bdforge.array.emulator.errors import RegisterAccessError
 from bdforge.array.emulator.scheduler import Agent
 from bdforge.array.emulator.silicon_rules import check_control_columns
 from bdforge.array.emulator.stream import Sink, Stream
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.devices.limits import GRANULE_BYTES, PACKET_IDS
 from bdforge.devices.registers import CONTROL_PACKET, packet_header
 
@@ -26,7 +26,7 @@ class ControlPort(Agent):
 
     kind = "control port"
 
-    def __init__(self, tile: Tile, controlled: set[int]):
+    def __init__(self, tile: EmulatedTile, controlled: set[int]):
         super().__init__(f"control port of {tile.name}", tile.array.scheduler)
         self.tile, self.place = tile, (tile.column, tile.row)
         self._controlled = controlled
@@ -93,7 +93,7 @@ class ControlPort(Agent):
     def _take(self, count: int) -> Iterator[None]:
         """Steps until `count` words are in `_words`, or fewer where the packet ends before."""
         self._words = []
-        self.tell("receive", count, None)
+        self.notify("receive", count, None)
         yield from self.sink.fill(count, str)
 
     def _receive(self, words: np.ndarray) -> None:

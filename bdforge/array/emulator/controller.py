@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.diagnose import TokenWait
+from bdforge.array.emulator.diagnose import AwaitedToken
 from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_argument, check_wide_wait
@@ -38,16 +38,16 @@ def execute(array: Array, operations: Iterable[Operation], load: Load) -> None:
     Cores run until they block before the first operation and after each reconfiguration, as on silicon. Faults carry
     the operation's line, or its number in an instruction stream.
     """
-    tell = array.scheduler.tell
-    tell("start")
+    notify = array.scheduler.notify
+    notify("start")
     array.scheduler.run()
-    tell("dispatch")
+    notify("dispatch")
     for index, operation in enumerate(operations):
         place = operation.location
         source = f" (operation {index} of the instruction stream)" if place is None else f" ({place})"
-        tell("operation", type(operation).__name__, len(operation.words) if isinstance(operation, BlockWrite) else 1)
+        notify("operation", type(operation).__name__, len(operation.words) if isinstance(operation, BlockWrite) else 1)
         _run(array, operation, load, source)
-    tell("finish")
+    notify("finish")
 
 
 def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
@@ -71,7 +71,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             _poll(array, operation, source)
         case LoadPdi():
             load(operation, source)
-            array.scheduler.tell("start")
+            array.scheduler.notify("start")
             array.scheduler.run()
         case Noop() | Preempt():
             pass
@@ -139,7 +139,7 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if (direction, channel) not in channels:
         raise RegisterAccessError(f"{what}, which has no such channel{source}")
     array.scheduler.run()
-    wait = TokenWait(array, key, source)
+    wait = AwaitedToken(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
             array.strictness.fault("missing-token", deadlock(array, wait))
@@ -148,7 +148,7 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if _token_is_lost(array, key, source):
         return
     array.tokens[key] -= 1
-    array.scheduler.tell("token", wait.channel)
+    array.scheduler.notify("token", wait.channel)
 
 
 def _token_is_lost(array: Array, key: TokenKey, source: str) -> bool:
@@ -200,18 +200,18 @@ def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
         if not array.scheduler.step():
             raise deadlock(array, wait)
     if array.scheduler.observers:
-        _tell_poll(array.scheduler, wait)
+        _notify_poll(array.scheduler, wait)
 
 
-def _tell_poll(scheduler: Scheduler, wait: PollWait) -> None:
+def _notify_poll(scheduler: Scheduler, wait: PollWait) -> None:
     """A poll of a lock or of a task queue is replayed as such; any other by what the party that ran last had done."""
     poll = wait.poll
     tile, offset = wait.array.at(poll.address)
     lock, channel = tile.map.lock_at(offset), tile.map.channel_at(offset)
     if lock is not None:
         values = [v for v in range(lock.highest + 1) if v & poll.mask == poll.value]
-        scheduler.tell("poll lock", lock, frozenset(values))
+        scheduler.notify("poll lock", lock, frozenset(values))
     elif channel is not None and (counts := tile.map.task_counts(poll.mask, poll.value)):
-        scheduler.tell("poll tasks", channel, counts)
+        scheduler.notify("poll tasks", channel, counts)
     else:
-        scheduler.tell("satisfied", scheduler.last)
+        scheduler.notify("satisfied", scheduler.last)

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.controller import execute
 from bdforge.array.emulator.cores.interpreted.number_formats import modes
-from bdforge.array.emulator.device_load import Configuration
+from bdforge.array.emulator.device_load import LoadedDevice
 from bdforge.array.emulator.errors import DesignError
 from bdforge.array.images.read import read_image
 from bdforge.array.mlir import parse
@@ -44,7 +44,7 @@ class Machine:
         image: Sequence[Operation] = (),
     ) -> None:
         self.module, self.array, self.kernels = module, array, kernels
-        self._loaded: dict[str, Configuration] = {}
+        self._loaded: dict[str, LoadedDevice] = {}
         self._ids: dict[int, set[str]] | None = None
         self.load(start, image)
 
@@ -76,7 +76,7 @@ class Machine:
         """Load a device, or an image of it; what was loaded before stops."""
         self.array.restart()
         self._loaded.pop(device.symbol, None)  # the one loaded last comes last
-        self._loaded[device.symbol] = Configuration(device, self.array, self.kernels, image)
+        self._loaded[device.symbol] = LoadedDevice(device, self.array, self.kernels, image)
 
     def _load_pdi(self, operation: LoadPdi, source: str) -> None:
         """Load the device that an operation means; DesignError for one that names none."""

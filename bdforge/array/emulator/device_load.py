@@ -14,13 +14,13 @@ from xdsl.ir import Operation as MlirOperation
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.boot import boot, enabled_cores
 from bdforge.array.emulator.cores import load_machine_code as loading
-from bdforge.array.emulator.cores.core import Core
-from bdforge.array.emulator.cores.interpreted.body import Body
+from bdforge.array.emulator.cores.core import EmulatedCore
+from bdforge.array.emulator.cores.interpreted.body import InterpretedBody
 from bdforge.array.emulator.cores.interpreted.number_formats import bytes_of_blocks
 from bdforge.array.emulator.cores.kernel_call import KernelCall, waits
 from bdforge.array.emulator.cores.stack import Frame, frames_of
 from bdforge.array.emulator.errors import ArgumentError, DesignError, KernelError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import PoisonedView
 from bdforge.array.emulator.strictness import CAUTIONS, Strictness
 from bdforge.array.images.image_build import program_of
@@ -125,7 +125,7 @@ def _kept(device: DeviceOp) -> list[Lowered]:
     return []
 
 
-class Configuration:
+class LoadedDevice:
     """A device's operations placed on an array, as aiecc would: everything but the runtime sequence.
 
     With an `image` the array boots from its writes; the text gives names, and bodies of cores without machine code.
@@ -194,7 +194,7 @@ class Configuration:
         start = self.allocation.buffers[op]
         return self.array.tile(op.tile.column, op.tile.row).bytes[start : start + buffer_bytes(op)]
 
-    def lock(self, op: LockOp) -> Lock:
+    def lock(self, op: LockOp) -> EmulatedLock:
         """The lock of an aie.lock."""
         return self.array.tile(op.tile.column, op.tile.row).locks[self.allocation.locks[op]]
 
@@ -214,7 +214,7 @@ class Configuration:
     def _start(self, op: CoreOp) -> None:
         core = self.array.core(op.tile.column, op.tile.row)
         self._linked(op)
-        core.take(Body(core, op, self))
+        core.take(InterpretedBody(core, op, self))
         self.array.scheduler.wake(core)
         for lock in core.released:
             core.releases(lock)
@@ -230,7 +230,7 @@ class Configuration:
             with suppress(ArgumentError):  # nothing to learn from something else
                 self.array.frames = frames_of(path) | self.array.frames
 
-    def kernel(self, name: str, core: Core, op: MlirOperation) -> KernelCall:
+    def kernel(self, name: str, core: EmulatedCore, op: MlirOperation) -> KernelCall:
         """What is behind a func.call."""
         try:
             there = name in self.kernels

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.scheduler import Agent
 from bdforge.array.emulator.silicon_rules import TokenKey
 
@@ -12,7 +12,7 @@ LONGEST_REPORT = 24
 
 
 @dataclass(slots=True)
-class TokenWait:
+class AwaitedToken:
     """The runtime sequence waits for a task to end."""
 
     array: Array
@@ -20,7 +20,7 @@ class TokenWait:
     where: str
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> DmaChannel:
         """Who is to issue the token."""
         column, row, direction, index = self.key
         return self.array.tile(column, row).channels[direction, index]

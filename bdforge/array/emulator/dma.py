@@ -21,7 +21,7 @@ from bdforge.devices.registers import packet_header
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class QueuedTask:
     """An entry of a task queue: run the chain at `bd` `runs` times, then issue a token if asked."""
 
     bd: int
@@ -42,7 +42,7 @@ def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
     return base + order.low < 0 or base + order.high >= len(memory)
 
 
-class Channel(Agent):
+class DmaChannel(Agent):
     """One direction of one DMA channel. BDs are latched when their turn comes."""
 
     kind = "channel"
@@ -51,7 +51,7 @@ class Channel(Agent):
         super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
         self.place = tile.column, tile.row
-        self.tasks: deque[Task] = deque()
+        self.tasks: deque[QueuedTask] = deque()
         self.waiting = NO_TASK
         self.bd = 0
         self.array = tile.array
@@ -84,8 +84,8 @@ class Channel(Agent):
             self.check_join(decode_bd(self.tile.kind, self.tile.bd_words(used)))
         if not self.tasks:
             self.array.scheduler.wake(self)
-        self.array.scheduler.tell("push", self, tuple(ids))
-        self.tasks.append(Task(bd, runs, token, tuple(ids)))
+        self.array.scheduler.notify("push", self, tuple(ids))
+        self.tasks.append(QueuedTask(bd, runs, token, tuple(ids)))
         self.tile.count_tasks(ids, 1)
 
     def check_half(self, bds: Sequence[int], source: str) -> None:
@@ -109,8 +109,8 @@ class Channel(Agent):
 
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
-        self.array.scheduler.tell("reset", self)
-        self.tell("was reset")
+        self.array.scheduler.notify("reset", self)
+        self.notify("was reset")
         for task in self.tasks:
             self.tile.count_tasks(task.chain, -1)
         self.tasks.clear()
@@ -141,14 +141,14 @@ class Channel(Agent):
                 self.waiting = NO_TASK
                 yield
             task = self.tasks[0]  # stays in the queue while it runs: the safe reading of its capacity
-            self.tell("task")
+            self.notify("task")
             for _ in range(task.runs):
                 yield from self._run_chain(task.bd)
             self.tasks.popleft()
             self.tile.count_tasks(task.chain, -1)
             if task.token:
                 self.array.issue_token(self)
-            self.tell("end task", task.token)
+            self.notify("end task", task.token)
 
     def _run_chain(self, first: int) -> Generator[None, None, None]:
         self.bd = first
@@ -173,7 +173,7 @@ class Channel(Agent):
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if self.sink is not None and self.sink.finishes:
-                self.tell("received", self._position)
+                self.notify("received", self._position)
             if self.tile.kind is TileKind.SHIM and self.sink is not None:
                 self.array.host.wrote(self._memory, self._places(self._position), self.tile.column)
             if bd.release is not None:
@@ -216,8 +216,8 @@ class Channel(Agent):
         if bd.order.padded:
             raise DmaError(f"{self.where()}: only MM2S can pad")
         if self.observed:
-            self._tell_banks(bd)
-            self.tell("receive", length, self._dram(bd))
+            self._notify_banks(bd)
+            self.notify("receive", length, self._dram(bd))
         yield from sink.fill(length, self.source)
 
     def _send_all(self, bd: DecodedBd) -> Generator[None, None, None]:
@@ -226,8 +226,8 @@ class Channel(Agent):
         if stream.packets is not None or bd.packet is not None:
             yield from self._send_header(stream, bd)
         if self.observed:
-            self._tell_banks(bd)
-            stream.tell_send(length - self._position, self._dram(bd))
+            self._notify_banks(bd)
+            stream.notify_send(length - self._position, self._dram(bd))
         fetch, portion = partial(self._fetch, bd.order.padded), self.array.scheduler.portion
         yield from stream.drain(length - self._position, fetch, self.source, bd.ends_packet, portion)
         if stream.packets is not None and bd.ends_packet:
@@ -237,10 +237,10 @@ class Channel(Agent):
         """How the BD goes through memory and from where, if that is DRAM."""
         return (bd.order, self._address) if self.tile.kind is TileKind.SHIM else None
 
-    def _tell_banks(self, bd: DecodedBd) -> None:
+    def _notify_banks(self, bd: DecodedBd) -> None:
         """Which banks of a core's memory the BD goes through: cores may have to wait for them."""
         if self.array.runs_machine_code and self.tile.kind is TileKind.CORE:
-            self.tell("touches", words_by_bank(bd.order, self._base))
+            self.notify("touches", words_by_bank(bd.order, self._base))
 
     def _send_header(self, stream: Stream, bd: DecodedBd) -> Iterator[None]:
         """Steps that send the BD's header or, without one, that route a packet by the first word in memory."""

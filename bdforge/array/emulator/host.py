@@ -36,7 +36,7 @@ class HostBuffer:
         return self.address + -(-self.array.nbytes // GRANULE_BYTES) * GRANULE_BYTES
 
 
-class HostMemory:
+class HostBuffers:
     """All host buffers of a run, in argument order, and by address those that the text names itself.
 
     `beyond`, if given, gets the error of a transfer beyond an argument and may let it pass: then each argument is

@@ -14,7 +14,7 @@ _MOST_NAMES = 4
 class LockWait:
     """An agent waits for a lock's value."""
 
-    lock: "Lock"
+    lock: "EmulatedLock"
     need: int
     equal: bool
     where: Callable[[], str]
@@ -57,7 +57,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Lock:
+class EmulatedLock:
     """A lock of one tile. Waiters are served in turn: who has waited longest is asked first.
 
     `taken` and `released` count since the configuration was loaded; None stands for the runtime sequence.
@@ -69,7 +69,7 @@ class Lock:
     value: int = 0
     waiters: deque[tuple[Agent, LockWait]] = field(default_factory=deque)
     releasers: Callable[[], list[Agent]] = list
-    tell: Callable[..., None] | None = None  # observers, what whoever runs does
+    notify: Callable[..., None] | None = None  # observers, what whoever runs does
     fault: Callable[[LockError], None] | None = None
     taken: int = 0
     released: Counter[Agent | None] = field(default_factory=Counter)
@@ -77,7 +77,7 @@ class Lock:
     def take(self, agent: Agent, need: int, equal: bool = False, where: Callable[[], str] = str) -> bool:
         """Take `need` now and say True, or queue `agent`, which is woken with the lock taken, and say False."""
         if agent.observed:
-            agent.tell("acquire", self, need, equal)
+            agent.notify("acquire", self, need, equal)
         if self.value == need if equal else self.value >= need:
             self.taken += 1
             self._store(self.value - need)
@@ -89,14 +89,14 @@ class Lock:
     def add(self, amount: int, where: Callable[[], str] = str, agent: Agent | None = None) -> None:
         """`agent` raises the value (a negative amount lowers it); waiters are served. LockError outside the range."""
         self.released[agent] += 1
-        if self.tell is not None:
-            self.tell("release", self, amount)
+        if self.notify is not None:
+            self.notify("release", self, amount)
         self._change(self.value + amount, where)
 
     def set(self, value: int, where: Callable[[], str] = str) -> None:
         """Store a value and serve waiters."""
-        if self.tell is not None:
-            self.tell("set", self, value)
+        if self.notify is not None:
+            self.notify("set", self, value)
         self._change(value, where)
 
     def _change(self, value: int, where: Callable[[], str]) -> None:
@@ -118,8 +118,8 @@ class Lock:
 
     def _store(self, value: int) -> None:
         self.value = value
-        if self.tell is not None:
-            self.tell("value", self, value)
+        if self.notify is not None:
+            self.notify("value", self, value)
 
     def _outside(self, value: int, where: Callable[[], str]) -> int:
         """Report a value outside of the range; where that is permitted, the value it saturates at."""

@@ -18,7 +18,7 @@ from bdforge.common.files import write_whole
 
 
 @dataclass
-class Timeline:
+class PerfettoTrace:
     """An observer that writes Chrome trace JSON, which Perfetto and chrome://tracing open.
 
     One track for each channel, core and lock. The time axis counts events: it shows order, not duration.

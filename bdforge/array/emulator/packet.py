@@ -145,7 +145,7 @@ class PacketSource:
         self.id = packet_id(header)
         self.sent[self.id] += 1
         if self.stream.owner.observed:
-            self.stream.owner.tell("take", _owners(route))
+            self.stream.owner.notify("take", _owners(route))
         for arbiter in route.arbiters():
             granted = arbiter.take(self.stream)
             while not granted:
@@ -163,7 +163,7 @@ class PacketSource:
         self.stream.sinks = []
         arbiters = [] if route is None else route.arbiters()
         if self.stream.owner.observed and route is not None:
-            self.stream.owner.tell("give", _owners(route))
+            self.stream.owner.notify("give", _owners(route))
         for arbiter in arbiters:
             arbiter.release()
         if any(len(arbiter.sources) > 1 for arbiter in arbiters):

@@ -12,7 +12,7 @@ import numpy as np
 
 from bdforge.array.emulator.errors import KernelError
 from bdforge.array.emulator.poison import PoisonedView
-from bdforge.array.emulator.tile import RED_ZONE_BYTES, Tile
+from bdforge.array.emulator.tile import RED_ZONE_BYTES, EmulatedTile
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class _Argument:
 
 
 @contextmanager
-def kept(tiles: Mapping[tuple[int, int], Tile], views: Sequence[PoisonedView], where: str) -> Iterator[None]:
+def kept(tiles: Mapping[tuple[int, int], EmulatedTile], views: Sequence[PoisonedView], where: str) -> Iterator[None]:
     """Around a step of a kernel that got `views`: KernelError for bytes of tiles that it wrote beside them."""
     zones = _zones(tiles, views)
     before = [tile.guarded.copy() for tile, _ in zones]
@@ -38,10 +38,12 @@ def kept(tiles: Mapping[tuple[int, int], Tile], views: Sequence[PoisonedView], w
             raise KernelError(f"{where}: {_told(tile, arguments, np.flatnonzero(old != tile.guarded))}")
 
 
-def _zones(tiles: Mapping[tuple[int, int], Tile], views: Sequence[PoisonedView]) -> list[tuple[Tile, list[_Argument]]]:
+def _zones(
+    tiles: Mapping[tuple[int, int], EmulatedTile], views: Sequence[PoisonedView]
+) -> list[tuple[EmulatedTile, list[_Argument]]]:
     """The tiles in whose memory arguments lie, with these."""
     bounds = [(view.name, *np.lib.array_utils.byte_bounds(view)) for view in views if view.size]
-    found: list[tuple[Tile, list[_Argument]]] = []
+    found: list[tuple[EmulatedTile, list[_Argument]]] = []
     for tile in tiles.values() if bounds else ():
         base, size = tile.bytes.ctypes.data, tile.bytes.nbytes
         inside = [_Argument(n, low - base, high - base) for n, low, high in bounds if base <= low < high <= base + size]
@@ -50,7 +52,7 @@ def _zones(tiles: Mapping[tuple[int, int], Tile], views: Sequence[PoisonedView])
     return found
 
 
-def _told(tile: Tile, arguments: list[_Argument], written: np.ndarray) -> str:
+def _told(tile: EmulatedTile, arguments: list[_Argument], written: np.ndarray) -> str:
     """The first byte, and where it lies as seen from the argument that is nearest."""
     first = int(written[0]) - RED_ZONE_BYTES
     near = min(arguments, key=lambda a: max(a.start - first, first - a.end + 1))

@@ -6,9 +6,9 @@ no effect. Writes that would change what this emulator takes from the MLIR (stre
 runs a body of the text) are kept with a warning.
 """
 
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
-from bdforge.array.emulator.lock import Lock, LockWait
+from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.silicon_rules import check_enabled
 from bdforge.array.emulator.views import CodeMemories, TileView
 from bdforge.devices import AIE2, TileKind
@@ -32,7 +32,7 @@ class RegisterMap:
             layout.pad_value_base + GRANULE_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
         }  # fmt: skip
         self._stored: dict[int, int] = {}
-        self._overflowed: set[Channel] = set()
+        self._overflowed: set[DmaChannel] = set()
 
     @property
     def _programs(self) -> CodeMemories:
@@ -77,11 +77,11 @@ class RegisterMap:
         """Packet id of the completion tokens of a channel."""
         return self._control_of(self.tile.channels[direction, channel])["controller_id"]
 
-    def channel_at(self, offset: int) -> Channel | None:
+    def channel_at(self, offset: int) -> DmaChannel | None:
         """The channel whose status is at an offset."""
         return self._statuses.get(offset)
 
-    def lock_at(self, offset: int) -> Lock | None:
+    def lock_at(self, offset: int) -> EmulatedLock | None:
         """The lock whose value is at an offset."""
         index = self._lock_at(offset)
         return None if index is None else self.tile.locks[index]
@@ -121,7 +121,7 @@ class RegisterMap:
         self.tile.locks[lock].released[None] += 1
         self.tile.locks[lock].set(value & most, lambda: source)
 
-    def _push(self, channel: Channel, value: int, source: str) -> None:
+    def _push(self, channel: DmaChannel, value: int, source: str) -> None:
         fields = self.layout.queue.decode([value])
         if fields["bd"] >= self.tile.limits.bds:
             raise DmaError(
@@ -141,17 +141,17 @@ class RegisterMap:
             self._overflowed.add(channel)
         channel.push(fields["bd"], runs, bool(fields["token"]), source)
 
-    def start(self, channel: Channel) -> None:
+    def start(self, channel: DmaChannel) -> None:
         """Enable a channel that the text starts, as aiecc does."""
         if "enable" in self.layout.control.fields:
             offset = self.layout.control_offset(channel.direction, channel.index)
             self._stored[offset] = self._stored.get(offset, 0) | self.layout.control.fields["enable"].mask
 
-    def _control_of(self, channel: Channel) -> dict[str, int]:
+    def _control_of(self, channel: DmaChannel) -> dict[str, int]:
         stored = self._stored.get(self.layout.control_offset(channel.direction, channel.index), 0)
         return self.layout.control.decode([stored])
 
-    def _control(self, channel: Channel, offset: int, value: int, source: str) -> None:
+    def _control(self, channel: DmaChannel, offset: int, value: int, source: str) -> None:
         """A reset drops the channel's tasks; pausing a shim channel has no effect here and gives a warning."""
         fields = self.layout.control.decode([value])
         for name in _UNSUPPORTED:
@@ -185,7 +185,7 @@ class RegisterMap:
             self._programs.control_core(self.place, value, source)
         self._stored[offset] = value
 
-    def _status(self, channel: Channel) -> int:
+    def _status(self, channel: DmaChannel) -> int:
         """Status as far as it is modelled. The queue's size counts the running task: the safe reading."""
         busy, waits_for_lock = bool(channel.tasks), isinstance(channel.waiting, LockWait)
         values = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.core_machine import Machine, only_configuration, parsed, stream_operations
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Scheduler
 from bdforge.array.emulator.strictness import Strictness
@@ -52,14 +52,14 @@ class Resident:
     def _run(self, instructions: np.ndarray | bytes, args: Sequence[np.ndarray]) -> tuple[str, ...]:
         machine, self._machine = self._machine or self._load(), None
         array = machine.array
-        array.strictness.told.clear()
+        array.strictness.messages.clear()
         array.refill()
-        array.host = HostMemory(host_arrays(None, args, True, array.strictness))
+        array.host = HostBuffers(host_arrays(None, args, True, array.strictness))
         machine.run(stream_operations(array, instructions))
         self._machine = machine
         return machine.warnings
 
     def _load(self) -> Machine:
-        array = Array(self._start.device, HostMemory(), Scheduler(self._budget), Strictness())
+        array = Array(self._start.device, HostBuffers(), Scheduler(self._budget), Strictness())
         array.by_words = True
         return Machine(self._module, self._start, self._kernels, array, self._image)

@@ -17,7 +17,7 @@ MOST_STEPS = 10**18
 HISTORY = 4
 
 
-class Wait(Protocol):
+class WaitReason(Protocol):
     """Why an agent is blocked; `sentence` goes into diagnoses, `providers` are those who could end the wait."""
 
     def sentence(self) -> str: ...
@@ -62,20 +62,20 @@ class Agent:
     def __init__(self, name: str, scheduler: "Scheduler | None" = None):
         self.name = name
         self.scheduler = scheduler
-        self.waiting: Wait | None = None
+        self.waiting: WaitReason | None = None
         self.scheduled = False
         self.pressed = False  # woken because nobody else can move: small progress is better than none
         self.steps: Generator[None, None, None] | None = None
         self.history: deque[str] = deque(maxlen=HISTORY)
         self.observed = scheduler is not None and bool(scheduler.observers)
         self.work = 0
-        self.tell("join")
+        self.notify("join")
 
     def run(self) -> Generator[None, None, None]:
         """The agent's life."""
         raise NotImplementedError
 
-    def tell(self, verb: str, *about: Any) -> None:
+    def notify(self, verb: str, *about: Any) -> None:
         """Tell observers what this agent does, or is about to do."""
         if self.observed and self.scheduler is not None:
             for observer in self.scheduler.observers:
@@ -84,7 +84,7 @@ class Agent:
     def note(self, verb: str, what: str) -> None:
         """Remember an event for diagnoses and tell observers."""
         self.history.append(f"{verb} {what}")
-        self.tell(verb, what)
+        self.notify(verb, what)
 
 
 class Patient(Protocol):
@@ -115,7 +115,7 @@ class Scheduler:
         """Steps that agents have taken."""
         return self.budget - self._left
 
-    def tell(self, verb: str, *about: Any) -> None:
+    def notify(self, verb: str, *about: Any) -> None:
         """Tell observers what whoever runs does: an agent that was let run, else the controller."""
         for observer in self.observers:
             observer.event(self.running, verb, *about)

@@ -199,10 +199,10 @@ class Stream:
         for sink in self.sinks:
             sink.deliver(words, self.scheduler, last)
 
-    def tell_send(self, words: int, dram: tuple[Order, int] | None = None) -> None:
+    def notify_send(self, words: int, dram: tuple[Order, int] | None = None) -> None:
         """Tell that the owner sends; `dram` is the order and the address of what comes from there."""
         if self.owner.observed:
-            self.owner.tell("send", words, [sink.owner for sink in self.sinks], dram)
+            self.owner.notify("send", words, [sink.owner for sink in self.sinks], dram)
 
     def changed(self) -> None:
         """A sink demands more or has freed room: a blocked source may go on."""
@@ -216,7 +216,7 @@ class Stream:
 
     def push(self, words: np.ndarray, where: Callable[[], str], last: bool = False) -> Iterator[None]:
         """Steps of the owner that send a few words, as soon as every sink can take them."""
-        self.tell_send(len(words))
+        self.notify_send(len(words))
         left = iter(words)
         yield from self.drain(len(words), lambda count: np.fromiter(left, np.uint32, count), where, last)
 

@@ -12,10 +12,8 @@ from bdforge.array.emulator.errors import DesignError
 from bdforge.array.emulator.packet import Arbiter, PacketSource, connect_packets
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.tokens import token_problem
-from bdforge.array.routing.nets import Port
-from bdforge.array.routing.physical import Arbiter as SwitchArbiter
-from bdforge.array.routing.physical import Stream as SwitchedStream
-from bdforge.array.routing.physical import Switches
+from bdforge.array.routing.nets import SwitchPort
+from bdforge.array.routing.physical import RoutedStream, SwitchArbiter, Switches
 from bdforge.devices import PortBundle
 from bdforge.devices.register_names import register_at
 
@@ -38,7 +36,7 @@ class _Streams:
         self._arbiters: dict[SwitchArbiter, Arbiter] = {}
         self._ends = 0
 
-    def add(self, stream: SwitchedStream) -> None:
+    def add(self, stream: RoutedStream) -> None:
         where = str(stream.setting.location or register_at(stream.setting.address))
         for leaf in stream.leaves:
             if (end := stream.ends.get(leaf.master)) is None or _is_unheard(stream.start, end):
@@ -55,7 +53,7 @@ class _Streams:
             if source.packets is not None and (route := source.packets.routes.get(stream.packet_id)) is not None:
                 route.way = [self._arbiter(arbiter, source) for arbiter in stream.arbiters]
 
-    def _lose(self, stream: SwitchedStream, where: str) -> None:
+    def _lose(self, stream: RoutedStream, where: str) -> None:
         """A circuit that leads nowhere blocks for ever; packets that do are a fault when somebody sends them."""
         if stream.packet_id is None and len(stream.lost) == sum(
             leaf.master not in stream.ends for leaf in stream.leaves
@@ -76,13 +74,13 @@ class _Streams:
             arbiter.sources.append(source)
         return arbiter
 
-    def _circuit(self, start: Port, end: Port, where: str) -> None:
+    def _circuit(self, start: SwitchPort, end: SwitchPort, where: str) -> None:
         source, sink = self._source(start, where), self._sink(end, where)
         if sink.source is not None:
             raise DesignError(f"{where}: two circuits end in {sink.owner.name}; a port takes one")
         source.connect(sink)
 
-    def _packets(self, packet_id: int, start: Port, end: Port, keep: bool, where: str) -> None:
+    def _packets(self, packet_id: int, start: SwitchPort, end: SwitchPort, keep: bool, where: str) -> None:
         if start.bundle is PortBundle.CORE:
             raise DesignError(
                 f"{where}: a core's aie.put_stream cannot end a packet, so packets from Core : {start.channel} are "
@@ -92,7 +90,7 @@ class _Streams:
         connect_packets(source, sink, packet_id, keep, self._ends, where)
         self._ends += 1
 
-    def _source(self, end: Port, where: str) -> Stream:
+    def _source(self, end: SwitchPort, where: str) -> Stream:
         if end.bundle is PortBundle.CORE:
             return self.array.core(*end.tile).output
         if end.bundle is PortBundle.TILE_CONTROL:
@@ -102,7 +100,7 @@ class _Streams:
         assert stream is not None
         return stream
 
-    def _sink(self, end: Port, where: str) -> Sink:
+    def _sink(self, end: SwitchPort, where: str) -> Sink:
         if end.bundle is PortBundle.CORE:
             return self.array.core(*end.tile).input.sink
         if end.bundle is PortBundle.TILE_CONTROL:
@@ -112,19 +110,19 @@ class _Streams:
         assert sink is not None
         return sink
 
-    def _control_port(self, end: Port) -> ControlPort:
+    def _control_port(self, end: SwitchPort) -> ControlPort:
         """The control port of a tile, made on first use."""
         if end.tile not in self._control_ports:
             self._control_ports[end.tile] = ControlPort(self.array.tile(*end.tile), self.array.controlled)
         return self._control_ports[end.tile]
 
 
-def _check_dma(end: Port, where: str) -> None:
+def _check_dma(end: SwitchPort, where: str) -> None:
     if end.bundle is not PortBundle.DMA:
         raise DesignError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
 
 
-def _is_unheard(start: Port, end: Port) -> bool:
+def _is_unheard(start: SwitchPort, end: SwitchPort) -> bool:
     """Whether nothing is carried here: traces, and completion tokens on their way out of the array."""
     is_token = start.bundle is PortBundle.TILE_CONTROL and end.bundle is PortBundle.SOUTH and end.row == 0
     return start.bundle is PortBundle.TRACE or is_token

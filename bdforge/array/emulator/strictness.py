@@ -92,12 +92,12 @@ class Strictness:
     """The checks in force and what the switched-off ones let pass."""
 
     permitted: frozenset[str] = frozenset()
-    told: dict[str, None] = field(default_factory=dict)
+    messages: dict[str, None] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
         """What was let pass, in order, each once."""
-        return list(self.told)
+        return list(self.messages)
 
     @classmethod
     def without(cls, names: Collection[str]) -> "Strictness":
@@ -125,7 +125,7 @@ class Strictness:
 
     def warn(self, warning: str) -> None:
         """Remember a warning, once."""
-        self.told[warning] = None
+        self.messages[warning] = None
 
     def permits(self, name: str) -> bool:
         """Whether a name is switched off."""

@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.dma import Channel, base_outside
+from bdforge.array.emulator.dma import DmaChannel, base_outside
 from bdforge.array.emulator.errors import DmaError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import poisoned
 from bdforge.array.emulator.register_space import RegisterMap
 from bdforge.array.emulator.views import ArrayView
@@ -40,12 +40,12 @@ def _words(guarded: np.ndarray) -> np.ndarray:
 class ArrayOfTiles(ArrayView, Protocol):
     """The array as a tile sees it, with its neighbours."""
 
-    def tile(self, column: int, row: int) -> "Tile": ...
+    def tile(self, column: int, row: int) -> "EmulatedTile": ...
 
-    def west_of_npu1(self, row: int) -> "Tile": ...
+    def west_of_npu1(self, row: int) -> "EmulatedTile": ...
 
 
-class Tile:
+class EmulatedTile:
     """State of a tile. Everything a controller can write is written through `write`, word by word.
 
     `written` says of every byte of memory whether anybody wrote it; it exists in poison mode only.
@@ -71,7 +71,7 @@ class Tile:
         """
         for index, lock in enumerate(self.locks):
             lock.restart(self._lock_name(index))
-        self.channels = {(d, i): Channel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
+        self.channels = {(d, i): DmaChannel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
         self._iterations = [0] * self.limits.bds
         self.fills: dict[tuple[int, int], set[int]] = {}  # pair of locks: S2MM channels that fill between them
@@ -95,13 +95,13 @@ class Tile:
     def _lock_name(self, index: int) -> str:
         return f"{index} of {self.name}"
 
-    def _lock(self, index: int) -> Lock:
+    def _lock(self, index: int) -> EmulatedLock:
         scheduler = self.array.scheduler
-        lock = Lock(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
+        lock = EmulatedLock(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
         lock.releasers = lambda: self.array.releasers(lock)
         lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
         if scheduler.observers:
-            lock.tell = scheduler.tell
+            lock.notify = scheduler.notify
         return lock
 
     def bd_words(self, bd: int) -> tuple[int, ...]:
@@ -125,18 +125,18 @@ class Tile:
         for bd in bds:
             self._busy[bd] += by
 
-    def dma_lock(self, index: int, channel: Channel) -> Lock:
+    def dma_lock(self, index: int, channel: DmaChannel) -> EmulatedLock:
         """The lock that a BD of `channel` means by `index`: memtiles see west, own and east locks."""
         if self.kind is not TileKind.MEMTILE:
             return self.locks[index]
         side, lock = divmod(index, MEMTILE_WINDOW_LOCKS)
         return self._neighbour(side, channel, f"lock {index}").locks[lock]
 
-    def dma_memory(self, base: int, order: Order, channel: Channel) -> tuple[np.ndarray, int, np.ndarray | None]:
+    def dma_memory(self, base: int, order: Order, channel: DmaChannel) -> tuple[np.ndarray, int, np.ndarray | None]:
         """Memory words, start index and, in poison mode, who wrote the words; DmaError when it leaves the memory."""
         if self.kind is TileKind.SHIM:
             return *self.array.host.locate(base, order, channel.direction == "S2MM", channel.where()), None
-        tile: Tile = self
+        tile: EmulatedTile = self
         if self.kind is TileKind.MEMTILE:
             side, base = divmod(base, MEMTILE_WINDOW_BYTES // GRANULE_BYTES)
             tile = self._neighbour(side, channel, "memory")
@@ -148,7 +148,7 @@ class Tile:
             self.array.strictness.fault("dma-bounds", error)
         return tile.memory, base, None if tile.written is None else tile.written.reshape(-1, GRANULE_BYTES)
 
-    def _neighbour(self, side: int, channel: Channel, what: str) -> "Tile":
+    def _neighbour(self, side: int, channel: DmaChannel, what: str) -> "EmulatedTile":
         if side == 1:
             return self
         if channel.index >= MEMTILE_NEIGHBOUR_CHANNELS:
@@ -203,7 +203,7 @@ class Tile:
                 "await that task's token first"
             )
             self.array.strictness.fault("bd-rewrite", error)
-        self.array.scheduler.tell("write bd", self.column, self.row, bd)
+        self.array.scheduler.notify("write bd", self.column, self.row, bd)
         words = list(self._bds[bd])
         words[word] = value
         field = self.registers.bd.fields["iteration_current"]

@@ -7,7 +7,7 @@ South 0 of a shim, with its header. Without that way data moves and the wait for
 from collections.abc import Iterator, Sequence
 
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.routing import Port, RoutingError
+from bdforge.array.routing import RoutingError, SwitchPort
 from bdforge.array.routing.physical import Switches, switches_of
 from bdforge.array.routing.write import routed
 from bdforge.devices import PortBundle
@@ -18,7 +18,7 @@ from bdforge.devices.txn_format.operations import DIRECTIONS, LoadPdi, MaskWrite
 
 def token_problem(switches: Switches, column: int, row: int, controller_id: int) -> str | None:
     """Why the tokens of a tile do not reach the controller; None where they do."""
-    leaves = switches.follow(Port(column, row, PortBundle.TILE_CONTROL, 0), controller_id)
+    leaves = switches.follow(SwitchPort(column, row, PortBundle.TILE_CONTROL, 0), controller_id)
     arrived = [leaf for leaf in leaves if (leaf.master.row, leaf.master.bundle) == (0, PortBundle.SOUTH)]
     arrived = [leaf for leaf in arrived if leaf.master.channel == SHIM_TOKEN_MASTER]
     if any(leaf.keeps_header for leaf in arrived):

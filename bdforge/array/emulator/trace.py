@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent
 from bdforge.devices import Device
 from bdforge.devices.limits import GRANULE_BYTES
@@ -48,7 +48,7 @@ _WORDS = ("begin", "end", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class DramAccess:
     """How a BD goes through DRAM: its mean contiguous run, the usual distance of run starts, and where it begins.
 
     Bytes; `start` is the host's address, `stride_bytes` 0 where there is one run only.
@@ -107,8 +107,8 @@ class Recorder:
         self.configuration = 0
         self.controller = Party(0, CONTROLLER, CONTROLLER, 0)
         self._parties: dict[Agent | None, Party] = {None: self.controller}
-        self._locks: dict[Lock, int] = {}
-        self._accesses: dict[int, tuple[Order, Access]] = {}
+        self._locks: dict[EmulatedLock, int] = {}
+        self._accesses: dict[int, tuple[Order, DramAccess]] = {}
         self._signals = 0
         self._verbs = {
             "join": self._join, "stop": self._stop, "start": self._start, "satisfied": self._satisfied,
@@ -151,7 +151,7 @@ class Recorder:
         self.event(last, "signal", self._signals)
         self._parties[party].actions.append(("await", self._signals))
 
-    def _lock(self, party: Agent | None, verb: str, lock: Lock, *about: Any) -> None:
+    def _lock(self, party: Agent | None, verb: str, lock: EmulatedLock, *about: Any) -> None:
         index = self._locks.setdefault(lock, len(self._locks))
         self._parties[party].actions.append((verb, index, *about))
 
@@ -182,7 +182,7 @@ class Recorder:
         if not actions or actions[-1] != action:
             actions.append(action)
 
-    def _access(self, dram: tuple[Order, int] | None) -> Access | None:
+    def _access(self, dram: tuple[Order, int] | None) -> DramAccess | None:
         """How a transfer that begins at a host address goes through DRAM."""
         if dram is None:
             return None
@@ -203,17 +203,17 @@ class Recorder:
         return Trace(device, tuple(self._parties.values()), tuple(lock.name for lock in self._locks), held_words)
 
 
-def access_of(order: Order) -> Access:
+def access_of(order: Order) -> DramAccess:
     """Runs of a transfer's words, and the distance at which most of them begin."""
     size_bytes = order.length * GRANULE_BYTES
     if order.offsets is None or order.length < 2:
-        return Access(float(size_bytes))
+        return DramAccess(float(size_bytes))
     starts = np.flatnonzero(np.diff(order.offsets) != 1) + 1
     if not len(starts):
-        return Access(float(size_bytes))
+        return DramAccess(float(size_bytes))
     begins = order.offsets[np.concatenate([[0], starts])]
     distances, counts = np.unique(np.abs(np.diff(begins)), return_counts=True)
-    return Access(size_bytes / len(begins), int(distances[np.argmax(counts)]) * GRANULE_BYTES)
+    return DramAccess(size_bytes / len(begins), int(distances[np.argmax(counts)]) * GRANULE_BYTES)
 
 
 def elements_of(arguments: Sequence[Any]) -> tuple[tuple[int, ...], int]:

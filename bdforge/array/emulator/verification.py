@@ -10,13 +10,13 @@ from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.boot import set_dmas
 from bdforge.array.emulator.device_load import check_acquire, first_line, host_memory, lowered
-from bdforge.array.emulator.dma import Channel
+from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import DesignError, EmulationError
-from bdforge.array.emulator.host import HostMemory
+from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.silicon_rules import check_argument
 from bdforge.array.emulator.strictness import CAUTIONS, Strictness
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
@@ -102,7 +102,7 @@ def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> Al
     except MlirError as error:
         collector.add(error)
         return None
-    array = Array(device.device, HostMemory(), Scheduler(), collector)
+    array = Array(device.device, HostBuffers(), Scheduler(), collector)
     host_memory(device, array)
     for op in (op for op in device.walk() if isinstance(op, DmaProgramOp)):
         try:
@@ -169,7 +169,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: 
     return len(bds)
 
 
-def _check_reach(tile: Tile, channel: Channel, bd: PlacedBd, collector: _Collector) -> None:
+def _check_reach(tile: EmulatedTile, channel: DmaChannel, bd: PlacedBd, collector: _Collector) -> None:
     """What a channel would find wrong with a BD before it moves a word: memory beyond its windows, the other half."""
     decoded = decode_bd(tile.kind, tile.bd_words(bd.id))
     channel.bd = bd.id

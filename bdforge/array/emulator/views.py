@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.host import HostMemory
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.host import HostBuffers
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices import Device, TileKind
@@ -19,7 +19,7 @@ from bdforge.devices.limits import TileLimits
 from bdforge.devices.registers import TileRegisters
 
 if TYPE_CHECKING:
-    from bdforge.array.emulator.dma import Channel
+    from bdforge.array.emulator.dma import DmaChannel
 
 
 class CodeMemories(Protocol):
@@ -37,7 +37,7 @@ class ArrayView(Protocol):
 
     device: Device
     capacities: StreamCapacities
-    host: HostMemory
+    host: HostBuffers
     scheduler: Scheduler
     strictness: Strictness
     poison: bool
@@ -46,9 +46,9 @@ class ArrayView(Protocol):
     runs_machine_code: bool
     by_words: bool
 
-    def issue_token(self, channel: "Channel") -> None: ...
+    def issue_token(self, channel: "DmaChannel") -> None: ...
 
-    def releasers(self, lock: Lock) -> list[Agent]: ...
+    def releasers(self, lock: EmulatedLock) -> list[Agent]: ...
 
 
 class TileView(Protocol):
@@ -62,8 +62,8 @@ class TileView(Protocol):
     fills: dict[tuple[int, int], set[int]]
     registers: TileRegisters
     memory: np.ndarray
-    locks: list[Lock]
-    channels: "dict[tuple[str, int], Channel]"
+    locks: list[EmulatedLock]
+    channels: "dict[tuple[str, int], DmaChannel]"
 
     @property
     def array(self) -> ArrayView: ...
@@ -76,9 +76,11 @@ class TileView(Protocol):
 
     def count_tasks(self, bds: Iterable[int], by: int) -> None: ...
 
-    def dma_lock(self, index: int, channel: "Channel") -> Lock: ...
+    def dma_lock(self, index: int, channel: "DmaChannel") -> EmulatedLock: ...
 
-    def dma_memory(self, base: int, order: Order, channel: "Channel") -> tuple[np.ndarray, int, np.ndarray | None]: ...
+    def dma_memory(
+        self, base: int, order: Order, channel: "DmaChannel"
+    ) -> tuple[np.ndarray, int, np.ndarray | None]: ...
 
     def store(self, word: int, value: int) -> None: ...
 

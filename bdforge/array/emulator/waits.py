@@ -8,7 +8,7 @@ from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.diagnose import LONGEST_REPORT, line
 from bdforge.array.emulator.errors import Deadlock
 from bdforge.array.emulator.lock import LockWait
-from bdforge.array.emulator.scheduler import Agent, Wait
+from bdforge.array.emulator.scheduler import Agent, WaitReason
 
 MOST_OTHERS = 4
 SEQUENCE = "runtime sequence"
@@ -18,7 +18,7 @@ Waits = Mapping[Agent, Mapping[Agent, int]]
 """Whom each party waits for, with the length of the step: a way past those who are behind is the shorter one."""
 
 
-def deadlock(array: Array, wait: Wait) -> Deadlock:
+def deadlock(array: Array, wait: WaitReason) -> Deadlock:
     """The root of what `wait` waits for: parties that wait only for each other, or one that has nothing to do."""
     sequence = Agent(SEQUENCE)
     sequence.waiting = wait

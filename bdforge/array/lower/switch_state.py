@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import Switches
 from bdforge.devices import MLIR_DEVICES, Device, PortBundle, TileKind
@@ -62,7 +62,7 @@ def _circuits(found: Switches, tile: TileState) -> None:
 
 
 def _packets(found: Switches, tile: TileState) -> None:
-    listeners: dict[tuple[int, int], list[Port]] = defaultdict(list)
+    listeners: dict[tuple[int, int], list[SwitchPort]] = defaultdict(list)
     for (port,), word in tile.of(What.MASTER).items():
         values = PACKET_MASTER.decode([word])
         if values["enable"] and values["packet"]:
@@ -71,7 +71,7 @@ def _packets(found: Switches, tile: TileState) -> None:
                 if values["msels"] >> msel & 1:
                     listeners[values["arbiter"], msel].append(_master(tile, port))
     switched = {port for (port,), word in tile.of(What.SLAVE).items() if SLAVE.decode([word])["packet"]}
-    rules: dict[Port, list[PacketRule]] = defaultdict(list)
+    rules: dict[SwitchPort, list[PacketRule]] = defaultdict(list)
     for (port, _), word in tile.of(What.RULE).items():
         values = RULE.decode([word])
         if values["enable"] and port in switched:
@@ -81,18 +81,18 @@ def _packets(found: Switches, tile: TileState) -> None:
     found.rules |= {port: tuple(of_port) for port, of_port in rules.items()}
 
 
-def _slave(tile: TileState, port: int) -> Port:
-    return Port(tile.column, tile.row, *slaves_of(tile.kind)[port])
+def _slave(tile: TileState, port: int) -> SwitchPort:
+    return SwitchPort(tile.column, tile.row, *slaves_of(tile.kind)[port])
 
 
-def _master(tile: TileState, port: int) -> Port:
-    return Port(tile.column, tile.row, *masters_of(tile.kind)[port])
+def _master(tile: TileState, port: int) -> SwitchPort:
+    return SwitchPort(tile.column, tile.row, *masters_of(tile.kind)[port])
 
 
 def _mux(found: Switches, tile: TileState) -> None:
     mux = SHIM_MUX.decode([tile.of(What.MUX).get((), 0)])
     demux = SHIM_DEMUX.decode([tile.of(What.DEMUX).get((), 0)])
-    south = Port(tile.column, tile.row, PortBundle.SOUTH, 0)
+    south = SwitchPort(tile.column, tile.row, PortBundle.SOUTH, 0)
     joined = {way for way in SHIM_MM2S_SLAVES if mux[f"south_{way}"] == MUX_TO_DMA}
     found.joined_slaves |= {south._replace(channel=way) for way in joined}
     joined = {way for way in SHIM_S2MM_MASTERS if demux[f"south_{way}"] == MUX_TO_DMA}

@@ -9,7 +9,7 @@ from bdforge.array.routing.cuts import check_cuts
 from bdforge.array.routing.errors import RoutingError
 from bdforge.array.routing.fabric import fabric_of
 from bdforge.array.routing.negotiate import Negotiation
-from bdforge.array.routing.nets import Net, Port, nets_of
+from bdforge.array.routing.nets import Net, SwitchPort, nets_of
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import is_physical, read_routes
 from bdforge.array.routing.result import Connection, LinkUse, Path, Routing, SwitchUse
@@ -31,6 +31,15 @@ def route(device: DeviceOp) -> Routing:
 
 
 __all__ = [
-    "Connection", "LinkUse", "Net", "PacketRule", "Path", "Port", "Routing", "RoutingError", "SwitchUse", "is_physical",
+    "Connection",
+    "LinkUse",
+    "Net",
+    "PacketRule",
+    "Path",
+    "Routing",
+    "RoutingError",
+    "SwitchPort",
+    "SwitchUse",
+    "is_physical",
     "route",
 ]  # fmt: skip

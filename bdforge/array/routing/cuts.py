@@ -13,7 +13,7 @@ from bdforge.devices.switches import STEPS
 Coordinates = tuple[int, int]
 
 
-class Region(NamedTuple):
+class TileRectangle(NamedTuple):
     """A rectangle of tiles: first and last column, first and last row."""
 
     west: int
@@ -44,7 +44,7 @@ class Exit(NamedTuple):
 class Border(NamedTuple):
     """Ways across a region's border in one direction; `mask` has the bits of the tiles inside."""
 
-    region: Region
+    region: TileRectangle
     mask: int
     inward: bool
     exits: tuple[Exit, ...]
@@ -101,7 +101,7 @@ def _borders(device: Device) -> list[Border]:
 def _exits(device: Device) -> list[tuple[Exit, int, int]]:
     """Every bundle of wires between tiles, with the bits of both."""
     found = []
-    for tile in Region(0, device.columns - 1, 0, device.rows - 1).tiles():
+    for tile in TileRectangle(0, device.columns - 1, 0, device.rows - 1).tiles():
         for side in STEPS:
             if (to := neighbour(device, *tile, side)) is not None:
                 way = Exit(tile, side, to, wires(device, *tile, side))
@@ -109,11 +109,11 @@ def _exits(device: Device) -> list[tuple[Exit, int, int]]:
     return found
 
 
-def _regions(device: Device) -> Iterator[Region]:
+def _regions(device: Device) -> Iterator[TileRectangle]:
     for west in range(device.columns):
         for east in range(west, device.columns):
             for south in range(device.rows):
-                yield from (Region(west, east, south, north) for north in range(south, device.rows))
+                yield from (TileRectangle(west, east, south, north) for north in range(south, device.rows))
 
 
 def _message(device: Device, border: Border, wanted: int) -> str:

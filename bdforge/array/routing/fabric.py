@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.devices import Device, PortBundle, neighbour, switch_of
 from bdforge.devices.switches import OPPOSITE, STEPS
 
@@ -18,20 +18,20 @@ class Fabric:
         self.device = device
         tiles = [(column, row) for column in range(device.columns) for row in range(device.rows)]
         self.ports = [
-            Port(*tile, bundle, channel)
+            SwitchPort(*tile, bundle, channel)
             for tile in tiles
             for bundle, count in switch_of(device, *tile).slaves.items()
             for channel in range(count)
         ]
         self.index = {port: node for node, port in enumerate(self.ports)}
         self.feeders = [self._feeder(port) for port in self.ports]
-        self._wires: dict[tuple[int, int], list[tuple[Port, int]]] = {tile: [] for tile in tiles}
+        self._wires: dict[tuple[int, int], list[tuple[SwitchPort, int]]] = {tile: [] for tile in tiles}
         for node, master in enumerate(self.feeders):
             if master is not None:
                 self._wires[master.tile].append((master, node))
         self.onward = [self._onward(port) for port in self.ports]
 
-    def connects(self, node: int, master: Port) -> bool:
+    def connects(self, node: int, master: SwitchPort) -> bool:
         """Whether the switch at a slave port can send its words to a master port of the same tile."""
         slave = self.ports[node]
         if slave.tile != master.tile:
@@ -39,13 +39,13 @@ class Fabric:
         switch = switch_of(self.device, *slave.tile)
         return switch.connects(slave.bundle, slave.channel, master.bundle, master.channel)
 
-    def _feeder(self, slave: Port) -> Port | None:
+    def _feeder(self, slave: SwitchPort) -> SwitchPort | None:
         if slave.bundle not in STEPS:
             return None
         other = neighbour(self.device, *slave.tile, slave.bundle)
-        return None if other is None else Port(*other, OPPOSITE[slave.bundle], slave.channel)
+        return None if other is None else SwitchPort(*other, OPPOSITE[slave.bundle], slave.channel)
 
-    def _onward(self, slave: Port) -> tuple[int, ...]:
+    def _onward(self, slave: SwitchPort) -> tuple[int, ...]:
         switch = switch_of(self.device, *slave.tile)
         return tuple(
             node

@@ -12,7 +12,7 @@ from random import Random
 
 from bdforge.array.routing.errors import routing_error
 from bdforge.array.routing.fabric import Fabric
-from bdforge.array.routing.nets import Net, Port, end_text, first_flows, named
+from bdforge.array.routing.nets import Net, SwitchPort, end_text, first_flows, named
 from bdforge.array.routing.packets import PacketSetup, setup_packets
 from bdforge.array.routing.path_search import BASE_COST, END, find_path, trunk
 
@@ -25,7 +25,7 @@ _HISTORY = BASE_COST  # added to a contested port after each round
 _SHARE_COST = 30  # of a port with packets of other sources and destinations: they would wait for each other
 _APART_COST = 3  # of an empty port: packets of one source or to one place rather use a port together
 
-Tree = dict[Port, list[int]]  # slave ports from the source to the switch of each destination
+Tree = dict[SwitchPort, list[int]]  # slave ports from the source to the switch of each destination
 
 
 class Negotiation:
@@ -162,7 +162,7 @@ def _nodes(tree: Tree) -> list[int]:
     return sorted({node for path in tree.values() for node in path})
 
 
-def _distance(source: Port, sink: Port) -> int:
+def _distance(source: SwitchPort, sink: SwitchPort) -> int:
     return abs(source.column - sink.column) + abs(source.row - sink.row)
 
 

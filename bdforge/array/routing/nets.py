@@ -23,7 +23,7 @@ Side = Literal["slave", "master"]
 _NAMED = 6  # flows that a message lists before it only counts
 
 
-class Port(NamedTuple):
+class SwitchPort(NamedTuple):
     """A slave or master port of a tile's switch."""
 
     column: int
@@ -44,12 +44,12 @@ class Port(NamedTuple):
 class Net:
     """Words of one slave port, as a circuit or as packets of one id, to all of their master ports."""
 
-    source: Port
+    source: SwitchPort
     packet_id: int | None
     start: Endpoint
     priority: bool = False
-    sinks: dict[Port, Operation] = field(default_factory=dict)
-    ends: dict[Port, Endpoint] = field(default_factory=dict)
+    sinks: dict[SwitchPort, Operation] = field(default_factory=dict)
+    ends: dict[SwitchPort, Endpoint] = field(default_factory=dict)
 
     @property
     def flows(self) -> list[Operation]:
@@ -99,7 +99,7 @@ def nets_of(device: DeviceOp) -> list[Net]:
     Flows with an open end are left out, and of equal ones all but the first, which `flow_cautions` names if they are
     circuits; those of packets are what aiecc's column overlay makes.
     """
-    nets: dict[tuple[Port, int | None], Net] = {}
+    nets: dict[tuple[SwitchPort, int | None], Net] = {}
     for flow, packet_id, source, sink in flow_ends(device):
         if packet_id is None:
             _check_circuit(flow, source, sink)
@@ -174,29 +174,29 @@ def flow_ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint,
             yield from ((op, op.id, op.source, sink) for sink in op.destinations)
 
 
-def slave_of(end: Endpoint) -> Port:
+def slave_of(end: Endpoint) -> SwitchPort:
     """The slave port where an endpoint's words enter; a shim's DMA enters from the south (no check)."""
     return _port(end, SHIM_MM2S_SLAVES)
 
 
-def master_of(end: Endpoint) -> Port:
+def master_of(end: Endpoint) -> SwitchPort:
     """The master port where words for an endpoint leave; a shim's DMA is to the south (no check)."""
     return _port(end, SHIM_S2MM_MASTERS)
 
 
-def _port(end: Endpoint, shim_channels: Sequence[int]) -> Port:
+def _port(end: Endpoint, shim_channels: Sequence[int]) -> SwitchPort:
     bundle, channel = PortBundle(end.bundle), end.channel
     if end.tile.kind is TileKind.SHIM and bundle is PortBundle.DMA:
         bundle, channel = PortBundle.SOUTH, shim_channels[channel]
-    return Port(end.tile.column, end.tile.row, bundle, channel)
+    return SwitchPort(end.tile.column, end.tile.row, bundle, channel)
 
 
-def _slave(flow: AnyFlow, end: Endpoint) -> Port:
+def _slave(flow: AnyFlow, end: Endpoint) -> SwitchPort:
     _check(flow, end, "MM2S channels", "slave", len(SHIM_MM2S_SLAVES))
     return slave_of(end)
 
 
-def _master(flow: AnyFlow, end: Endpoint) -> Port:
+def _master(flow: AnyFlow, end: Endpoint) -> SwitchPort:
     _check(flow, end, "S2MM channels", "master", len(SHIM_S2MM_MASTERS))
     return master_of(end)
 
@@ -223,7 +223,7 @@ def _check_masks(nets: Iterable[Net]) -> None:
 
     It gives all ids that go the same way one rule, whose mask leaves out the bits in which they differ.
     """
-    ways: dict[Port, dict[frozenset[Port], list[Net]]] = defaultdict(lambda: defaultdict(list))
+    ways: dict[SwitchPort, dict[frozenset[SwitchPort], list[Net]]] = defaultdict(lambda: defaultdict(list))
     for net in nets:
         if net.packet_id is not None:
             ways[net.source][frozenset(net.sinks)].append(net)
@@ -264,7 +264,7 @@ def _check_circuit(flow: AnyFlow, source: Endpoint, sink: Endpoint) -> None:
 
 def _check_sharing(nets: Iterable[Net]) -> None:
     """A circuit has its first and its last port for itself."""
-    users: dict[tuple[str, Port], list[tuple[Net, Operation, Endpoint]]] = defaultdict(list)
+    users: dict[tuple[str, SwitchPort], list[tuple[Net, Operation, Endpoint]]] = defaultdict(list)
     for net in nets:
         users["start at", net.source].append((net, net.flows[0], net.start))
         for sink, flow in net.sinks.items():

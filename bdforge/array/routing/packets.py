@@ -11,14 +11,14 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from bdforge.array.routing.fabric import Fabric
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import ARBITERS, MSELS_PER_ARBITER, PACKET_RULES_PER_SLAVE
 
 if TYPE_CHECKING:
     from bdforge.array.routing.negotiate import Net, Tree
 
-Masters = frozenset[Port]
+Masters = frozenset[SwitchPort]
 _ID_BITS = (PACKET_IDS - 1).bit_length()
 
 
@@ -29,7 +29,7 @@ class PacketRule(NamedTuple):
     mask: int
     arbiter: int
     msel: int
-    masters: tuple[Port, ...]
+    masters: tuple[SwitchPort, ...]
 
     def matches(self, packet_id: int) -> bool:
         """Whether packets of this id take the rule."""
@@ -40,7 +40,7 @@ class PacketRule(NamedTuple):
 class PacketSetup:
     """Rules by slave port; `crowded` names ports that need more than the switch has, `problems` says it in words."""
 
-    rules: dict[Port, tuple[PacketRule, ...]] = field(default_factory=dict)
+    rules: dict[SwitchPort, tuple[PacketRule, ...]] = field(default_factory=dict)
     crowded: list[int] = field(default_factory=list)
     branches: set[int] = field(default_factory=set)  # next ports of crowded ones, beyond their main way on
     problems: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ def setup_packets(fabric: Fabric, trees: "Mapping[Net, Tree]") -> PacketSetup:
     return setup
 
 
-def _problem(slave: Port, rules: int, sets: int, no_arbiter: bool) -> str:
+def _problem(slave: SwitchPort, rules: int, sets: int, no_arbiter: bool) -> str:
     if no_arbiter:
         return (f"the switch of ({slave.column}, {slave.row}) would send packets to {sets} sets of masters, more than "
                 f"{ARBITERS} arbiters with {MSELS_PER_ARBITER} msels each separate")  # fmt: skip
@@ -80,7 +80,7 @@ def _problem(slave: Port, rules: int, sets: int, no_arbiter: bool) -> str:
 
 def _ways(fabric: Fabric, trees: "Mapping[Net, Tree]") -> dict[int, dict[int, Masters]]:
     """Of every slave port with packets: the masters that each id goes to."""
-    ways: dict[int, dict[int, set[Port]]] = defaultdict(lambda: defaultdict(set))
+    ways: dict[int, dict[int, set[SwitchPort]]] = defaultdict(lambda: defaultdict(set))
     for net, tree in trees.items():
         if net.packet_id is None:
             continue
@@ -92,9 +92,9 @@ def _ways(fabric: Fabric, trees: "Mapping[Net, Tree]") -> dict[int, dict[int, Ma
     return {node: {i: frozenset(masters) for i, masters in by_id.items()} for node, by_id in ways.items()}
 
 
-def _urgent(fabric: Fabric, trees: "Mapping[Net, Tree]") -> frozenset[Port]:
+def _urgent(fabric: Fabric, trees: "Mapping[Net, Tree]") -> frozenset[SwitchPort]:
     """Masters that packets with priority leave a switch by."""
-    found: set[Port] = set()
+    found: set[SwitchPort] = set()
     for net, tree in trees.items():
         if net.packet_id is not None and net.priority:
             for sink, path in tree.items():
@@ -104,7 +104,7 @@ def _urgent(fabric: Fabric, trees: "Mapping[Net, Tree]") -> frozenset[Port]:
 
 def _branches(fabric: Fabric, sets: Iterable[Masters]) -> set[int]:
     """Slave ports behind all masters but the one that most ids use."""
-    uses: dict[Port, int] = defaultdict(int)
+    uses: dict[SwitchPort, int] = defaultdict(int)
     for masters in sets:
         for master in masters:
             uses[master] += 1
@@ -138,7 +138,7 @@ def _cubes() -> dict[tuple[int, int], frozenset[int]]:
 _CUBES = _cubes()
 
 
-def _assign(sets: set[Masters], urgent: frozenset[Port]) -> dict[Masters, tuple[int, int]] | None:
+def _assign(sets: set[Masters], urgent: frozenset[SwitchPort]) -> dict[Masters, tuple[int, int]] | None:
     """(arbiter, msel) for each set of masters, sets with a common master on one arbiter; None if there are too few.
 
     Each group gets an arbiter of its own as long as there is one: those with priority from the last downwards, last
@@ -151,7 +151,7 @@ def _assign(sets: set[Masters], urgent: frozenset[Port]) -> dict[Masters, tuple[
 
 
 def _placed(
-    groups: Sequence[list[Masters]], urgent: frozenset[Port], choice: Callable[..., int]
+    groups: Sequence[list[Masters]], urgent: frozenset[SwitchPort], choice: Callable[..., int]
 ) -> dict[Masters, tuple[int, int]] | None:
     """Arbiters and msels of groups in order, each where `choice` of the numbers of free msels has it."""
     found: dict[Masters, tuple[int, int]] = {}
@@ -168,7 +168,7 @@ def _placed(
     return found
 
 
-def _any(group: Sequence[Masters], urgent: frozenset[Port]) -> bool:
+def _any(group: Sequence[Masters], urgent: frozenset[SwitchPort]) -> bool:
     return any(masters & urgent for masters in group)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
 from bdforge.array.routing.fabric import Fabric
-from bdforge.array.routing.nets import Port
+from bdforge.array.routing.nets import SwitchPort
 
 BASE_COST = 1000  # of one wire on an empty array; every other cost is added to it
 _NEW_CHANNEL_COST = 12  # prefers to keep the channel number, then the lowest one: streams stay straight
@@ -16,7 +16,7 @@ END = -1  # successor of a slave port that leads out of the stream network
 def find_path(
     fabric: Fabric,
     starts: Iterable[int],
-    goal: Port,
+    goal: SwitchPort,
     cost: Callable[[int], int],
     forced: Mapping[int, int],
 ) -> list[int] | None:

@@ -20,7 +20,7 @@ from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
 from bdforge.array.routing.errors import routing_error
 from bdforge.array.routing.fabric import fabric_of
-from bdforge.array.routing.nets import Net, Port, end_text, flow_ends, master_of, slave_of
+from bdforge.array.routing.nets import Net, SwitchPort, end_text, flow_ends, master_of, slave_of
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.result import Routing
 from bdforge.devices import Device, PortBundle, TileKind, neighbour
@@ -30,7 +30,7 @@ from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTE
 _NORTH = Bundle.NORTH
 
 
-class Arbiter(NamedTuple):
+class SwitchArbiter(NamedTuple):
     """One arbiter of a tile's switch; a packet holds it to its end."""
 
     column: int
@@ -42,29 +42,29 @@ class Arbiter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class StreamLeaf:
     """Where a stream leaves the switches. `keeps_header` tells whether the first word of a packet arrives."""
 
-    master: Port
-    slaves: tuple[Port, ...]
+    master: SwitchPort
+    slaves: tuple[SwitchPort, ...]
     keeps_header: bool
 
 
 @dataclass(eq=False, slots=True)
-class Stream:
+class RoutedStream:
     """Words of one slave port, as a circuit or as packets of one id, with all places that they reach.
 
     `start` and `ends` name them as flows do, so DMAs of shims too; where nothing takes the words `lost` says why.
     `arbiters` are those that a packet takes on its way, in order. `setting` is what the source's slave port is set by.
     """
 
-    source: Port
+    source: SwitchPort
     packet_id: int | None
-    start: Port
+    start: SwitchPort
     setting: Any
-    leaves: list[Leaf] = field(default_factory=list)
-    ends: dict[Port, Port] = field(default_factory=dict)
-    arbiters: list[Arbiter] = field(default_factory=list)
+    leaves: list[StreamLeaf] = field(default_factory=list)
+    ends: dict[SwitchPort, SwitchPort] = field(default_factory=dict)
+    arbiters: list[SwitchArbiter] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     packet_switched: bool = False
 
@@ -83,14 +83,14 @@ class Switches:
 
     def __init__(self, device: Device):
         self.device = device
-        self.circuits: dict[Port, list[Port]] = defaultdict(list)
-        self.rules: dict[Port, tuple[PacketRule, ...]] = {}
-        self.settings: dict[Port, Any] = {}
-        self.keeps: dict[Port, bool] = {}
-        self.joined_slaves: set[Port] = set()
-        self.joined_masters: set[Port] = set()
+        self.circuits: dict[SwitchPort, list[SwitchPort]] = defaultdict(list)
+        self.rules: dict[SwitchPort, tuple[PacketRule, ...]] = {}
+        self.settings: dict[SwitchPort, Any] = {}
+        self.keeps: dict[SwitchPort, bool] = {}
+        self.joined_slaves: set[SwitchPort] = set()
+        self.joined_masters: set[SwitchPort] = set()
 
-    def streams(self) -> Iterator[Stream]:
+    def streams(self) -> Iterator[RoutedStream]:
         """Every stream that starts inside of a tile or at the array's edge, by port; packets by id."""
         for source in sorted(self.settings):
             if self._comes_from_outside(source):
@@ -103,17 +103,17 @@ class Switches:
                     if stream.leaves or stream.lost:
                         yield stream
 
-    def follow(self, slave: Port, packet_id: int) -> list[Leaf]:
+    def follow(self, slave: SwitchPort, packet_id: int) -> list[StreamLeaf]:
         """Where packets of an id that enter at a slave port leave the switches."""
         return self._followed(slave, packet_id).leaves if slave in self.settings else []
 
-    def _comes_from_outside(self, slave: Port) -> bool:
+    def _comes_from_outside(self, slave: SwitchPort) -> bool:
         return slave.bundle not in STEPS or neighbour(self.device, *slave.tile, slave.bundle) is None
 
-    def _followed(self, source: Port, packet_id: int | None) -> Stream:
+    def _followed(self, source: SwitchPort, packet_id: int | None) -> RoutedStream:
         """One stream; without an id it stops where packets are switched."""
-        stream = Stream(source, packet_id, self._start(source), self.settings[source])
-        ways: list[tuple[tuple[Port, ...], bool]] = [((source,), True)]
+        stream = RoutedStream(source, packet_id, self._start(source), self.settings[source])
+        ways: list[tuple[tuple[SwitchPort, ...], bool]] = [((source,), True)]
         while ways:
             slaves, keeps = ways.pop(0)
             slave = slaves[-1]
@@ -127,7 +127,9 @@ class Switches:
                 self._onward(stream, slaves, master, keeps and kept, ways)
         return stream
 
-    def _masters(self, stream: Stream, slave: Port, has_header: bool) -> list[tuple[Port, bool]] | None:
+    def _masters(
+        self, stream: RoutedStream, slave: SwitchPort, has_header: bool
+    ) -> list[tuple[SwitchPort, bool]] | None:
         """Masters that a slave's words go to, each with whether it keeps headers; None to stop a circuit's search."""
         if slave in self.circuits:
             return [(master, True) for master in self.circuits[slave]]
@@ -145,35 +147,37 @@ class Switches:
             if slave != stream.source:
                 stream.lost.append(f"no rule of {slave} matches id {stream.packet_id}")
             return []
-        arbiter = Arbiter(*slave.tile, rule.arbiter)
+        arbiter = SwitchArbiter(*slave.tile, rule.arbiter)
         if arbiter not in stream.arbiters:
             stream.arbiters.append(arbiter)
         if not rule.masters:
             stream.lost.append(f"no master port of {slave.tile} listens to msel {rule.msel} of arbiter {rule.arbiter}")
         return [(master, self.keeps[master]) for master in rule.masters]
 
-    def _onward(self, stream: Stream, slaves: tuple[Port, ...], master: Port, keeps: bool, ways: list) -> None:
+    def _onward(
+        self, stream: RoutedStream, slaves: tuple[SwitchPort, ...], master: SwitchPort, keeps: bool, ways: list
+    ) -> None:
         other = neighbour(self.device, *master.tile, master.bundle) if master.bundle in STEPS else None
         if other is not None:
-            ways.append(((*slaves, Port(*other, OPPOSITE[master.bundle], master.channel)), keeps))
+            ways.append(((*slaves, SwitchPort(*other, OPPOSITE[master.bundle], master.channel)), keeps))
             return
         if any(leaf.master == master for leaf in stream.leaves):
             stream.lost.append(f"it reaches {master} twice")
             return
-        stream.leaves.append(Leaf(master, slaves, keeps))
+        stream.leaves.append(StreamLeaf(master, slaves, keeps))
         end = self._end(master)
         if end is None:
             stream.lost.append(f"it leaves the array at {master}, which no aie.shim_mux joins to a DMA channel")
         else:
             stream.ends[master] = end
 
-    def _start(self, slave: Port) -> Port:
+    def _start(self, slave: SwitchPort) -> SwitchPort:
         """Who sends at a slave port."""
         if slave in self.joined_slaves:
             return slave._replace(bundle=PortBundle.DMA, channel=SHIM_MM2S_SLAVES.index(slave.channel))
         return slave
 
-    def _end(self, master: Port) -> Port | None:
+    def _end(self, master: SwitchPort) -> SwitchPort | None:
         """Who takes the words of a master port; None for nobody."""
         if self.device.kind(*master.tile) is not TileKind.SHIM or master.bundle is not PortBundle.SOUTH:
             return master
@@ -197,9 +201,9 @@ def _read_mux(switches: Switches, op: ShimMuxOp) -> None:
     for connect in op.connects:
         (source, channel), (destination, way) = connect.source, connect.destination
         if source is Bundle.DMA and destination is _NORTH and SHIM_MM2S_SLAVES[channel : channel + 1] == (way,):
-            switches.joined_slaves.add(Port(op.tile.column, op.tile.row, PortBundle.SOUTH, way))
+            switches.joined_slaves.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, way))
         if destination is Bundle.DMA and source is _NORTH and SHIM_S2MM_MASTERS[way : way + 1] == (channel,):
-            switches.joined_masters.add(Port(op.tile.column, op.tile.row, PortBundle.SOUTH, channel))
+            switches.joined_masters.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, channel))
 
 
 def _read_switch(switches: Switches, op: SwitchboxOp) -> None:
@@ -207,7 +211,7 @@ def _read_switch(switches: Switches, op: SwitchboxOp) -> None:
         slave = _at(op, connect.source)
         switches.circuits[slave].append(_at(op, connect.destination))
         switches.settings.setdefault(slave, connect)
-    listeners: dict[Operation, list[Port]] = defaultdict(list)
+    listeners: dict[Operation, list[SwitchPort]] = defaultdict(list)
     for masterset in op.mastersets:
         master = _at(op, masterset.destination)
         switches.keeps[master] = keeps_header(op, masterset)
@@ -234,7 +238,7 @@ def read_routes(device: DeviceOp) -> Routing:
         if stream.packet_id is None and stream.lost:
             raise routing_error([stream.setting], f"the circuit from {stream.source} is lost: {stream.lost[0]}")
     _check_flows(device, streams)
-    named: dict[Port, set[int]] = defaultdict(set)
+    named: dict[SwitchPort, set[int]] = defaultdict(set)
     for op in device.body.block.ops:
         if isinstance(op, PacketFlowOp):
             named[slave_of(op.source)].add(op.id)
@@ -255,11 +259,11 @@ def read_routes(device: DeviceOp) -> Routing:
     return Routing(fabric, trees, switches.rules)
 
 
-def _endpoint(tiles: Mapping[tuple[int, int], TileOp], end: Port) -> Endpoint:
+def _endpoint(tiles: Mapping[tuple[int, int], TileOp], end: SwitchPort) -> Endpoint:
     return Endpoint(tiles[end.tile], Bundle(str(end.bundle)), end.channel)
 
 
-def _check_flows(device: DeviceOp, streams: Sequence[Stream]) -> None:
+def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
     """Flows that are left in the text must be what the switches do."""
     made = {(s.source, s.packet_id, master) for s in streams for master in s.ends}
     for flow, packet_id, source, sink in flow_ends(device):
@@ -273,9 +277,9 @@ def _check_flows(device: DeviceOp, streams: Sequence[Stream]) -> None:
             )
 
 
-def _at(op: SwitchboxOp, port: PortName) -> Port:
+def _at(op: SwitchboxOp, port: PortName) -> SwitchPort:
     bundle, channel = port
-    return Port(op.tile.column, op.tile.row, PortBundle(str(bundle)), channel)
+    return SwitchPort(op.tile.column, op.tile.row, PortBundle(str(bundle)), channel)
 
 
 def keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bdforge.array.mlir.array_ops import FlowOp
 from bdforge.array.routing.fabric import Fabric, wires
-from bdforge.array.routing.nets import AnyFlow, Net, Port, master_of, slave_of
+from bdforge.array.routing.nets import AnyFlow, Net, SwitchPort, master_of, slave_of
 from bdforge.devices import Device, PortBundle, neighbour, switch_of
 from bdforge.devices.switches import STEPS
 
@@ -16,16 +16,16 @@ from bdforge.devices.switches import STEPS
 class Connection(NamedTuple):
     """A slave port joined to a master port inside one switch."""
 
-    slave: Port
-    master: Port
+    slave: SwitchPort
+    master: SwitchPort
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
     """The way of words from a source to one destination."""
 
-    source: Port
-    destination: Port
+    source: SwitchPort
+    destination: SwitchPort
     connections: tuple[Connection, ...]
 
     @property
@@ -75,7 +75,7 @@ class Routing:
         self.device: Device = fabric.device
         self.rules = rules
         self.nets: list[Net] = list(trees)
-        self._paths: dict[Net, dict[Port, Path]] = {
+        self._paths: dict[Net, dict[SwitchPort, Path]] = {
             net: {sink: _path(fabric, net, sink, nodes) for sink, nodes in tree.items()} for net, tree in trees.items()
         }
         self._nets = {(net.source, net.packet_id): net for net in self.nets}
@@ -98,8 +98,8 @@ class Routing:
     @cached_property
     def switches(self) -> list[SwitchUse]:
         """Use of every switch with a route, by column and row."""
-        masters: dict[tuple[int, int], set[Port]] = defaultdict(set)
-        slaves: dict[tuple[int, int], set[Port]] = defaultdict(set)
+        masters: dict[tuple[int, int], set[SwitchPort]] = defaultdict(set)
+        slaves: dict[tuple[int, int], set[SwitchPort]] = defaultdict(set)
         for net in self.nets:
             for slave, master in self.connections(net):
                 slaves[slave.tile].add(slave)
@@ -119,7 +119,7 @@ class Routing:
     @cached_property
     def links(self) -> list[LinkUse]:
         """Use of the wires between neighbours, where there is any, by column, row and side."""
-        used: dict[tuple[int, int, PortBundle], set[Port]] = defaultdict(set)
+        used: dict[tuple[int, int, PortBundle], set[SwitchPort]] = defaultdict(set)
         for net in self.nets:
             for _, master in self.connections(net):
                 if master.bundle in STEPS and neighbour(self.device, *master.tile, master.bundle):
@@ -127,7 +127,7 @@ class Routing:
         return [LinkUse(*key, len(used[key]), wires(self.device, *key)) for key in sorted(used)]
 
 
-def _path(fabric: Fabric, net: Net, sink: Port, nodes: Sequence[int]) -> Path:
+def _path(fabric: Fabric, net: Net, sink: SwitchPort, nodes: Sequence[int]) -> Path:
     masters = [master for node in nodes[1:] if (master := fabric.feeders[node]) is not None]
     slaves = [fabric.ports[node] for node in nodes]
     joined = zip(slaves, [*masters, sink], strict=True)

@@ -12,7 +12,7 @@ from bdforge.array.mlir.enums import Bundle
 from bdforge.array.mlir.locations import take_place
 from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.switch_ops import AmselOp, ConnectOp, MastersetOp, PacketRuleOp, PacketRulesOp
-from bdforge.array.routing.nets import Net, Port
+from bdforge.array.routing.nets import Net, SwitchPort
 from bdforge.array.routing.packets import PacketRule
 from bdforge.devices import PortBundle
 from bdforge.devices.limits import PACKET_IDS
@@ -24,22 +24,22 @@ class Users:
     """The flow that settings come from: the first that uses a port, the first of an id at a slave port."""
 
     def __init__(self) -> None:
-        self.ports: dict[Port, Operation] = {}
-        self.ids: dict[tuple[Port, int | None], Operation] = {}
+        self.ports: dict[SwitchPort, Operation] = {}
+        self.ids: dict[tuple[SwitchPort, int | None], Operation] = {}
 
-    def add(self, net: Net, slave: Port, master: Port) -> None:
+    def add(self, net: Net, slave: SwitchPort, master: SwitchPort) -> None:
         """A net joins two ports."""
         for port in (slave, master):
             self.ports.setdefault(port, net.flows[0])
         self.ids.setdefault((slave, net.packet_id), net.flows[0])
 
-    def of_rule(self, slave: Port, rule: PacketRule) -> Operation:
+    def of_rule(self, slave: SwitchPort, rule: PacketRule) -> Operation:
         """The flow of the first id that takes a rule."""
         return next((self.ids[slave, i] for i in range(PACKET_IDS) if rule.matches(i) and (slave, i) in self.ids),
                     self.ports[slave])  # fmt: skip
 
 
-def circuits(joined: Mapping[tuple[Port, Port], Operation]) -> Iterator[ConnectOp]:
+def circuits(joined: Mapping[tuple[SwitchPort, SwitchPort], Operation]) -> Iterator[ConnectOp]:
     """A connection for each pair of ports."""
     for (slave, master), flow in joined.items():
         yield connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel), flow)
@@ -56,10 +56,12 @@ def _placed(op: OpT, flow: Operation) -> OpT:
     return op
 
 
-def packet_settings(rules: Mapping[Port, tuple], keeps: Mapping[Port, bool], users: Users) -> Iterator[Operation]:
+def packet_settings(
+    rules: Mapping[SwitchPort, tuple], keeps: Mapping[SwitchPort, bool], users: Users
+) -> Iterator[Operation]:
     """Msels, then masters, then slaves with their rules."""
     amsels: dict[tuple[int, int], AmselOp] = {}
-    listening: dict[Port, dict[SSAValue, None]] = defaultdict(dict)
+    listening: dict[SwitchPort, dict[SSAValue, None]] = defaultdict(dict)
     for rule in sorted((rule for found in rules.values() for rule in found), key=lambda rule: rule[2:]):
         if (rule.arbiter, rule.msel) not in amsels:
             properties: dict[str, Attribute] = {

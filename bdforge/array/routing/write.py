@@ -15,7 +15,7 @@ from bdforge.array.mlir.locations import take_place, take_places
 from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
-from bdforge.array.routing.nets import Net, Port, flow_ends, master_of
+from bdforge.array.routing.nets import Net, SwitchPort, flow_ends, master_of
 from bdforge.array.routing.physical import is_physical
 from bdforge.array.routing.result import Routing
 from bdforge.array.routing.switch_settings import Users, circuits, connect, packet_settings
@@ -117,7 +117,7 @@ def _append(device: DeviceOp, op: Operation) -> None:
 
 def _write(device: DeviceOp, routing: Routing) -> None:
     keeps = _keepers(device)
-    joins: dict[Place, dict[tuple[Port, Port], Operation]] = defaultdict(dict)
+    joins: dict[Place, dict[tuple[SwitchPort, SwitchPort], Operation]] = defaultdict(dict)
     users = Users()
     for net in routing.nets:
         for slave, master in routing.connections(net):
@@ -129,7 +129,7 @@ def _write(device: DeviceOp, routing: Routing) -> None:
         if isinstance(op, FlowOp):
             op.detach()
             op.erase()
-    rules: dict[Place, dict[Port, tuple]] = defaultdict(dict)
+    rules: dict[Place, dict[SwitchPort, tuple]] = defaultdict(dict)
     for slave, found in routing.rules.items():
         rules[slave.tile][slave] = found
     tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
@@ -141,7 +141,7 @@ def _write(device: DeviceOp, routing: Routing) -> None:
             _append_settings(device, ShimMuxOp, tile, [connect(*ends, flow) for ends, flow in muxes[place].items()])
 
 
-def _keepers(device: DeviceOp) -> dict[Port, bool]:
+def _keepers(device: DeviceOp) -> dict[SwitchPort, bool]:
     """Whether the last master port of packets keeps their headers: as the last flow to it says (MA)."""
     ends = [(flow, sink) for flow, _, _, sink in flow_ends(device) if isinstance(flow, PacketFlowOp)]
     return {master_of(sink): flow.keep_header for flow, sink in ends}

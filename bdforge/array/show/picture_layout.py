@@ -7,7 +7,7 @@ west at its top, one lane for each channel, so different streams never lie on ea
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bdforge.array.routing import Connection, Port
+from bdforge.array.routing import Connection, SwitchPort
 from bdforge.devices import PortBundle, TileKind, TileLimits
 
 Point = tuple[float, float]
@@ -51,11 +51,11 @@ class Layout:
         """Height that a port has."""
         return (self.top - _BOTTOM) / slots
 
-    def slave_lane(self, port: Port) -> Point:
+    def slave_lane(self, port: SwitchPort) -> Point:
         """Where words from a neighbour enter a tile."""
         return self._lane(port.bundle, port.channel, entering=True)
 
-    def master_lane(self, port: Port) -> Point:
+    def master_lane(self, port: SwitchPort) -> Point:
         """Where words for a neighbour leave a tile."""
         return self._lane(port.bundle, port.channel, entering=False)
 
@@ -119,7 +119,7 @@ def local_slots(limits: TileLimits, used: Iterable[LocalPort]) -> list[LocalPort
     return dma + sorted(port for port in set(used) if port not in dma)
 
 
-def local_port(port: Port, way: str, kind: TileKind, shim_channels: tuple[int, ...]) -> LocalPort:
+def local_port(port: SwitchPort, way: str, kind: TileKind, shim_channels: tuple[int, ...]) -> LocalPort:
     """A port inside a tile; of a shim's south ports, those of its DMA by their channel."""
     if kind is TileKind.SHIM and port.bundle is PortBundle.SOUTH and port.channel in shim_channels:
         return way, "DMA", shim_channels.index(port.channel)

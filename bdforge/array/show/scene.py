@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bdforge.array.routing import Connection, Net, Port
+from bdforge.array.routing import Connection, Net, SwitchPort
 from bdforge.array.show.array_use import Coordinates, DesignUse, ranges
 from bdforge.array.show.picture_layout import Layout, LocalPort, Point, local_port, local_slots
 from bdforge.devices import PortBundle, TileKind
@@ -70,7 +70,7 @@ class Scene:
         order = list(dict.fromkeys(self.roles.values()))
         self.colors: dict[Role, str] = {role: STREAM_COLORS[i % len(STREAM_COLORS)] for i, role in enumerate(order)}
         self.ports: dict[Coordinates, dict[LocalPort, str]] = defaultdict(dict)
-        self._slaves: set[Port] = set()
+        self._slaves: set[SwitchPort] = set()
         for net in use.routing.nets:
             for connection in use.routing.connections(net):
                 self._note(connection, self.colors[self.roles[net]])
@@ -83,7 +83,7 @@ class Scene:
         """Ports inside a tile, from the top down."""
         return local_slots(self.device.limits(*tile), self.ports[tile])
 
-    def place(self, port: Port, way: str) -> tuple[Point, int | None]:
+    def place(self, port: SwitchPort, way: str) -> tuple[Point, int | None]:
         """Where a port stands in its tile, and its slot if it is inside."""
         if self._is_wire(port):
             return (self.layout.slave_lane(port) if way == "out" else self.layout.master_lane(port)), None
@@ -114,13 +114,13 @@ class Scene:
         master = connection.master
         if not self._is_wire(master):
             return False
-        facing = Port(*master.tile, OPPOSITE[master.bundle], master.channel)
+        facing = SwitchPort(*master.tile, OPPOSITE[master.bundle], master.channel)
         return facing != connection.slave and facing in self._slaves and self._is_wire(facing)
 
-    def _is_wire(self, port: Port) -> bool:
+    def _is_wire(self, port: SwitchPort) -> bool:
         outside = self.device.kind(*port.tile) is TileKind.SHIM and port.bundle is PortBundle.SOUTH
         return port.bundle in STEPS and not outside
 
-    def _local(self, port: Port, way: str) -> LocalPort:
+    def _local(self, port: SwitchPort, way: str) -> LocalPort:
         channels = SHIM_S2MM_MASTERS if way == "in" else SHIM_MM2S_SLAVES
         return local_port(port, way, self.device.kind(*port.tile), channels)

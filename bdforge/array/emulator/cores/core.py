@@ -4,13 +4,13 @@ from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
-from bdforge.array.emulator.cores.ports import Cascade, StreamInput
+from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
 from bdforge.array.emulator.cores.stack import Frame
 from bdforge.array.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.array.emulator.stream import Stream
-from bdforge.array.emulator.tile import ArrayOfTiles, Tile
+from bdforge.array.emulator.tile import ArrayOfTiles, EmulatedTile
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 
@@ -18,24 +18,24 @@ from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 class ArrayOfCores(ArrayOfTiles, Protocol):
     """The array as its cores see it."""
 
-    tiles: dict[tuple[int, int], Tile]
-    core_releases: "dict[int, list[Core]]"
+    tiles: dict[tuple[int, int], EmulatedTile]
+    core_releases: "dict[int, list[EmulatedCore]]"
     breakpoints: Breakpoints | None
 
 
-class Program(Protocol):
+class RunnableProgram(Protocol):
     """What a core runs: the body of an `aie.core`, which may call kernels of the host, or machine code.
 
     `run` yields whenever the core cannot go on, with `waiting` set, as agents do, and reaches locks, cascade and
     streams through the core. `place` tells where the program stood when it failed, as a suffix of messages.
     """
 
-    def run(self, core: "Core") -> Generator[None, None, None]: ...
+    def run(self, core: "EmulatedCore") -> Generator[None, None, None]: ...
 
     def place(self, error: Exception) -> str: ...
 
 
-class Core(Agent):
+class EmulatedCore(Agent):
     """A core tile's processor. Without a program it does nothing, but cascades and streams may lead to it."""
 
     kind = "core"
@@ -50,15 +50,15 @@ class Core(Agent):
         self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
         self.fuel = self.budget = scheduler.budget
         self.refilled = False  # since its program ran out of it
-        self.released: list[Lock] = []
+        self.released: list[EmulatedLock] = []
         self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
-        self.cascade_in: Cascade | None = None
-        self.cascade_out: Cascade | None = None
+        self.cascade_in: CascadeFifo | None = None
+        self.cascade_out: CascadeFifo | None = None
         self.input = StreamInput(self, array.capacities)
         self.output = Stream(self, scheduler)
-        self.program: Program | None = None
+        self.program: RunnableProgram | None = None
 
-    def take(self, program: Program) -> None:
+    def take(self, program: RunnableProgram) -> None:
         """Run a program from now on."""
         self.program = program
         self.waiting = None
@@ -84,7 +84,7 @@ class Core(Agent):
         except Exception as error:
             raise CoreError(f"{self.name}: {type(error).__name__}: {error}{program.place(error)}") from error
 
-    def lock(self, number: int) -> Lock:
+    def lock(self, number: int) -> EmulatedLock:
         """The lock that this core calls `number`; CoreError if it reaches none by that."""
         array = self.array
         try:
@@ -97,7 +97,7 @@ class Core(Agent):
             raise CoreError(f"lock {number} would be in {there.name}, whose locks a core does not reach")
         return there.locks[index]
 
-    def number_of(self, lock: Lock, op: LockOp) -> int:
+    def number_of(self, lock: EmulatedLock, op: LockOp) -> int:
         """What this core calls a lock; CoreError if it does not reach it."""
         tile = op.tile.column, op.tile.row
         if not self.reaches(*tile):
@@ -105,7 +105,7 @@ class Core(Agent):
         window = CORE_LOCK_WINDOWS.index((tile[0] - self.place[0], tile[1] - self.place[1]))
         return CORE.locks * window + self.array.tile(*tile).locks.index(lock)
 
-    def releases(self, lock: Lock) -> None:
+    def releases(self, lock: EmulatedLock) -> None:
         """Remember that this core releases a lock."""
         known = self.array.core_releases.setdefault(id(lock), [])
         if self not in known:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 import bdforge.core.python_kernel
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.errors import EmulationError, KernelError
 from bdforge.array.emulator.poison import PoisonedView, mark_written
 from bdforge.array.emulator.red_zones import kept
@@ -33,7 +33,7 @@ def waits(kernel: Callable[..., Any]) -> bool:
 class KernelCall:
     """The callable behind a func.call: its answer is None, or what `finish` makes the result of."""
 
-    def __init__(self, kernel: Callable[..., Any], core: Core, name: str, place: str, returns: bool):
+    def __init__(self, kernel: Callable[..., Any], core: EmulatedCore, name: str, place: str, returns: bool):
         self._kernel, self._core, self._name, self._place, self._returns = kernel, core, name, place, returns
         self._where = f"{place}: {name} on {core.name}"
         self._note = watched.note_of(self._where)
@@ -42,7 +42,7 @@ class KernelCall:
         """Begin; KernelError with the place for whatever the kernel raises."""
         core = self._core
         core.note("begin", self._name)
-        core.tell("kernel", self._name, arguments)
+        core.notify("kernel", self._name, arguments)
         views = [a for a in arguments if isinstance(a, PoisonedView)]
         given = [a.view(np.ndarray) if isinstance(a, PoisonedView) else a for a in arguments]
         with self._running(), kept(core.array.tiles, views, self._where):
@@ -126,7 +126,7 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else f"{text[:76]} ..."
 
 
-def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
+def perform(core: EmulatedCore, request: Any, where: Callable[[], str]) -> Generator[None, None, Any]:
     """Steps of the core that serve a request and end with its answer; KernelError for what is none."""
     match request:
         case AcquireLock(number, value, equal):
@@ -172,7 +172,7 @@ def perform(core: Core, request: Any, where: Callable[[], str]) -> Generator[Non
     return None
 
 
-def _later(core: Core) -> Generator[None, None, None]:
+def _later(core: EmulatedCore) -> Generator[None, None, None]:
     """Nothing now: others run before the core tries again."""
     core.array.scheduler.wake(core)
     yield

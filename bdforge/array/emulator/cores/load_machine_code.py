@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.machine_code_core import MachineCode
 from bdforge.array.emulator.errors import RegisterAccessError
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.verdicts import verdict
 from bdforge.core.isa import load
@@ -16,7 +16,7 @@ _ENABLE, _RESET = 1, 2
 _WORD = 4
 
 
-def _code(tile: Tile) -> bytearray:
+def _code(tile: EmulatedTile) -> bytearray:
     if tile.code is None:
         tile.code = bytearray(PROGRAM_MEMORY_BYTES)
     return tile.code
@@ -83,7 +83,7 @@ class ProgramMemories:
         elif not value & _ENABLE and core.has_program:
             strictness.warn(f"{tile.name}: a core that has started stops only when it is reset{source}")
 
-    def _reset(self, core: Core) -> None:
+    def _reset(self, core: EmulatedCore) -> None:
         core.program = core.steps = None
         for tile in self._array.tiles.values():
             for lock in tile.locks:

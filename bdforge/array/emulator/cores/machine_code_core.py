@@ -5,10 +5,10 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from bdforge.array.emulator.cores.breakpoints import Breakpoints, address_of
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.kernel_call import perform
 from bdforge.array.emulator.errors import BudgetExceeded, CoreError, KernelError
-from bdforge.array.emulator.tile import Tile
+from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.interpreter import Interpreter
@@ -27,7 +27,7 @@ _EDGES = "float-edges"
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
 
 
-def executor_for(core: Core) -> type[Executor]:
+def executor_for(core: EmulatedCore) -> type[Executor]:
     """The fast executor; the plain one, with a warning, where no C++ compiler is."""
     if library() is not None:
         return Translated
@@ -50,7 +50,7 @@ class MachineCode:
         self._timeline = PartTimeline(self._parts)
         self._counted = 0, 0, [0] * BANKS
 
-    def run(self, core: Core) -> Generator[None, None, None]:
+    def run(self, core: EmulatedCore) -> Generator[None, None, None]:
         """Steps of the core until DONE; CoreError and BudgetExceeded name the bundle."""
         core.waits_in_kernels = True  # which locks it releases only running tells
         executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
@@ -87,13 +87,13 @@ class MachineCode:
             fault.add_note(f"[{_EDGES}]")
         return fault
 
-    def _tell_assumed(self, core: Core, executor: Executor) -> None:
+    def _tell_assumed(self, core: EmulatedCore, executor: Executor) -> None:
         """Warn once of what results of the array's machine code rest on."""
         if core.array.strictness.permits(_EDGES):
             for reason in executor.assumed:
                 core.array.strictness.warn(f"{_EDGES} (permitted): {reason}, and was assumed")
 
-    def _steps(self, core: Core, executor: Executor) -> Generator[Any, Any, None]:
+    def _steps(self, core: EmulatedCore, executor: Executor) -> Generator[Any, Any, None]:
         """The executor's run; bundle by bundle where somebody looks at this core."""
         breakpoints = core.array.breakpoints
         places = breakpoints.places.get(core.place, ()) if breakpoints else ()
@@ -101,7 +101,7 @@ class MachineCode:
             return executor.run(core.budget)
         return self._stepping(core, executor, {self._resolved(core, place) for place in places}, breakpoints)
 
-    def _resolved(self, core: Core, place: str) -> int:
+    def _resolved(self, core: EmulatedCore, place: str) -> int:
         address = address_of(place)
         address = self.names.address(place) if address is None else address
         if address is None:
@@ -111,7 +111,7 @@ class MachineCode:
         return address
 
     def _stepping(
-        self, core: Core, executor: Executor, stops: Collection[int], breakpoints: Breakpoints
+        self, core: EmulatedCore, executor: Executor, stops: Collection[int], breakpoints: Breakpoints
     ) -> Generator[Any, Any, None]:
         for _ in range(core.budget):
             if executor.done:
@@ -121,7 +121,7 @@ class MachineCode:
             yield from executor.step()
         raise StepBudgetError(f"at {executor.pc:#x}: no end after {core.budget} bundles")
 
-    def _served(self, core: Core, request: Any) -> Generator[None, None, Any]:
+    def _served(self, core: EmulatedCore, request: Any) -> Generator[None, None, Any]:
         """Steps that serve a request, and its answer; whether it blocked is counted."""
         if isinstance(request, ReleaseLock):
             self._check_stores(core)
@@ -138,7 +138,7 @@ class MachineCode:
             blocked = True
             yield
 
-    def _perform(self, core: Core, request: Any) -> Generator[None, None, Any]:
+    def _perform(self, core: EmulatedCore, request: Any) -> Generator[None, None, Any]:
         """Steps that serve a request, also those that only machine code has; the timer counts the core's own cycles."""
         tile = core.array.tile(*core.place)
         match request:
@@ -155,7 +155,7 @@ class MachineCode:
                 request = PutStream(0, header, last, wait)
         return (yield from perform(core, request, self.where))
 
-    def _check_stores(self, core: Core) -> None:
+    def _check_stores(self, core: EmulatedCore) -> None:
         """A caution for a lock that is given while stores before it have not written yet."""
         assert self.executor is not None
         pending = self.executor.pending_stores
@@ -166,7 +166,7 @@ class MachineCode:
                 f"what was there before; let the release come later{self.where()}",
             )
 
-    def profile(self, core: Core) -> CoreProfile | None:
+    def profile(self, core: EmulatedCore) -> CoreProfile | None:
         """Where the cycles of the last run went; None before it."""
         run = self.executor
         if run is None:
@@ -189,7 +189,7 @@ class MachineCode:
         start, name = place
         return f" ({self.file}, at {pc:#x}, {name[:_MOST_NAME]} + {pc - start:#x})"
 
-    def _count(self, core: Core) -> None:
+    def _count(self, core: EmulatedCore) -> None:
         """Let a timed run know what the core has done since it was told last."""
         run = self.executor
         if not core.observed or run is None:
@@ -204,27 +204,27 @@ class MachineCode:
             if after > before
         }
         if took:
-            core.tell("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
+            core.notify("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
 
 
-def profiles(cores: Iterable[Core]) -> Iterator[CoreProfile]:
+def profiles(cores: Iterable[EmulatedCore]) -> Iterator[CoreProfile]:
     """Of the cores that ran machine code."""
     for core in cores:
         if isinstance(core.program, MachineCode) and (found := core.program.profile(core)) is not None:
             yield found
 
 
-def memory_of(core: Core) -> DataMemory:
+def memory_of(core: EmulatedCore) -> DataMemory:
     """The memories that a core reaches."""
     tiles = [_tile(core, *_place(core, *window)) for window in CORE_LOCK_WINDOWS]
     return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
 
 
-def _place(core: Core, east: int, north: int) -> tuple[int, int]:
+def _place(core: EmulatedCore, east: int, north: int) -> tuple[int, int]:
     return core.place[0] + east, core.place[1] + north
 
 
-def _tile(core: Core, column: int, row: int) -> Tile | None:
+def _tile(core: EmulatedCore, column: int, row: int) -> EmulatedTile | None:
     """A core tile beside this one, None where there is none."""
     device = core.array.device
     if not (0 <= column < device.columns and 0 <= row < device.rows):

@@ -19,7 +19,7 @@ CAPACITY = 2 * CASCADE_FIFO_VALUES
 class CascadeWait:
     """A core waits for a value from its neighbour, or for room towards it."""
 
-    cascade: "Cascade"
+    cascade: "CascadeFifo"
     puts: bool
     where: Callable[[], str]
 
@@ -33,7 +33,7 @@ class CascadeWait:
 
 
 @dataclass(slots=True, eq=False)
-class Cascade:
+class CascadeFifo:
     """One cascade. Values are raw bytes: both ends may see them as any 512-bit type."""
 
     source: Agent
@@ -46,7 +46,7 @@ class Cascade:
     def put(self, value: bytes, where: Callable[[], str]) -> bool:
         """Put now and say True; or say False, and the source is woken when its value has room."""
         if self.source.observed:
-            self.source.tell("put")
+            self.source.notify("put")
         if len(self.values) == CAPACITY:
             self.pending = value
             self.source.waiting = CascadeWait(self, True, where)
@@ -60,7 +60,7 @@ class Cascade:
     def ready(self, where: Callable[[], str]) -> bool:
         """Whether a value can be taken; if not, the target is woken when it can."""
         if self.target.observed:
-            self.target.tell("get", self.source)
+            self.target.notify("get", self.source)
         if self.values:
             return True
         self.hungry = True
@@ -87,7 +87,7 @@ class StreamInput:
 
     def get(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
         """Steps of the core that end with the bytes of `count` words."""
-        self.core.tell("receive", count, None)
+        self.core.notify("receive", count, None)
         yield from self.sink.fill(count, where)
         found = b"".join(words.tobytes() for words in self._received)
         self._received.clear()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bdforge.array.emulator.timed.timed_run import Runner
+from bdforge.array.emulator.timed.timed_run import TimedParty
 
 OWN, DMA, NEIGHBOURS = "own banks", "DMA", "neighbours"
 _ACCESS_WORDS = 4
@@ -33,7 +33,7 @@ class Conflicts:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    runner: Runner
+    runner: TimedParty
     start: float
     end: float
     accesses: float
@@ -48,19 +48,19 @@ class Banks:
     """Uses of banks in emulated time, as a replay finds them."""
 
     _uses: dict[Bank, list[_Use]] = field(default_factory=lambda: defaultdict(list))
-    _next: dict[Runner, Mapping[int, int]] = field(default_factory=dict)
+    _next: dict[TimedParty, Mapping[int, int]] = field(default_factory=dict)
 
-    def touches(self, runner: Runner, words: Mapping[int, int]) -> bool:
+    def touches(self, runner: TimedParty, words: Mapping[int, int]) -> bool:
         """What the next transfer of a channel goes through."""
         self._next[runner] = words
         return True
 
-    def ran(self, runner: Runner, start: float, end: float, accesses: Mapping[Bank, int]) -> None:
+    def ran(self, runner: TimedParty, start: float, end: float, accesses: Mapping[Bank, int]) -> None:
         """A stretch of machine code."""
         for bank, count in accesses.items():
             self._add(bank, _Use(runner, start, end, count))
 
-    def moved(self, runner: Runner, start: float, end: float) -> None:
+    def moved(self, runner: TimedParty, start: float, end: float) -> None:
         """The transfer that `touches` has told of."""
         for bank, words in self._next.pop(runner, {}).items():
             self._add((*runner.party.place, bank), _Use(runner, start, end, words / _ACCESS_WORDS))
@@ -69,9 +69,9 @@ class Banks:
         if use.end > use.start:
             self._uses[bank].append(use)
 
-    def conflicts(self) -> dict[Runner, dict[str, Conflicts]]:
+    def conflicts(self) -> dict[TimedParty, dict[str, Conflicts]]:
         """By core and cause."""
-        found: dict[Runner, dict[str, Conflicts]] = defaultdict(dict)
+        found: dict[TimedParty, dict[str, Conflicts]] = defaultdict(dict)
         for uses in self._uses.values():
             for core, other, conflicts in _overlaps(uses):
                 cause = NEIGHBOURS if other.is_core else DMA
@@ -79,7 +79,7 @@ class Banks:
         return found
 
 
-def _overlaps(uses: list[_Use]) -> Iterator[tuple[Runner, Runner, Conflicts]]:
+def _overlaps(uses: list[_Use]) -> Iterator[tuple[TimedParty, TimedParty, Conflicts]]:
     """Pairs of a core and another user of its bank at the same time; of two cores each may have to wait."""
     active: list[_Use] = []
     for use in sorted(uses, key=lambda one: one.start):

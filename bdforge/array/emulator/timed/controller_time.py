@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from bdforge.array.emulator.timed.timed_run import Clock, Runner, Verb
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty, Verb
 from bdforge.devices.timing import Timing
 
 _BD_WORDS = 8  # of the blockwrite that `controller_bd_ns` states
@@ -33,29 +33,29 @@ def operation_ns(timing: Timing, kind: str, words: int) -> float:
 
 @dataclass(slots=True)
 class _Arbiter:
-    holder: Runner | None = None
-    waiters: deque[Runner] = field(default_factory=deque)
+    holder: TimedParty | None = None
+    waiters: deque[TimedParty] = field(default_factory=deque)
 
 
-class Control:
+class TimedController:
     """Operations, signals and arbiters."""
 
     def __init__(self, clock: Clock, timing: Timing):
         self._clock, self._timing = clock, timing
         self._arbiters: dict[int, _Arbiter] = {}
         self._signals: set[int] = set()
-        self._awaiting: dict[int, Runner] = {}
+        self._awaiting: dict[int, TimedParty] = {}
         self.verbs: dict[str, Verb] = {
             "operation": self._operation, "signal": self._signal, "await": self._await,
             "dispatch": lambda runner: runner.advance_at(max(self._clock.now, 0.0)),
             "take": self._take, "give": self._give,
         }  # fmt: skip
 
-    def _operation(self, runner: Runner, kind: str, words: int) -> bool:
+    def _operation(self, runner: TimedParty, kind: str, words: int) -> bool:
         cycles = operation_ns(self._timing, kind, words) * self._timing.array_hz / 1e9
         return runner.work(kind, cycles, kind) if cycles else True
 
-    def _signal(self, _: Runner, number: int) -> bool:
+    def _signal(self, _: TimedParty, number: int) -> bool:
         self._signals.add(number)
         if number in self._awaiting:
             awaiting = self._awaiting.pop(number)
@@ -63,13 +63,13 @@ class Control:
             self._clock.at(self._clock.now, awaiting.advance)
         return True
 
-    def _await(self, runner: Runner, number: int) -> bool:
+    def _await(self, runner: TimedParty, number: int) -> bool:
         if number in self._signals:
             return True
         self._awaiting[number] = runner
         return runner.block("polled register")
 
-    def _take(self, runner: Runner, sinks: tuple[int, ...]) -> bool:
+    def _take(self, runner: TimedParty, sinks: tuple[int, ...]) -> bool:
         for sink in sinks:
             arbiter = self._arbiters.setdefault(sink, _Arbiter())
             if arbiter.holder is None:
@@ -79,7 +79,7 @@ class Control:
                 return runner.block("packet arbiter")
         return runner.work("packet arbitration", self._timing.packet_arbitration_cycles)
 
-    def _give(self, _: Runner, sinks: tuple[int, ...]) -> bool:
+    def _give(self, _: TimedParty, sinks: tuple[int, ...]) -> bool:
         for sink in sinks:
             arbiter = self._arbiters[sink]
             arbiter.holder = arbiter.waiters.popleft() if arbiter.waiters else None

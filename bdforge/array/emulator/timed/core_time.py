@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bdforge.array.emulator.cores.ports import CAPACITY
 from bdforge.array.emulator.timed.bank_conflicts import OWN, Bank, Banks
-from bdforge.array.emulator.timed.timed_run import Clock, Runner, Verb
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty, Verb
 from bdforge.devices import Device
 from bdforge.devices.timing import Timing
 
@@ -18,12 +18,12 @@ CALLS, PROGRAM = "kernel calls", "core program"
 @dataclass(slots=True)
 class _Cascade:
     values: int = 0
-    source: Runner | None = None
-    target: Runner | None = None
+    source: TimedParty | None = None
+    target: TimedParty | None = None
 
 
 @dataclass(slots=True)
-class Cores:
+class TimedCores:
     """What cores do by themselves. `assumed` names the kernels that nobody gave a cost for.
 
     Such a kernel takes one vector access for every vector of its arrays. An operation of a core program takes a cycle.
@@ -43,7 +43,7 @@ class Cores:
         """What cores do."""
         return {"kernel": self._kernel, "work": self._work, "run": self._run, "put": self._put, "get": self._get}
 
-    def _kernel(self, runner: Runner, name: str, elements: tuple[int, ...], size_bytes: int) -> bool:
+    def _kernel(self, runner: TimedParty, name: str, elements: tuple[int, ...], size_bytes: int) -> bool:
         now = self.clock.now
         begin = now + self.timing.kernel_call_cycles
         end = begin + self._cycles(name, elements, size_bytes)
@@ -62,11 +62,16 @@ class Cores:
             self._known[key] = float(cost(elements) if callable(cost) else cost)
         return self._known[key]
 
-    def _work(self, runner: Runner, operations: int) -> bool:
+    def _work(self, runner: TimedParty, operations: int) -> bool:
         return runner.work(PROGRAM, operations)
 
     def _run(
-        self, runner: Runner, cycles: int, waits: int, accesses: Mapping[Bank, int], parts: Sequence[tuple[str, int]]
+        self,
+        runner: TimedParty,
+        cycles: int,
+        waits: int,
+        accesses: Mapping[Bank, int],
+        parts: Sequence[tuple[str, int]],
     ) -> bool:
         """Machine code: its cycles are exact, with those in which it waits for banks that it uses itself."""
         start = at = self.clock.now
@@ -80,7 +85,7 @@ class Cores:
         self.banks.ran(runner, start, end, accesses)
         return runner.advance_at(end)
 
-    def _put(self, runner: Runner) -> bool:
+    def _put(self, runner: TimedParty) -> bool:
         cascade = self._cascades.setdefault(runner.party.index, _Cascade())
         if cascade.values == CAPACITY:
             cascade.source = runner
@@ -91,7 +96,7 @@ class Cores:
             target.retry()
         return runner.advance_at(self.clock.now + 1)
 
-    def _get(self, runner: Runner, source: int) -> bool:
+    def _get(self, runner: TimedParty, source: int) -> bool:
         cascade = self._cascades.setdefault(source, _Cascade())
         if not cascade.values:
             cascade.target = runner

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bdforge.array.emulator.timed.timed_run import Clock
-from bdforge.array.emulator.trace import Access
+from bdforge.array.emulator.trace import DramAccess
 from bdforge.devices.timing import Timing, joined_times
 
 _EXHAUSTED_BYTES = 1e-6  # less than this is left by rounding only
@@ -29,13 +29,13 @@ Resource = str | tuple[str, int]
 class Way(NamedTuple):
     """One end of a flow that lies in DRAM: how it goes through it, in which direction, by the shim of which column."""
 
-    access: Access
+    access: DramAccess
     write: bool
     column: int
 
 
 @dataclass(slots=True, eq=False)
-class Flow:
+class DramFlow:
     """Bytes on their way: cycles that each takes of each resource, and its channel's most bytes per cycle."""
 
     left_bytes: float
@@ -59,7 +59,7 @@ class Dram:
 
     def __init__(self, clock: Clock, timing: Timing):
         self._clock, self._timing = clock, timing
-        self._flows: list[Flow] = []
+        self._flows: list[DramFlow] = []
         self._settled = clock.now
         self._version = 0
         self._seen = _Seen()
@@ -79,7 +79,7 @@ class Dram:
         for resource, price in prices.items():
             self.busy_cycles[resource] += price * size_bytes
         self._settle()
-        self._flows.append(Flow(size_bytes, dict(prices), 1 / slowest, done, arguments))
+        self._flows.append(DramFlow(size_bytes, dict(prices), 1 / slowest, done, arguments))
         self._share()
 
     def _prices_ns(self, way: Way) -> dict[Resource, float]:
@@ -122,7 +122,7 @@ class Dram:
             flow.done(*flow.arguments)
 
 
-def _fill(flows: Sequence[Flow], exponent: float) -> None:
+def _fill(flows: Sequence[DramFlow], exponent: float) -> None:
     """Set the rates of `flows`: raise equal shares of what all use until something is full, fix its flows, go on."""
     names = list(dict.fromkeys(name for flow in flows for name in flow.prices))
     prices = np.array([[flow.prices.get(name, 0.0) for name in names] for flow in flows])  # cycles a byte

@@ -12,8 +12,8 @@ from typing import Any
 
 from bdforge.array.emulator.timed.bank_conflicts import Banks
 from bdforge.array.emulator.timed.dram import Dram, Way
-from bdforge.array.emulator.timed.timed_run import Clock, Runner, Verb
-from bdforge.array.emulator.trace import Access
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty, Verb
+from bdforge.array.emulator.trace import DramAccess
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.timing import Timing
 
@@ -24,9 +24,9 @@ TRANSFER, DRAM, NO_DATA, NO_ROOM, BD_CHANGE = "transfer", "DRAM", "no data", "ba
 class _End:
     """An end of a stream, and the transfer there: its words, when it began, and what waiting for DRAM has cost."""
 
-    runner: Runner
+    runner: TimedParty
     words: int = 0
-    access: Access | None = None
+    access: DramAccess | None = None
     begin: float = 0.0
     dram: float = 0.0
     epoch: int = 0
@@ -59,16 +59,18 @@ class Link(_End):
 class Links:
     """All streams of the array."""
 
-    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing, dram: Dram, banks: Banks, held_words: int):
+    def __init__(
+        self, runners: list[TimedParty], clock: Clock, timing: Timing, dram: Dram, banks: Banks, held_words: int
+    ):
         self._clock, self._timing, self._dram, self._banks = clock, timing, dram, banks
         self._runners, self._held_words = runners, held_words
-        self._links: dict[Runner, Link] = {}
-        self._inlets: dict[Runner, Inlet] = {}
-        self._moved_before: set[Runner] = set()
-        self._ways: dict[tuple[Runner, tuple[int, ...]], tuple[list[Inlet], list[float], list[int], float]] = {}
+        self._links: dict[TimedParty, Link] = {}
+        self._inlets: dict[TimedParty, Inlet] = {}
+        self._moved_before: set[TimedParty] = set()
+        self._ways: dict[tuple[TimedParty, tuple[int, ...]], tuple[list[Inlet], list[float], list[int], float]] = {}
         self.verbs: dict[str, Verb] = {"send": self._send, "receive": self._receive, "touches": self._banks.touches}
 
-    def _send(self, runner: Runner, words: int, sinks: tuple[int, ...], access: Access | None) -> bool:
+    def _send(self, runner: TimedParty, words: int, sinks: tuple[int, ...], access: DramAccess | None) -> bool:
         if not words:
             return True
         link = self._links.setdefault(runner, Link(runner))
@@ -85,7 +87,7 @@ class Links:
             inlet.link = link
         self._move(link)
 
-    def _receive(self, runner: Runner, words: int, access: Access | None) -> bool:
+    def _receive(self, runner: TimedParty, words: int, access: DramAccess | None) -> bool:
         if not words:
             return True
         inlet = self._inlet(runner)
@@ -93,7 +95,7 @@ class Links:
         self._change(runner, self._begin_receiving, inlet, access)
         return False
 
-    def _begin_receiving(self, inlet: Inlet, access: Access | None) -> None:
+    def _begin_receiving(self, inlet: Inlet, access: DramAccess | None) -> None:
         taken = min(inlet.held, inlet.words)
         inlet.held -= taken
         inlet.demand, inlet.access = inlet.words - taken, access
@@ -105,7 +107,7 @@ class Links:
         if inlet.link is not None:
             self._move(inlet.link)
 
-    def _change(self, runner: Runner, begin: Callable[..., None], *arguments: Any) -> None:
+    def _change(self, runner: TimedParty, begin: Callable[..., None], *arguments: Any) -> None:
         """Begin the next transfer of a party; a channel that has had one before changes its BD first."""
         change = self._timing.bd_change_cycles if runner in self._moved_before and runner.party.kind == "channel" else 0
         self._moved_before.add(runner)
@@ -116,10 +118,10 @@ class Links:
         runner.stall(BD_CHANGE, now, now + change)
         self._clock.at(now + change, begin, *arguments)
 
-    def _inlet(self, runner: Runner) -> Inlet:
+    def _inlet(self, runner: TimedParty) -> Inlet:
         return self._inlets.setdefault(runner, Inlet(runner))
 
-    def _way(self, runner: Runner, sinks: tuple[int, ...]) -> tuple[list[Inlet], list[float], list[int], float]:
+    def _way(self, runner: TimedParty, sinks: tuple[int, ...]) -> tuple[list[Inlet], list[float], list[int], float]:
         """Ends, delays in cycles, buffers in words, and the rate in words per cycle of a set of sinks."""
         if (runner, sinks) not in self._ways:
             inlets = [self._inlet(self._runners[sink]) for sink in sinks]
@@ -133,7 +135,7 @@ class Links:
             self._ways[runner, sinks] = inlets, delays, rooms, rate
         return self._ways[runner, sinks]
 
-    def _delay(self, source: Runner, sink: Runner) -> float:
+    def _delay(self, source: TimedParty, sink: TimedParty) -> float:
         """Cycles across the switches from tile to tile."""
         (column, row), (to_column, to_row) = source.party.place, sink.party.place
         hops = abs(column - to_column) + abs(row - to_row)
@@ -141,7 +143,7 @@ class Links:
             return self._timing.switch_local_cycles
         return hops * self._timing.switch_cycles + self._timing.switch_local_cycles
 
-    def _rate(self, runner: Runner) -> float:
+    def _rate(self, runner: TimedParty) -> float:
         """Words per cycle of a port: a DMA's, or that of a core or control port."""
         timing = self._timing
         is_dma = runner.party.kind == "channel"
@@ -192,7 +194,7 @@ class Links:
             end = max(arrived, inlet.begin + inlet.words / self._rate(inlet.runner))
             self._clock.at(end, self._received, inlet, inlet.epoch)
 
-    def drop(self, runner: Runner) -> None:
+    def drop(self, runner: TimedParty) -> None:
         """A channel is reset: its transfer ends where it is; words on their way still arrive."""
         if runner in self._inlets:
             self._inlets[runner].demand, self._inlets[runner].access = 0, None
@@ -215,7 +217,7 @@ class Links:
         inlet.access = None
         inlet.runner.advance()
 
-    def _account(self, runner: Runner, begin: float, moving: float, dram: float, other: str) -> None:
+    def _account(self, runner: TimedParty, begin: float, moving: float, dram: float, other: str) -> None:
         """Divide the time of a transfer into words that move, waiting for DRAM, and waiting for the other end."""
         now = self._clock.now
         runner.blocked = None
@@ -227,10 +229,10 @@ class Links:
         runner.stall(other, begin, slowed, visible=False)
 
 
-def _way_of(runner: Runner, access: Access, *, write: bool) -> Way:
+def _way_of(runner: TimedParty, access: DramAccess, *, write: bool) -> Way:
     return Way(access, write, runner.party.place[0])
 
 
-def _room(runner: Runner, held_words: int, on_the_way: float) -> int:
+def _room(runner: TimedParty, held_words: int, on_the_way: float) -> int:
     """Words that a sink holds beyond what it demands."""
     return 0 if runner.party.tile_kind == "shim" else int(held_words + on_the_way)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bdforge.array.emulator.timed.timed_run import Clock, Polled, Runner, Verb
+from bdforge.array.emulator.timed.timed_run import Clock, Polled, TimedParty, Verb
 from bdforge.devices.timing import Timing
 
 LOCK_OPERATIONS = "lock operations"
@@ -12,7 +12,7 @@ LOCK_OPERATIONS = "lock operations"
 
 @dataclass(slots=True)
 class _Waiter:
-    runner: Runner
+    runner: TimedParty
     need: int
     equal: bool
     since: float
@@ -33,7 +33,7 @@ class _Lock:
         return self.value == need if equal else self.value >= need
 
 
-class Locks:
+class TimedLocks:
     """All locks of the array.
 
     A core pays `core_lock_cycles` for each operation, which is what compiled code takes around one; of machine code the
@@ -52,13 +52,13 @@ class Locks:
             "poll lock": self._poll,
         }
 
-    def forget(self, runners: set[Runner]) -> None:
+    def forget(self, runners: set[TimedParty]) -> None:
         """Stopped parties wait no longer."""
         for lock in self._locks:
             if lock.waiters:
                 lock.waiters = deque(waiter for waiter in lock.waiters if waiter.runner not in runners)
 
-    def _acquire(self, runner: Runner, index: int, need: int, equal: bool) -> bool:
+    def _acquire(self, runner: TimedParty, index: int, need: int, equal: bool) -> bool:
         lock, now = self._locks[index], self._clock.now
         if not lock.grants(need, equal):
             lock.waiters.append(_Waiter(runner, need, equal, now))
@@ -66,21 +66,21 @@ class Locks:
         lock.store(lock.value - need)
         return runner.advance_at(self._operate(runner, f"take {lock.reason}", now)) if runner.is_core else True
 
-    def _poll(self, runner: Runner, index: int, values: frozenset[int]) -> bool:
+    def _poll(self, runner: TimedParty, index: int, values: frozenset[int]) -> bool:
         lock = self._locks[index]
         return lock.poll.wait(runner, values, lock.reason, lock.value)
 
-    def _operate(self, runner: Runner, what: str, start: float) -> float:
+    def _operate(self, runner: TimedParty, what: str, start: float) -> float:
         """A core's operation on a lock; when it ends."""
         end = start + self._cost(runner)
         runner.spend(LOCK_OPERATIONS, start, end)
         runner.show(what, start, end)
         return end
 
-    def _cost(self, runner: Runner) -> int:
+    def _cost(self, runner: TimedParty) -> int:
         return 0 if runner.issues else self._timing.core_lock_cycles
 
-    def _release(self, runner: Runner, index: int, amount: int) -> bool:
+    def _release(self, runner: TimedParty, index: int, amount: int) -> bool:
         lock = self._locks[index]
         if not runner.is_core:
             return self._set(runner, index, lock.value + amount)
@@ -88,11 +88,11 @@ class Locks:
         self._clock.at(end, self._released, runner, index, amount)
         return False
 
-    def _released(self, runner: Runner, index: int, amount: int) -> None:
+    def _released(self, runner: TimedParty, index: int, amount: int) -> None:
         self._set(runner, index, self._locks[index].value + amount)
         runner.advance()
 
-    def _set(self, _: Runner, index: int, value: int) -> bool:
+    def _set(self, _: TimedParty, index: int, value: int) -> bool:
         lock = self._locks[index]
         lock.store(value)
         for waiter in [lock.waiters.popleft() for _ in range(len(lock.waiters))]:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 from bdforge.array.emulator.errors import TimingError
 from bdforge.array.emulator.timed.bank_conflicts import Banks, Conflicts
-from bdforge.array.emulator.timed.controller_time import Control
-from bdforge.array.emulator.timed.core_time import Cores, KernelCost
+from bdforge.array.emulator.timed.controller_time import TimedController
+from bdforge.array.emulator.timed.core_time import KernelCost, TimedCores
 from bdforge.array.emulator.timed.dram import BOTH, READ, WRITE, Dram
 from bdforge.array.emulator.timed.links import Links
-from bdforge.array.emulator.timed.locks import Locks
-from bdforge.array.emulator.timed.task_time import Tasks
+from bdforge.array.emulator.timed.locks import TimedLocks
+from bdforge.array.emulator.timed.task_time import TimedTasks
 from bdforge.array.emulator.timed.time_report import DramTime, PartyTime, TimingReport
-from bdforge.array.emulator.timed.timed_run import NO_TASK, Clock, Runner, Span, Verb
+from bdforge.array.emulator.timed.timed_run import NO_TASK, Clock, TimedParty, TimelineSpan, Verb
 from bdforge.array.emulator.trace import Trace
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing, timing_of
@@ -39,7 +39,7 @@ class TimingOptions:
     timing: Timing | None = None
     kernels: Mapping[str, KernelCost] = field(default_factory=dict)
     macs: int | None = None
-    spans: list[Span] | None = None
+    spans: list[TimelineSpan] | None = None
     peak_macs_per_cycle: int = 0
 
 
@@ -57,15 +57,15 @@ class _Replay:
         has_sequence = any(action[0] == "operation" for action in trace.parties[0].actions)
         self.clock = Clock(-timing.dispatch_ns * timing.array_hz / 1e9 if has_sequence else 0.0)
         self.verbs: dict[str, Verb] = {}
-        self.runners = [Runner(party, self.clock, self.verbs, options.spans) for party in trace.parties]
-        self.locks = Locks(trace.locks, self.clock, timing)
+        self.runners = [TimedParty(party, self.clock, self.verbs, options.spans) for party in trace.parties]
+        self.locks = TimedLocks(trace.locks, self.clock, timing)
         self.dram = Dram(self.clock, timing)
-        self.tasks = Tasks(self.runners, self.clock, timing)
+        self.tasks = TimedTasks(self.runners, self.clock, timing)
         self.banks = Banks()
-        self.cores = Cores(self.clock, timing, trace.device, options.kernels, self.banks)
+        self.cores = TimedCores(self.clock, timing, trace.device, options.kernels, self.banks)
         self.links = Links(self.runners, self.clock, timing, self.dram, self.banks, trace.held_words)
         self.end: float | None = None
-        for part in (self.locks, self.tasks, self.cores, self.links, Control(self.clock, timing)):
+        for part in (self.locks, self.tasks, self.cores, self.links, TimedController(self.clock, timing)):
             self.verbs |= part.verbs
         self.verbs["was reset"] = lambda runner: runner.block("reset")
         self.verbs |= {"start": self._start, "stop": self._stop, "finish": self._end, "reset": self._reset}
@@ -81,7 +81,7 @@ class _Replay:
             runner.close(end)
         return self._report(end)
 
-    def _start(self, _: Runner, configuration: int) -> bool:
+    def _start(self, _: TimedParty, configuration: int) -> bool:
         """Cores and channels of a configuration begin."""
         for other in self.runners[1:]:
             if other.party.configuration == configuration and not other.begun:
@@ -89,7 +89,7 @@ class _Replay:
                 other.advance_at(self.clock.now)
         return True
 
-    def _stop(self, _: Runner) -> bool:
+    def _stop(self, _: TimedParty) -> bool:
         """Whoever runs is stopped by a reconfiguration."""
         running = {other for other in self.runners[1:] if other.begun and not other.stopped}
         for other in running:
@@ -100,7 +100,7 @@ class _Replay:
         self.locks.forget(running)
         return True
 
-    def _reset(self, _: Runner, channel: int) -> bool:
+    def _reset(self, _: TimedParty, channel: int) -> bool:
         """A channel drops its tasks."""
         target = self.runners[channel]
         self.locks.forget({target})
@@ -109,7 +109,7 @@ class _Replay:
         target.reset()
         return True
 
-    def _end(self, _: Runner) -> bool:
+    def _end(self, _: TimedParty) -> bool:
         """The sequence is over. One that awaited tokens ends the run; otherwise the array goes on until it is quiet."""
         if self.tasks.awaited:
             self.end = self.clock.now
@@ -172,7 +172,7 @@ class _Replay:
         return "\n".join([f"{head}; see --schedule random", *waits[:_LONGEST_REPORT], *more])
 
 
-def _party_time(runner: Runner, conflicts: Mapping[str, Conflicts]) -> PartyTime:
+def _party_time(runner: TimedParty, conflicts: Mapping[str, Conflicts]) -> PartyTime:
     party = runner.party
     return PartyTime(
         party.name, party.kind, party.place, party.tile_kind, party.direction, dict(runner.busy), dict(runner.stalled),

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bdforge.array.emulator.timed.timed_run import NO_TASK, Clock, Polled, Runner, Verb
+from bdforge.array.emulator.timed.timed_run import NO_TASK, Clock, Polled, TimedParty, Verb
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.timing import Timing
 
@@ -17,8 +17,8 @@ class _Queue:
     begun: int = 0
     ended: int = 0
     tokens: int = 0
-    awaiting: Runner | None = None
-    pushing: Runner | None = None
+    awaiting: TimedParty | None = None
+    pushing: TimedParty | None = None
     poll: Polled = field(default_factory=Polled)
     idle: bool = False
 
@@ -26,7 +26,7 @@ class _Queue:
         self.poll.look(len(self.pushed) - self.ended)
 
 
-class Tasks:
+class TimedTasks:
     """The queues of all channels.
 
     A task can start when its channel is free and its start latency since the push has passed; so what is queued early
@@ -35,9 +35,9 @@ class Tasks:
     Both say when it happened first.
     """
 
-    def __init__(self, runners: list[Runner], clock: Clock, timing: Timing):
+    def __init__(self, runners: list[TimedParty], clock: Clock, timing: Timing):
         self._runners, self._clock, self._timing = runners, clock, timing
-        self._queues: dict[Runner, _Queue] = {}
+        self._queues: dict[TimedParty, _Queue] = {}
         self.overflows: dict[str, float] = {}
         self.rewrites: dict[str, float] = {}
         self._in_flight: Counter[tuple[tuple[int, int], int]] = Counter()
@@ -48,15 +48,15 @@ class Tasks:
             "write bd": self._write_bd,
         }  # fmt: skip
 
-    def _queue(self, runner: Runner) -> _Queue:
+    def _queue(self, runner: TimedParty) -> _Queue:
         return self._queues.setdefault(runner, _Queue())
 
-    def _write_bd(self, _: Runner, column: int, row: int, bd: int) -> bool:
+    def _write_bd(self, _: TimedParty, column: int, row: int, bd: int) -> bool:
         if self._in_flight[(column, row), bd]:
             self.rewrites.setdefault(f"BD {bd} of tile ({column}, {row})", self._clock.now)
         return True
 
-    def _push(self, runner: Runner, channel: int, bds: tuple[int, ...]) -> bool:
+    def _push(self, runner: TimedParty, channel: int, bds: tuple[int, ...]) -> bool:
         target = self._runners[channel]
         queue = self._queue(target)
         if len(queue.pushed) - queue.ended >= TASK_QUEUE_ENTRIES:
@@ -74,14 +74,14 @@ class Tasks:
                 target.advance_at(self._clock.now)
         return True
 
-    def _task(self, runner: Runner) -> bool:
+    def _task(self, runner: TimedParty) -> bool:
         queue = self._queue(runner)
         if queue.begun == len(queue.pushed):
             queue.idle = True
             return runner.block(NO_TASK)
         return self._begin(runner, queue)
 
-    def _begin(self, runner: Runner, queue: _Queue) -> bool:
+    def _begin(self, runner: TimedParty, queue: _Queue) -> bool:
         now, number = self._clock.now, queue.begun
         queue.begun += 1
         start = queue.pushed[number] + self._latency(runner, first=number == 0)
@@ -90,7 +90,7 @@ class Tasks:
         runner.stall(TASK_START, now, start)
         return runner.advance_at(start)
 
-    def _latency(self, runner: Runner, *, first: bool) -> float:
+    def _latency(self, runner: TimedParty, *, first: bool) -> float:
         timing, party = self._timing, runner.party
         if party.tile_kind != "shim":
             return timing.task_start_cycles
@@ -100,7 +100,7 @@ class Tasks:
             latency_ns = timing.shim_s2mm_first_ns if first else timing.shim_s2mm_later_ns
         return latency_ns * timing.array_hz / 1e9
 
-    def drop(self, runner: Runner) -> None:
+    def drop(self, runner: TimedParty) -> None:
         """A channel is reset: its tasks are gone."""
         queue = self._queue(runner)
         for bds in queue.bds[queue.ended :]:
@@ -109,7 +109,7 @@ class Tasks:
         queue.idle = False
         queue.look()
 
-    def _end(self, runner: Runner, token: bool) -> bool:
+    def _end(self, runner: TimedParty, token: bool) -> bool:
         queue = self._queue(runner)
         self._in_flight.subtract((runner.party.place, bd) for bd in queue.bds[queue.ended])
         queue.ended += 1
@@ -123,7 +123,7 @@ class Tasks:
             awaiting.retry()
         return True
 
-    def _token(self, runner: Runner, channel: int) -> bool:
+    def _token(self, runner: TimedParty, channel: int) -> bool:
         queue = self._queue(self._runners[channel])
         self.awaited = True
         if queue.tokens:
@@ -132,6 +132,6 @@ class Tasks:
         queue.awaiting = runner
         return runner.block(f"token of {self._runners[channel].party.name}")
 
-    def _poll(self, runner: Runner, channel: int, counts: frozenset[int]) -> bool:
+    def _poll(self, runner: TimedParty, channel: int, counts: frozenset[int]) -> bool:
         queue, reason = self._queue(self._runners[channel]), f"status of {self._runners[channel].party.name}"
         return queue.poll.wait(runner, counts, reason, len(queue.pushed) - queue.ended)

@@ -15,7 +15,7 @@ from bdforge.array.emulator.observe import write_trace
 from bdforge.array.emulator.timed.links import DRAM, NO_DATA, NO_ROOM, TRANSFER
 from bdforge.array.emulator.timed.task_time import TASK_START
 from bdforge.array.emulator.timed.time_report import PartyTime, TimingReport
-from bdforge.array.emulator.timed.timed_run import NO_TASK, Span
+from bdforge.array.emulator.timed.timed_run import NO_TASK, TimelineSpan
 from bdforge.common.screen import new_table
 
 _SMALLEST_SHARE = 0.0005  # less is left out: it would be printed as 0.0 %
@@ -129,7 +129,7 @@ def _percent(share: float) -> str:
 _GROUPS = ("controller", "core", "memtile", "shim")  # processes of the trace, in this order
 
 
-def write_timeline(path: Path, spans: Sequence[Span], array_hz: float) -> None:
+def write_timeline(path: Path, spans: Sequence[TimelineSpan], array_hz: float) -> None:
     """Write spans with their times in microseconds; waits have the category `wait`. FileError if that fails."""
     tracks = {name: number for number, name in enumerate(sorted({span.party for span in spans}, key=_order))}
     groups = [f"{group} (emulated time)" for group in (*_GROUPS, "other")]
@@ -137,7 +137,7 @@ def write_timeline(path: Path, spans: Sequence[Span], array_hz: float) -> None:
     write_trace(path, groups, [(_group(name), track, name) for name, track in tracks.items()], events)
 
 
-def _event(span: Span, track: int, scale: float) -> dict[str, Any]:
+def _event(span: TimelineSpan, track: int, scale: float) -> dict[str, Any]:
     return {
         "ph": "X", "pid": _group(span.party), "tid": track, "name": span.what, "cat": "wait" if span.waits else "work",
         "ts": span.start * scale, "dur": (span.end - span.start) * scale, "args": {"cycles": span.end - span.start},

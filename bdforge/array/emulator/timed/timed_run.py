@@ -44,7 +44,7 @@ Verb = Callable[..., bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """Something that a party did, in cycles."""
 
     party: str
@@ -54,10 +54,10 @@ class Span:
     waits: bool
 
 
-class Runner:
+class TimedParty:
     """One party of the trace. `busy` and `stalled` are cycles by reason, counted from time 0 on."""
 
-    def __init__(self, party: Party, clock: Clock, verbs: Mapping[str, Verb], spans: list[Span] | None):
+    def __init__(self, party: Party, clock: Clock, verbs: Mapping[str, Verb], spans: list[TimelineSpan] | None):
         self.party, self.clock = party, clock
         self.is_core = party.kind == "core"
         self.busy: dict[str, float] = {}
@@ -142,7 +142,7 @@ class Runner:
     def show(self, what: str, start: float, end: float, *, waits: bool = False) -> None:
         """Put a span, or a moment, on the timeline, if there is one."""
         if self._spans is not None and end >= max(start, 0.0):
-            self._spans.append(Span(self.party.name, what, max(start, 0.0), end, waits))
+            self._spans.append(TimelineSpan(self.party.name, what, max(start, 0.0), end, waits))
 
     def block(self, what: str) -> bool:
         """Wait from now on; False, as a verb's answer."""
@@ -176,9 +176,9 @@ class Polled:
     """Whom a poll of the controller lets wait until a number is one of some values."""
 
     def __init__(self) -> None:
-        self._waiting: tuple[Runner, frozenset[int]] | None = None
+        self._waiting: tuple[TimedParty, frozenset[int]] | None = None
 
-    def wait(self, runner: Runner, values: frozenset[int], reason: str, number: int) -> bool:
+    def wait(self, runner: TimedParty, values: frozenset[int], reason: str, number: int) -> bool:
         """Poll from now on; False, as a verb's answer."""
         self._waiting = runner, values
         runner.block(reason)

@@ -10,7 +10,7 @@ from bdforge.array.emulator import emulate
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, OWN, Banks
 from bdforge.array.emulator.timed.time_tables import write_timeline
-from bdforge.array.emulator.timed.timed_run import Clock, Runner
+from bdforge.array.emulator.timed.timed_run import Clock, TimedParty
 from bdforge.array.emulator.trace import Party
 from bdforge.core import isa
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
@@ -59,8 +59,8 @@ def test_parts_and_banks_are_counted_in_their_cycles(executor):
     assert [*took] == [("(no name)", 0, 0), ("main", 3, 0), ("body", 4, 0), ("tail", core.cycle - 7, 1)]
 
 
-def runner(name: str, kind: str, place: tuple[int, int]) -> Runner:
-    return Runner(Party(0, name, kind, 0, place), Clock(0.0), {}, None)
+def runner(name: str, kind: str, place: tuple[int, int]) -> TimedParty:
+    return TimedParty(Party(0, name, kind, 0, place), Clock(0.0), {}, None)
 
 
 def test_conflicts_with_others_lie_between_none_and_the_fewer_accesses():

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.interpreted import affine, aie
 from bdforge.array.emulator.cores.interpreted import control_flow as control
 from bdforge.array.emulator.cores.interpreted import float_ops as floats
@@ -19,16 +19,16 @@ OPERATIONS = affine, aie, control, floats, integers, memory, vectors
 """Where the operations of core programs get their meanings."""
 
 
-class Body:
+class InterpretedBody:
     """A translated body, ready to run on its core; CoreError for operations that cannot be run."""
 
-    def __init__(self, core: Core, op: CoreOp, outside: DesignView) -> None:
+    def __init__(self, core: EmulatedCore, op: CoreOp, outside: DesignView) -> None:
         self._translation = Translation(core, op, outside)
         self._steps = self._translation.compile()
         if (fault := largest(core.frames, op.stack_size, self._translation.stack_bytes)) is not None:
             core.array.strictness.fault("stack", CoreError(f"{location(op)}: {core.name}: {fault}"))
 
-    def run(self, core: Core) -> Generator[None, None, None]:
+    def run(self, core: EmulatedCore) -> Generator[None, None, None]:
         """The body's steps."""
         return self._steps(core)
 

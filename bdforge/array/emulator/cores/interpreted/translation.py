@@ -14,12 +14,12 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from bdforge.array.emulator.cores.core import Core
+from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.interpreted.emit import EMITTERS, copy_all, literal
 from bdforge.array.emulator.cores.interpreted.number_formats import size_bits
 from bdforge.array.emulator.cores.kernel_call import KernelCall
 from bdforge.array.emulator.errors import CoreError, EmulationError
-from bdforge.array.emulator.lock import Lock
+from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.mlir import location
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -30,7 +30,7 @@ from bdforge.devices.limits import CORE
 PREPAID_TRIPS = 4096
 """Loops with fewer, known trips pay for all of them at once: less to count inside."""
 
-Program = Callable[[Core], Generator[None, None, None]]
+Program = Callable[[EmulatedCore], Generator[None, None, None]]
 
 
 class DesignView(Protocol):
@@ -39,11 +39,11 @@ class DesignView(Protocol):
     @property
     def functions(self) -> Mapping[str, func.FuncOp]: ...
 
-    def lock(self, op: LockOp) -> Lock: ...
+    def lock(self, op: LockOp) -> EmulatedLock: ...
 
     def view(self, op: BufferOp) -> np.ndarray: ...
 
-    def kernel(self, name: str, core: Core, op: Operation) -> KernelCall: ...
+    def kernel(self, name: str, core: EmulatedCore, op: Operation) -> KernelCall: ...
 
     def check_acquire(self, use: UseLockOp) -> None: ...
 
@@ -87,7 +87,7 @@ def _code(source: str, file: str) -> CodeType:
 class Translation:
     """Source text of one core program and the objects that it refers to."""
 
-    def __init__(self, core: Core, op: CoreOp, outside: DesignView):
+    def __init__(self, core: EmulatedCore, op: CoreOp, outside: DesignView):
         self.core, self.op, self.outside = core, op, outside
         self.file = f"<{core.name}>"
         self.lines: list[str] = []
@@ -315,7 +315,7 @@ class Translation:
         lock = self._lock_of(value)
         return f"core.lock({self.value(value)})" if lock is None else self.shared(id(lock), lambda: lock)
 
-    def _lock_of(self, value: SSAValue) -> Lock | None:
+    def _lock_of(self, value: SSAValue) -> EmulatedLock | None:
         """The lock of an aie.lock, or by its number as the core counts them; None for a function's argument."""
         if isinstance(value.owner, LockOp):
             return self.outside.lock(value.owner)

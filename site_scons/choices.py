@@ -20,7 +20,7 @@ from SCons.Script import (
 )
 
 from bdforge.array.mlir import Era
-from bdforge.core.codegen.kernels.kernel_function import LOOPS
+from bdforge.core.codegen.kernels.kernel_options import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
 from bdforge.operators import Plan, Spec, SpecError, load_spec, operator_of, plan

@@ -6,7 +6,7 @@ from test_assembled_kernels import call, finished
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled, refusal
-from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.devices.formats.narrowing import MODES, shifted
 from support import micro_tiles as tiles
 from support.differences import same

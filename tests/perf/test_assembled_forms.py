@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.core.codegen.kernels.kernel_function import Options
+from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, plan_gemm, spec_from
 from bdforge.perf.assembled import counted_tiles as forms

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.core.codegen.kernels.kernel_function import Options
-from bdforge.core.codegen.kernels.products import expected
+from bdforge.core.codegen.kernels import expected
+from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.devices import DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import plan_gemm, spec_from

@@ -1,19 +1,16 @@
 """Kernels that this project assembles: the integer family, by the names and options of those in `kernels/`."""
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.elementwise_kernels import elementwise
-from bdforge.core.codegen.kernels.kernel_function import Options
-from bdforge.core.codegen.kernels.products import multiply
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.core.codegen.kernels.scaled import scaled
-from bdforge.core.codegen.kernels.tile_kernels import finish, zero
-from bdforge.core.codegen.pipeline import Pipelined
-
-_MAKERS = {"mm": multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
-_MAKERS_BY_NAME = {"finish_i32_bf16": scaled}
+from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
+from bdforge.core.codegen.pipeline import MatrixProduct, Pipelined, pipelined
+from bdforge.core.codegen.pipeline.product import FIELDS
+from bdforge.core.codegen.pipeline.tile_cover import expected_cycles
 
 
 def assembled(name: str, generation: str, defines: Iterable[str]) -> AssemblyKernel:
@@ -21,9 +18,8 @@ def assembled(name: str, generation: str, defines: Iterable[str]) -> AssemblyKer
 
     CodegenError where there is none, with the reason.
     """
-    made, source = _made(name, generation, tuple(defines)), f"bdforge.core.codegen.kernels: {name}"
-    if isinstance(made, str):
-        return AssemblyKernel(Callee(name, quiet=True), made, source)
+    made = _made(name, generation, tuple(defines))
+    source = f"bdforge.core.codegen.kernels: {name}"
     return AssemblyKernel(Callee(name, quiet=True), made.text, source, made.cycles)
 
 
@@ -37,12 +33,61 @@ def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _made(name: str, generation: str, defines: tuple[str, ...]) -> Pipelined | str:
+def _made(name: str, generation: str, defines: tuple[str, ...]) -> Pipelined:
     return _maker(name, generation, defines)()
 
 
-def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], Pipelined | str]:
+def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], Pipelined]:
     maker = _MAKERS_BY_NAME.get(name) or _MAKERS.get(name.partition("_")[0])
     if maker is None:
         raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")
     return maker(name, generation, Options.of(defines))
+
+
+_SIZES = {"i8": 1, "i16": 2, "i32": 4}
+_FLOAT_SIZES = {"bf16": 2, "f32": 4}
+_INTEGERS = ("i8", "i4", "i2")
+
+
+def _multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+    """C += A B, with layouts and rounding of the C++ kernels of the same names (kernels/aie2p/mm_*.cc)."""
+    return partial(pipelined, name, _product(name, generation, options))
+
+
+def expected(name: str, generation: str, options: Options) -> float:
+    """Cycles of a call, within a few percent, where a search asks for more tiles than are assembled; CodegenError
+    for types or options without an assembled kernel."""
+    return expected_cycles(_product(name, generation, options))
+
+
+def _product(name: str, generation: str, options: Options) -> MatrixProduct:
+    _, a, weights, c = name.split("_")
+    floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
+    if not floats and (a != "i8" or weights not in _INTEGERS or c not in _SIZES):
+        known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"
+        raise CodegenError(f"{name} is not assembled for {generation}: {known}")
+    if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):
+        raise CodegenError(f"{name} is not assembled with transposed micro-tiles of C")
+    rho = options.number("DIM_RHO", 1)
+    m, k, n = (options.number(name) for name in ("DIM_M", "DIM_K", "DIM_N"))
+    swapped = options.has("C_TRANSPOSED")
+    turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
+    product = MatrixProduct(
+        generation, weights, (_FLOAT_SIZES if floats else _SIZES)[c], m // rho, k, n, turns_a, turns_b, swapped,
+        rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
+        options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape,
+    )  # fmt: skip
+    _check(name, product)
+    return product
+
+
+def _check(name: str, product: MatrixProduct) -> None:
+    m, k, n = product.m, product.k, product.n
+    columns = product.vectors.columns * (FIELDS if product.weights == "i2" else 1)
+    if m % product.vectors.rows or k % product.depth or n % columns:
+        least = f"{product.vectors.rows}, {product.depth}, {columns}"
+        raise CodegenError(f"{name}: m/rho, k, n = {m}, {k}, {n} are no multiples of {least}")
+
+
+_MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
+_MAKERS_BY_NAME = {"finish_i32_bf16": scaled}

@@ -26,7 +26,7 @@ from functools import cache, partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.core.codegen.pipeline import Pipelined
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register

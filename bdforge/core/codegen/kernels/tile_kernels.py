@@ -1,5 +1,4 @@
-"""Kernels that pass once over a tile of C: `zero_*`, `unscale_i32`, `finish_i32_*` of integers, AIE2's
-`finish_f32_bf16`.
+"""Kernels that pass once over a tile: `zero_*`, `unscale_i32`, `finish_i32_*`, AIE2's `finish_f32_bf16`, `elementwise_i8`.
 
 A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
 """
@@ -10,14 +9,14 @@ from functools import partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_function import ROUNDINGS, Options
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.core.codegen.pipeline import Pipelined
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.vector_forms import AIE2_FLOATS, VECTORS, Vectors
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
-_GROUP = 4  # micro-tiles of a block
+_GROUP = 4  # micro-tiles of a block, or vectors
 _FIELDS = 4
 _C = "C"  # the bank of it
 _WIDE = {
@@ -113,16 +112,14 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
 
 
 def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[FunctionPart]:
-    """Once over the tile at p0, or `back` to p2: blocks of a few micro-tiles, and one of the rest."""
+    """Once over the tile at p0, or `back` to p2."""
     modes = ("crSRSMode", "crUPSMode") if generation == "aie2p" else ()
     setup = [
         *([AssemblyOp("mov p0, p2")] if back else []), AssemblyOp("mov p1, p2" if back else "mov p1, p0", "results"),
         *(op for register in modes for op in set_control(register, int(wide), "lanes of 64 bits" if wide else "")),
         *(set_register(f"r{10 + i}", shift) for i, shift in enumerate(wanted.shifts)),
     ]  # fmt: skip
-    body, (blocks, rest) = _wide if wide else _narrow, divmod(wanted.tiles, _GROUP)
-    parts = [repeated(generation, [], list(body(wanted, _GROUP)), blocks)] if blocks else []
-    parts += [repeated(generation, [], list(body(wanted, rest)), 1)] if rest else []
+    parts = _blocks(generation, partial(_wide if wide else _narrow, wanted), wanted.tiles)
     return [replace(parts[0], setup=setup), *parts[1:]]
 
 
@@ -194,3 +191,68 @@ def _narrow(wanted: _Finish, tiles: int) -> Iterator[DataflowOp]:
             source = vectors.named(part, tile)
             text = f"vst.{down}{suffix} {source}, {by}[p1], #{step}{vectors.signs[1]}"
             yield DataflowOp(f"store {tile} {part}", (text,), bank=_C)
+
+
+_FUNCTIONS = {"aie2p": ("add", "mul"), "aie2": ("add",)}
+_PRODUCTS = 0x328  # 64 products, both signed
+
+
+def elementwise(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+    """What writes sums of int8, or products; CodegenError for a type, a function or a size without a kernel."""
+    function, elements = options.given.get("FUNCTION", ""), options.number("TILE_ELEMENTS", 0)
+    lanes = VECTORS[generation].rows * VECTORS[generation].columns
+    if name != "elementwise_i8" or function not in _FUNCTIONS[generation]:
+        known = " and ".join(_FUNCTIONS[generation])
+        raise CodegenError(
+            f"{name} is not assembled for {generation} as {function or 'nothing'}: of int8 there is {known}"
+        )
+    if elements < 1 or elements % lanes:
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {lanes}")
+    return partial(_element_by_element, generation, function, elements, options)
+
+
+def _element_by_element(generation: str, wanted: str, elements: int, options: Options) -> Pipelined:
+    vectors, shift = VECTORS[generation], options.number("SHIFT", 0)
+    controls = {"crRnd": options.rounding, "crSat": 1}
+    if generation == "aie2p":
+        controls |= {"crSRSMode": 0, "crUPSMode": 0}
+    setup = [op for register, value in controls.items() for op in set_control(register, value)]
+    setup += [set_register("r0", _PRODUCTS if wanted == "mul" else 0), set_register("r8", 0)]
+    setup += [AssemblyOp("mov s0, r8", "no shift up"), set_register("r10", shift), AssemblyOp("mov s1, r10", "SHIFT")]
+    body = partial(_sums, vectors) if wanted == "add" else _products
+    parts = _blocks(generation, body, elements // (vectors.rows * vectors.columns))
+    parts[0] = replace(parts[0], setup=setup)
+    about = f"elementwise_i8: y = (a {'+' if wanted == 'add' else '*'} b) >> {shift} of {elements} elements"
+    head = f"{about}; p0 = a, p1 = b, p2 = y: "
+    return function(
+        "elementwise_i8", generation, parts, lambda cycles: [f"{head}{cycles} cycles (exact)."],
+        hardware=options.hardware_loops,
+    )  # fmt: skip
+
+
+def _blocks(generation: str, body: Callable[[int], Iterator[DataflowOp]], tiles: int) -> list[FunctionPart]:
+    """Blocks of a few micro-tiles, and one of the rest."""
+    blocks, rest = divmod(tiles, _GROUP)
+    return [
+        repeated(generation, [], list(body(count)), times)
+        for count, times in ((_GROUP, blocks), (rest, 1)) if count and times
+    ]  # fmt: skip
+
+
+def _sums(vectors: Vectors, count: int) -> Iterator[DataflowOp]:
+    up, down, step = vectors.widened[1][0], vectors.narrowed[1][0], vectors.rows * vectors.columns
+    for i in range(count):
+        a, b = vectors.sums(i % 2), vectors.sums(2 + i % 2)
+        for pointer, register in (("p0", a), ("p1", b)):
+            text = f"vlda.ups{up} {register}, s0, [{pointer}], #{step}{vectors.signs[0]}"
+            yield DataflowOp(f"load {pointer} {i}", (text,), bank=pointer)
+        yield DataflowOp(f"sum {i}", (f"vadd {a}, {a}, {b}, r0",))
+        yield DataflowOp(f"store {i}", (f"vst.srs{down} {a}, s1, [p2], #{step}{vectors.signs[1]}",), bank="p2")
+
+
+def _products(count: int) -> Iterator[DataflowOp]:
+    for i in range(count):
+        yield DataflowOp(f"load a {i}", (f"vlda x{i}, [p0], #64",), bank="p0")
+        yield DataflowOp(f"load b {i}", (f"vldb x{_GROUP + i}, [p1], #64",), bank="p1")
+        yield DataflowOp(f"product {i}", (f"vmul dm{i}, x{i}, x{_GROUP + i}, r0",))
+        yield DataflowOp(f"store {i}", (f"vst.srs.4x dm{i}, s1, [p2], #64, srsSign1",), bank="p2")

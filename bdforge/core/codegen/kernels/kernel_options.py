@@ -1,13 +1,9 @@
-"""What kernels are written with: options as the C++ ones take them, and a function of blocks and counted loops."""
+"""Options of kernels, as the C++ ones take them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, signs
-from bdforge.core.codegen.constants import load as load_constant
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.schedule import scheduled
-from bdforge.core.isa import load
 
 ROUNDINGS = {
     "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_ceil": 3, "negative_inf": 8,
@@ -81,52 +77,3 @@ class Options:
         if name not in ROUNDINGS:
             raise CodegenError(f"ROUNDING={name} is unknown; there are {', '.join(ROUNDINGS)}")
         return ROUNDINGS[name]
-
-
-class Function:
-    """A function as it grows: `add` instructions, `loop` over a part; its text keeps the promise of quiet callees."""
-
-    def __init__(self, name: str, generation: str, about: str) -> None:
-        self.name, self.generation = name, generation
-        self._about = about
-        self._blocks = [BasicBlock(name)]
-
-    def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
-        """Append an instruction."""
-        self._blocks[-1].add(text, comment, memory)
-
-    def set(self, register: str, value: int, comment: str = "") -> None:
-        """A constant in a scalar register."""
-        self.add(load_constant(register, str(value)), comment)
-
-    def control(self, register: str, value: int, comment: str = "") -> None:
-        """A value for a control register, by way of r15."""
-        self.set("r15", value)
-        self.add(f"movx {register}, r15", comment)
-
-    def loop(self, counter: str, passes: int, body: Callable[[], None], name: str) -> None:
-        """Run `body` some times; once means no loop, and no times no body."""
-        if passes < 1:
-            return
-        if passes == 1:
-            body()
-            return
-        self.set(counter, passes, name)
-        label = f"{self.name}.{name}_{len(self._blocks)}"
-        self._blocks.append(BasicBlock(label))
-        body()
-        self.add(f"add {counter}, {counter}, #-1")
-        self._blocks[-1].branch = AssemblyOp(f"jnz {counter}, #{label}", f"next of {passes}: {name}")
-        self._blocks.append(BasicBlock(""))
-
-    def text(self) -> str:
-        """The function, returning at its end."""
-        isa = load(self.generation)
-        self._blocks[0].ops[:0] = signs(self.generation, [op for block in self._blocks for op in block.ops])
-        self._blocks[-1].branch = AssemblyOp("ret")
-        lines = [f"// {line}" for line in self._about.splitlines()]
-        lines.append(f"        .globl  {self.name}")
-        for block in self._blocks:
-            lines += [f"{block.label}:"] if block.label else []
-            lines += scheduled(isa, block)
-        return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Kernels that pass once over a tile: `zero_*`, `unscale_i32`, `finish_i32_*`, AIE2's `finish_f32_bf16`, `elementwise_i8`.
+"""Kernels that pass once over a tile: `zero_*`, `unscale_i32`, `finish_*`, AIE2's `finish_f32_bf16`, `elementwise_i8`.
 
 A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
 """

@@ -16,9 +16,9 @@ from bdforge.common.screen import say
 HOMES = {
     "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",
     "verify": "emulate", "device": "device", "plan": "texts", "render": "texts", "convert": "texts",
-    "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "isa", "disasm": "isa",
-    "estimate": "estimate", "contract": "contract", "weights": "weights",
-    "generate": "generate", "bench": "model_bench", "tune": "tune", "balance": "balance", "sweep": "sweep",
+    "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
+    "disasm": "machine_code", "estimate": "estimate", "contract": "contract", "weights": "weights",
+    "generate": "models", "bench": "models", "tune": "tune", "balance": "tune", "sweep": "sweep",
     "plot": "plot", "doctor": "doctor", "checks": "options",
 }  # fmt: skip
 """Commands in the order of the help, and the module of this package that has each."""

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import Force, Out, ProductName, Rate, check_rate, print_or_write
-from bdforge.cli.ranges import LARGE, whole_numbers
+from bdforge.cli.options import LARGE, Force, Out, ProductName, Rate, check_rate, print_or_write, whole_numbers
 from bdforge.common.messages import clip
 from bdforge.common.screen import put, say, screen
 from bdforge.common.tree import tree

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.ranges import number
+from bdforge.cli.options import number
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip_path
 from bdforge.common.screen import say

@@ -30,7 +30,7 @@ def doctor(
     own = Finding("bdforge", True, bdforge.__version__, purposes=tuple(PURPOSES))
     findings = [finding for finding in (own, *examine()) if asked & set(finding.purposes)]
     for finding in findings:
-        _tell(finding)
+        _print_finding(finding)
     for purpose in (name for name in PURPOSES if name in asked):
         failing = [finding.name for finding in findings if finding.fails and purpose in finding.purposes]
         what = f"{len(failing)} missing or bad: {', '.join(failing)}" if failing else "all there"
@@ -39,7 +39,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _tell(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     word = ("missing" if finding.needed else "check") if not finding.present else "bad" if finding.fault else "ok"
     say(f"{word:7}  {finding.name}: {finding.detail}")
     if finding.fault:

@@ -18,7 +18,19 @@ from bdforge.array.txn.insts import read_words
 from bdforge.array.txn.lower import lower_module
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
-from bdforge.cli.options import Force, Module, Permissive, Poison, Seed, Timing, new_path, print_warnings, whole_number
+from bdforge.cli.options import (
+    Force,
+    MlirFile,
+    Module,
+    Permissive,
+    Poison,
+    Seed,
+    SequenceName,
+    Timing,
+    new_path,
+    print_warnings,
+    whole_number,
+)
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
@@ -62,7 +74,7 @@ def emulate_command(
     out: OutFolder = None,
     force: Force = False,
     kernels: Annotated[Path | None, typer.Option(help="Kernels: lib.so or module.py.")] = None,
-    sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    sequence: SequenceName = None,
     module: Module = None,
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
     permissive: Permissive = None,
@@ -145,9 +157,7 @@ def _compared(xclbin: Path, wrong: str) -> None:
 
 
 @app.command(name="verify")
-def verify_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")], permissive: Permissive = None
-) -> None:
+def verify_command(design: MlirFile, permissive: Permissive = None) -> None:
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     found = verify_design(read_text(design), str(design), permissive or [])
     print_warnings(found.warnings)

@@ -12,7 +12,7 @@ from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn import Stream
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
-from bdforge.cli.options import Force, OutFile, Permissive, print_warnings, write
+from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, print_warnings, write
 from bdforge.common.files import read_text
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
@@ -33,7 +33,7 @@ SectionName = Annotated[
 def encode(
     design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
     out: OutFile,
-    sequence: Annotated[str | None, typer.Option(help="Runtime sequence, when there are several.")] = None,
+    sequence: SequenceName = None,
     controller_ids: Annotated[
         ControllerIds,
         typer.Option(help="Tiles without a controller_id: aiecc gives them one, aie-opt leaves the text as it is."),
@@ -45,8 +45,7 @@ def encode(
     module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
     words = streams.encode_module(module, sequence, strictness, controller_ids)
     print_warnings([*trace_warnings(module), *strictness.warnings])
-    write(out, words.astype("<u4").tobytes(), force)
-    say(f"wrote {out}: {len(words)} words")
+    write(out, words.astype("<u4").tobytes(), force, f": {len(words)} words")
 
 
 @insts.command()
@@ -69,8 +68,7 @@ def extract(
 ) -> None:
     """Write the words of a stream in text or in an ELF to a file, as XRT takes them."""
     words = streams.read_words(file, section)
-    write(out, words, force)
-    say(f"wrote {out}: {len(words) // 4} words")
+    write(out, words, force, f": {len(words) // 4} words")
 
 
 @insts.command()

@@ -1,7 +1,7 @@
-"""Cores that run machine code on the command line: which programs, with which names; looked at and counted."""
+"""`bdforge asm` and `bdforge disasm`, and options for cores that run machine code: which programs, breaks, counts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,17 +10,26 @@ import typer
 from bdforge.array.core_bodies.symbols import core_symbols
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.module_choice import choose
+from bdforge.array.images import ImageError
+from bdforge.array.images.programs import read_programs
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.common.files import read_text
+from bdforge.cli.options import Force, new_path, print_warnings, write
+from bdforge.common.files import read_bytes, read_text
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.core.exact.profile import SLOTS, CoreProfile
+from bdforge.core.isa import HazardError, load
 from bdforge.core.isa.asm_expression import evaluate, is_symbol
-from bdforge.core.isa.disassembler import bundle_text
+from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.disassembler import bundle_text, disassemble
+from bdforge.core.isa.hazard_layout import HazardVerdict
+from bdforge.core.isa.hazards import check_program, check_source
+from bdforge.core.isa.program_memory import CoreProgram
 
 if TYPE_CHECKING:
     from bdforge.core.exact.translated import Executor
+
 
 Break = Annotated[
     list[str] | None,
@@ -141,3 +150,83 @@ def _show(profile: CoreProfile) -> None:
     put(screen(), table)
     waits = ", ".join(f"{count} x {kind}" for kind, count in sorted(profile.waits.items())) or "nothing"
     say(f"  waited {profile.conflicts} cycles for its own banks; blocked on {waits}")
+
+
+app = typer.Typer()
+
+_MOST_SHOWN, _LINE = 10, 360
+
+Arch = Annotated[
+    str | None, typer.Option("--arch", help="aie2p or aie2; without, what the file is (of assembly: aie2p).")
+]
+
+
+@app.command()
+def asm(
+    source: Annotated[Path, typer.Argument(help="Assembly of one core's program.")],
+    out: Annotated[Path, new_path("New ELF to write, as `elf_file` takes it.", "--out", "-o")],
+    arch: Arch = "aie2p",
+    design: Annotated[
+        Path | None, typer.Option(help="MLIR whose names the source may use: buffers and locks that --core reaches.")
+    ] = None,
+    core: Core = None,
+    define: Define = None,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Write the ELF in spite of hazards.")] = False,
+    force: Force = False,
+) -> None:
+    """Assemble a core's program into an ELF, unless a core would run it wrongly; docs/isa.md has syntax and rules."""
+    symbols = design_symbols(design, core) | defined(define or [])
+    program = assemble(read_text(source), load(arch or "aie2p").generation, str(source), symbols)
+    if not unchecked:
+        found = {HazardVerdict.of(check_source(program)): [str(source)]}
+        _judge(found, f"{source} has hazards (--unchecked writes the ELF nevertheless)")
+    write(out, program.elf(), force, f": {sum(len(code) for _, code in program.code)} bytes of code")
+
+
+@app.command()
+def disasm(
+    file: Annotated[Path, typer.Argument(help="Core ELF, full ELF, PDI, CDO or xclbin.")],
+    arch: Arch = None,
+    raw: Annotated[bool, typer.Option("--raw", help="The file is plain code from address 0 on.")] = False,
+    core: Core = None,
+    latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
+) -> None:
+    """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
+    generation = load(arch).generation if arch else None
+    programs = _chosen(read_programs(read_bytes(file), raw), core, file)
+    for program in programs:
+        for line in disassemble(program, generation, latencies):
+            say(line)
+    if check:
+        found: dict[HazardVerdict, list[str]] = {}
+        for program in programs:
+            found.setdefault(HazardVerdict.of(check_program(program, generation)), []).append(program.name or str(file))
+        _judge(found, f"{file} has hazards")
+
+
+def _judge(found: Mapping[HazardVerdict, Sequence[str]], what: str) -> None:
+    """Tell once of each program what is unusual in it; HazardError if one has errors."""
+    for verdict, names in found.items():
+        more = f" and {len(names) - 1} more like it" if len(names) > 1 else ""
+        print_warnings([f"{names[0]}{more}: {verdict.unusual}"] if verdict.unusual else [])
+    _refuse([error for verdict in found for error in verdict.errors], what)
+
+
+def _refuse(errors: Sequence[str], what: str) -> None:
+    if errors:
+        shown = [f"  {error}"[:_LINE] for error in errors[:_MOST_SHOWN]]
+        more = len(errors) - len(shown)
+        raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
+
+
+def _chosen(programs: list[CoreProgram], core: str | None, file: Path) -> list[CoreProgram]:
+    """Programs of one core, or all."""
+    if core is None:
+        return programs
+    wanted = f"tile ({', '.join(part.strip() for part in core.strip('()').split(','))})"
+    found = [program for program in programs if program.name.endswith(wanted)]
+    if not found:
+        there = ", ".join(dict.fromkeys(program.name for program in programs if program.name)) or "one without a tile"
+        raise ImageError(f"{file} has no program of {wanted}; there is {there}")
+    return found

@@ -1,24 +1,30 @@
-"""What `bdforge generate` and `bdforge bench` share: a model on a built design, and the table of what ran where."""
+"""`bdforge generate`: tokens of a model; `bdforge bench`: its tokens per second, in the manner of llama-bench."""
 
+import math
 import resource
+import statistics
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from rich import box
 from rich.table import Table
 
+from bdforge.cli.options import Seed, number, whole_numbers
 from bdforge.cli.progress import counting
-from bdforge.cli.ranges import number
 from bdforge.common.messages import clip
-from bdforge.common.screen import new_table, screen
+from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
-from bdforge.models import RULES, Ledger, Products
-from bdforge.models.accuracy import Accuracy
+from bdforge.models import RULES, Ledger, Products, Sampler, generate
+from bdforge.models.accuracy import Accuracy, accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime.loading import EMULATED, NPU
 
+app = typer.Typer()
 DESIGN = Path("build/strix_halo/gemm_i8_i2_bf16")
 DEVICES = (EMULATED, NPU)
 
@@ -103,3 +109,116 @@ def ledger_table(ledger: Ledger) -> Table:
         npu = "" if entry.npu_us is None else f"{entry.npu_us / 1e3:.2f}"
         table.add_row(entry.part, entry.where, entry.why, str(entry.calls), f"{entry.host_seconds:.3f}", npu)
     return table
+
+
+_CHARACTERS = 256  # a vocabulary no larger is of bytes
+
+
+@app.command(name="generate")
+def generate_command(
+    model: ModelPath,
+    prompt_ids: Annotated[str | None, typer.Option(help="The prompt's tokens, such as 128000,791,1938.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help=f"A text instead, for models of at most {_CHARACTERS} tokens: its bytes.")
+    ] = None,
+    most: Most = "32",
+    temperature: Annotated[float, number("0 takes the most likely token.")] = 0.0,
+    top_k: Annotated[int, number("Draw from so many of the most likely; 0: from all.")] = 0,
+    top_p: Annotated[float, number("Draw from the fewest that are so likely together.", most=1)] = 1.0,
+    seed: Seed = 0,
+    design: DesignFolder = DESIGN,
+    device: DeviceName = "emulated",
+    split: Rule = "estimate",
+    micro_batch: MicroBatch = 0,
+    override: Override = None,
+) -> None:
+    """Generate tokens with a BitNet b1.58, its linear layers on the array where that is faster."""
+    count, *more = whole_numbers(most, "-n", 1)
+    if more:
+        raise typer.BadParameter(f"-n {clip(repr(most))}: give one number")
+    sampler = Sampler(temperature, top_k, top_p, seed)
+    ids = _ids(prompt_ids, prompt)
+    loaded = opened(model, design, device, split, override)
+    loaded.check(ids)
+    text = prompt is not None
+    if text and loaded.config.vocab_size > _CHARACTERS:
+        raise typer.BadParameter(f"--prompt is for {_CHARACTERS} tokens at most; give --prompt-ids of your tokeniser's")
+    say(summary(loaded))
+    say(_shown(ids, text), nl=False)
+    for token in generate(loaded, ids, sampler, count, micro_batch):
+        say(_shown([token], text), nl=False)
+    say("")
+    put(screen(), ledger_table(loaded.products.ledger), peak_memory())
+
+
+def _ids(numbers: str | None, text: str | None) -> list[int]:
+    if (numbers is None) == (text is None):
+        raise typer.BadParameter("give either --prompt-ids or --prompt")
+    if numbers is None:
+        return list((text or "").encode())
+    return whole_numbers(",".join(numbers.replace(",", " ").split()), "--prompt-ids", 0)
+
+
+def _shown(tokens: list[int], text: bool) -> str:
+    if text:
+        return bytes(tokens).decode(errors="backslashreplace")
+    return "".join(f"{token} " for token in tokens)
+
+
+@app.command(name="bench")
+def bench_command(
+    model: ModelPath,
+    prompts: Annotated[
+        str, typer.Option("-p", help="Lengths of prompts, such as 512,1024 (pp512, pp1024); 0: none.")
+    ] = "512",
+    most: Most = "32",
+    repetitions: Annotated[int, number("Times that each test is repeated, after a first.", "-r", least=1)] = 5,
+    tokens: Annotated[
+        int,
+        number("Compare logits of so many tokens with float64, for each type of layers; 0: do not.", "--nmse"),
+    ] = 0,
+    seed: Seed = 0,
+    design: DesignFolder = DESIGN,
+    device: DeviceName = "emulated",
+    split: Rule = "estimate",
+    micro_batch: MicroBatch = 0,
+    override: Override = None,
+) -> None:
+    """Time prompts (pp) and generated tokens (tg) of a BitNet b1.58; times of the emulated array are not an NPU's."""
+    lengths, counts = _numbers("-p", prompts), _numbers("-n", most)
+    loaded = opened(model, design, device, split, override)
+    for count in (*lengths, *counts, tokens):
+        loaded.check_length(count)
+    size = loaded.embedding.nbytes + packed_bytes(loaded)
+    speed = ">t/s (measured)" if device == "xrt" else ">t/s (emulated, no NPU)"
+    table = new_table(None, "model", ">size", ">params", "backend", "split", ">ub", ">test", speed)
+    table.box = box.MARKDOWN
+    facts = (f"bitnet {loaded.config.num_hidden_layers}L", f"{size / 2**20:.2f} MiB", _params(loaded))
+    ids = np.random.default_rng(seed).integers(0, loaded.config.vocab_size, max(*lengths, tokens, 1)).tolist()
+    for test, made, count in [*(("pp", n, n) for n in lengths), *(("tg", n, 1) for n in counts)]:
+        rates = [_rate(loaded, ids, made, count, micro_batch) for _ in range(repetitions + 1)][1:]
+        spread = statistics.stdev(rates) if len(rates) > 1 else 0.0
+        backend = f"bdforge {device}"
+        row = (*facts, backend, split, str(micro_batch or "all"), f"{test}{made}")
+        table.add_row(*row, f"{statistics.mean(rates):.2f} ± {spread:.2f}")
+    accurate = [accuracy_table(accuracy(loaded, ids[:tokens]))] if tokens else []
+    put(screen(), table, ledger_table(loaded.products.ledger), *accurate, peak_memory())
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Numbers above 0 of a list with commas."""
+    return [found for found in whole_numbers(text, option, 0) if found]
+
+
+def _rate(model: BitNet, ids: list[int], tokens: int, at_once: int, micro_batch: int) -> float:
+    """Tokens per second, `at_once` to a step, each step with the logits of its last token."""
+    cache, start = model.cache(), time.perf_counter()
+    for _ in range(0, tokens, at_once):
+        model.logits(model.hidden(ids[:at_once], cache, micro_batch)[-1:])
+    return tokens / (time.perf_counter() - start)
+
+
+def _params(model: BitNet) -> str:
+    matrices = sum(math.prod(linear.shape) for layer in model.layers for linear in layer.linears)
+    count = matrices + model.embedding.size
+    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.2f} M"

@@ -1,5 +1,6 @@
 """Options that several commands share, so that each word means the same everywhere; what they write, and warn of."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,6 @@ import typer
 from bdforge.array.emulator.scheduler import MOST_STEPS
 from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.array.mlir import Era
-from bdforge.cli.ranges import LARGE, number
 from bdforge.common.files import new_file, write_whole
 from bdforge.common.messages import clip, listed
 from bdforge.common.screen import say
@@ -23,6 +23,34 @@ from bdforge.perf import PerfError
 from bdforge.perf.kernels.loop_schedule import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
 
+LARGE = (1 << 63) - 1
+"""Of counts and seeds that nothing else bounds."""
+SIZE_MAX = 10**9
+"""Of sizes and counts that something is made or repeated of."""
+_LISTED = re.compile(r"-?\d{1,19}", re.ASCII)
+
+
+def number(meaning: str, *names: str, least: float = 0, most: float = SIZE_MAX) -> Any:
+    """An option for a number from `least` to `most`; named as its parameter is, without `names`."""
+    return typer.Option(*names, min=least, max=most, help=meaning, callback=_finite)
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise typer.BadParameter("nan is no number")
+    return value
+
+
+def whole_numbers(text: str, option: str, least: int, most: int = SIZE_MAX) -> list[int]:
+    """Numbers of a list with commas; a usage error for others, and for those outside of `least` to `most`."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(_LISTED.fullmatch(part) and least <= int(part) <= most for part in parts):
+        raise typer.BadParameter(
+            f"{clip(repr(text))}: give whole numbers from {least} to {most}, with commas", param_hint=option
+        )
+    return [int(part) for part in parts]
+
+
 app = typer.Typer()
 Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
@@ -30,6 +58,11 @@ _WHOLE = re.compile(r"(\d{1,19})(?:[eE]\+?(\d{1,2}))?", re.ASCII)
 _COUNTS = ("", "one positive number", "two positive numbers", "three positive numbers")
 _EXAMPLE = (256, 2560, 640)
 
+SpecFile = Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
+SpecOption = Annotated[Path, typer.Option("--design", help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
+MlirFile = Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")]
+SequenceName = Annotated[str | None, typer.Option("--sequence", help="Runtime sequence, when there are several.")]
+Types = Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")]
 Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", help="Sizes (a GEMM's MxKxN) instead of the design's problems; repeatable."),
@@ -128,13 +161,15 @@ def with_schedule(make: Callable[[], Made]) -> Made:
         raise PerfError(f"{error}; or choose --kernel fitted") from None
 
 
-def _judged(ctx: typer.Context, value: Path | None) -> Path | None:
-    return value if value is None else new_file(value, ctx.params.get("force", False))
+def new_path(meaning: str, *names: str, judge: Callable[[Path, bool], object] = new_file) -> Any:
+    """An option for a file that a command writes in the end: `judge` refuses what cannot be before anything is done."""
 
+    def judged(ctx: typer.Context, value: Path | None) -> Path | None:
+        if value is not None:
+            judge(value, ctx.params.get("force", False))
+        return value
 
-def new_path(meaning: str, *names: str) -> Any:
-    """An option for a file that a command writes in the end: one that cannot be is refused before it does anything."""
-    return typer.Option(*names, help=meaning, callback=_judged)
+    return typer.Option(*names, help=meaning, callback=judged)
 
 
 Out = Annotated[Path | None, new_path("New file to write; without it, the screen.", "--out", "-o")]
@@ -142,18 +177,18 @@ OutFile = Annotated[Path, new_path("New file to write.", "--out", "-o")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.", is_eager=True)]
 
 
-def write(path: Path, content: str | bytes, force: bool = False) -> None:
-    """Write a new file whole or not at all; FileError where one is that `force` does not give up."""
+def write(path: Path, content: str | bytes, force: bool, what: str = "") -> None:
+    """Write a new file whole or not at all, and say so; `what` is in it. FileError where one is that stays."""
     write_whole(new_file(path, force), content)
+    say(f"wrote {path}{what}")
 
 
 def print_or_write(text: str, out: Path | None, force: bool, what: str = "") -> None:
-    """Text to the screen, or to the file `out` with a line that says so; `what` is in it."""
+    """Text to the screen, or to the file `out`."""
     if out is None:
         say(text, nl=False)
-        return
-    write(out, text, force)
-    say(f"wrote {out}{what}")
+    else:
+        write(out, text, force, what)
 
 
 Permissive = Annotated[

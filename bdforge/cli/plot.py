@@ -1,24 +1,29 @@
 """`bdforge plot`: pictures of bounds, sweeps, access orders and utilisation."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bd_patterns import Pattern
 from bdforge.cli.options import (
+    LARGE,
+    SIZE_MAX,
     BLayout,
     Force,
     Kernel,
     ManyShapes,
     ProductName,
     Shape,
+    SpecOption,
     new_path,
+    number,
     problem,
     sizes,
+    whole_numbers,
     with_schedule,
 )
-from bdforge.cli.ranges import LARGE, SIZE_MAX, number, whole_numbers
 from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
 from bdforge.devices import device_named
@@ -40,7 +45,20 @@ plot = typer.Typer(name="plot", no_args_is_help=True, help="Pictures, as PNG or 
 app = typer.Typer()
 app.add_typer(plot)
 
-_Out = Annotated[Path, new_path("New picture: a .png or .svg file.", "--out", "-o")]
+
+def new_plot(*names: str) -> Any:
+    """An option for a picture; PlotError for a file that is none."""
+    meaning = "New picture: a .png or .svg file."
+    return new_path(meaning, *names, judge=lambda path, force: new_picture(path, force, PlotError))
+
+
+def draw(make: Callable[[], Any], out: Path) -> None:
+    """Save a figure, and say so."""
+    save(make, out)
+    say(f"wrote {out}")
+
+
+_Out = Annotated[Path, new_plot("--out", "-o")]
 _Design = Annotated[Path | None, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
 
 
@@ -59,7 +77,6 @@ def roofline_command(
     force: Force = False,
 ) -> None:
     """Peak and bandwidth of a device, with modelled, emulated and published GEMMs below them."""
-    new_picture(out, force, PlotError)
     basis, chosen = basis_named(kernel), device_named(device)
     specs = [load_spec(path) for path in design or []]
     given = [type_named(name).name for name in types.split(",")] if types else []
@@ -71,8 +88,7 @@ def roofline_command(
         plan = plan_gemm(spec, chosen)
         for one in [p for p, _ in shapes(many)] if many else _problems(spec):
             points += _points(plan, one, basis, emulate)
-    save(lambda: roofline(device, a, b, points), out)
-    say(f"wrote {out}")
+    draw(lambda: roofline(device, a, b, points), out)
 
 
 @plot.command(name="kmt")
@@ -88,7 +104,6 @@ def kmt_command(
     force: Force = False,
 ) -> None:
     """Speed over the depth of a memtile's slab: longer contiguous runs in DRAM."""
-    new_picture(out, force, PlotError)
     if (design is None) == (tile is None):
         raise typer.BadParameter("give either --design or --tile")
     basis = basis_named(kernel)
@@ -101,8 +116,7 @@ def kmt_command(
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
     found, measured = with_schedule(lambda: sweep(case, basis)), _published_depths(case)
-    save(lambda: kmt_sweep(found, measured), out)
-    say(f"wrote {out}")
+    draw(lambda: kmt_sweep(found, measured), out)
 
 
 @plot.command(name="pattern")
@@ -118,7 +132,6 @@ def pattern_command(
     force: Force = False,
 ) -> None:
     """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
-    new_picture(out, force, PlotError)
     if (design is None) == (visits is None or strides is None):
         raise typer.BadParameter("give either --sizes and --strides, or --design")
     if design is not None:
@@ -126,26 +139,23 @@ def pattern_command(
     else:
         title, natural = "", None
         pattern = Pattern(_numbers(visits, "--sizes"), _numbers(strides, "--strides"), offset)
-    save(lambda: pattern_picture(pattern, width or natural, title), out)
-    say(f"wrote {out}")
+    draw(lambda: pattern_picture(pattern, width or natural, title), out)
 
 
 @plot.command(name="utilisation")
 def utilisation_command(
     out: _Out,
-    design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    design: SpecOption,
     shape: Shape = None,
     device: ProductName = "strix_halo",
     kernel: Kernel = "compiled",
     force: Force = False,
 ) -> None:
     """What each tile of the array did in a timed run (emulated; kernels only take time)."""
-    new_picture(out, force, PlotError)
     basis, spec = basis_named(kernel), load_spec(design)
     chosen = _one_problem(spec, shape)
     report = with_schedule(lambda: timed(plan_gemm(spec, device_named(device)), chosen, basis))
-    save(lambda: utilisation(report, f"{spec.name}: {chosen} on {device}, {basis} kernel"), out)
-    say(f"wrote {out}")
+    draw(lambda: utilisation(report, f"{spec.name}: {chosen} on {device}, {basis} kernel"), out)
 
 
 def _problems(spec: GemmSpec) -> tuple[Problem, ...]:

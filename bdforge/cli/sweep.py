@@ -9,14 +9,22 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bdforge.cli.options import Force, Kernel, Layouts, ProductName, layouts, new_path, with_schedule, write
-from bdforge.cli.ranges import whole_numbers
-from bdforge.common.pictures import new_picture
-from bdforge.common.screen import new_table, put, say, screen
+from bdforge.cli.options import (
+    Force,
+    Kernel,
+    Layouts,
+    ProductName,
+    layouts,
+    new_path,
+    whole_numbers,
+    with_schedule,
+    write,
+)
+from bdforge.cli.plot import draw, new_plot
+from bdforge.common.screen import new_table, put, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import load_spec
-from bdforge.perf.plots.figure import PlotError, save
 from bdforge.perf.plots.layouts import layouts_picture
 from bdforge.perf.size_sweep import Swept, native_problems, ratios, sweep, write_csv
 from bdforge.perf.tune.time_model import basis_named
@@ -34,24 +42,20 @@ def sweep_command(
     device: ProductName = "strix_halo",
     kernel: Kernel = "compiled",
     out: Annotated[Path | None, new_path("New CSV file: a line for each problem.", "--out", "-o")] = None,
-    picture: Annotated[Path | None, new_path("New picture: a .png or .svg file.", "--picture")] = None,
+    picture: Annotated[Path | None, new_plot("--picture")] = None,
     force: Force = False,
 ) -> None:
     """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM."""
     chosen, basis = layouts(b_layouts), basis_named(kernel)
-    if picture is not None:
-        new_picture(picture, force, PlotError)
     spec = load_spec(design)
     problems = native_problems(spec, whole_numbers(sizes, "--sizes", 1))
     swept = with_schedule(lambda: list(sweep(spec, device_named(device), chosen, problems, basis)))
     title = f"{spec.name} on {device}: {len(problems)} problems without padding, {basis} kernel (modelled)"
     put(screen(), _table(swept, chosen, title))
     if out is not None:
-        write(out, write_csv(swept), force)
-        say(f"wrote {out}: {len(swept)} rows, modelled")
+        write(out, write_csv(swept), force, f": {len(swept)} rows, modelled")
     if picture is not None:
-        save(lambda: layouts_picture(swept, title), picture)
-        say(f"wrote {picture}")
+        draw(lambda: layouts_picture(swept, title), picture)
 
 
 def _table(swept: Sequence[Swept], chosen: Sequence[Order], title: str) -> Table:

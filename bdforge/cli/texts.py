@@ -24,19 +24,21 @@ from bdforge.cli.options import (
     Dialect,
     Force,
     InFlight,
+    MlirFile,
     Module,
     Out,
     Permissive,
     ProductName,
     Shapes,
+    SpecFile,
     Wait,
     new_path,
+    number,
     print_or_write,
     print_warnings,
     problems_of,
     write,
 )
-from bdforge.cli.ranges import number
 from bdforge.common.binary import ImageError
 from bdforge.common.files import read_text
 from bdforge.common.screen import say, screen
@@ -55,7 +57,7 @@ app = typer.Typer()
 
 @app.command(name="plan")
 def plan_command(
-    design: Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    design: SpecFile,
     device: ProductName = "strix_halo",
     shape: Shapes = None,
     wait: Wait = None,
@@ -144,7 +146,7 @@ def show_command(
 
 @app.command(name="route")
 def route_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    design: MlirFile,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -161,7 +163,7 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 
 @app.command(name="lower")
 def lower_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")],
+    design: MlirFile,
     out: Annotated[Path | None, new_path("New image to write: .cdo, .pdi or .xclbin.", "--out", "-o")] = None,
     module: Module = None,
     columns: Annotated[int | None, number("Columns of an xclbin's partition.", least=1, most=_COLUMNS_MAX)] = None,
@@ -192,8 +194,7 @@ def lower_command(
             say(line)
         return
     content = image(found, out.suffix, columns=columns, seconds=_seconds(), bare=without_code)
-    write(out, content, force)
-    say(f"wrote {out}: {len(found.operations)} register writes, {len(content)} bytes")
+    write(out, content, force, f": {len(found.operations)} register writes, {len(content)} bytes")
 
 
 def _programmed(device: DeviceOp, link: list[Path], define: list[str], strictness: Strictness) -> Configuration:

@@ -9,8 +9,7 @@ import typer
 
 from bdforge.array.emulator.timed import TimelineSpan, TimingOptions, TimingReport
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
-from bdforge.cli.options import new_path
-from bdforge.cli.ranges import LARGE, number
+from bdforge.cli.options import LARGE, new_path, number
 from bdforge.common.screen import put, say, screen
 from bdforge.devices.timing import TIMINGS, timing_of
 

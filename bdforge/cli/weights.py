@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import Force, ProductName, Tensors, new_path
+from bdforge.cli.options import Force, ProductName, SpecOption, Tensors, new_path
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip
 from bdforge.common.screen import say
@@ -36,7 +36,7 @@ def list_tensors(file: File) -> None:
 def pack(
     file: File,
     tensor: Tensors,
-    design: Annotated[Path, typer.Option(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")],
+    design: SpecOption,
     out: Annotated[Path, new_path("New .npy file for the packed bytes.", "--out", "-o")],
     device: ProductName = "strix_halo",
     force: Force = False,

@@ -35,7 +35,7 @@ def command(run, monkeypatch):
         return [65, 10, 200]
 
     for name, stand_in in (("opened", opened), ("generate", generate), ("summary", lambda model: "a model")):
-        monkeypatch.setattr(f"bdforge.cli.generate.{name}", stand_in)
+        monkeypatch.setattr(f"bdforge.cli.models.{name}", stand_in)
     return lambda *options: (run("generate", "m.gguf", *options), seen)
 
 
@@ -85,14 +85,14 @@ def test_a_bench_leaves_its_first_run_out_of_mean_and_spread(run, monkeypatch, r
         config=SimpleNamespace(num_hidden_layers=7, vocab_size=2),
     )  # fmt: skip
     asked: list[tuple[int, int, int]] = []
-    monkeypatch.setattr("bdforge.cli.model_bench.opened", lambda *given: model)
+    monkeypatch.setattr("bdforge.cli.models.opened", lambda *given: model)
     left = iter(rates * 3)
 
     def rate(model: Any, ids: list[int], tokens: int, at_once: int, micro: int) -> float:
         asked.append((tokens, at_once, micro))
         return float(next(left))
 
-    monkeypatch.setattr("bdforge.cli.model_bench._rate", rate)
+    monkeypatch.setattr("bdforge.cli.models._rate", rate)
     code, out, _ = run("bench", "m", "-p", "5,8", "-n", "0,3", "-r", str(repetitions), "--device", "xrt", "-ub", "4")
     assert (code, asked) == (0, [entry for entry in ((5, 5, 4), (8, 8, 4), (3, 1, 4)) for _ in rates])
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in out.splitlines() if "|" in line]

@@ -7,12 +7,20 @@ import pytest
 import typer
 
 from bdforge.cli import machine_code, texts, tune
-from bdforge.cli.bench import _count
 from bdforge.cli.commands import app
 from bdforge.cli.contract import _sizes, _strides
 from bdforge.cli.device import _run
-from bdforge.cli.options import layouts, print_or_write, print_warnings, problem, problems_of, sizes, with_schedule
-from bdforge.cli.ranges import whole_numbers
+from bdforge.cli.options import (
+    layouts,
+    print_or_write,
+    print_warnings,
+    problem,
+    problems_of,
+    sizes,
+    whole_numbers,
+    with_schedule,
+)
+from bdforge.cli.run import _count
 from bdforge.cli.timing import Timed, _named_cycles
 from bdforge.common.files import FileError
 from bdforge.devices.types import TypeNameError

@@ -10,26 +10,8 @@ import numpy as np
 import pytest
 import typer
 
-from bdforge.cli import (
-    balance,
-    bench,
-    build,
-    doctor,
-    emulate,
-    estimate,
-    isa,
-    layers,
-    machine_code,
-    model_bench,
-    models,
-    sweep,
-    texts,
-    tune,
-    weights,
-)
-from bdforge.cli import (
-    run as run_module,
-)
+from bdforge.cli import build, doctor, emulate, estimate, machine_code, models, sweep, texts, tune, weights
+from bdforge.cli import run as run_module
 from bdforge.core.exact.profile import CoreProfile, PartProfile
 from bdforge.models import Ledger
 from bdforge.models.weights import TernaryMatrix, WeightError
@@ -68,7 +50,7 @@ WALK = Balance(tuple(tile(8 * i, 100, 250) for i in range(1, 8)), (tile(8, 100, 
 
 
 def test_a_balance_shows_five_ranked_tiles_every_step_and_the_share_of_the_first(printed):
-    lines = printed(lambda: balance._tell(WALK, "it"))
+    lines = printed(lambda: tune._print_balance(WALK, "it"))
     assert " ".join(lines).startswith("1. One core: the fastest of 7 tiles whose A and B come in time ")
     assert [line for line in lines if line.endswith(" 111")] == [
         f"{8 * i}x64x32 512.0 {32 * i} 111" for i in range(1, 6)
@@ -85,14 +67,15 @@ def test_a_balance_shows_five_ranked_tiles_every_step_and_the_share_of_the_first
 def test_a_balance_that_no_height_gives_says_so(printed):
     never = Balance(WALK.ranked, WALK.steps, 75.6, float("inf"))
     assert any(
-        line.endswith("it would need 76, which no m gives its n.") for line in printed(lambda: balance._tell(never, ""))
+        line.endswith("it would need 76, which no m gives its n.")
+        for line in printed(lambda: tune._print_balance(never, ""))
     )
 
 
 def checked(wrong: ElementMismatch | None = None, exact: bool = True, name: str = "") -> Any:
     problem = fake(name=name, __str__=lambda self: "1x2x3")
     found = fake(sequence="sequence", seconds=1.26, warnings=("loud",) if wrong else (), timing=None)
-    return bench._Checked(problem, found, wrong, exact)
+    return run_module._Checked(problem, found, wrong, exact)
 
 
 WRONG = ElementMismatch("C", (1, 2), 5, 6, 3)
@@ -113,16 +96,16 @@ def ran(monkeypatch, printed):
 
     def ran(problems: int, own: int = 0, *, wrong: tuple[int, ...] = (), **how: Any) -> tuple[int, list[str]]:
         rows = iter(checked(WRONG if i in wrong else None) for i in range(problems or own))
-        monkeypatch.setattr(bench, "_run_one", lambda *given: next(rows))
+        monkeypatch.setattr(run_module, "_run_one", lambda *given: next(rows))
         plan = fake(
-            spec=fake(problems=[fake(name="", sizes={})] * own), random=lambda problem, seed: {}, summary="a design",
+            problems=[fake(name="", sizes={})] * own, random=lambda problem, seed: {}, summary="a design",
             padding=lambda sequence: "none", cost=lambda problem: fake(operations=12),
         )  # fmt: skip
         code: list[int] = []
         given = [fake(name="", sizes={})] * problems
         options = (None, [], 0, how.pop("timed", None))
         lines = printed(lambda: code.append(
-            bench.run_problems(fake(name="mine", cores_note=""), plan, given, *options, **how)
+            run_module.run_problems(fake(name="mine", cores_note=""), plan, given, *options, **how)
         ))  # fmt: skip
         return code[0], lines
 
@@ -140,13 +123,13 @@ def test_every_problem_is_run_and_one_wrong_element_fails_the_command(ran):
 
 def test_wrong_results_suggest_poison_unless_it_was_there(ran):
     for wrong, poison, told in (((0,), False, True), ((0,), True, False), ((), False, False)):
-        assert (bench.SUGGESTION in ran(1, wrong=wrong, poison=poison)[1]) == told, (wrong, poison)
+        assert (run_module.SUGGESTION in ran(1, wrong=wrong, poison=poison)[1]) == told, (wrong, poison)
 
 
 def test_a_timeline_holds_one_problem(ran):
     """Not those of the design either, if they are several."""
-    timed = bench.TimedRuns("ideal", Path("t.json"))
-    assert ran(1, 2, timed=timed)[0] == ran(0, 1, timed=timed)[0] == ran(2, timed=bench.TimedRuns("ideal"))[0] == 0
+    timed = run_module.TimedRuns("ideal", Path("t.json"))
+    assert ran(1, 2, timed=timed)[0] == ran(0, 1, timed=timed)[0] == ran(2, timed=run_module.TimedRuns("ideal"))[0] == 0
     for given, own in ((2, 0), (0, 2)):
         with pytest.raises(SpecError, match="a timeline holds one problem, not 2; choose one with --shape"):
             ran(given, own, timed=timed)
@@ -216,25 +199,27 @@ def hazards(count: int, length: int = 200) -> list[str]:
     ("count", "shown", "more"), [(1, 1, ""), (10, 10, ""), (11, 10, "  and 1 more"), (30, 10, "  and 20 more")]
 )
 def test_ten_hazards_are_shown_and_the_rest_counted(count: int, shown: int, more: str):
-    with pytest.raises(isa.HazardError) as refused:
-        isa._refuse(hazards(count), "it has")
+    with pytest.raises(machine_code.HazardError) as refused:
+        machine_code._refuse(hazards(count), "it has")
     told = [f"  rule{i}: {'x' * 200}" for i in range(shown)]
     assert str(refused.value).splitlines() == ["it has:", *told, *([more] if more else [])]
-    with pytest.raises(isa.HazardError) as refused:
-        isa._refuse(hazards(1, 400), "it has")
+    with pytest.raises(machine_code.HazardError) as refused:
+        machine_code._refuse(hazards(1, 400), "it has")
     assert len(str(refused.value).splitlines()[1]) == 360
-    isa._refuse([], "nothing")
+    machine_code._refuse([], "nothing")
 
 
 def test_programs_are_chosen_by_their_core():
     programs: list[Any] = [fake(name=name) for name in ("tile (0, 2)", "PDI 1, tile (0, 2)", "tile (10, 2)", "")]
-    assert isa._chosen(programs, None, Path("f")) == programs
+    assert machine_code._chosen(programs, None, Path("f")) == programs
     for core in ("0,2", "(0, 2)", " 0 , 2"):
-        assert isa._chosen(programs, core, Path("f")) == programs[:2], core
-    with pytest.raises(isa.ImageError, match=r"f has no program of tile \(1, 2\); there is tile \(0, 2\), PDI 1, "):
-        isa._chosen(programs, "1,2", Path("f"))
-    with pytest.raises(isa.ImageError, match="there is one without a tile"):
-        isa._chosen(programs[3:], "1,2", Path("f"))
+        assert machine_code._chosen(programs, core, Path("f")) == programs[:2], core
+    with pytest.raises(
+        machine_code.ImageError, match=r"f has no program of tile \(1, 2\); there is tile \(0, 2\), PDI 1, "
+    ):
+        machine_code._chosen(programs, "1,2", Path("f"))
+    with pytest.raises(machine_code.ImageError, match="there is one without a tile"):
+        machine_code._chosen(programs[3:], "1,2", Path("f"))
 
 
 SAME: Any = lambda given: given  # noqa: E731
@@ -247,7 +232,7 @@ def modelled(us: float, tops: float = 1.5) -> Any:
 def test_many_problems_are_each_counted_as_often_as_they_run(printed):
     """1500 us, three times, and 500 us once: 5 ms."""
     weighted = [(Problem(1, 2, 3, "mine"), 3), (Problem(4, 5, 6), 1)]
-    lines = printed(lambda: layers.shapes_command(weighted, SAME, lambda p: modelled(1500 if p.M == 1 else 500)))
+    lines = printed(lambda: estimate.shapes_command(weighted, SAME, lambda p: modelled(1500 if p.M == 1 else 500)))
     assert "1x2x3 3 1500 4.5 1.50 compute mine" in lines
     assert "4x5x6 1 500 0.5 1.50 compute" in lines
     low, high = (5 * share for share in INTERVAL)
@@ -258,13 +243,13 @@ def test_many_problems_are_each_counted_as_often_as_they_run(printed):
 def test_a_processor_is_overtaken_from_an_m_on(printed, monkeypatch, first, told):
     asked: list[Any] = []
     monkeypatch.setattr(
-        layers, "crossover", lambda linear, rate, *how: asked.append((linear.K, linear.N, rate)) or first
+        estimate, "crossover", lambda linear, rate, *how: asked.append((linear.K, linear.N, rate)) or first
     )
-    monkeypatch.setattr(layers, "measured_cpu_tops", lambda: 0.75)
-    lines = printed(lambda: layers.versus_command("cpu", 2.5, [Problem(9, 64, 32)], SAME, SAME))
+    monkeypatch.setattr(estimate, "measured_cpu_tops", lambda: 0.75)
+    lines = printed(lambda: estimate.versus_command("cpu", 2.5, [Problem(9, 64, 32)], SAME, SAME))
     assert lines[0] == "array (modelled) against a CPU at 2.50 TOPS (given):"
     assert f"64x32 {told}" in lines
-    lines = printed(lambda: layers.versus_command("cpu", None, [], SAME, SAME))
+    lines = printed(lambda: estimate.versus_command("cpu", None, [], SAME, SAME))
     assert lines[0].startswith("array (modelled) against a CPU at 0.75 TOPS (measured by others: ggml")
     assert asked == [(64, 32, 2.5), (2560, 3840, 0.75), (2560, 2560, 0.75), (2560, 13824, 0.75), (6912, 2560, 0.75)]
 
@@ -276,10 +261,10 @@ def test_a_model_without_its_own_sizes_wants_tokens(monkeypatch, printed, tokens
     """One with M of its own is counted for 256."""
     asked: list[Any] = []
     model = fake(linears=[fake(M=3), fake(M=3 if fixed else 0)])
-    monkeypatch.setattr(layers, "model_named", lambda name: model)
-    monkeypatch.setattr(layers, "layers", lambda *given: asked.append(given))
-    monkeypatch.setattr(layers, "layers_report", lambda found: "report")
-    call = lambda: layers.model_command("it", tokens, "qkv,,gateup", (None, False), SAME, SAME)  # noqa: E731
+    monkeypatch.setattr(estimate, "model_named", lambda name: model)
+    monkeypatch.setattr(estimate, "layers", lambda *given: asked.append(given))
+    monkeypatch.setattr(estimate, "layers_report", lambda found: "report")
+    call = lambda: estimate.model_command("it", tokens, "qkv,,gateup", (None, False), SAME, SAME)  # noqa: E731
     if taken is None:
         with pytest.raises(typer.BadParameter, match="give --tokens, of it"):
             call()
@@ -339,28 +324,28 @@ def test_parameters_are_those_of_matrices_and_embedding(columns: int, text: str)
     model: Any = fake(
         layers=[fake(linears=[fake(shape=(100, columns))])], embedding=np.zeros((10, 100)),
     )  # fmt: skip
-    assert model_bench._params(model) == text
+    assert models._params(model) == text
 
 
 def test_numbers_of_a_bench_leave_zeros_out():
-    assert model_bench._numbers("-p", "512,0,7") == [512, 7]
-    assert model_bench._numbers("-n", "0") == []
+    assert models._numbers("-p", "512,0,7") == [512, 7]
+    assert models._numbers("-n", "0") == []
     for wrong in ("", "1,", "-1", "1.5", "a", "²"):
         with pytest.raises(typer.BadParameter, match="give whole numbers from 0"):
-            model_bench._numbers("-n", wrong)
+            models._numbers("-n", wrong)
 
 
 @pytest.mark.parametrize(("tokens", "at_once", "steps"), [(6, 6, [6]), (3, 1, [1, 1, 1])])
 def test_a_rate_is_of_all_tokens_in_steps_with_logits_of_the_last(monkeypatch, tokens, at_once, steps):
     ticks = iter((10.0, 12.0))
-    monkeypatch.setattr(model_bench.time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(models.time, "perf_counter", lambda: next(ticks))
     taken: list[tuple[int, int, int]] = []
     model: Any = fake(
         cache=lambda: "cache",
         hidden=lambda ids, cache, micro: taken.append((len(ids), micro, 0)) or np.zeros((len(ids), 2)),
         logits=lambda hidden: taken.append((len(hidden), -1, -1)),
     )  # fmt: skip
-    assert model_bench._rate(model, [1] * 9, tokens, at_once, 4) == tokens / 2
+    assert models._rate(model, [1] * 9, tokens, at_once, 4) == tokens / 2
     assert taken == [entry for step in steps for entry in ((step, 4, 0), (1, -1, -1))]
 
 
@@ -481,16 +466,16 @@ def operand(name: str, *sizes: str) -> Any:
 def test_weights_of_a_file_are_the_first_matrix_that_stays(monkeypatch):
     """K x N as the problem has them; vectors that stay are none."""
     matrix = TernaryMatrix(np.zeros((6, 4), np.int8), ("w",), (4,), (1.0,))
-    monkeypatch.setattr(bench, "staying", lambda program: [operand("scale", "n"), operand("B", "k", "n")])
+    monkeypatch.setattr(run_module, "staying", lambda program: [operand("scale", "n"), operand("B", "k", "n")])
     design: Any = fake(name="mine", program=fake(values={"k": "K", "n": "N"}))
-    found = bench._stored(design, fake(sizes={"M": 9, "K": 6, "N": 4}), matrix)  # type: ignore[arg-type]
+    found = run_module._stored(design, fake(sizes={"M": 9, "K": 6, "N": 4}), matrix)  # type: ignore[arg-type]
     assert list(found) == ["B"]
     assert found["B"] is matrix.weights
     with pytest.raises(WeightError, match="is 6 x 4, expected 4 x 6"):
-        bench._stored(design, fake(sizes={"K": 4, "N": 6}), matrix)  # type: ignore[arg-type]
-    monkeypatch.setattr(bench, "staying", lambda program: [operand("scale", "n")])
+        run_module._stored(design, fake(sizes={"K": 4, "N": 6}), matrix)  # type: ignore[arg-type]
+    monkeypatch.setattr(run_module, "staying", lambda program: [operand("scale", "n")])
     with pytest.raises(SpecError, match="mine has no matrix that stays from run to run; run it without --weights"):
-        bench._stored(design, fake(sizes={}), matrix)  # type: ignore[arg-type]
+        run_module._stored(design, fake(sizes={}), matrix)  # type: ignore[arg-type]
 
 
 def test_an_operand_of_words_is_taken_in_its_type(tmp_path):

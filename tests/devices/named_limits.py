@@ -16,7 +16,7 @@ ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a 
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
 NO_LIMIT = {
-    "cli.ranges.SIZE_MAX": "of any option: tests/cli/test_options.py",
+    "cli.options.SIZE_MAX": "of any option: tests/cli/test_options.py",
     "design.document.expand.MOST_TURNS": "tests/design/test_documents.py",
     "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",
     "design.sandbox.STEPS_MAX": "as before",

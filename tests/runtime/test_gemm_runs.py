@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import Deadlock, PoisonError, emulate
-from bdforge.cli.bench import run_problems
+from bdforge.cli.run import run_problems
 from bdforge.design.manifest import BuiltProblem
 from bdforge.operators import render
 from bdforge.operators.gemm import Problem

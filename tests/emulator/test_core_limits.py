@@ -1,7 +1,5 @@
 """What a core does with one request, one lock, one loop: the values at which it goes on, waits or is stopped."""
 
-import functools
-from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,199 +7,13 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import BudgetExceeded, CoreError, DesignError, KernelError, RegisterAccessError
-from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.cores.core import EmulatedCore
+from bdforge.array.emulator import BudgetExceeded, CoreError, RegisterAccessError
 from bdforge.array.emulator.cores.interpreted.control_flow import _returned
 from bdforge.array.emulator.cores.interpreted.translation import Translation
-from bdforge.array.emulator.cores.kernel_call import KernelCall, perform, waits
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
-from bdforge.array.emulator.cores.machine_code_core import MachineCode
-from bdforge.array.emulator.cores.ports import CAPACITY, CascadeFifo
-from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.lock import EmulatedLock
-from bdforge.array.emulator.scheduler import Agent, Scheduler
-from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.core.exact.requests import GetTimer
-from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock
-from bdforge.devices import mlir_device_named
-from bdforge.devices.capacities import StreamCapacities
 from support.core_bodies import run_core
 from support.differences import same
-
-BLOCKS = "blocks"
-
-
-def outcome(steps: Generator[None, None, Any]) -> Any:
-    """What a request is answered, or that it blocks."""
-    try:
-        next(steps)
-    except StopIteration as stop:
-        return stop.value
-    return BLOCKS
-
-
-class Surroundings(Agent):
-    """A core with one lock, a stream each way and cascades, for `perform`."""
-
-    def __init__(self, value: int = 0, held: int = 0, permitted: frozenset[str] = frozenset()):
-        scheduler = Scheduler()
-        super().__init__("core (0, 2)", scheduler)
-        self.gate = EmulatedLock("gate", 63, scheduler.wake, value)
-        self.array = SimpleNamespace(strictness=Strictness(permitted), scheduler=scheduler, tile=lambda *_: None)
-        self.sink = Sink(Agent("sink", scheduler), lambda _: None, StreamCapacities.uniform(16))
-        self.output = Stream(self, scheduler)
-        self.output.connect(self.sink)
-        self.output.send(np.zeros(held, np.uint32))
-        self.words = Sink(self, lambda _: None, StreamCapacities.uniform(16))
-        self.input = SimpleNamespace(sink=self.words, get=self._get)
-        self.cascade_out = CascadeFifo(self, Agent("south", scheduler), scheduler.wake)
-        self.cascade_in = CascadeFifo(Agent("north", scheduler), self, scheduler.wake)
-        self.check_acquire = lambda *request: EmulatedCore.check_acquire(cast("Any", self), *request)
-        self.releases = lambda _: None
-        self.place = 0, 2
-
-    def lock(self, _: int) -> EmulatedLock:
-        return self.gate
-
-    def _get(self, count: int, where: Any) -> Generator[None, None, bytes]:
-        yield from self.words.fill(count, where)
-        return b"\7\0\0\0"
-
-    def asked(self, request: Any) -> Any:
-        return outcome(perform(cast("Any", self), request, lambda: " (here)"))
-
-
-@pytest.mark.parametrize(
-    ("value", "need", "equal", "left"),
-    [
-        (3, 3, False, 0), (4, 3, False, 1), (2, 3, False, None), (3, 3, True, 0), (4, 3, True, None),
-        (0, 0, True, 0), (1, 0, True, None), (0, 0, False, 0), (1, 0, False, None),
-    ],
-)  # fmt: skip
-def test_an_acquire_goes_on_at_its_value(value: int, need: int, equal: bool, left: int | None):
-    """At least 0 is what hardware reads as exactly 0: refused, and read so where that is permitted."""
-    core = Surroundings(value, permitted=frozenset({"acquire-zero"}))
-    assert core.asked(AcquireLock(48, need, equal)) == (BLOCKS if left is None else None)
-    assert core.gate.value == (value if left is None else left)
-    assert bool(core.array.strictness.warnings) == (need == 0 and not equal)
-    if need == 0 and not equal:
-        with pytest.raises(DesignError, match=r"AcquireGreaterEqual of 0 would be read as Acquire of 0 \(here\)"):
-            Surroundings(value).asked(AcquireLock(48, need, equal))
-
-
-@pytest.mark.parametrize(("amount", "value"), [(1, 6), (0, 5), (-5, 0)])
-def test_a_release_adds_what_it_says(amount: int, value: int):
-    core = Surroundings(5)
-    assert core.asked(ReleaseLock(48, amount)) is None
-    assert core.gate.value == value
-
-
-@pytest.mark.parametrize(
-    ("held", "wait", "answer", "sent"),
-    [(0, True, None, 1), (15, True, None, 16), (16, True, BLOCKS, 16), (0, False, True, 1), (15, False, True, 16)],
-)
-def test_a_word_leaves_where_its_stream_has_room(held: int, wait: bool, answer: Any, sent: int):
-    core = Surroundings(held=held)
-    core.pressed = True  # words that nobody demands go on when nobody else can move
-    assert core.asked(PutStream(0, b"\1\0\0\0", False, wait)) == answer
-    assert core.sink.held == sent
-
-
-def test_a_word_that_waits_is_sent_once_there_is_room():
-    core = Surroundings(held=16)
-    steps = perform(cast("Any", core), PutStream(0, b"\1\0\0\0", False), str)
-    next(steps)
-    assert (core.scheduled, core.sink.held, core.output.blocked) == (False, 16, True)
-    core.sink.take(16)
-    core.pressed = True
-    assert (outcome(steps), core.sink.held) == (None, 1)
-
-
-def test_a_word_that_may_not_wait_is_not_sent_where_there_is_no_room():
-    core = Surroundings(held=16)
-    steps = perform(cast("Any", core), PutStream(0, b"\1\0\0\0", False, False), str)
-    next(steps)
-    assert core.scheduled  # it asks again later
-    assert outcome(steps) is None
-    assert core.sink.held == 16
-
-
-@pytest.mark.parametrize(
-    ("words", "wait", "answer"), [(0, True, BLOCKS), (1, True, 7), (0, False, BLOCKS), (1, False, 7)]
-)
-def test_a_word_is_got_where_there_is_one(words: int, wait: bool, answer: Any):
-    core = Surroundings()
-    core.words.deliver(np.zeros(words, np.uint32), cast("Any", core.scheduler), last=False)
-    steps = perform(cast("Any", core), GetStream(0, np.dtype(np.int32), wait), str)
-    assert outcome(steps) == answer
-    assert core.words.demand == (words == 0 and wait)
-    if not words and not wait:
-        assert (outcome(steps), core.scheduled) == (None, True)
-
-
-REFUSED = {
-    "another port": (PutStream(1, b"\0\0\0\0", False), "a core has 1 stream port each way; there is no 1"),
-    "a port below 0": (GetStream(-1, np.dtype(np.int32)), "there is no -1"),
-    "half a word": (PutStream(0, b"\0\0", False), "a stream moves words of 4 bytes, not 2"),
-    "eight bytes": (GetStream(0, np.dtype(np.int64)), "words of 4 bytes, not 8"),
-    "a short value": (PutCascade(bytes(63)), "a cascade moves 64 bytes at a time, not 63"),
-    "elements of three bytes": (GetCascade(np.dtype("V3")), r"a cascade moves 64 bytes, no whole number of \|V3"),
-    "no request": ("acquire", "yielded 'acquire'; a kernel yields requests of bdforge.core.python_kernel"),
-}
-
-
-@pytest.mark.parametrize(("request_", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_no_port_serves_is_refused(request_: Any, message: str):
-    with pytest.raises(KernelError, match=message):
-        Surroundings().asked(request_)
-
-
-@pytest.mark.parametrize(("length", "shown"), [(79, 79), (80, 80), (81, 80), (500, 80)])
-def test_what_is_no_request_is_shown_in_80_characters(length: int, shown: int):
-    with pytest.raises(KernelError) as fault:
-        Surroundings().asked("x" * (length - 2))
-    text = str(fault.value).removeprefix("yielded ").partition("; a kernel yields")[0]
-    assert (len(text), text.endswith(" ...")) == (shown, length >= 80)
-
-
-def test_a_cascade_takes_four_values_and_the_fifth_waits():
-    core = Surroundings()
-    found = [core.asked(PutCascade(bytes([i]) * 64)) for i in range(CAPACITY + 1)]
-    assert (CAPACITY, found) == (4, [None] * 4 + [BLOCKS])
-    assert [core.cascade_out.take()[0] for _ in range(5)] == [0, 1, 2, 3, 4]
-
-
-def test_a_value_of_the_cascade_is_got_in_the_type_that_is_asked_for():
-    core = Surroundings()
-    assert core.asked(GetCascade(np.dtype(np.int16))) == BLOCKS
-    core.cascade_in.put(np.arange(32, dtype=np.int16).tobytes(), str)
-    same(core.asked(GetCascade(np.dtype(np.int16))), np.arange(32, dtype=np.int16))
-
-
-ARRAY, OTHER = np.zeros(3, np.int8), np.zeros(3, np.int8)
-RETURNED = {
-    "nothing": (None, None, None), "its argument": (ARRAY, None, ARRAY), "another array": (OTHER, KernelError, OTHER),
-    "a number": (7, KernelError, 7), "0": (0, KernelError, 0), "False": (False, KernelError, False),
-    "an empty text": ("", KernelError, ""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "without", "with_"), RETURNED.values(), ids=RETURNED)
-def test_a_kernel_returns_what_the_design_declares(value: Any, without: Any, with_: Any):
-    """Without results numpy's habit of returning what was written is let pass, and nothing else."""
-    core: Any = SimpleNamespace(
-        array=SimpleNamespace(tiles={}), name="core (0, 2)", note=lambda *_: None, notify=lambda *_: None
-    )
-    for returns in (False, True):
-        call = KernelCall(lambda _: value, core, "k", "d.mlir:1:1", returns)
-        steps = call.finish(call(ARRAY))
-        if without is KernelError and not returns:
-            with pytest.raises(KernelError, match=r"returned .*, but the design declares it without results"):
-                outcome(steps)
-        else:
-            assert outcome(steps) is (with_ if returns else None)
 
 
 def test_code_is_written_and_read_as_words_of_little_endian():
@@ -216,22 +28,6 @@ def test_code_is_written_and_read_as_words_of_little_endian():
     core.has_program = True
     with pytest.raises(RegisterAccessError, match=r"code is written .* at 0x10, whose core runs: reset it first \(x\)"):
         programs.store_code((0, 2), 16, 1, " (x)")
-
-
-def test_requests_that_blocked_are_counted_by_kind():
-    code = MachineCode(cast("Any", None), b"", {}, "core.elf")
-    core = Surroundings(1)
-    for request, blocks in (
-        (AcquireLock(48, 1, False), False),
-        (AcquireLock(48, 1, False), True),
-        (AcquireLock(48, 9, True), True),
-    ):
-        steps = code._served(cast("Any", core), request)
-        assert (outcome(steps) == BLOCKS) == blocks
-        if blocks:
-            core.gate.set(request.value)
-            assert outcome(steps) is None
-    assert dict(code.waits) == {"AcquireLock": 2}
 
 
 CONTROL = [  # whether there is code, whether the core has a program, the value; what becomes of the program, a warning
@@ -253,12 +49,6 @@ def test_a_core_s_control_register_resets_before_it_starts(code, program, value,
     ProgramMemories(array).control_core((0, 2), value, " (here)")
     assert (core.program or "none") == after
     assert [warning in told for told in rules.warnings] == ([True] if warning else [])
-
-
-def test_the_timer_counts_cycles_and_those_that_wait_for_banks():
-    code: Any = SimpleNamespace(executor=SimpleNamespace(cycle=70, conflicts=5))
-    core: Any = SimpleNamespace(array=SimpleNamespace(tile=lambda *_: None), place=(0, 2))
-    assert outcome(MachineCode._perform(code, core, GetTimer())) == 75
 
 
 @pytest.mark.parametrize(
@@ -314,7 +104,7 @@ def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
         aie.end
       }}
     }}"""
-    for action in ("AcquireGreaterEqual", "AcquireLock"):
+    for action in ("AcquireGreaterEqual", "Acquire"):
         assert bdforge.emulate(design.format(init=0, action=action)).warnings == ()
         (warning,) = bdforge.emulate(design.format(init=1, action=action)).warnings
         assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
@@ -499,72 +289,3 @@ def test_a_number_that_a_kernel_returns_is_of_its_declared_kind(value: Any, as_f
             continue
         with pytest.raises(CoreError, match=rf"k returned .*, not {what} \(here\)"):
             _returned(value, is_float, "k", lambda: " (here)")
-
-
-def plain() -> None: ...
-
-
-def waiting() -> Generator[Any, Any, None]:
-    yield AcquireLock(48, 1, False)
-
-
-class Called:
-    """A kernel that waits, as an object."""
-
-    def __call__(self) -> Generator[Any, Any, None]:
-        yield AcquireLock(48, 1, False)
-
-
-@functools.wraps(waiting)
-def wrapped() -> Any:
-    return waiting()
-
-
-KERNELS = {
-    "a function": (plain, False), "a generator": (waiting, True), "an object": (Called(), True),
-    "a part": (functools.partial(functools.partial(waiting)), True),
-    "a part of a plain one": (functools.partial(plain), False),
-    "a wrapper": (wrapped, True), "a part of a wrapper": (functools.partial(wrapped), True), "a type": (dict, False),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("kernel", "may_wait"), KERNELS.values(), ids=KERNELS)
-def test_kernels_that_are_generators_may_wait(kernel: Any, may_wait: bool):
-    assert waits(kernel) is may_wait
-
-
-@pytest.mark.parametrize(
-    ("number", "place"),
-    [(0, (3, 3, 0)), (15, (3, 3, 15)), (16, (2, 4, 0)), (31, (2, 4, 15)), (32, (3, 5, 0)), (48, (3, 4, 0)),
-     (63, (3, 4, 15)), (64, None), (-1, None)],
-)  # fmt: skip
-def test_a_core_counts_locks_from_the_south_over_west_and_north_to_its_own(number: int, place: tuple | None):
-    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
-    core = array.core(3, 4)
-    if place is None:
-        with pytest.raises(CoreError):
-            core.lock(number)
-        return
-    column, row, index = place
-    found = core.lock(number)
-    assert found is array.tile(column, row).locks[index]
-    op: Any = SimpleNamespace(tile=SimpleNamespace(column=column, row=row))
-    assert core.number_of(found, op) == number
-    assert core.reaches(column, row)
-
-
-@pytest.mark.parametrize(("column", "row"), [(4, 4), (2, 3), (3, 6), (3, 2), (1, 4)])
-def test_a_core_does_not_reach_locks_to_the_east_or_further(column: int, row: int):
-    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
-    core = array.core(3, 4)
-    assert not core.reaches(column, row)
-    op: Any = SimpleNamespace(tile=SimpleNamespace(column=column, row=row))
-    with pytest.raises(CoreError, match=rf"core \(3, 4\) does not reach the locks of tile \({column}, {row}\)"):
-        core.number_of(array.tile(3, 4).locks[0], op)
-
-
-@pytest.mark.parametrize(("place", "number"), [((0, 2), 0), ((0, 2), 16), ((7, 5), 32)])
-def test_a_core_at_the_edge_reaches_no_lock_beyond(place: tuple[int, int], number: int):
-    array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
-    with pytest.raises(CoreError):
-        array.core(*place).lock(number)

@@ -263,7 +263,7 @@ def test_what_lower_tells_of_a_text_is_judged_by_the_rules_of_a_run(name: str, o
     assert not policy.silent
     if name in CHECKS:
         return
-    rules.told.clear()
+    rules.messages.clear()
     policy.silent = True
     policy.caution(name, "why")
     assert rules.warnings == ([] if off or name == "token-route" else [f"why [{name}]"])

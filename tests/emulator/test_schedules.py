@@ -71,7 +71,7 @@ import hashlib, sys
 from pathlib import Path
 import numpy as np
 import bdforge
-from bdforge.array.emulator.observe import Timeline
+from bdforge.array.emulator.observe import PerfettoTrace
 from support.built_designs import PlannedDesign
 from support.distribute import distribute
 from support.gemm_problems import GemmProblem
@@ -83,10 +83,10 @@ arrays = [np.zeros((3, 8), np.int32), np.zeros((1, 48), np.int32)]
 gemm = GemmProblem.random(PlannedDesign.load(folder), 41, 50, 100)
 for schedule in ("in-order", "random"):
     for number, (text, given) in enumerate(zip(texts, arrays)):
-        timeline = Timeline()
+        timeline = PerfettoTrace()
         bdforge.emulate(text, list(given), schedule=schedule, seed=3, observers=[timeline])
         timeline.write(out / f"{number}-{schedule}.json")
-    timeline = Timeline()
+    timeline = PerfettoTrace()
     gemm.run(schedule=schedule, seed=3, observers=[timeline])
     timeline.write(out / f"gemm-{schedule}.json")
 """

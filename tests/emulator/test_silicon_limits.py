@@ -5,14 +5,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bdforge.array.emulator import silicon_rules as silicon
 from bdforge.array.emulator.bd_access import ShimAccess
 from bdforge.array.emulator.cores.stack import Frame, largest
-from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, Strictness, StrictnessError
+from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices.limits import HOST_BUFFERS
 
 
@@ -87,34 +85,6 @@ def test_a_rule_begins_where_it_says(name: str):
         found = told(rule)
         assert (f"[{name}]" in found) == broken, f"case {number} of {name}: {found or 'nothing told'}"
     assert HOST_BUFFERS == 5
-
-
-@pytest.mark.parametrize(("place", "column", "stale"), [(3, 1, True), (3, 2, False), (4, 1, False), (2, 1, False)])
-def test_what_another_shim_wrote_is_stale(place: int, column: int, stale: bool):
-    host = HostBuffers([("x", np.zeros(8, np.uint32))])
-    words = host.buffers[0].words
-    host.wrote(words, slice(3, 4), 2)
-    writer = host.writer(words, slice(place, place + 1), column)
-    found = told(lambda rules: silicon.check_fresh(writer, lambda: "here", rules))
-    assert bool(found) == stale, found
-    assert not found or "here reads argument x where the shim of column 2 wrote in the same run" in found
-
-
-def test_checks_raise_until_they_are_off_and_cautions_never_do():
-    for name in (*CHECKS, *CAUTIONS):
-        for off in (False, True):
-            rules = Strictness.without([name] if off else [])
-            raised = None
-            try:
-                rules.fault(name, ValueError("why"))
-                rules.fault(name, ValueError("why"))
-            except ValueError as error:
-                raised = error.__notes__
-            assert raised == ([f"[{name}]"] if name in CHECKS and not off else None), f"{name}, off: {off}"
-            warning = f"{name} (permitted): why" if name in CHECKS else f"why [{name}]"
-            assert rules.warnings == ([warning] if off == (name in CHECKS) else []), f"{name}, off: {off}"
-    with pytest.raises(StrictnessError, match="no check is called nothing, or; there is "):
-        Strictness.without(["or", "nothing"])
 
 
 @pytest.mark.parametrize(("size", "kept", "fits"), [(96, 32, True), (97, 32, False), (128, 0, True), (129, 0, False)])

@@ -73,22 +73,6 @@ def test_held_packets_end_one_after_the_other():
     assert (watched.sink.held, len(watched.sink.chunks)) == (0, 0)
 
 
-@pytest.mark.parametrize(("limit", "taken", "over"), [(1, [1], False), (2, [1, 2], True), (3, [1, 2], True)])
-@pytest.mark.parametrize("last", [False, True])
-def test_taking_all_that_is_held_ends_a_transfer_only_at_the_end_of_its_packet(limit, taken, over, last):
-    watched = Watched(finishes=True)
-    watched.deliver(1, 2, last=last)
-    assert (watched.take(limit), watched.sink.over) == (taken, over and last)
-    assert watched.sink.held == 2 - len(taken)
-
-
-def test_a_mark_of_no_mode_is_not_held():
-    watched = Watched(finishes=False)
-    watched.deliver(1, last=True)
-    assert len(watched.sink.chunks) == 1
-    assert (watched.take(5), watched.sink.over) == ([1], False)
-
-
 def test_a_stream_moves_what_its_fullest_sink_can_take():
     """A sink takes what it demands and 16 words more, less those that it holds."""
     first, second = Watched(7), Watched(0)
@@ -119,15 +103,6 @@ def test_a_source_waits_for_those_that_are_full_and_not_for_all(demands: tuple[i
     assert list(wait.providers()) == [ends[number].owner for number in full]
     named = ", ".join(f"sink {number} (holds 16 words)" for number in full) or "a flow, but none leads away from it"
     assert wait.sentence() == f"has 5 words left and waits for {named} (here)"
-
-
-def test_a_sink_that_holds_some_words_is_not_waited_for():
-    end = Watched()
-    stream = Stream(Agent("source", end.scheduler), end.scheduler)
-    stream.connect(end.sink)
-    for count, full in ((15, False), (1, True)):
-        end.deliver(*range(count))
-        assert bool(list(RoomWait(stream, 1, str).providers())) == full
 
 
 @pytest.mark.parametrize(
@@ -185,24 +160,6 @@ def test_a_source_that_was_reset_gives_up_what_it_waits_for_but_not_a_packet_und
     assert it.sinks == (route.sinks if state == "under way" else [])
 
 
-@pytest.mark.parametrize(("last", "turns"), [(0, "123"), (1, "230"), (2, "301"), (3, "012")])
-def test_arbiters_serve_those_behind_the_last_first(last: int, turns: str):
-    scheduler = Scheduler()
-    sources = [Stream(Agent(str(i), scheduler), scheduler) for i in range(4)]
-    arbiter = Arbiter(None, 0, sources)
-    assert arbiter.take(sources[last])
-    for source in reversed(sources):
-        arbiter.take(source)
-    served = []
-    for _ in range(3):
-        arbiter.release()
-        assert arbiter.holder is not None
-        served.append(arbiter.holder.owner.name)
-    assert "".join(served) == turns
-    arbiter.release()
-    assert arbiter.holder is None
-
-
 def connected(*flows: tuple[str, str, int, bool]) -> dict[str, Stream]:
     """Sources `a` and `b` after packet flows between sources and sinks `x` and `y`; `c` leads to `z` by a circuit."""
     scheduler = Scheduler()
@@ -225,21 +182,6 @@ TOGETHER = {
 def test_packets_and_circuits_do_not_meet_and_no_flow_is_there_twice(flows: list, message: str):
     with pytest.raises(DesignError, match=f"d.mlir:7:3: {message}"):
         connected(*flows)
-
-
-def test_packets_of_one_id_from_two_sources_and_of_two_ids_from_one_may_meet():
-    flows = [("a", "x", 1, True), ("b", "x", 1, False), ("a", "x", 2, False), ("a", "y", 1, False)]
-    found = {name: stream.packets for name, stream in connected(*flows).items()}
-    a, b = found["a"], found["b"]
-    assert (a, b, found["c"]) == (a, b, None)
-    assert a is not None
-    assert b is not None
-    led = {number: [sink.owner.name for sink in route.sinks] for number, route in a.routes.items()}
-    kept = {number: [sink.owner.name for sink in route.keepers] for number, route in a.routes.items()}
-    assert (led, kept) == ({1: ["x", "y"], 2: ["x"]}, {1: ["x"], 2: []})
-    (x,) = b.routes[1].arbiters()
-    assert (x.number, [source.owner.name for source in x.sources]) == (0, ["a", "b"])
-    assert [arbiter.number for arbiter in a.routes[1].arbiters()] == [0, 3]
 
 
 @pytest.mark.parametrize("second", [False, True])

@@ -1,7 +1,6 @@
 """Timed parties by themselves: the way between tiles, short waits for a lock, and what a report divides by what."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,10 +8,6 @@ from rich.table import Table
 
 from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, Banks, Conflicts
 from bdforge.array.emulator.timed.controller_time import operation_ns
-from bdforge.array.emulator.timed.core_time import TimedCores
-from bdforge.array.emulator.timed.links import Links, _room
-from bdforge.array.emulator.timed.locks import TimedLocks
-from bdforge.array.emulator.timed.task_time import TimedTasks
 from bdforge.array.emulator.timed.time_report import DramTime, PartyTime, TimingReport
 from bdforge.array.emulator.timed.time_tables import (
     bank_table,
@@ -24,36 +19,7 @@ from bdforge.array.emulator.timed.time_tables import (
 )
 from bdforge.array.emulator.timed.timed_run import Clock, TimedParty
 from bdforge.array.emulator.trace import Party
-from bdforge.devices import mlir_device_named
 from support.timed_designs import FREE
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "cycles"),
-    [((0, 2), (0, 2), 3), ((0, 0), (0, 1), 4 + 3), ((0, 0), (3, 0), 12 + 3), ((4, 5), (2, 2), 20 + 3)],
-)
-def test_a_way_crosses_every_switch_of_columns_and_rows(start: tuple, end: tuple, cycles: int):
-    links: Any = SimpleNamespace(_timing=replace(FREE, switch_cycles=4, switch_local_cycles=3))
-    source, sink = (SimpleNamespace(party=SimpleNamespace(place=place)) for place in (start, end))
-    assert Links._delay(links, source, sink) == cycles  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("kind", "direction", "first", "cycles"),
-    [
-        ("shim", "MM2S", True, 2 * 1000), ("shim", "MM2S", False, 2 * 300), ("shim", "S2MM", True, 2 * 900),
-        ("shim", "S2MM", False, 2 * 50), ("memtile", "MM2S", True, 13), ("memtile", "S2MM", False, 13),
-        ("core", "S2MM", True, 13),
-    ],
-)  # fmt: skip
-def test_a_task_begins_a_latency_after_its_push(kind: str, direction: str, first: bool, cycles: int):
-    timing = replace(
-        FREE, array_hz=2e9, task_start_cycles=13, shim_mm2s_first_ns=1000, shim_mm2s_later_ns=300,
-        shim_s2mm_first_ns=900, shim_s2mm_later_ns=50,
-    )  # fmt: skip
-    tasks, party = SimpleNamespace(_timing=timing), SimpleNamespace(tile_kind=kind, direction=direction)
-    runner: Any = SimpleNamespace(party=party)
-    assert TimedTasks._latency(tasks, runner, first=first) == pytest.approx(cycles)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,46 +36,6 @@ def test_an_operation_of_the_controller_takes_its_time(kind: str, words: int, ns
     )
     assert operation_ns(timing, kind, words) == pytest.approx(ns)
     assert operation_ns(replace(timing, controller_transfer_ns=99), "Patch", 1) == 0
-
-
-class Core:
-    """A runner that notes when it goes on."""
-
-    issues = False
-
-    def __init__(self, clock: Clock, is_core: bool = True):
-        self.clock, self.is_core = clock, is_core
-        self.went_on: list[float] = []
-        self.blocked: tuple[str, float] | None = None
-
-    def block(self, reason: str) -> bool:
-        self.blocked = reason, self.clock.now
-        return False
-
-    def unblock(self, at: float | None = None) -> None:
-        self.blocked = None
-
-    def advance_at(self, time: float) -> None:
-        self.went_on.append(time)
-
-    def spend(self, *_: object) -> None: ...
-
-    def show(self, *_: object) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("release", "is_core", "goes_on"),
-    [(100, True, 105), (10, True, 15), (8, True, 13), (3, True, 13), (3, False, 10), (100, False, 107)],
-)
-def test_a_wait_ends_after_its_release_and_not_before_its_own_operation(release: int, is_core: bool, goes_on: float):
-    """An acquire takes 13 cycles, a core resumes 5 after a release, a channel 7."""
-    clock = Clock(0.0)
-    timing = replace(FREE, core_lock_cycles=13, done_to_resume_cycles=5, memtile_turn_cycles=7)
-    locks, waiter = TimedLocks(["gate (0, 2)"], clock, timing), Core(clock, is_core)
-    assert not locks.verbs["acquire"](waiter, 0, 1, False)  # type: ignore[arg-type]
-    clock.at(float(release), locks.verbs["set"], waiter, 0, 1)
-    clock.run()
-    assert waiter.went_on == [goes_on]
 
 
 def party(busy: dict[str, float], stalled: dict[str, float]) -> PartyTime:
@@ -222,32 +148,6 @@ def test_tables_are_shown_of_what_is_there():
     conflicting = replace(found, cores=(replace(party({}, {}), conflicts={"DMA": Conflicts(1, 2)}),))
     with_channels = replace(no_cores, channels=(channel("shim", 0, "S2MM 0", {}, {}),))
     assert [len(tables(one, "it")) for one in (found, no_cores, conflicting, with_channels)] == [3, 2, 4, 3]
-
-
-COSTS = {  # what a kernel costs, the elements and bytes of its arrays: cycles, and whether they are assumed
-    "a number": (25, ((8, 8), 64), 25, False), "a function": (lambda n: n[0] * 10 + n[1], ((3, 4), 64), 34, False),
-    "nothing known": (None, ((64, 64), 160), 2.5, True), "nothing": (0, ((64,), 64), 0, False),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("cost", "given", "cycles", "assumed"), COSTS.values(), ids=COSTS)
-def test_a_call_costs_what_is_said_or_an_access_for_each_vector(cost: Any, given: tuple, cycles: float, assumed: bool):
-    """Vectors of AIE2P have 64 bytes."""
-    costs = {} if cost is None else {"mm": cost}
-    cores = TimedCores(Clock(0.0), FREE, mlir_device_named("npu2"), costs, Banks())
-    for _ in range(2):
-        assert cores._cycles("mm", *given) == cycles
-    assert cores._cycles("other", (1,), 128) == 2
-    assert cores.assumed == ({"mm", "other"} if assumed else {"other"})
-
-
-@pytest.mark.parametrize(
-    ("kind", "held", "way", "words"),
-    [("shim", 8, 9, 0), ("core", 16, 0, 16), ("core", 8, 9.5, 17), ("memtile", 0, 0.9, 0)],
-)
-def test_a_sink_holds_its_buffer_and_whole_words_on_the_way_but_not_at_a_shim(kind, held, way, words):
-    runner: Any = SimpleNamespace(party=SimpleNamespace(tile_kind=kind))
-    assert _room(runner, held, way) == words
 
 
 def used(*uses: tuple[str, float, float, float]) -> dict[str, dict[str, tuple[float, float]]]:

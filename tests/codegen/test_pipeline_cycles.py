@@ -22,73 +22,8 @@ from bdforge.core.isa.hazards import check_source
 AIE2P_ISA = isa.load("aie2p")
 
 
-@pytest.mark.parametrize(
-    ("generation", "weights", "c_bytes", "a", "b", "c", "accesses"),
-    [
-        ("aie2p", "i8", 4, 8 * 8, 8 * 8, 8 * 8 * 4, (1, 1, 4)), ("aie2p", "i8", 2, 64, 64, 128, (1, 1, 2)),
-        ("aie2p", "i8", 1, 64, 64, 64, (1, 1, 1)), ("aie2p", "i4", 4, 64, 32, 256, (1, 1, 4)),
-        ("aie2p", "i2", 4, 64, 64, 256, (1, 1, 4)), ("aie2", "i8", 4, 4 * 8, 8 * 8, 4 * 8 * 4, (1, 2, 4)),
-        ("aie2", "i8", 2, 32, 64, 64, (1, 2, 2)), ("aie2", "i8", 1, 32, 64, 32, (1, 2, 1)),
-        ("aie2", "i4", 4, 4 * 16, 16 * 8 // 2, 128, (2, 2, 4)), ("aie2", "i2", 4, 32, 64, 128, (1, 2, 4)),
-        ("aie2", "bf16", 4, 4 * 8 * 2, 8 * 4 * 2, 4 * 4 * 4, (2, 2, 2)), ("aie2", "bf16", 2, 64, 64, 32, (2, 2, 1)),
-    ],
-)  # fmt: skip
-def test_micro_tiles_have_the_bytes_of_their_elements(generation, weights, c_bytes, a, b, c, accesses):
-    """(r, s, t) is 8, 8, 8 on AIE2P, 4, 8, 8 on AIE2, 4, 16, 8 with int4 there and 4, 8, 4 with bfloat16."""
-    p = MatrixProduct(generation, weights, c_bytes, 16, 64, 32)
-    assert (p.a_bytes, p.b_bytes, p.c_tile_bytes) == (a, b, c)
-    assert (p.accesses(a), p.accesses(b), p.c_accesses) == accesses
-    assert p.steps == (4 if (generation, weights) == ("aie2", "i4") else 8)
-
-
 def region(generation: str, weights: str, rows: int, columns: int, **more) -> BlockRegion:
     return BlockRegion(MatrixProduct(generation, weights, 4, 64, 64, 64, **more), rows, columns)
-
-
-@pytest.mark.parametrize(
-    ("found", "cycles", "why"),
-    [
-        (region("aie2p", "i8", 1, 1), 2, "a sum comes back after 2"), (region("aie2p", "i8", 1, 3), 3, "products"),
-        (region("aie2", "bf16", 1, 1), 4, "a sum comes back after 4"), (region("aie2", "i8", 1, 3), 4, "7 loads"),
-        (region("aie2", "i8", 1, 2), 3, "5 loads"), (region("aie2", "i4", 1, 2), 4, "4 loads of B, in one slot"),
-        (region("aie2p", "i8", 3, 1, turns_a=True, turns_b=True), 4, "moves"),
-        (region("aie2p", "i8", 3, 1, turns_a=True), 3, "moves as many as products"),
-        (region("aie2p", "i2", 1, 2), 4, "4 masks and biases"),
-        (region("aie2p", "i2", 2, 2, turns_b=True), 5, "and a turn"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)  # fmt: skip
-def test_a_step_takes_what_its_busiest_slot_does(found, cycles, why):
-    assert found.step_cycles == cycles, why
-
-
-def test_lanes_go_to_and_fro_and_have_accumulators_of_their_own():
-    block = region("aie2p", "i8", 2, 2)
-    assert block.lanes == ((0, 0), (0, 1), (1, 1), (1, 0))
-    assert (block.results, block.stages) == ((0, 1, 2, 3), (4,) * 4)  # five accumulators: none is spare
-    assert (region("aie2p", "i8", 2, 1).results, region("aie2p", "i8", 2, 1).stages) == ((2, 3), (4, 4))
-    assert (region("aie2p", "i8", 3, 1).results, region("aie2p", "i8", 3, 1).stages) == ((0, 1, 2), (3,) * 3)
-    assert (region("aie2", "i8", 2, 2).results, region("aie2", "i8", 2, 2).stages) == ((4, 5, 6, 7), (8,) * 4)
-    assert (region("aie2", "i4", 2, 2).results, region("aie2", "i4", 2, 2).stages) == ((0, 1, 2, 8), (4, 5, 6, 7))
-    assert [block.behind(lane, 4) for lane in range(3)] == [0, 1 + 4, 2 + 8]
-    halves = BlockRegion(block.product, 2, 2, skew=0.5)
-    assert [halves.behind(lane, 4) for lane in range(4)] == [0, 1, 2 + 4, 3 + 4]
-
-
-def test_fields_of_a_byte_share_registers_and_the_top_one_needs_no_bias():
-    plain, top = (region("aie2p", "i2", 2, 1, top_signed=signed) for signed in (False, True))
-    assert (plain.fields, plain.unrolled, top.unrolled, region("aie2p", "i2", 2, 2, top_signed=True).unrolled) == (
-        4,
-        1,
-        4,
-        2,
-    )
-    assert [top.is_top(step, 0) for step in (0, 23, 24, 31)] == [False, False, True, True]
-    assert not any(plain.is_top(step, 0) for step in range(32))
-    assert (len(plain.registers), len(region("aie2p", "i8", 2, 1).registers)) == (10, 12)
-    assert (plain.loads, region("aie2", "i2", 2, 2).loads) == (2 + 1, 2 + 2)
-    many = BlockRegion(top.product, 2, 1, (0, 4), (0, 8))
-    assert many.blocks == 4 * 8 // 4
 
 
 EXPECTED = {  # kind of B, tile, best shape: 70 cycles around each region, and its blocks' steps, accesses or masks
@@ -119,27 +54,6 @@ def test_blocks_that_go_down_meet_in_a_bank_as_far_as_their_rows_are_apart(colum
     p = MatrixProduct("aie2p", "i8", 4, 16 * down, 8, 8 * columns)
     assert BlockRegion(p, 2, 1, (0, down), downwards=True).same_bank == share
     assert BlockRegion(p, 2, 1, (0, down)).same_bank == 1
-
-
-@pytest.mark.parametrize(
-    ("generation", "weights", "swapped", "a", "b"),
-    [("aie2p", "i8", False, ("r2", 35), ("r2", 35)), ("aie2", "i8", False, ("r2", 46), ("r0", 35)),
-     ("aie2", "i4", False, ("r2", 36), ("r0", 35)), ("aie2", "bf16", False, ("r2", 28), ("r0", 29)),
-     ("aie2", "bf16", True, ("r2", 29), ("r0", 28))],
-)  # fmt: skip
-def test_turns_are_the_modes_of_their_shapes(generation, weights, swapped, a, b):
-    """35: 8 x 8 bytes, 46: 8 x 4, 36: 16 x 4; of 16 bits 28: 8 x 4, 29: 4 x 8."""
-    p = MatrixProduct(generation, weights, 4, 64, 64, 64, turns_a=True, turns_b=True, swapped=swapped)
-    assert (p.shuffle("a"), p.shuffle("b")) == (a, b)
-
-
-@pytest.mark.parametrize(
-    ("vectors", "names"),
-    [(AIE2P, ["dm3", "bmhl3"]), (AIE2, ["cm3", "amhl3"]), (AIE2_FLOATS, ["bmh1", "amhh1"])],
-    ids=["aie2p", "aie2", "floats"],
-)
-def test_accumulators_are_named_by_number_or_by_halves(vectors, names):
-    assert [vectors.sums(3), vectors.named(vectors.parts[2 if len(vectors.parts) > 2 else 1], 3)] == names
 
 
 @pytest.mark.parametrize(

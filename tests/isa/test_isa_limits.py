@@ -1,6 +1,5 @@
 """Directives, sections and hazards at their limits: the last that is taken, and the first that is not."""
 
-import re
 import struct
 from dataclasses import replace
 
@@ -9,16 +8,12 @@ import pytest
 from bdforge.common.binary import ImageError
 from bdforge.core.isa import GENERATIONS, RegisterAccess, after_read, distance, load
 from bdforge.core.isa.assembler import Assembled, assemble
-from bdforge.core.isa.disassembler import bundle_text
 from bdforge.core.isa.elf import core_segments
 from bdforge.core.isa.elf_write import core_elf
 from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
-from bdforge.core.isa.flow import ControlFlow
-from bdforge.core.isa.hazard_layout import BundleNames
 from bdforge.core.isa.hazards import check_source
-from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
-from bdforge.core.isa.stack_sizes import _uleb
-from bdforge.core.isa.syntax import match, syntaxes
+from bdforge.core.isa.operand_kinds import Immediate
+from bdforge.core.isa.syntax import match
 
 
 def told(source: str) -> Assembled | str:
@@ -219,26 +214,6 @@ def test_an_old_value_is_declared_for_one_bundle():
     assert rules(source.format("nop\n")) == ["early-read"]
 
 
-def test_symbols_of_an_elf_are_global_where_they_are_exported():
-    source = "width = 64\n.globl main\nmain: nop\nother: nop\nend:\n.data\nx: .word 1\n"
-    program = assemble(f"{source}.section .data.b, 0x70004\ny: .word 2\nz:\n")
-    elf = program.elf()
-    table, count = struct.unpack_from("<I", elf, 32)[0], struct.unpack_from("<H", elf, 48)[0]
-    headers = [struct.unpack_from("<10I", elf, table + 40 * i) for i in range(count)]
-    symtab = next(header for header in headers if header[1] == 2)
-    strings = headers[symtab[6]]
-    found = {}
-    for at in range(symtab[4], symtab[4] + symtab[5], 16):
-        name, value, _, info, _, section = struct.unpack_from("<IIIBBH", elf, at)
-        end = elf.index(b"\0", strings[4] + name)
-        found[elf[strings[4] + name : end].decode()] = (value, info >> 4, section)
-    assert found == {
-        "": (0, 0, 0), "width": (64, 0, 0xFFF1), "other": (2, 0, 1), "x": (0x70000, 0, 2), "main": (0, 1, 1),
-        "end": (4, 0, 0xFFF1), "y": (0x70004, 0, 3), "z": (0x70008, 0, 0xFFF1),
-    }  # fmt: skip
-    assert symtab[7] == 7, "local symbols come first: their number and the empty one"
-
-
 WORDS = {"0x7fffffff": 2**31 - 1, "0x80000000": -(2**31), "0xffffffff": -1, "-1": -1, "-0x80000000": -(2**31), "0": 0}
 
 
@@ -293,13 +268,6 @@ def test_bundles_end_with_their_code(generation: str):
             isa.nop(size)
 
 
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 255, 16383, 16384, 1 << 20, (1 << 32) - 1])
-def test_sizes_of_frames_are_read_seven_bits_at_a_time(value: int):
-    groups = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
-    data = bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
-    assert _uleb(b"\xff" + data + b"\x55", 1) == (value, 1 + len(data))
-
-
 @pytest.mark.parametrize("sizes", [(2, 5, 3), (16, 16, 16), (18, 1, 64), (4, 0, 15)], ids=str)
 def test_segments_begin_at_multiples_of_16_in_the_file(sizes: tuple[int, int, int]):
     """What follows a segment in the file never counts as its own: bytes are as many as in memory."""
@@ -326,30 +294,6 @@ def test_what_compilers_say_for_others_is_left_out(name: str):
     assert (found.code, found.exported) == (assemble("nop").code, frozenset())
 
 
-@pytest.mark.parametrize("wrong", [1, 12, 13])
-def test_twelve_wrong_lines_are_told(wrong: int):
-    found = str(told("foo\n" * wrong))
-    assert found.count("k.s:") == min(wrong, 12)
-    assert found.endswith("\nand 1 more") == (wrong > 12)
-
-
-def test_300_characters_of_a_wrong_line_are_told():
-    lines = str(told(f"vlda q // {'y' * 200}\n" * 3)).split("k.s:")[1:]
-    assert [len("k.s:" + line.removesuffix("\n")) for line in lines] == [300] * 3
-
-
-@pytest.mark.parametrize("mnemonic", ["vlda", "lda", "ret", "add", "movxm", "vmac"])
-def test_six_forms_are_shown_and_the_others_counted(mnemonic: str):
-    """The form that fits best first."""
-    shapes = {syntax.shape for syntax in syntaxes("aie2p")[mnemonic]}
-    with pytest.raises(EncodeError) as caught:
-        match(load("aie2p"), f"{mnemonic} ?", {})
-    shown, _, more = str(caught.value).partition("; forms: ")[2].partition(" and ")
-    assert set(shown.split(" | ")) <= shapes
-    assert len(shown.split(" | ")) == min(6, len(shapes))
-    assert more == (f"{len(shapes) - 6} more" if len(shapes) > 6 else "")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [("ad r0", "'ad'; did you mean and or add or adc?"), ("zzzzzz", "'zzzzzz'"), ("x" * 60, f"'{'x' * 40}'"),
@@ -362,24 +306,3 @@ def test_the_nearest_names_and_the_nearest_form_are_told(text: str, message: str
     assert message in str(caught.value)
     if message[-1] in "?'":
         assert str(caught.value).endswith(message)
-
-
-@pytest.mark.parametrize("count", [1, 8, 9, 24])
-def test_eight_registers_of_a_class_are_named_and_of_more_the_first_six(count: int):
-    names = [f"r{i}" for i in range(count)]
-    kind = RegisterClass("eR", {name: code for code, name in enumerate(names)})
-    wanted = ", ".join(names) if count <= 8 else f"r0, r1, r2, r3, r4, r5, ... {count} in all"
-    with pytest.raises(EncodeError, match=rf"^p0 is not in register class eR \({re.escape(wanted)}\)$"):
-        kind.encode("p0")
-
-
-@pytest.mark.parametrize("extra", range(3))
-def test_messages_show_120_characters_of_a_bundle(extra: int):
-    text = "vlda x10, [p0], #64 ; vldb x11, [p1], #64 ; vst.srs.2x cml0, s1, [p2], #64, srsSign1 ; "
-    text += f"add r10, r11, r12 ; mov r3, r4 ; vmul dm0, x3, x4, r{10 ** (extra // 2)}"
-    program = assemble(f"{text}\n", "aie2p", "k.s")
-    bundles = dict(load("aie2p").decode_program(program.code[0][1]))
-    whole = bundle_text("aie2p", bundles[0]).replace("\t", " ")
-    assert len(whole) > 120
-    shown = BundleNames(ControlFlow("aie2p", bundles), lambda _: "")(0)
-    assert shown == f"0x0000 `{whole[:120]}`"

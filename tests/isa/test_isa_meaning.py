@@ -7,7 +7,7 @@ from bdforge.core.isa import GENERATIONS, load
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.meaning import meaning_of
 from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
-from bdforge.core.isa.meaning.semantics import OPERATIONS, Meaning, Partly, joined, lanes
+from bdforge.core.isa.meaning.semantics import OPERATIONS, Meaning, joined, lanes
 from support.differences import same
 
 OPEN = {"aie2p": (729, 151), "aie2": (523, 84)}
@@ -99,13 +99,6 @@ def test_sums_take_their_signs_from_the_form_and_from_conf(accumulators, bits, m
     same(np.array(lanes(found, 32, 64)), np.array([v % (1 << 32) for v in wanted]))
 
 
-def test_products_of_which_nothing_is_told_are_open():
-    for word, reason in ((conf((2, 3, 1)), "amode 2, bmode 3, variant 1"), (conf((0, 1, 0)) | 1 << 16, "sub_mask 0x1")):
-        with pytest.raises(OpenError, match=reason):
-            OPERATIONS["multiply"]((0, 0, 0, 0), 0, 0, word)
-    assert OPERATIONS["multiply"]((0, 0, 0, 0), 0, 0, conf((0, 1, 0)) | 1 << 14) == 0
-
-
 @pytest.mark.parametrize(("amode", "lane"), [(0, 32), (1, 64)])
 @pytest.mark.parametrize("minus", [(0, 0), (0, 1), (1, 0), (1,)])
 def test_accumulators_are_added_lane_by_lane(amode, lane, minus):
@@ -157,84 +150,3 @@ def test_shuffles_are_transposes_of_their_matrices(mode: int):
             continue
         found = OPERATIONS["vshuffle"]((modes,), s1, s2, mode).to_bytes(64, "little")
         assert found == wanted.tobytes(), f"mode {mode}: {list(found[:8])}..., wanted {list(wanted.tobytes()[:8])}..."
-
-
-@pytest.mark.parametrize("mode", range(56))
-def test_shuffles_of_a_broadcast_are_known_of_one_register(mode: int):
-    alone = mode in ALONE or mode in FLIPS
-    for name, options, operands in (
-        ("vbroadcast_shuffle", (16, 56), (0x1234,)), ("vextract_broadcast_shuffle", (16, 56), (0x1234 << 16, 1)),
-    ):  # fmt: skip
-        if not alone:
-            with pytest.raises(OpenError, match=f"shuffle mode {mode} is of two registers"):
-                OPERATIONS[name](options, *operands, mode)
-        elif mode not in (35, 36, 37, 46, 47, 55):  # which take the bytes of a lane apart
-            assert OPERATIONS[name](options, *operands, mode) == joined([0x1234] * 32, 16)
-
-
-def test_lanes_change_their_width():
-    """UNPACK and PACK take nibbles or bytes, the low one first; SRS clamps, UPS shifts."""
-    nibbles = joined([0, 7, 8, 15] * 16, 4)
-    assert lanes(OPERATIONS["unpack"]((256,), nibbles, 0, 1), 8, 4, True) == [0, 7, -8, -1]
-    assert lanes(OPERATIONS["unpack"]((256,), nibbles, 0, 0), 8, 4) == [0, 7, 8, 15]
-    assert lanes(OPERATIONS["unpack"]((256,), joined([0x7F, 0x80], 8), 1, 1), 16, 2, True) == [127, -128]
-    for saturate, sign, wanted in (
-        (0, 1, [8, 7, 0, 15]), (1, 1, [7, 7, 0, 15]), (1, 0, [8, 7, 0, 0]), (3, 1, [7, 7, 0, 15]),
-    ):  # fmt: skip
-        source = joined([8, 7, 0, -1], 8)
-        assert lanes(OPERATIONS["pack"]((512,), source, saturate, 0, sign), 4, 4) == wanted, (saturate, sign)
-    assert lanes(OPERATIONS["pack"]((512,), joined([-8, -9], 8), 3, 0, 1), 4, 2, True) == [-7, -7]
-    assert lanes(OPERATIONS["pack"]((512,), joined([-128, 300], 16), 1, 1, 1), 8, 2, True) == [-128, 127]
-    with pytest.raises(OpenError, match="crSat is 2"):
-        OPERATIONS["pack"]((512,), 0, 2, 0, 1)
-
-
-def bf16(values) -> list[int]:
-    return [int(bits) >> 16 for bits in np.array(values, np.float32).view(np.uint32)]
-
-
-FLOORS = {(1.5, 0): 1, (-1.5, 0): -2, (1.5, 1): 3, (0.0, 31): 0, (-0.0, 3): 0, (1.0, 30): 1 << 30,
-          (-1.0, 31): -(1 << 31),
-          (0.0078125, 0): 0, (-0.0078125, 0): -1, (255.0, 0): 255, (0.75, 2): 3}  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "shift"), FLOORS)
-def test_bfloats_become_integers_rounded_down(value: float, shift: int):
-    found = OPERATIONS["floor_bf16"]((), joined(bf16([value] * 16), 16), shift)
-    assert lanes(found, 32, 16, True) == [FLOORS[value, shift]] * 16
-
-
-@pytest.mark.parametrize(
-    ("value", "shift", "reason"),
-    [(1.0, 32, "a scale by 32 is open"), (1.0, 31, "beyond the range"), (np.inf, 0, "but of normal"),
-     (np.nan, 0, "but of normal"), (1e-40, 0, "but of normal")],
-)  # fmt: skip
-def test_integers_of_other_floats_are_open(value: float, shift: int, reason: str):
-    with pytest.raises(OpenError, match=reason):
-        OPERATIONS["floor_bf16"]((), joined(bf16([value] * 16), 16), shift)
-
-
-WORDS = {0: 0.0, 1: 1.0, -3: -3.0, 1 << 24: 2.0**24, -(1 << 31): -(2.0**31), (1 << 24) - 1: 2.0**24 - 1}
-
-
-@pytest.mark.parametrize("number", WORDS)
-def test_integers_that_floats_hold_become_them_and_come_back(number: int):
-    bits = int(np.float32(WORDS[number]).view(np.uint32))
-    assert OPERATIONS["to_float"]((), number % (1 << 32), 0) == bits
-    assert OPERATIONS["to_integer"]((), bits, 0) == number % (1 << 32)
-
-
-def test_numbers_that_would_be_rounded_are_open():
-    for name, word in (("to_float", (1 << 24) + 1), ("to_float", (1 << 31) - 1), ("to_integer", 0x3F000000),
-                       ("to_integer", 0x4F000000), ("to_integer", 0x7F800000 - 1)):  # fmt: skip
-        with pytest.raises(OpenError):
-            OPERATIONS[name]((), word, 0)
-    for name in ("to_float", "to_integer"):
-        with pytest.raises(OpenError, match="a scale by 1 of a scalar is open"):
-            OPERATIONS[name]((), 0, 1)
-
-
-def test_upper_halves_of_some_results_are_unknown():
-    assert OPERATIONS["low_half"]((), (1 << 256) - 1) == Partly((1 << 128) - 1, 0b10)
-    assert OPERATIONS["polled"]((), 1 << 32 | 7) == (7, 1)
-    assert OPERATIONS["polled"]((), 7) == (Partly(0, 1), 0)

@@ -192,6 +192,37 @@ def test_matrices_of_bf16_are_sums_of_rounded_terms(executor, text, adds, sign):
         assert dropped == bits(np.array([aligned(p) for p in products]))
 
 
+ONE_UP = 1 + 2.0**-23
+BY_HAND = {  # accumulator, factors of each product: the lane, by hand: terms to 23 bits of the greatest, then all
+    "a tie to even": (1.0, [(2.0**-12, 2.0**-12)], 1.0),
+    "a tie that is 0 by itself": (ONE_UP, [(2.0**-12, 2.0**-12)], ONE_UP),
+    "above a tie": (1.0, [(2.0**-12, 1.5 * 2.0**-12)], ONE_UP),
+    "ties of several terms": (1.0, [(2.0**-12, 2.0**-12), (2.0**-12, 2.0**-12)], 1.0),
+    "a rest behind a tie": (1.0, [(2.0**-12, 2.0**-12), (2.0**-30, 2.0**-30)], 1.0),
+    "a negative tie": (-1.0, [(-(2.0**-12), 2.0**-12)], -1.0),
+    "a tie of a product that is greatest": (2.0**-24, [(1.0, 1.0)], 1.0),
+    "a product whose leading bit is one higher": (2.0**-23, [(1.5, 1.5)], 2.25),
+    "the same sum": (2.25, [(2.0**-23, 1.0)], 2.25),
+    "an accumulator as great as that": (2.25, [(2.0**-22, 1.0)], 2.25 + 2.0**-22),
+    "what cancels": (1.0, [(-1.0, 1.0), (2.0**-40, 2.0**-40)], 0.0), "zero": (1.0, [(-1.0, 1.0)], 0.0),
+    "negative zeros": (-0.0, [(-0.0, 1.0)], 0.0), "zero beside a great number": (ONE_UP, [(0.0, 2.0**100)], ONE_UP),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("name", BY_HAND)
+def test_terms_of_a_lane_are_rounded_at_the_greatest_exponent_and_then_their_sum(executor, name):
+    held, factors, wanted = BY_HAND[name]
+    a, b, c = (np.zeros(count, np.float32) for count in (32, 32, 16))
+    c[0] = held
+    for k, (one, other) in enumerate(factors):
+        a[k], b[4 * k] = one, other
+    halves = [bits((x.view(np.uint32) >> 16).astype(np.uint16)) for x in (a, b)]
+    given = {"x2": halves[0], "x4": halves[1], "bmh1": bits(c), "r2": 0x1C}
+    found = run_text(executor, "vmac.f bml3, bmh1, x2, x4, r2" + "\nnop" * 8, given, "aie2").read("bml3")
+    assert found & 0xFFFFFFFF == bits(np.array([wanted], np.float32)), name
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(
     ("changed", "reason"),

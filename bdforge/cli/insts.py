@@ -9,7 +9,7 @@ import typer
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.trace_ops import trace_warnings
-from bdforge.array.txn import Stream
+from bdforge.array.txn import InstructionStream
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
 from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, print_warnings, write
@@ -80,7 +80,7 @@ def diff(first: File, second: File) -> None:
     raise typer.Exit(1 if lines else 0)
 
 
-def _stream(path: Path, section: str | None = None) -> Stream:
+def _stream(path: Path, section: str | None = None) -> InstructionStream:
     stream = streams.read(path, section)
     print_warnings(f"{path}: {note}" for note in stream.notes)
     return stream

@@ -13,7 +13,7 @@ from bdforge.array.core_bodies.device_programs import device_programs
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device
 from bdforge.array.images.image_build import SUFFIXES, image, program_of
-from bdforge.array.lower import Configuration, configuration
+from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.lower.listing import listing
 from bdforge.array.mlir import Era, convert, era_of, parse, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -197,7 +197,7 @@ def lower_command(
     write(out, content, force, f": {len(found.operations)} register writes, {len(content)} bytes")
 
 
-def _programmed(device: DeviceOp, link: list[Path], define: list[str], strictness: Strictness) -> Configuration:
+def _programmed(device: DeviceOp, link: list[Path], define: list[str], strictness: Strictness) -> StaticConfiguration:
     """The writes of a device with programs of its cores' bodies, and a word about cores that get none."""
     generation = device.device.generation.name.lower()
     given = {name: kernel for path in link for name, kernel in linkable(path, generation).items()}

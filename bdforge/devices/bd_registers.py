@@ -13,7 +13,7 @@ class RegisterError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Bits:
     """Bits `[high:low]` of word `word` of a register group; signed fields are two's complement."""
 
     word: int
@@ -39,10 +39,10 @@ class Field:
         return value - (1 << width) if self.signed and value >> (width - 1) else value
 
 
-class Layout:
+class RegisterGroup:
     """A group of words and the fields in it."""
 
-    def __init__(self, name: str, words: int, fields: Mapping[str, Field]):
+    def __init__(self, name: str, words: int, fields: Mapping[str, Bits]):
         self.name, self.words, self.fields = name, words, fields
 
     def encode(self, values: Mapping[str, int], too_wide: Callable[["RegisterError"], None] | None = None) -> list[int]:
@@ -70,46 +70,46 @@ class Layout:
         return {name: field.extract(words) for name, field in self.fields.items()}
 
 
-SHIM_BD = Layout("shim BD", 8, {
-    "length": Field(0, 31, 0),
-    "address_low": Field(1, 31, 0), "address_high": Field(2, 15, 0),  # bytes; bits 1:0 are zero
-    "packet_enable": Field(2, 30, 30), "out_of_order_id": Field(2, 29, 24),
-    "packet_id": Field(2, 23, 19), "packet_type": Field(2, 18, 16),
-    "d0_wrap": Field(3, 29, 20), "d0_step": Field(3, 19, 0),
-    "burst": Field(4, 31, 30), "d1_wrap": Field(4, 29, 20), "d1_step": Field(4, 19, 0),
-    "axi_cache": Field(5, 27, 24), "axi_qos": Field(5, 23, 20), "d2_step": Field(5, 19, 0),
-    "iteration_current": Field(6, 31, 26), "iteration_wrap": Field(6, 25, 20), "iteration_step": Field(6, 19, 0),
-    "suppress_tlast": Field(7, 31, 31), "next": Field(7, 30, 27),
-    "use_next": Field(7, 26, 26), "valid": Field(7, 25, 25),
-    "release_value": Field(7, 24, 18, signed=True), "release_id": Field(7, 16, 13),
-    "acquire_enable": Field(7, 12, 12), "acquire_value": Field(7, 11, 5, signed=True), "acquire_id": Field(7, 3, 0),
+SHIM_BD = RegisterGroup("shim BD", 8, {
+    "length": Bits(0, 31, 0),
+    "address_low": Bits(1, 31, 0), "address_high": Bits(2, 15, 0),  # bytes; bits 1:0 are zero
+    "packet_enable": Bits(2, 30, 30), "out_of_order_id": Bits(2, 29, 24),
+    "packet_id": Bits(2, 23, 19), "packet_type": Bits(2, 18, 16),
+    "d0_wrap": Bits(3, 29, 20), "d0_step": Bits(3, 19, 0),
+    "burst": Bits(4, 31, 30), "d1_wrap": Bits(4, 29, 20), "d1_step": Bits(4, 19, 0),
+    "axi_cache": Bits(5, 27, 24), "axi_qos": Bits(5, 23, 20), "d2_step": Bits(5, 19, 0),
+    "iteration_current": Bits(6, 31, 26), "iteration_wrap": Bits(6, 25, 20), "iteration_step": Bits(6, 19, 0),
+    "suppress_tlast": Bits(7, 31, 31), "next": Bits(7, 30, 27),
+    "use_next": Bits(7, 26, 26), "valid": Bits(7, 25, 25),
+    "release_value": Bits(7, 24, 18, signed=True), "release_id": Bits(7, 16, 13),
+    "acquire_enable": Bits(7, 12, 12), "acquire_value": Bits(7, 11, 5, signed=True), "acquire_id": Bits(7, 3, 0),
 })  # fmt: skip
 
-MEMTILE_BD = Layout("memtile BD", 8, {
-    "packet_enable": Field(0, 31, 31), "packet_type": Field(0, 30, 28), "packet_id": Field(0, 27, 23),
-    "out_of_order_id": Field(0, 22, 17), "length": Field(0, 16, 0),
-    "d0_pad_before": Field(1, 31, 26), "next": Field(1, 25, 20), "use_next": Field(1, 19, 19),
-    "address": Field(1, 18, 0),  # words, in the DMA's window: west 0, own 0x20000, east 0x40000
-    "suppress_tlast": Field(2, 31, 31), "d0_wrap": Field(2, 26, 17), "d0_step": Field(2, 16, 0),
-    "d1_pad_before": Field(3, 31, 27), "d1_wrap": Field(3, 26, 17), "d1_step": Field(3, 16, 0),
-    "compress": Field(4, 31, 31), "d2_pad_before": Field(4, 30, 27),
-    "d2_wrap": Field(4, 26, 17), "d2_step": Field(4, 16, 0),
-    "d2_pad_after": Field(5, 31, 28), "d1_pad_after": Field(5, 27, 23), "d0_pad_after": Field(5, 22, 17),
-    "d3_step": Field(5, 16, 0),
-    "iteration_current": Field(6, 28, 23), "iteration_wrap": Field(6, 22, 17), "iteration_step": Field(6, 16, 0),
-    "valid": Field(7, 31, 31), "release_value": Field(7, 30, 24, signed=True), "release_id": Field(7, 23, 16),
-    "acquire_enable": Field(7, 15, 15), "acquire_value": Field(7, 14, 8, signed=True), "acquire_id": Field(7, 7, 0),
+MEMTILE_BD = RegisterGroup("memtile BD", 8, {
+    "packet_enable": Bits(0, 31, 31), "packet_type": Bits(0, 30, 28), "packet_id": Bits(0, 27, 23),
+    "out_of_order_id": Bits(0, 22, 17), "length": Bits(0, 16, 0),
+    "d0_pad_before": Bits(1, 31, 26), "next": Bits(1, 25, 20), "use_next": Bits(1, 19, 19),
+    "address": Bits(1, 18, 0),  # words, in the DMA's window: west 0, own 0x20000, east 0x40000
+    "suppress_tlast": Bits(2, 31, 31), "d0_wrap": Bits(2, 26, 17), "d0_step": Bits(2, 16, 0),
+    "d1_pad_before": Bits(3, 31, 27), "d1_wrap": Bits(3, 26, 17), "d1_step": Bits(3, 16, 0),
+    "compress": Bits(4, 31, 31), "d2_pad_before": Bits(4, 30, 27),
+    "d2_wrap": Bits(4, 26, 17), "d2_step": Bits(4, 16, 0),
+    "d2_pad_after": Bits(5, 31, 28), "d1_pad_after": Bits(5, 27, 23), "d0_pad_after": Bits(5, 22, 17),
+    "d3_step": Bits(5, 16, 0),
+    "iteration_current": Bits(6, 28, 23), "iteration_wrap": Bits(6, 22, 17), "iteration_step": Bits(6, 16, 0),
+    "valid": Bits(7, 31, 31), "release_value": Bits(7, 30, 24, signed=True), "release_id": Bits(7, 23, 16),
+    "acquire_enable": Bits(7, 15, 15), "acquire_value": Bits(7, 14, 8, signed=True), "acquire_id": Bits(7, 7, 0),
 })  # fmt: skip
 
-CORE_BD = Layout("core tile BD", 6, {
-    "address": Field(0, 27, 14), "length": Field(0, 13, 0),  # words
-    "compress": Field(1, 31, 31), "packet_enable": Field(1, 30, 30), "out_of_order_id": Field(1, 29, 24),
-    "packet_id": Field(1, 23, 19), "packet_type": Field(1, 18, 16),
-    "d1_step": Field(2, 25, 13), "d0_step": Field(2, 12, 0),
-    "d1_wrap": Field(3, 28, 21), "d0_wrap": Field(3, 20, 13), "d2_step": Field(3, 12, 0),
-    "iteration_current": Field(4, 24, 19), "iteration_wrap": Field(4, 18, 13), "iteration_step": Field(4, 12, 0),
-    "suppress_tlast": Field(5, 31, 31), "next": Field(5, 30, 27),
-    "use_next": Field(5, 26, 26), "valid": Field(5, 25, 25),
-    "release_value": Field(5, 24, 18, signed=True), "release_id": Field(5, 16, 13),
-    "acquire_enable": Field(5, 12, 12), "acquire_value": Field(5, 11, 5, signed=True), "acquire_id": Field(5, 3, 0),
+CORE_BD = RegisterGroup("core tile BD", 6, {
+    "address": Bits(0, 27, 14), "length": Bits(0, 13, 0),  # words
+    "compress": Bits(1, 31, 31), "packet_enable": Bits(1, 30, 30), "out_of_order_id": Bits(1, 29, 24),
+    "packet_id": Bits(1, 23, 19), "packet_type": Bits(1, 18, 16),
+    "d1_step": Bits(2, 25, 13), "d0_step": Bits(2, 12, 0),
+    "d1_wrap": Bits(3, 28, 21), "d0_wrap": Bits(3, 20, 13), "d2_step": Bits(3, 12, 0),
+    "iteration_current": Bits(4, 24, 19), "iteration_wrap": Bits(4, 18, 13), "iteration_step": Bits(4, 12, 0),
+    "suppress_tlast": Bits(5, 31, 31), "next": Bits(5, 30, 27),
+    "use_next": Bits(5, 26, 26), "valid": Bits(5, 25, 25),
+    "release_value": Bits(5, 24, 18, signed=True), "release_id": Bits(5, 16, 13),
+    "acquire_enable": Bits(5, 12, 12), "acquire_value": Bits(5, 11, 5, signed=True), "acquire_id": Bits(5, 3, 0),
 })  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, Layout
+from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, RegisterGroup
 from bdforge.devices.capacities import AIE2_CAPACITIES, AIE2P_CAPACITIES, StreamCapacities
 
 BYTE_BITS = 8
@@ -67,7 +67,7 @@ class TileLimits:
         return range(start // self.bank_bytes, -(-(start + size_bytes) // self.bank_bytes))
 
 
-def _held(bd: Layout) -> dict[str, Any]:
+def _held(bd: RegisterGroup) -> dict[str, Any]:
     """What the fields of a BD hold. Steps, and runs of the iteration, are stored minus 1."""
 
     def most(name: str) -> int:

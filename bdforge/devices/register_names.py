@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from bdforge.devices.bd_registers import Layout
+from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import AIE2, GRANULE_BYTES, TileKind
 from bdforge.devices.registers import TILE_REGISTERS, split_address
 from bdforge.devices.switch_registers import (
@@ -57,7 +57,7 @@ class Register:
     column: int
     row: int
     name: str
-    layout: Layout | None = None
+    layout: RegisterGroup | None = None
     what: What = What.OTHER
     index: tuple[int, ...] = ()
     direction: str = ""
@@ -76,7 +76,7 @@ def register_at(address: int, memtile_rows: int = 1) -> Register:
     return Register(kind, column, row, name, layout, what, index, direction)
 
 
-_Found = tuple[What, str, Layout | None, tuple[int, ...], str]
+_Found = tuple[What, str, RegisterGroup | None, tuple[int, ...], str]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -6,43 +6,43 @@ Source of every layout and address: RT (`xaie2pgbl_params.h`, `xaiemlgbl_params.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, Field, Layout
+from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD, Bits, RegisterGroup
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES, TileKind
 
-QUEUE = Layout("task queue", 1, {"token": Field(0, 31, 31), "repeat": Field(0, 23, 16), "bd": Field(0, 3, 0)})
-MEMTILE_QUEUE = Layout(
-    "memtile task queue", 1, {"token": Field(0, 31, 31), "repeat": Field(0, 23, 16), "bd": Field(0, 5, 0)}
+QUEUE = RegisterGroup("task queue", 1, {"token": Bits(0, 31, 31), "repeat": Bits(0, 23, 16), "bd": Bits(0, 3, 0)})
+MEMTILE_QUEUE = RegisterGroup(
+    "memtile task queue", 1, {"token": Bits(0, 31, 31), "repeat": Bits(0, 23, 16), "bd": Bits(0, 5, 0)}
 )
 
 # Channel control. Finish-on-TLAST modes (S2MM only): 0 off, 1 no counts, 2 counts with token, 3 counts in a register.
-SHIM_CONTROL = Layout("shim channel control", 1, {
-    "finish_on_tlast": Field(0, 17, 16), "controller_id": Field(0, 15, 8), "out_of_order": Field(0, 3, 3),
-    "pause_stream": Field(0, 2, 2), "pause_memory": Field(0, 1, 1),
+SHIM_CONTROL = RegisterGroup("shim channel control", 1, {
+    "finish_on_tlast": Bits(0, 17, 16), "controller_id": Bits(0, 15, 8), "out_of_order": Bits(0, 3, 3),
+    "pause_stream": Bits(0, 2, 2), "pause_memory": Bits(0, 1, 1),
 })  # fmt: skip
-CONTROL = Layout("channel control", 1, {
-    "finish_on_tlast": Field(0, 17, 16), "controller_id": Field(0, 15, 8), "compression": Field(0, 4, 4),
-    "out_of_order": Field(0, 3, 3), "reset": Field(0, 1, 1),
-    "enable": Field(0, 0, 0),  # core tiles only, seen on silicon (HS)
+CONTROL = RegisterGroup("channel control", 1, {
+    "finish_on_tlast": Bits(0, 17, 16), "controller_id": Bits(0, 15, 8), "compression": Bits(0, 4, 4),
+    "out_of_order": Bits(0, 3, 3), "reset": Bits(0, 1, 1),
+    "enable": Bits(0, 0, 0),  # core tiles only, seen on silicon (HS)
 })  # fmt: skip
 
 # First word of a packet, and of what follows it at a control port (020, RT). A word is odd in its number of ones.
-PACKET_HEADER = Layout("packet header", 1, {
-    "parity": Field(0, 31, 31), "source_column": Field(0, 27, 21), "source_row": Field(0, 20, 16),
-    "type": Field(0, 14, 12), "id": Field(0, 4, 0),
+PACKET_HEADER = RegisterGroup("packet header", 1, {
+    "parity": Bits(0, 31, 31), "source_column": Bits(0, 27, 21), "source_row": Bits(0, 20, 16),
+    "type": Bits(0, 14, 12), "id": Bits(0, 4, 0),
 })  # fmt: skip
-CONTROL_PACKET = Layout("control packet", 1, {
-    "parity": Field(0, 31, 31), "response_id": Field(0, 30, 24), "operation": Field(0, 23, 22),
-    "words": Field(0, 21, 20), "offset": Field(0, 19, 0),  # words: minus 1; offset: bytes inside the tile
+CONTROL_PACKET = RegisterGroup("control packet", 1, {
+    "parity": Bits(0, 31, 31), "response_id": Bits(0, 30, 24), "operation": Bits(0, 23, 22),
+    "words": Bits(0, 21, 20), "offset": Bits(0, 19, 0),  # words: minus 1; offset: bytes inside the tile
 })  # fmt: skip
 
 # Channel status, as far as this project models it; memtiles number their BD with two bits more. State: 0 idle,
 # 1 starting, 2 running. Whether the queue's size counts the running task is open (TASK_QUEUE_ENTRIES).
 _STATUS_FIELDS = {
-    "queue_size": Field(0, 22, 20), "running": Field(0, 19, 19), "queue_overflow": Field(0, 18, 18),
-    "stream_stall": Field(0, 4, 4), "acquire_stall": Field(0, 2, 2), "state": Field(0, 1, 0),
+    "queue_size": Bits(0, 22, 20), "running": Bits(0, 19, 19), "queue_overflow": Bits(0, 18, 18),
+    "stream_stall": Bits(0, 4, 4), "acquire_stall": Bits(0, 2, 2), "state": Bits(0, 1, 0),
 }  # fmt: skip
-STATUS = Layout("channel status", 1, {"bd": Field(0, 27, 24)} | _STATUS_FIELDS)
-MEMTILE_STATUS = Layout("memtile channel status", 1, {"bd": Field(0, 29, 24)} | _STATUS_FIELDS)
+STATUS = RegisterGroup("channel status", 1, {"bd": Bits(0, 27, 24)} | _STATUS_FIELDS)
+MEMTILE_STATUS = RegisterGroup("memtile channel status", 1, {"bd": Bits(0, 29, 24)} | _STATUS_FIELDS)
 
 # What mlir-aie's runtime path writes (MA): the AXI cache code of shim BDs ("enable upsizing in NoC") and the bits of
 # a channel's controller id, of which it writes five.
@@ -54,8 +54,8 @@ CONTROLLER_ID_MASK = 0x1F00
 class TileRegisters:
     """Where one kind of tile keeps its DMA and lock registers (offsets inside the tile, bytes)."""
 
-    bd: Layout
-    queue: Layout
+    bd: RegisterGroup
+    queue: RegisterGroup
     bd_base: int
     s2mm_base: int  # control of S2MM 0; its queue follows at + 4, the next channel at + 8
     mm2s_base: int
@@ -64,8 +64,8 @@ class TileRegisters:
     mm2s_status: int
     gaps: tuple[range, ...]  # offsets where there is neither memory nor a register
     switch_config: range  # master ports, slave ports and packet rules of the stream switch
-    control: Layout = CONTROL
-    status: Layout = STATUS
+    control: RegisterGroup = CONTROL
+    status: RegisterGroup = STATUS
     pad_value_base: int | None = None  # of MM2S 0; the next channel at + 4; AIE2P only
     core_control: int | None = None  # bit 0 enables the core, bit 1 resets it
     program_memory: range = range(0)

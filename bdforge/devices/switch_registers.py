@@ -3,35 +3,35 @@
 Source of layouts and offsets: RT, the same on AIE2 and AIE2P; which values mlir-aie writes: MA (`AIERT.cpp`).
 """
 
-from bdforge.devices.bd_registers import Field, Layout
+from bdforge.devices.bd_registers import Bits, RegisterGroup
 from bdforge.devices.limits import TileKind
 from bdforge.devices.switches import PACKET_RULES_PER_SLAVE
 
-CIRCUIT_MASTER = Layout("circuit master", 1, {
-    "enable": Field(0, 31, 31), "packet": Field(0, 30, 30), "slave": Field(0, 6, 0),
+CIRCUIT_MASTER = RegisterGroup("circuit master", 1, {
+    "enable": Bits(0, 31, 31), "packet": Bits(0, 30, 30), "slave": Bits(0, 6, 0),
 })  # fmt: skip
-PACKET_MASTER = Layout("packet master", 1, {
-    "enable": Field(0, 31, 31), "packet": Field(0, 30, 30), "drop_header": Field(0, 7, 7), "msels": Field(0, 6, 3),
-    "arbiter": Field(0, 2, 0),
+PACKET_MASTER = RegisterGroup("packet master", 1, {
+    "enable": Bits(0, 31, 31), "packet": Bits(0, 30, 30), "drop_header": Bits(0, 7, 7), "msels": Bits(0, 6, 3),
+    "arbiter": Bits(0, 2, 0),
 })  # fmt: skip
-SLAVE = Layout("slave", 1, {"enable": Field(0, 31, 31), "packet": Field(0, 30, 30)})
-RULE = Layout("packet rule", 1, {
-    "id": Field(0, 28, 24), "mask": Field(0, 20, 16), "enable": Field(0, 8, 8), "msel": Field(0, 5, 4),
-    "arbiter": Field(0, 2, 0),
+SLAVE = RegisterGroup("slave", 1, {"enable": Bits(0, 31, 31), "packet": Bits(0, 30, 30)})
+RULE = RegisterGroup("packet rule", 1, {
+    "id": Bits(0, 28, 24), "mask": Bits(0, 20, 16), "enable": Bits(0, 8, 8), "msel": Bits(0, 5, 4),
+    "arbiter": Bits(0, 2, 0),
 })  # fmt: skip
 
 # A shim's mux leads streams of its South slaves into the array, its demux those of its South masters out of it.
 SHIM_MUX_OFFSET, SHIM_DEMUX_OFFSET = 0x1F000, 0x1F004
-SHIM_MUX = Layout("shim mux", 1, {
-    "south_2": Field(0, 9, 8), "south_3": Field(0, 11, 10), "south_6": Field(0, 13, 12), "south_7": Field(0, 15, 14),
+SHIM_MUX = RegisterGroup("shim mux", 1, {
+    "south_2": Bits(0, 9, 8), "south_3": Bits(0, 11, 10), "south_6": Bits(0, 13, 12), "south_7": Bits(0, 15, 14),
 })  # fmt: skip
-SHIM_DEMUX = Layout("shim demux", 1, {
-    "south_2": Field(0, 5, 4), "south_3": Field(0, 7, 6), "south_4": Field(0, 9, 8), "south_5": Field(0, 11, 10),
+SHIM_DEMUX = RegisterGroup("shim demux", 1, {
+    "south_2": Bits(0, 5, 4), "south_3": Bits(0, 7, 6), "south_4": Bits(0, 9, 8), "south_5": Bits(0, 11, 10),
 })  # fmt: skip
 MUX_TO_DMA = 1  # value of a mux field; 0 fabric, 2 NoC
 
 CASCADE_OFFSET = 0x36060  # accumulator control of a core tile
-CASCADE = Layout("cascade", 1, {"output_east": Field(0, 1, 1), "input_west": Field(0, 0, 0)})
+CASCADE = RegisterGroup("cascade", 1, {"output_east": Bits(0, 1, 1), "input_west": Bits(0, 0, 0)})
 
 _SLAVES, _RULES, _RULE_STRIDE, _WORD = 0x100, 0x200, 0x10, 4
 

@@ -146,7 +146,7 @@ def order_named(name: str) -> Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MacProduct:
     """What a MAC unit multiplies: types of A and B, the accumulators it adds in, MACs per cycle and core."""
 
     a: str
@@ -156,14 +156,14 @@ class Product:
 
 
 PRODUCTS = (
-    Product("int8", "int8", ("int32",), {"AIE2": 256, "AIE2P": 512}),
-    Product("int8", "int4", ("int32",), {"AIE2": 512, "AIE2P": 512}),
-    Product("int8", "int2", ("int32",), {"AIE2P": 512}),
-    Product("int16", "int8", ("int32", "int64"), {"AIE2": 128, "AIE2P": 256}),
-    Product("int16", "int16", ("int32", "int64"), {"AIE2": 64, "AIE2P": 128}),
-    Product("bf16", "bf16", ("f32",), {"AIE2": 128, "AIE2P": 256}),
-    Product("bf16", "bfp16", ("f32",), {"AIE2P": 512}),
-    Product("bfp16", "bfp16", ("f32",), {"AIE2P": 512}),
+    MacProduct("int8", "int8", ("int32",), {"AIE2": 256, "AIE2P": 512}),
+    MacProduct("int8", "int4", ("int32",), {"AIE2": 512, "AIE2P": 512}),
+    MacProduct("int8", "int2", ("int32",), {"AIE2P": 512}),
+    MacProduct("int16", "int8", ("int32", "int64"), {"AIE2": 128, "AIE2P": 256}),
+    MacProduct("int16", "int16", ("int32", "int64"), {"AIE2": 64, "AIE2P": 128}),
+    MacProduct("bf16", "bf16", ("f32",), {"AIE2": 128, "AIE2P": 256}),
+    MacProduct("bf16", "bfp16", ("f32",), {"AIE2P": 512}),
+    MacProduct("bfp16", "bfp16", ("f32",), {"AIE2P": 512}),
 )
 """Products by generation (API headers and rate tables; M).
 

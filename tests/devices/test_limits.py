@@ -9,7 +9,7 @@ from tile_limits import tile_limits
 from tool_limits import tool_limits
 
 from bdforge.devices import registers
-from bdforge.devices.bd_registers import Layout, RegisterError
+from bdforge.devices.bd_registers import RegisterError, RegisterGroup
 
 LIMITS = [*tile_limits(), *stream_limits(), *file_limits(), *tool_limits()]
 each_limit = pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.name}: {limit.place.words[:30]}")
@@ -39,7 +39,7 @@ def test_the_next_value_is_refused_by_name(limit: Limit):
     assert limit.place.words in str(caught.value)
 
 
-LAYOUTS = {name: layout for name, layout in vars(registers).items() if isinstance(layout, Layout)}
+LAYOUTS = {name: layout for name, layout in vars(registers).items() if isinstance(layout, RegisterGroup)}
 FIELDS = [(layout, field) for layout in LAYOUTS for field in LAYOUTS[layout].fields]
 
 

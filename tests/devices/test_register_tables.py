@@ -4,7 +4,7 @@ import pytest
 from register_masks import MASKS
 
 from bdforge.devices import registers, switch_registers
-from bdforge.devices.bd_registers import Layout
+from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import AIE2, TileKind
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.registers import TILE_REGISTERS, address, split_address
@@ -14,7 +14,7 @@ LAYOUTS = {
     name: layout
     for module in (registers, switch_registers)
     for name, layout in vars(module).items()
-    if isinstance(layout, Layout)
+    if isinstance(layout, RegisterGroup)
 }
 SIGNED = {"acquire_value", "release_value"}
 

@@ -14,7 +14,7 @@ from bdforge.array.emulator.host import FIRST_ADDRESS, HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.array.lower.array_state import Task, TileState
+from bdforge.array.lower.array_state import PushedTask, TileState
 from bdforge.array.mlir import parse
 from bdforge.devices import mlir_device_named
 from bdforge.devices.txn_format.operations import Patch, Write
@@ -141,8 +141,8 @@ def test_a_patch_of_another_word_or_argument_is_refused(register, argument, erro
         _patch(array, Patch(register, argument, 0), " (here)")
 
 
-@pytest.mark.parametrize("task", [Task("MM2S", 1, 5, 7, True), Task("S2MM", 0, 9, 0, False)], ids=str)
-def test_tasks_of_an_image_are_pushed_as_it_says(task: Task):
+@pytest.mark.parametrize("task", [PushedTask("MM2S", 1, 5, 7, True), PushedTask("S2MM", 0, 9, 0, False)], ids=str)
+def test_tasks_of_an_image_are_pushed_as_it_says(task: PushedTask):
     tile = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness()).tile(0, 2)
     for bd in (5, 9):
         tile.write(tile.registers.bd_offset(bd) + 4 * (tile.registers.bd.words - 1), 1 << 25)  # valid

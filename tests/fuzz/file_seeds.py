@@ -9,7 +9,7 @@ import numpy as np
 
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.images.image_build import image, program_of
-from bdforge.array.lower import Configuration, configuration
+from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import Era, convert, parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.insts import encode_mlir
@@ -113,7 +113,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def _configuration() -> Configuration:
+def _configuration() -> StaticConfiguration:
     text = (ROOT / "examples" / "pass_through.mlir").read_text()
     device = next(op for op in parse(text, "d.mlir").walk() if isinstance(op, DeviceOp))
     return configuration(device, program_of, Strictness())

@@ -13,9 +13,9 @@ from bdforge.array.images import ImageError, cdos, commands, pdis, sections, wri
 from bdforge.array.images.cdo import cdo, joined
 from bdforge.array.images.image_build import NoCodeError, image
 from bdforge.array.images.pdi import pdi
-from bdforge.array.images.xclbin import Kind, host_kernels_of, npu_kernel
+from bdforge.array.images.xclbin import SectionKind, host_kernels_of, npu_kernel
 from bdforge.array.images.xclbin import marked as mark
-from bdforge.array.images.xclbin_write import Partition, Section, assembled, xclbin
+from bdforge.array.images.xclbin_write import Partition, XclbinSection, assembled, xclbin
 from bdforge.array.txn import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.differences import same
@@ -57,7 +57,7 @@ def parts(data: bytes) -> dict[str, object]:
     """Sections of an xclbin by their kind, and the copy in JSON behind them: what differs is told by its name."""
     copied = data[data.index(b"MIRROR_DATA_START") + 17 : data.index(b"XCLBIN_MIRROR_DATA_END")]
     pairs = json.loads(copied, object_pairs_hook=list)  # a key of it repeats
-    found = {f"{number}: {Kind(kind).name}": content for number, (kind, content) in enumerate(sections(data))}
+    found = {f"{number}: {SectionKind(kind).name}": content for number, (kind, content) in enumerate(sections(data))}
     return {**found, "header": words(data[:456]), **{f"copy {i}: {key}": value for i, (key, value) in enumerate(pairs)}}
 
 
@@ -100,9 +100,9 @@ def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():
     assert (marked, pdis(marked)) == (xclbin(content, 8, host_kernels=dict(reversed(functions.items()))), [content])
     assert host_kernels_of(xclbin(content, 8)) == {}
     for other in (b"", b"{}", b'{"bdforge_host_kernels": [[0, 2]]}', b"\xff" * 99):
-        strange = [Section(Kind.USER_METADATA, "", other)]
+        strange = [XclbinSection(SectionKind.USER_METADATA, "", other)]
         assert host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=strange)) == {}
-        both = [*strange, Section(Kind.USER_METADATA, "", mark(functions))]
+        both = [*strange, XclbinSection(SectionKind.USER_METADATA, "", mark(functions))]
         found = host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=both))
         assert found == functions, f"somebody else's {other!r} hides the mark behind it"
 
@@ -110,7 +110,7 @@ def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():
 def test_a_pdis_uuid_is_a_hash_of_it():
     """Runtimes tell configurations apart by it: it stands at the beginning of the PDI's record."""
     for content in (pdis(IMAGES["xclbin_small"])[0], IMAGES["pdi_core"]):
-        (partition,) = (section for kind, section in sections(xclbin(content, 8)) if kind == Kind.AIE_PARTITION)
+        (partition,) = (section for kind, section in sections(xclbin(content, 8)) if kind == SectionKind.AIE_PARTITION)
         count, table = struct.unpack_from("<II", partition, 120)
         assert (count, partition[table : table + 16]) == (1, hashlib.sha256(content).digest()[:16])
 

@@ -9,7 +9,7 @@ import pytest
 from bdforge.array.images import pdis, sections
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.images.read import _kernels, is_image, read_image
-from bdforge.array.images.xclbin import MAGIC, Kind
+from bdforge.array.images.xclbin import MAGIC, SectionKind
 from bdforge.common.binary import ImageError, piece, unpack, word
 from bdforge.core.isa.elf_write import core_elf
 from bdforge.devices import AIE2, AIE2P
@@ -58,15 +58,22 @@ def partition(count: int, *, size: int = 4, at: int | None = None) -> bytes:
 
 @pytest.mark.parametrize("count", [1, 3, 1024, 1025])
 def test_a_partition_has_1024_pdis_at_most(count: int):
-    found = told(lambda: pdis(axlf((Kind.AIE_PARTITION, partition(count)))))
+    found = told(lambda: pdis(axlf((SectionKind.AIE_PARTITION, partition(count)))))
     wanted: object = [b"PDI."] * count if count <= 1024 else "the AIE partition counts 1025 PDIs; at most 1024 are read"
     assert found == wanted
 
 
 def test_a_pdi_ends_with_its_partition():
-    assert "PDI 0 at" in str(told(lambda: pdis(axlf((Kind.AIE_PARTITION, partition(1, size=5))))))
-    assert told(lambda: pdis(axlf((Kind.AIE_PARTITION, partition(0))))) == "the xclbin has no AIE partition with a PDI"
-    two = axlf((Kind.AIE_PARTITION, partition(1)), (Kind.IP_LAYOUT, bytes(8)), (Kind.AIE_PARTITION, partition(2)))
+    assert "PDI 0 at" in str(told(lambda: pdis(axlf((SectionKind.AIE_PARTITION, partition(1, size=5))))))
+    assert (
+        told(lambda: pdis(axlf((SectionKind.AIE_PARTITION, partition(0)))))
+        == "the xclbin has no AIE partition with a PDI"
+    )
+    two = axlf(
+        (SectionKind.AIE_PARTITION, partition(1)),
+        (SectionKind.IP_LAYOUT, bytes(8)),
+        (SectionKind.AIE_PARTITION, partition(2)),
+    )
     assert pdis(two) == [b"PDI."] * 3
 
 

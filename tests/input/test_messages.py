@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdforge.array.emulator import EmulationError
 from bdforge.array.mlir import MlirError
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.txn import TxnError
 from bdforge.common.messages import (
     LINE_CHARACTERS,
@@ -136,7 +136,7 @@ def test_an_excerpt_points_at_the_same_character(column):
 
 def test_the_caret_stands_below_the_place_in_a_long_line():
     text = " " * 5_000_000 + "\x1b!here"
-    error = MlirError.at(Source(text, "long.mlir"), 5_000_001, "what is this")
+    error = MlirError.at(SourceText(text, "long.mlir"), 5_000_001, "what is this")
     place, line, caret = str(error).split("\n")
     assert place == "long.mlir:1:5000002: what is this"
     assert line[caret.index("^") :] == "!here"

@@ -4,7 +4,7 @@ import pytest
 
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.lower import configuration
-from bdforge.array.lower.array_state import ArrayState, Task
+from bdforge.array.lower.array_state import ArrayState, PushedTask
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.txn import Operation, Write
@@ -73,7 +73,7 @@ def test_repeats_are_those_of_the_queues_eight_bits(repeats: int):
     strictness = Strictness.without(["field-width"])
     device = device_of(f"aie.device(npu2) {{\n{text}\n}}")
     found = configuration(device, lambda *_: [], strictness).operations
-    assert ArrayState(found).tiles[1, 1].tasks == [Task("MM2S", 0, 0, REPEATS[repeats], False)]
+    assert ArrayState(found).tiles[1, 1].tasks == [PushedTask("MM2S", 0, 0, REPEATS[repeats], False)]
     told = f"repeat_count = {repeats} is outside 0 to 255"
     assert [told in warning for warning in strictness.warnings] == [True] * (repeats > 255)
     assert (told in str(lowered(text))) == (repeats > 255)

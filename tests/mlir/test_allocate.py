@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType, bf16
 
 from bdforge.array.mlir import context
-from bdforge.array.mlir.allocate import Allocation, AllocationError, Overflow, allocate, element_bits
+from bdforge.array.mlir.allocate import AddressMap, AllocationError, Overflow, allocate, element_bits
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.memory_ops import BufferOp
 from bdforge.array.mlir.parser import parse_text
 
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=40)
 
 
-def allocated(*lines: str, **told: Overflow) -> Allocation:
+def allocated(*lines: str, **told: Overflow) -> AddressMap:
     """Allocation of a device with these lines; unverified, for allocation refuses by itself."""
     body = "\n".join(lines)
     text = f"aie.device(npu2) {{\n%c = aie.tile(1, 2)\n%m = aie.tile(1, 1)\n%m2 = aie.tile(2, 1)\n{body}\n}}"
-    module = parse_text(context(), Source(text, "design.mlir"))
+    module = parse_text(context(), SourceText(text, "design.mlir"))
     return allocate(next(op for op in module.walk() if isinstance(op, DeviceOp)), **told)
 
 
-def by_symbol(allocation: Allocation) -> dict[str | None, int]:
+def by_symbol(allocation: AddressMap) -> dict[str | None, int]:
     return {op.symbol: value for op, value in (allocation.buffers | allocation.locks).items()}
 
 
@@ -138,7 +138,7 @@ def test_buffers_with_an_address_may_touch_the_stack_and_each_other():
 
 def test_elements_have_sizes():
     text = 'aie.device(npu2) {\n%t = aie.tile(0, 2)\n%b = aie.buffer(%t) : memref<8x!aiex.bfp<"v8bfp16ebs8">>\n}'
-    module = parse_text(context(), Source(text, "design.mlir"))
+    module = parse_text(context(), SourceText(text, "design.mlir"))
     blocked = next(op for op in module.walk() if isinstance(op, BufferOp))
     assert [element_bits(t) for t in (IntegerType(4), bf16, blocked.type.element_type)] == [4, 16, 72]
 

@@ -8,7 +8,7 @@ from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.control_ops import DmaStartBdChainForOp
 from bdforge.array.mlir.device_ops import TileOp
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.memory_ops import ExternalBufferOp, UseLockOp
 from bdforge.array.mlir.register_ops import NpuBlockWriteOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
@@ -220,12 +220,12 @@ def test_rare_texts_are_refused_by_name(name: str):
     (-1, (1, 1)), (0, (1, 1)), (2, (1, 3)), (3, (2, 1)), (6, (2, 4)), (7, (3, 1)), (8, (3, 2)), (9, (3, 2)),
 ])  # fmt: skip
 def test_lines_and_columns_count_from_one_and_a_line_holds_its_end(offset: int, place: tuple[int, int]):
-    source = Source("ab\ncd\r\ne", "d.mlir")
+    source = SourceText("ab\ncd\r\ne", "d.mlir")
     assert source.location(offset) == ("d.mlir", *place)
     assert [source.line(number) for number in (1, 2, 3)] == ["ab", "cd", "e"]
 
 
 def test_a_caret_stands_below_its_column_behind_tabs():
-    error = MlirError.at(Source("first\n\tx = y", "d.mlir"), 9, "wrong")
+    error = MlirError.at(SourceText("first\n\tx = y", "d.mlir"), 9, "wrong")
     assert (str(error), error.location) == ("d.mlir:2:4: wrong\n\tx = y\n\t  ^", ("d.mlir", 2, 4))
     assert str(MlirError("wrong", error.location)) == "d.mlir:2:4: wrong"

@@ -16,7 +16,7 @@ from bdforge.array.mlir.legacy import LEGACY_DEVICES, LEGACY_OPERATIONS, REMOVED
 SIDES = {"South": 3, "West": 4, "North": 5, "East": 6}
 CODES = {  # AIEAttrs.td
     "Direction": {"S2MM": 0, "MM2S": 1},
-    "Bundle": {"Core": 0, "DMA": 1, "FIFO": 2, "PLIO": 7, "NOC": 8, "Trace": 9, "TileControl": 10} | SIDES,
+    "WireBundle": {"Core": 0, "DMA": 1, "FIFO": 2, "PLIO": 7, "NOC": 8, "Trace": 9, "TileControl": 10} | SIDES,
     "LockAction": {"Acquire": 0, "Release": 1, "AcquireGreaterEqual": 2},
     "Blocking": {"NonBlocking": 0, "Blocking": 1},
     "CascadeDirection": SIDES,
@@ -41,9 +41,10 @@ def test_every_enumeration_has_its_codes_here():
 
 
 CODED = {  # an operation's property in the generic form, and what it says of a code that is no word
-    'device = 8 : i32': "DeviceName", "source_bundle = 1 : i32": "Bundle", "dest_bundle = 3 : i32": "Bundle",
-    "inputDir = 5 : i32": "CascadeDirection", "outputDir = 3 : i32": "CascadeDirection", "bundle = 1 : i32": "Bundle",
-    "channel_dir = 1 : i32": "Direction", "action = 1 : i32": "LockAction", "direction = 1 : i32": "Direction",
+    'device = 8 : i32': "DeviceName", "source_bundle = 1 : i32": "WireBundle", "dest_bundle = 3 : i32": "WireBundle",
+    "inputDir = 5 : i32": "CascadeDirection", "outputDir = 3 : i32": "CascadeDirection",
+    "bundle = 1 : i32": "WireBundle", "channel_dir = 1 : i32": "Direction",
+    "action = 1 : i32": "LockAction", "direction = 1 : i32": "Direction",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from route_checks import check_routes
 import bdforge
 from bdforge.array.mlir import parse, print_generic, print_module
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.array.routing import Routing, route
 from bdforge.array.routing.nets import SwitchPort
@@ -93,7 +93,7 @@ def words(device: DeviceOp) -> list[tuple]:
     return found
 
 
-def _port(port: tuple[Bundle, int]) -> tuple[PortBundle, int]:
+def _port(port: tuple[WireBundle, int]) -> tuple[PortBundle, int]:
     return PortBundle(str(port[0])), port[1]
 
 

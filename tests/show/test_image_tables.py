@@ -7,7 +7,7 @@ from rich.table import Table
 
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.pdi import pdi
-from bdforge.array.images.read import Container, Image, KernelEntry
+from bdforge.array.images.read import Container, ImageContent, KernelEntry
 from bdforge.array.images.xclbin_write import xclbin
 from bdforge.array.show import ShowError, command
 from bdforge.array.show.container import image_tables
@@ -23,7 +23,7 @@ def at(column: int, row: int, offset: int) -> int:
 
 def tables(*configurations: Iterable[Operation], container: Container | None = None) -> dict[str, list[tuple]]:
     """Rows of each table by its title."""
-    image = Image("CDO", tuple(map(tuple, configurations)), container)
+    image = ImageContent("CDO", tuple(map(tuple, configurations)), container)
     found = [table for table in image_tables(image) if isinstance(table, Table)]
     return {str(table.title): list(zip(*(column.cells for column in table.columns), strict=True)) for table in found}
 

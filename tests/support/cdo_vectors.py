@@ -5,7 +5,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from bdforge.array.lower import Configuration, configuration
+from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
@@ -35,7 +35,7 @@ class Vector:
         words = [int(word, 16) for line in self.cdo[part]["words"] for word in line.split()]
         return struct.pack(f"<{len(words)}I", *words)
 
-    def configuration(self, text: str | None = None) -> Configuration:
+    def configuration(self, text: str | None = None) -> StaticConfiguration:
         """Our lowering of the lowered text, or of another one."""
         module = parse(self.lowered if text is None else text, self.name)
         return configuration(next(op for op in module.walk() if isinstance(op, DeviceOp)), self.program)

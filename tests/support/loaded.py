@@ -10,7 +10,7 @@ from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.lower import configuration
-from bdforge.array.lower.array_state import ArrayState, Task
+from bdforge.array.lower.array_state import ArrayState, PushedTask
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.nets import nets_of
 from support.decoded import Ways, decoded_ways
@@ -53,7 +53,7 @@ def check_same_state(device: DeviceOp) -> int:
         loaded_bds = {i: list(tile.bd_words(i)) for i in range(tile.limits.bds) if any(tile.bd_words(i))}
         assert loaded_bds == bds
         queued = [
-            Task(direction, channel.index, task.bd, task.runs - 1, task.token)
+            PushedTask(direction, channel.index, task.bd, task.runs - 1, task.token)
             for (direction, _), channel in tile.channels.items()
             for task in channel.tasks
         ]

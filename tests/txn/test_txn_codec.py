@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from bdforge.array.txn import (
     BlockWrite,
-    Header,
     LoadPdi,
     MaskPoll,
     MaskPollBusy,
@@ -18,6 +17,7 @@ from bdforge.array.txn import (
     Noop,
     Patch,
     Preempt,
+    StreamHeader,
     Sync,
     TxnError,
     Unknown,
@@ -88,7 +88,7 @@ def problem(words: list[int]) -> str:
 def test_real_streams_survive_decoding_and_encoding(path):
     device, words = vector(path)
     decoded = decode(words)
-    assert decoded.header == Header.of(MLIR_DEVICES[device])
+    assert decoded.header == StreamHeader.of(MLIR_DEVICES[device])
     same(encode(decoded.operations, decoded.header), words)
     same(encode(decoded.operations, MLIR_DEVICES[device]), words)
 

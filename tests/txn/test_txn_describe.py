@@ -9,13 +9,13 @@ import pytest
 from bdforge.array.mlir import Location
 from bdforge.array.txn import (
     BlockWrite,
-    Header,
+    InstructionStream,
     LoadPdi,
     MaskWrite,
     Noop,
     Patch,
     Preempt,
-    Stream,
+    StreamHeader,
     Sync,
     TxnError,
     Unknown,
@@ -32,7 +32,7 @@ from bdforge.devices.txn_format.describe import as_json, describe, describe_oper
 from support.differences import same
 
 NPU2 = MLIR_DEVICES["npu2"]
-HEADER = Header.of(NPU2)
+HEADER = StreamHeader.of(NPU2)
 VECTOR = json.loads((Path(__file__).parent / "data" / "npu2_i8_panel_repeat.json").read_text())
 
 
@@ -97,7 +97,7 @@ def test_registers_are_named_by_their_tile(operation, line):
 
 
 def test_lines_end_with_the_mlir_place():
-    stream = Stream(HEADER, (Write(4, 1, location=Location("a.mlir", 3, 7)), Noop()))
+    stream = InstructionStream(HEADER, (Write(4, 1, location=Location("a.mlir", 3, 7)), Noop()))
     assert describe(stream).splitlines()[1:] == ["0  Write shim (0, 0) register 0x4 = 1 (0x1)  ; a.mlir:3:7", "1  Noop"]
 
 
@@ -123,21 +123,21 @@ def test_json_holds_every_operation_and_the_raw_fields():
     assert (patch["operation"], patch["argument"], patch["plus"], patch["name"]) == ("Patch", 0, 163840, "BD 3 word 1")
     assert push["fields"] == {"token": 0, "repeat": 4, "bd": 3}
     assert sync["channel"] == 1
-    placed = as_json(Stream(HEADER, (Noop(location=Location("a.mlir", 3, 7)),)))
+    placed = as_json(InstructionStream(HEADER, (Noop(location=Location("a.mlir", 3, 7)),)))
     assert placed["operations"] == [{"operation": "Noop", "location": "a.mlir:3:7"}]
 
 
 def test_differences_name_the_lines_that_differ():
-    first = Stream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 4), Noop()))
-    second = Stream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 8), Noop()))
+    first = InstructionStream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 4), Noop()))
+    second = InstructionStream(HEADER, (Write(0x1D214, 7), Patch(0x1D004, 0, 8), Noop()))
     assert diff(first, first) == []
     changed = [line for line in diff(first, second) if line[0] in "+-" and line[:3] not in ("+++", "---")]
     assert changed == [
         "-Patch shim (0, 0) BD 0 word 1 = argument 0 + 4 bytes",
         "+Patch shim (0, 0) BD 0 word 1 = argument 0 + 8 bytes",
     ]
-    hinted = Stream(HEADER, (BlockWrite(0, (1,), hint=3),))
-    assert diff(hinted, Stream(HEADER, (BlockWrite(0, (1,)),))) == [
+    hinted = InstructionStream(HEADER, (BlockWrite(0, (1,), hint=3),))
+    assert diff(hinted, InstructionStream(HEADER, (BlockWrite(0, (1,)),))) == [
         "the streams differ only in words that readers ignore"
     ]
 

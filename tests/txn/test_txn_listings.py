@@ -2,7 +2,18 @@
 
 import pytest
 
-from bdforge.array.txn import Header, LoadPdi, MaskPoll, MaskPollBusy, MaskWrite, Preempt, Stream, Sync, TxnError, Write
+from bdforge.array.txn import (
+    InstructionStream,
+    LoadPdi,
+    MaskPoll,
+    MaskPollBusy,
+    MaskWrite,
+    Preempt,
+    StreamHeader,
+    Sync,
+    TxnError,
+    Write,
+)
 from bdforge.devices import MLIR_DEVICES
 from bdforge.devices.txn_format.containers import stream_bytes
 from bdforge.devices.txn_format.describe import as_json, describe, describe_operation
@@ -43,13 +54,15 @@ def test_a_rare_operation_reads_as_what_it_does(operation, line: str):
 
 def test_rows_of_memtiles_are_those_of_the_header():
     operations = (Sync(0, 2, 0, 1, 1, 0), Write(0x2C0000, 1))
-    first, *lines = describe(Stream(Header(0, 1, 4, 6, 8, 2), operations)).splitlines()
+    first, *lines = describe(InstructionStream(StreamHeader(0, 1, 4, 6, 8, 2), operations)).splitlines()
     assert first == "version 0.1, generation 4, 8 columns x 6 rows, 2 operations"
     assert lines == ["0  Sync token of memtile (0, 2) S2MM 0", "1  Write memtile (0, 2) lock 0 = 1 (0x1)"]
 
 
 def test_a_loaded_pdi_is_no_register_in_json():
-    stream = Stream(Header.of(MLIR_DEVICES["npu1"]), (LoadPdi(3, 16, 0x1D000, device="d"), Write(0x0601D218, 1)))
+    stream = InstructionStream(
+        StreamHeader.of(MLIR_DEVICES["npu1"]), (LoadPdi(3, 16, 0x1D000, device="d"), Write(0x0601D218, 1))
+    )
     document = as_json(stream)
     assert document["header"] == {
         "major": 0, "minor": 1, "generation": 3, "rows": 6, "columns": 4, "memtile_rows": 1,

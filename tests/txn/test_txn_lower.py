@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import MlirError, context, parse
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.parser import parse_text
 from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
 from bdforge.array.txn.insts import encode_mlir
@@ -624,7 +624,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("lines", "at", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_lowered_is_refused_at_its_line(lines, at, message):
-    module = parse_text(context(), Source(design(*lines), "design.mlir"))  # unverified: lowering refuses by itself
+    module = parse_text(context(), SourceText(design(*lines), "design.mlir"))  # unverified: lowering refuses by itself
     with pytest.raises(LoweringError, match=message) as caught:
         lower_module(module)
     assert (caught.value.file, caught.value.line) == ("design.mlir", FIRST_LINE + at)

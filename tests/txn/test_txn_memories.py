@@ -5,7 +5,7 @@ from txn_texts import TEXT, Lenient, lowered, refused, task
 
 from bdforge.array.mlir import context, parse
 from bdforge.array.mlir.device_ops import TileOp
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.parser import parse_text
 from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Write
 from bdforge.array.txn.lower import LoweringError, lower, lower_module, select_sequence
@@ -114,7 +114,7 @@ def test_behind_a_configuration_the_sequences_own_device_is_meant():
 def test_a_sequence_that_runs_itself_is_refused():
     text = DEVICES.replace("TAIL", "aiex.configure @main { aiex.run @all() : () }")
     with pytest.raises(LoweringError, match="runtime sequence @all runs itself"):
-        lower_module(parse_text(context(), Source(text, "d.mlir")), "all")
+        lower_module(parse_text(context(), SourceText(text, "d.mlir")), "all")
 
 
 @pytest.mark.parametrize(("count", "more"), [(4, ""), (5, " and 1 more")])

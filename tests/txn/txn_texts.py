@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from bdforge.array.mlir import context, parse
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.parser import parse_text
 from bdforge.array.txn import BlockWrite
 from bdforge.array.txn.lower import LoweringError, lower_module
@@ -39,7 +39,7 @@ class Lenient(NamedTuple):
 
 def lowered(*lines: str, verified: bool = True) -> list:
     text = TEXT.replace("LINES", "\n    ".join(lines))
-    module = parse(text, "d.mlir") if verified else parse_text(context(), Source(text, "d.mlir"))
+    module = parse(text, "d.mlir") if verified else parse_text(context(), SourceText(text, "d.mlir"))
     return lower_module(module, controller_ids=ControllerIds.TEXT)[1]
 
 

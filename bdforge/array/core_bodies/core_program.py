@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from bdforge.array.core_bodies.compiled_body import CompiledBody
 from bdforge.array.core_bodies.refusal import refused
 from bdforge.array.core_bodies.symbols import core_symbols, reach
-from bdforge.array.mlir.allocate import Allocation
+from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
@@ -62,7 +62,7 @@ def linked(
     return LinkedProgram(text, assembled.elf(), sum(len(data) for _, data in assembled.code), source.stack_bytes)
 
 
-def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Allocation | None = None) -> CoreSource:
+def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: AddressMap | None = None) -> CoreSource:
     """The program of a core's body, which calls functions by the convention of `bdforge.core.codegen.abi`.
 
     `allocation` is its device's, where it is known already.
@@ -92,7 +92,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Alloc
     return CoreSource("\n".join(lines) + "\n", core.callees, stack)
 
 
-def _names(core: CoreOp, allocation: Allocation | None) -> Callable[[Operation], str | None]:
+def _names(core: CoreOp, allocation: AddressMap | None) -> Callable[[Operation], str | None]:
     """Buffers and locks as the core's program writes them: names of their own where the text has some, else numbers."""
     device, column, row = core.tile.device_op, core.tile.column, core.tile.row
     numbers, own = reach(device, column, row, allocation), f"core_{column}_{row}_"

@@ -1,6 +1,6 @@
 """Names of a design as the program of one of its cores knows them: addresses of buffers, numbers of locks."""
 
-from bdforge.array.mlir.allocate import Allocation, allocate
+from bdforge.array.mlir.allocate import AddressMap, allocate
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, TileKind
@@ -8,7 +8,7 @@ from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, Til
 _OWN_WINDOW = len(CORE_LOCK_WINDOWS) - 1
 
 
-def core_symbols(device: DeviceOp, column: int, row: int, allocation: Allocation | None = None) -> dict[str, int]:
+def core_symbols(device: DeviceOp, column: int, row: int, allocation: AddressMap | None = None) -> dict[str, int]:
     """Named buffers and locks that the core at (column, row) reaches, in its own and its neighbours' tiles.
 
     Names of its own tile that begin with `core_COLUMN_ROW_` are known without that too, so that cores with the same
@@ -20,7 +20,7 @@ def core_symbols(device: DeviceOp, column: int, row: int, allocation: Allocation
 
 
 def reach(
-    device: DeviceOp, column: int, row: int, allocation: Allocation | None = None
+    device: DeviceOp, column: int, row: int, allocation: AddressMap | None = None
 ) -> dict[BufferOp | LockOp, int]:
     """Addresses of buffers and numbers of locks as the core at (column, row) knows them, of all that it reaches."""
     allocation = allocation or allocate(device)

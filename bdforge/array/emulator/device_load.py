@@ -24,8 +24,8 @@ from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import PoisonedView
 from bdforge.array.emulator.strictness import CAUTIONS, Strictness
 from bdforge.array.images.image_build import program_of
-from bdforge.array.lower import Configuration as Lowered
-from bdforge.array.lower import Piece, allocated, configuration
+from bdforge.array.lower import ProgramSegment, allocated, configuration
+from bdforge.array.lower import StaticConfiguration as Lowered
 from bdforge.array.lower.array_state import ArrayState, StateError
 from bdforge.array.mlir import dense, location
 from bdforge.array.mlir.allocate import buffer_bytes, memref_bytes, name_of
@@ -82,7 +82,7 @@ class _Policy:
 
 
 def lowered(
-    device: DeviceOp, policy: Policy, programs: Mapping[tuple[int, int], Path | Sequence[Piece]] | None = None
+    device: DeviceOp, policy: Policy, programs: Mapping[tuple[int, int], Path | Sequence[ProgramSegment]] | None = None
 ) -> Lowered:
     """The register writes of a device whose flows are what its switches do; errors as `configuration` has them."""
     for name, caution in flow_cautions(device):
@@ -135,7 +135,7 @@ class LoadedDevice:
         self, device: DeviceOp, array: Array, kernels: Mapping[str, Callable], image: Sequence[Operation] = ()
     ):
         self.array, self.kernels = array, kernels
-        programs: Mapping[tuple[int, int], Path | CoreProgram | Sequence[Piece]] = array.elfs
+        programs: Mapping[tuple[int, int], Path | CoreProgram | Sequence[ProgramSegment]] = array.elfs
         if image:
             self.allocation = allocated(device, _Policy(array.strictness))
         else:
@@ -258,7 +258,7 @@ def _with_bytes(kernel: Callable, *arguments) -> object:
     return kernel(*(bytes_of_blocks(a) if isinstance(a, np.ndarray) else a for a in arguments))
 
 
-def _names(program: Path | CoreProgram | Sequence[Piece]) -> tuple[dict[int, str], str]:
+def _names(program: Path | CoreProgram | Sequence[ProgramSegment]) -> tuple[dict[int, str], str]:
     """Names of addresses in a program, and what it is called."""
     if isinstance(program, CoreProgram):
         return dict(program.symbols), program.name

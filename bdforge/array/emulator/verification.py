@@ -22,7 +22,7 @@ from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
 from bdforge.array.mlir import MlirError, location, parse
-from bdforge.array.mlir.allocate import Allocation
+from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -95,7 +95,7 @@ def check_device(device: DeviceOp, permissive: Collection[str] = ()) -> None:
         raise DesignError(listed(collector.found.values(), "\n"))
 
 
-def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> Allocation | None:
+def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> AddressMap | None:
     """Collect faults of what is configured; where buffers and locks lie, if they fit."""
     try:
         allocation = allocated(device, collector)
@@ -141,7 +141,7 @@ def _lowered(device: DeviceOp, collector: _Collector) -> None:
             collector.warn(str(error))
 
 
-def _program(array: Array, op: DmaProgramOp, allocation: Allocation, collector: _Collector) -> int:
+def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: _Collector) -> int:
     """Number of BDs in a region; every one that cannot be encoded, or that its channel cannot run, is a fault."""
     tile = array.tile(op.tile.column, op.tile.row)
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.pdi import pdi
 from bdforge.array.images.xclbin_write import xclbin
-from bdforge.array.lower import Configuration
+from bdforge.array.lower import StaticConfiguration
 from bdforge.common.binary import ImageError
 from bdforge.common.files import FileError, read_bytes
 from bdforge.common.messages import clip_path
@@ -34,7 +34,7 @@ def program_of(path: Path, generation: Generation) -> list[CoreSegment]:
 
 
 def image(
-    configuration: Configuration, suffix: str, *, columns: int | None = None, seconds: int = 0, bare: bool = False
+    configuration: StaticConfiguration, suffix: str, *, columns: int | None = None, seconds: int = 0, bare: bool = False
 ) -> bytes:
     """The file of a suffix in SUFFIXES; the same bytes every time.
 
@@ -55,7 +55,7 @@ def image(
     return xclbin(content, columns, seconds=seconds, host_kernels=configuration.bare)
 
 
-def _without_code(configuration: Configuration) -> str:
+def _without_code(configuration: StaticConfiguration) -> str:
     tiles = list(configuration.bare)
     more = f" and {len(tiles) - _NAMED} more" if len(tiles) > _NAMED else ""
     names = ", ".join(map(str, tiles[:_NAMED]))

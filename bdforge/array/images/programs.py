@@ -7,7 +7,7 @@ from bdforge.array.images.cdo import writes
 from bdforge.array.images.pdi import cdos, embedded_pdis, is_pdi
 from bdforge.array.images.xclbin import MAGIC as XCLBIN_MAGIC
 from bdforge.array.images.xclbin import pdis
-from bdforge.array.lower.array_state import Memory
+from bdforge.array.lower.array_state import WrittenMemory
 from bdforge.common.binary import ImageError
 from bdforge.core.isa.elf import CORE_MACHINE, CoreSegment, is_elf
 from bdforge.core.isa.program_memory import CoreProgram, program_of
@@ -77,7 +77,7 @@ def _of_writes(prefix: str, all_writes: Iterable[tuple[int, bytes]]) -> list[Cor
 
 def _merged(pieces: Sequence[tuple[int, bytes]]) -> Iterator[CoreSegment]:
     """Adjacent and overlapping pieces as one segment each."""
-    memory = Memory(max(start + len(data) for start, data in pieces))
+    memory = WrittenMemory(max(start + len(data) for start, data in pieces))
     for start, data in pieces:
         memory.store(start, data)
     yield from (CoreSegment(start, data) for start, data in memory.spans())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from bdforge.array.images.cdo import MAGIC as CDO_MAGIC
 from bdforge.array.images.cdo import operations
 from bdforge.array.images.pdi import cdos, embedded_pdis, is_pdi
-from bdforge.array.images.xclbin import MAGIC, HostKernels, Kind, host_kernels_of, pdis, sections
+from bdforge.array.images.xclbin import MAGIC, HostKernels, SectionKind, host_kernels_of, pdis, sections
 from bdforge.common.binary import ImageError, unpack
 from bdforge.core.isa.elf import is_elf
 from bdforge.devices.txn_format.operations import Operation
@@ -40,7 +40,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageContent:
     """A file: its kind, its configurations in order, and for an xclbin what stands around them."""
 
     kind: str
@@ -57,16 +57,16 @@ def _is_cdo(data: bytes) -> bool:
     return data[4:8] == struct.pack("<I", CDO_MAGIC)
 
 
-def read_image(data: bytes) -> Image:
+def read_image(data: bytes) -> ImageContent:
     """The file's configurations; ImageError where it is cut short or wrong, or is none of the kinds."""
     if data[: len(MAGIC)] == MAGIC:
-        return Image("xclbin", tuple(map(_of_pdi, pdis(data))), _container(data))
+        return ImageContent("xclbin", tuple(map(_of_pdi, pdis(data))), _container(data))
     if is_pdi(data):
-        return Image("PDI", (_of_pdi(data),))
+        return ImageContent("PDI", (_of_pdi(data),))
     if _is_cdo(data):
-        return Image("CDO", (tuple(operations(data)),))
+        return ImageContent("CDO", (tuple(operations(data)),))
     if is_elf(data):
-        return Image("full ELF", tuple(map(_of_pdi, embedded_pdis(data))))
+        return ImageContent("full ELF", tuple(map(_of_pdi, embedded_pdis(data))))
     raise ImageError(f"no xclbin, PDI, CDO or full ELF: the file starts with {data[:8].hex() or 'nothing'}")
 
 
@@ -80,15 +80,15 @@ def _container(data: bytes) -> Container:
     kinds, columns, kernels = [], [], []
     for kind, content in sections(data):
         kinds.append((_name(kind), len(content)))
-        if kind == Kind.AIE_PARTITION:
+        if kind == SectionKind.AIE_PARTITION:
             columns += unpack(content, "<H", 32, "column width")
-        elif kind == Kind.IP_LAYOUT:
+        elif kind == SectionKind.IP_LAYOUT:
             kernels += _kernels(content)
     return Container(uuid.hex(), seconds, tuple(kinds), tuple(columns), tuple(kernels), host_kernels_of(data))
 
 
 def _name(kind: int) -> str:
-    return Kind(kind).name if kind in set(Kind) else f"section {kind}"
+    return SectionKind(kind).name if kind in set(SectionKind) else f"section {kind}"
 
 
 def _kernels(content: bytes) -> list[KernelEntry]:

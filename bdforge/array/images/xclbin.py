@@ -18,7 +18,7 @@ _PDI_TABLE, _PDI_SIZE = 120, 96
 _MOST = 1024
 
 
-class Kind(IntEnum):
+class SectionKind(IntEnum):
     """Sections that an NPU's xclbin has (XRT, `xclbin.h`)."""
 
     EMBEDDED_METADATA = 2
@@ -47,7 +47,7 @@ def sections(data: bytes) -> list[tuple[int, bytes]]:
 
 def pdis(data: bytes) -> list[bytes]:
     """The PDIs of every AIE partition, in order; ImageError if there is none."""
-    partitions = [content for kind, content in sections(data) if kind == Kind.AIE_PARTITION]
+    partitions = [content for kind, content in sections(data) if kind == SectionKind.AIE_PARTITION]
     found = [pdi for partition in partitions for pdi in _pdis(partition)]
     if not found:
         raise ImageError("the xclbin has no AIE partition with a PDI")
@@ -81,7 +81,7 @@ def marked(host_kernels: HostKernels) -> bytes:
 def host_kernels_of(data: bytes) -> HostKernels:
     """What the mark of an xclbin says; nothing where it has none. ImageError as `sections`."""
     for kind, content in sections(data):
-        if kind == Kind.USER_METADATA:
+        if kind == SectionKind.USER_METADATA:
             try:
                 return dict(_Mark.model_validate_json(content).bdforge_host_kernels)
             except ValidationError:
@@ -95,7 +95,7 @@ _PS_KERNEL, _DPU_SUBTYPE = 7, 1
 _DRAM, _USED = 2, 1
 
 
-class Memory(NamedTuple):
+class MemoryBank(NamedTuple):
     """A memory that buffers are placed in: its tag, KiB and base address, as aiecc gives them."""
 
     tag: str
@@ -103,10 +103,10 @@ class Memory(NamedTuple):
     base: int
 
 
-MEMORIES = (Memory("HOST", 0x10000, 0x4000000), Memory("SRAM", 0xC000, 0x4000000))
+MEMORIES = (MemoryBank("HOST", 0x10000, 0x4000000), MemoryBank("SRAM", 0xC000, 0x4000000))
 
 
-class Argument(NamedTuple):
+class KernelArgument(NamedTuple):
     """A kernel argument; `memory` indexes MEMORIES, None for a scalar."""
 
     name: str
@@ -117,24 +117,24 @@ class Argument(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class XclbinKernel:
     """What a host opens by name."""
 
     name: str
     instance: str
     id: int
-    arguments: tuple[Argument, ...]
+    arguments: tuple[KernelArgument, ...]
 
 
-def npu_kernel(buffers: int = HOST_BUFFERS) -> Kernel:
+def npu_kernel(buffers: int = HOST_BUFFERS) -> XclbinKernel:
     """The kernel that aiecc declares: opcode, instructions with their number of words, and so many buffers."""
     fixed = (
-        Argument("opcode", "uint64_t", 8, 0x00),
-        Argument("instr", "char *", 8, 0x08, 1),
-        Argument("ninstr", "uint32_t", 4, 0x10),
+        KernelArgument("opcode", "uint64_t", 8, 0x00),
+        KernelArgument("instr", "char *", 8, 0x08, 1),
+        KernelArgument("ninstr", "uint32_t", 4, 0x10),
     )
-    others = tuple(Argument(f"bo{i}", "void*", 8, 0x14 + 8 * i, 0) for i in range(buffers))
-    return Kernel(NAME, INSTANCE, KERNEL_ID, fixed + others)
+    others = tuple(KernelArgument(f"bo{i}", "void*", 8, 0x14 + 8 * i, 0) for i in range(buffers))
+    return XclbinKernel(NAME, INSTANCE, KERNEL_ID, fixed + others)
 
 
 def mem_topology() -> bytes:
@@ -145,26 +145,26 @@ def mem_topology() -> bytes:
     return struct.pack("<i4x", len(MEMORIES)) + b"".join(items)
 
 
-def ip_layout(kernel: Kernel) -> bytes:
+def ip_layout(kernel: XclbinKernel) -> bytes:
     """The kernel with its instance and id."""
     name = f"{kernel.name}:{kernel.instance}".encode()
     return struct.pack("<i4xIHHq64s", 1, _PS_KERNEL, _DPU_SUBTYPE, kernel.id, -1, name)
 
 
-def links(kernel: Kernel) -> Iterator[tuple[int, int, int]]:
+def links(kernel: XclbinKernel) -> Iterator[tuple[int, int, int]]:
     """(argument, kernel, memory) of each argument in memory."""
     for index, argument in enumerate(kernel.arguments):
         if argument.memory is not None:
             yield index, 0, argument.memory
 
 
-def connectivity(kernel: Kernel, times: int = 1) -> bytes:
+def connectivity(kernel: XclbinKernel, times: int = 1) -> bytes:
     """The links, so many times: as groups they stand twice."""
     items = list(links(kernel)) * times
     return struct.pack("<i", len(items)) + b"".join(struct.pack("<3i", *item) for item in items)
 
 
-def metadata(kernel: Kernel) -> bytes:
+def metadata(kernel: XclbinKernel) -> bytes:
     """The kernel in XML."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>']
     outer = ["project", "platform", "device", "core"]
@@ -178,7 +178,7 @@ def metadata(kernel: Kernel) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _argument(index: int, argument: Argument) -> str:
+def _argument(index: int, argument: KernelArgument) -> str:
     return (
         f'<arg name="{escape(argument.name)}" addressQualifier="{int(argument.memory is not None)}" id="{index}" '
         f'size="{argument.size:#x}" offset="0x{argument.offset:02x}" hostOffset="0x0" hostSize="{argument.size:#x}" '

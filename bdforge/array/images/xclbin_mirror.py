@@ -4,12 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bdforge.array.images.xclbin import MEMORIES, Kernel, Kind, links
+from bdforge.array.images.xclbin import MEMORIES, SectionKind, XclbinKernel, links
 
 _START, _END = b"XCLBIN_MIRROR_DATA_START", b"XCLBIN_MIRROR_DATA_END"
 
 
-def mirror(sections: Sequence[tuple[Kind, str, int, int]], kernel: Kernel, seconds: int, uuid: bytes) -> bytes:
+def mirror(
+    sections: Sequence[tuple[SectionKind, str, int, int]], kernel: XclbinKernel, seconds: int, uuid: bytes
+) -> bytes:
     """The copy; a section is (kind, name, offset, size). Its key "section_header" repeats, so parts are joined here."""
     parts = [
         ("schema_version", {"major": "1", "minor": "0", "patch": "0"}),
@@ -32,30 +34,30 @@ def _header(seconds: int, uuid: bytes) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _section(kind: Kind, name: str, offset: int, size: int, kernel: Kernel) -> dict[str, Any]:
+def _section(kind: SectionKind, name: str, offset: int, size: int, kernel: XclbinKernel) -> dict[str, Any]:
     header = {"Kind": str(int(kind)), "Name": name, "Offset": hex(offset), "Size": hex(size)}
     payload = _payload(kind, kernel)
     return header | ({} if payload is None else {"payload": payload})
 
 
-def _payload(kind: Kind, kernel: Kernel) -> dict[str, Any] | None:
+def _payload(kind: SectionKind, kernel: XclbinKernel) -> dict[str, Any] | None:
     match kind:
-        case Kind.MEM_TOPOLOGY | Kind.GROUP_TOPOLOGY:
-            name = "mem_topology" if kind is Kind.MEM_TOPOLOGY else "group_topology"
+        case SectionKind.MEM_TOPOLOGY | SectionKind.GROUP_TOPOLOGY:
+            name = "mem_topology" if kind is SectionKind.MEM_TOPOLOGY else "group_topology"
             items = [
                 {"m_type": "MEM_DRAM", "m_used": "1", "m_sizeKB": hex(memory.kib), "m_tag": memory.tag,
                  "m_base_address": hex(memory.base)}
                 for memory in MEMORIES
             ]  # fmt: skip
             return {name: {"m_count": str(len(items)), "m_mem_data": items}}
-        case Kind.IP_LAYOUT:
+        case SectionKind.IP_LAYOUT:
             item = {
                 "m_type": "IP_PS_KERNEL", "m_subtype": "DPU", "m_functional": "DPU", "m_kernel_id": hex(kernel.id),
                 "m_base_address": "not_used", "m_name": f"{kernel.name}:{kernel.instance}",
             }  # fmt: skip
             return {"ip_layout": {"m_count": "1", "m_ip_data": [item]}}
-        case Kind.CONNECTIVITY | Kind.GROUP_CONNECTIVITY:
-            group = kind is Kind.GROUP_CONNECTIVITY
+        case SectionKind.CONNECTIVITY | SectionKind.GROUP_CONNECTIVITY:
+            group = kind is SectionKind.GROUP_CONNECTIVITY
             items = [
                 {"arg_index": str(a), "m_ip_layout_index": str(i), "mem_data_index": str(m)}
                 for a, i, m in list(links(kernel)) * (2 if group else 1)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from bdforge.array.images.xclbin import (
     MAGIC,
     HostKernels,
-    Kernel,
-    Kind,
+    SectionKind,
+    XclbinKernel,
     connectivity,
     ip_layout,
     marked,
@@ -29,10 +29,10 @@ _VERSION = (0, 2, 25)  # patch, major, minor
 _UUID_AT = 416
 
 
-class Section(NamedTuple):
+class XclbinSection(NamedTuple):
     """A section: its kind, its name (that of xclbinutil's input file; nobody reads it), its bytes."""
 
-    kind: Kind
+    kind: SectionKind
     name: str
     content: bytes
 
@@ -48,7 +48,11 @@ class Partition:
 
 
 def xclbin(
-    pdi: bytes, columns: int, kernel: Kernel | None = None, seconds: int = 0, host_kernels: HostKernels | None = None
+    pdi: bytes,
+    columns: int,
+    kernel: XclbinKernel | None = None,
+    seconds: int = 0,
+    host_kernels: HostKernels | None = None,
 ) -> bytes:
     """An xclbin with one PDI for a partition of so many columns, and one kernel; aiecc's where none is given.
 
@@ -57,23 +61,27 @@ def xclbin(
     """
     kernel = kernel or npu_kernel()
     uuid = hashlib.sha256(pdi).digest()[:16]
-    marks = [Section(Kind.USER_METADATA, "host_kernels", marked(host_kernels))] if host_kernels else []
+    marks = [XclbinSection(SectionKind.USER_METADATA, "host_kernels", marked(host_kernels))] if host_kernels else []
     return assembled(Partition(columns, pdi, uuid), kernel, seconds, marks=marks)
 
 
 def assembled(
-    partition: Partition, kernel: Kernel, seconds: int, uuid: bytes | None = None, marks: Sequence[Section] = ()
+    partition: Partition,
+    kernel: XclbinKernel,
+    seconds: int,
+    uuid: bytes | None = None,
+    marks: Sequence[XclbinSection] = (),
 ) -> bytes:
     """The file of a partition and a kernel, and more sections behind theirs; `uuid` instead of the hash."""
     links = connectivity(kernel)
     sections = [
-        Section(Kind.MEM_TOPOLOGY, "mem", mem_topology()),
-        Section(Kind.AIE_PARTITION, "part", aie_partition(partition, kernel)),
-        Section(Kind.EMBEDDED_METADATA, "", metadata(kernel)),
-        Section(Kind.IP_LAYOUT, "", ip_layout(kernel)),
-        Section(Kind.CONNECTIVITY, "", links),
-        Section(Kind.GROUP_CONNECTIVITY, "", connectivity(kernel, times=2)),
-        Section(Kind.GROUP_TOPOLOGY, "", mem_topology()),
+        XclbinSection(SectionKind.MEM_TOPOLOGY, "mem", mem_topology()),
+        XclbinSection(SectionKind.AIE_PARTITION, "part", aie_partition(partition, kernel)),
+        XclbinSection(SectionKind.EMBEDDED_METADATA, "", metadata(kernel)),
+        XclbinSection(SectionKind.IP_LAYOUT, "", ip_layout(kernel)),
+        XclbinSection(SectionKind.CONNECTIVITY, "", links),
+        XclbinSection(SectionKind.GROUP_CONNECTIVITY, "", connectivity(kernel, times=2)),
+        XclbinSection(SectionKind.GROUP_TOPOLOGY, "", mem_topology()),
         *marks,
     ]
     if uuid is None:
@@ -81,7 +89,7 @@ def assembled(
     return _file(sections, kernel, seconds, uuid)
 
 
-def _file(sections: Sequence[Section], kernel: Kernel, seconds: int, uuid: bytes) -> bytes:
+def _file(sections: Sequence[XclbinSection], kernel: XclbinKernel, seconds: int, uuid: bytes) -> bytes:
     table, body = b"", b""
     start = _HEADER_BYTES + _SECTION_BYTES * len(sections)
     places = []
@@ -122,7 +130,7 @@ _INFERENCE, _PRE_POST = 23423, 12345  # fingerprints that aiecc gives; nobody re
 _PRE_GROUP, _PDI_ID, _PRIMARY = 0xC1, 1, 1
 
 
-def aie_partition(partition: Partition, kernel: Kernel) -> bytes:
+def aie_partition(partition: Partition, kernel: XclbinKernel) -> bytes:
     """The section with the configuration of an array's columns."""
     heap = _Heap(_PARTITION_BYTES)
     name, commit = heap.add(b"\0"), heap.add(b"\0")

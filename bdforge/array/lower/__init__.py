@@ -3,7 +3,7 @@
 `configuration` lowers a device of the text; what a runtime sequence writes is `bdforge.array.txn`'s.
 """
 
-from bdforge.array.lower.configuration import Configuration, allocated, configuration
-from bdforge.array.lower.core_writes import Piece
+from bdforge.array.lower.configuration import StaticConfiguration, allocated, configuration
+from bdforge.array.lower.core_writes import ProgramSegment
 
-__all__ = ["Configuration", "Piece", "allocated", "configuration"]
+__all__ = ["ProgramSegment", "StaticConfiguration", "allocated", "configuration"]

@@ -19,7 +19,7 @@ class StateError(InputError):
     """A write that no rule knows: an address without a register that configurations use, or an operation that waits."""
 
 
-class Task(NamedTuple):
+class PushedTask(NamedTuple):
     """What was pushed to a channel's queue; `repeat` runs follow the first."""
 
     direction: str
@@ -33,7 +33,7 @@ Key = tuple[What, str, tuple[int, ...]]
 """What a register is, a channel's direction, and its numbers."""
 
 
-class Memory:
+class WrittenMemory:
     """Bytes of a memory, and which of them were written."""
 
     def __init__(self, size: int) -> None:
@@ -79,12 +79,12 @@ class TileState:
     registers: dict[Key, int] = field(default_factory=dict)
     origins: dict[Key, Operation] = field(default_factory=dict)
     bds: dict[int, list[int]] = field(default_factory=dict)
-    tasks: list[Task] = field(default_factory=list)
+    tasks: list[PushedTask] = field(default_factory=list)
     pushes: list[Operation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.memory = Memory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))
-        self.program = Memory(len(TILE_REGISTERS[self.kind].program_memory))
+        self.memory = WrittenMemory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))
+        self.program = WrittenMemory(len(TILE_REGISTERS[self.kind].program_memory))
 
     @property
     def name(self) -> str:
@@ -171,7 +171,7 @@ def _set(tile: TileState, register: Register, value: int, mask: int, operation: 
         fields = TILE_REGISTERS[tile.kind].queue.decode([value])
         token = bool(fields["token"])
         tile.pushes.append(operation)
-        tile.tasks.append(Task(register.direction, register.index[0], fields["bd"], fields["repeat"], token))
+        tile.tasks.append(PushedTask(register.direction, register.index[0], fields["bd"], fields["repeat"], token))
     elif register.what is What.QUEUE:
         raise StateError(f"{register}: a masked write to a task queue")
     else:

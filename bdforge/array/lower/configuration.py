@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bdforge.array.lower.core_writes import Piece, enable_core, load_program, reset_core, set_cascades
+from bdforge.array.lower.core_writes import ProgramSegment, enable_core, load_program, reset_core, set_cascades
 from bdforge.array.lower.dma_programs import set_dma
 from bdforge.array.lower.switch_writes import has_token_route, set_mux, set_switch
-from bdforge.array.mlir.allocate import Allocation, allocate, element_bits
+from bdforge.array.mlir.allocate import AddressMap, allocate, element_bits
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.dma_ops import DMA_PROGRAMS
@@ -31,12 +31,12 @@ from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.devices.txn_format.operations import Operation
 
-Programs = Callable[[Path, Generation], Iterable[Piece]]
+Programs = Callable[[Path, Generation], Iterable[ProgramSegment]]
 """The pieces of the program in a core's ELF; ValueError for one that cannot be loaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class StaticConfiguration:
     """Register writes of a device, in the three parts that mlir-aie makes files of.
 
     `bare` are the cores (column, row) that run whatever program memory holds, since the text names no `elf_file`,
@@ -50,8 +50,8 @@ class Configuration:
     init: tuple[Operation, ...]
     enable: tuple[Operation, ...]
     bare: Mapping[Tile, tuple[str, ...]]
-    elf_files: Mapping[Tile, Path | Sequence[Piece]]
-    allocation: Allocation
+    elf_files: Mapping[Tile, Path | Sequence[ProgramSegment]]
+    allocation: AddressMap
 
     @property
     def parts(self) -> tuple[tuple[Operation, ...], ...]:
@@ -68,8 +68,8 @@ def configuration(
     device: DeviceOp,
     programs: Programs,
     policy: Policy | None = None,
-    programs_of: Mapping[Tile, Path | Sequence[Piece]] | None = None,
-) -> Configuration:
+    programs_of: Mapping[Tile, Path | Sequence[ProgramSegment]] | None = None,
+) -> StaticConfiguration:
     """Lower a device; the text stays as it is.
 
     Flows are routed first (`bdforge.array.routing`) unless the text sets its switches, with a way for the completion
@@ -80,13 +80,13 @@ def configuration(
     _check_controllers(device)
     allocation = allocated(device, policy)
     cores = _cores(device, policy)
-    files: dict[Tile, Path | Sequence[Piece]] = {**_files(cores), **(programs_of or {})}
+    files: dict[Tile, Path | Sequence[ProgramSegment]] = {**_files(cores), **(programs_of or {})}
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
         if (path := files.get(place_of(core.tile))) is not None:
             pieces = _program(core, path, programs) if isinstance(path, Path) else path
             for piece in pieces:
-                _tell_unaligned(core, piece.address, piece.data, policy)
+                _report_unaligned(core, piece.address, piece.data, policy)
             load_program(elfs, core, pieces, device.device)
         reset_core(init, core)
         enable_core(enable, core)
@@ -99,10 +99,10 @@ def configuration(
     set_cascades(init, device)
     bare = {place_of(core.tile): core.callees for core in cores if place_of(core.tile) not in files}
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
-    return Configuration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
+    return StaticConfiguration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
 
 
-def allocated(device: DeviceOp, policy: Policy | None) -> Allocation:
+def allocated(device: DeviceOp, policy: Policy | None) -> AddressMap:
     """Where buffers and locks lie; AllocationError for what does not fit, unless `policy` lets it pass."""
     if policy is None:
         return allocate(device)
@@ -149,8 +149,8 @@ def _cores(device: DeviceOp, policy: Policy | None) -> list[CoreOp]:
     found: dict[Tile, CoreOp] = {}
     for op in (op for op in device.body.block.ops if isinstance(op, CoreOp)):
         if (other := found.get(place := place_of(op.tile))) is not None and policy is not None:
-            told = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
-            policy.caution("core-twice", told)
+            problem = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
+            policy.caution("core-twice", problem)
         found[place] = op
     tiles = dict.fromkeys(place_of(op) for op in device.body.block.ops if isinstance(op, TileOp))
     return [found[tile] for tile in tiles if tile in found]
@@ -162,14 +162,14 @@ def _files(cores: Sequence[CoreOp]) -> dict[Tile, Path]:
     return {place_of(core.tile): folders[core] / core.elf_file for core in cores if core.elf_file is not None}
 
 
-def _program(core: CoreOp, path: Path, programs: Programs) -> list[Piece]:
+def _program(core: CoreOp, path: Path, programs: Programs) -> list[ProgramSegment]:
     try:
         return list(programs(path, core.tile.device_op.device.generation))
     except ValueError as error:
         raise lowering_error(core, f"elf_file {clip_path(path)}: {error}") from None
 
 
-def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:
+def _report_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:
     if address % GRANULE_BYTES and data and policy is not None:
         start = address + -address % GRANULE_BYTES
         policy.caution(
@@ -179,7 +179,7 @@ def _tell_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Po
         )
 
 
-def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy: Policy | None) -> None:
+def _set_memory(writer: Writer, device: DeviceOp, allocation: AddressMap, policy: Policy | None) -> None:
     """First values of locks, then of buffers, of all regions. Locks without one keep their value."""
     for op in device.walk():
         if isinstance(op, LockOp) and "init" in op.properties:
@@ -194,7 +194,7 @@ def _set_memory(writer: Writer, device: DeviceOp, allocation: Allocation, policy
     for op in device.walk():
         if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
             address, data = allocation.buffers[op], _bytes(value, op)
-            _tell_unaligned(op, address, data, policy)
+            _report_unaligned(op, address, data, policy)
             writer.fill(op, place_of(op.tile), address, data)
 
 

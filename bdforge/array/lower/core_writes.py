@@ -29,7 +29,7 @@ _SIDES = {
 """Where a cascade may run, as (columns east, rows north): the sides on which it leaves and enters."""
 
 
-class Piece(Protocol):
+class ProgramSegment(Protocol):
     """Bytes of a program at an address as the core sees it (`bdforge.core.isa.elf.Segment`)."""
 
     @property
@@ -48,7 +48,7 @@ class Piece(Protocol):
         ...
 
 
-def load_program(writer: Writer, core: CoreOp, pieces: Iterable[Piece], device: Device) -> None:
+def load_program(writer: Writer, core: CoreOp, pieces: Iterable[ProgramSegment], device: Device) -> None:
     """Stop a core and its channels, write its program and data, release the channels; LoweringError for the ELF."""
     tile = place_of(core.tile)
     writer.mask(core, tile, _CONTROL, CORE_ENABLE, 0)
@@ -67,7 +67,7 @@ def _reset_channels(writer: Writer, core: CoreOp, tile: Tile, value: int) -> Non
         writer.mask(core, tile, _REGISTERS.control_offset(direction, channel), bits, bits * value)
 
 
-def _code(writer: Writer, core: CoreOp, tile: Tile, piece: Piece) -> None:
+def _code(writer: Writer, core: CoreOp, tile: Tile, piece: ProgramSegment) -> None:
     if (end := piece.address + len(piece.data)) > PROGRAM_MEMORY_BYTES:
         raise lowering_error(core, f"{core.elf_file}: code ends at {end:#x}, beyond {PROGRAM_MEMORY_BYTES:#x}")
     if piece.address % GRANULE_BYTES:
@@ -78,7 +78,7 @@ def _code(writer: Writer, core: CoreOp, tile: Tile, piece: Piece) -> None:
     writer.block(core, tile, _REGISTERS.program_memory.start + piece.address, words)
 
 
-def _data(writer: Writer, core: CoreOp, tile: Tile, piece: Piece, device: Device) -> None:
+def _data(writer: Writer, core: CoreOp, tile: Tile, piece: ProgramSegment, device: Device) -> None:
     """Bytes for the four memories that a core reaches, split where one ends."""
     address, data = piece.address, piece.data
     while data:

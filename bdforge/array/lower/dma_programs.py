@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bdforge.array.lower.static_dma import DmaProgramError, StaticTask, placed_bds, static_tasks
-from bdforge.array.mlir.allocate import Allocation
+from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.txn.static_bd import write_static_bd
@@ -15,7 +15,7 @@ from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEA
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
 
 
-def set_dma(writer: Writer, program: DmaProgramOp, allocation: Allocation, policy: Policy | None) -> None:
+def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy | None) -> None:
     """Write the BDs of a DMA program and start its channels; LoweringError for what registers cannot hold."""
     try:
         tasks = static_tasks(program)
@@ -38,9 +38,9 @@ def _check_queues(tasks: Sequence[StaticTask], policy: Policy | None) -> None:
         queued[task.op.direction, task.op.channel] += 1
         if queued[task.op.direction, task.op.channel] == TASK_QUEUE_ENTRIES + 1:
             channel = f"{task.op.direction} {task.op.channel}"
-            told = f"{channel} gets more than {TASK_QUEUE_ENTRIES} tasks; its queue holds no more, the next is lost"
+            problem = f"{channel} gets more than {TASK_QUEUE_ENTRIES} tasks; its queue holds no more, the next is lost"
             with faults_of(task.op):
-                fault_of(task.op, policy)("queue-overflow", ValueError(told))
+                fault_of(task.op, policy)("queue-overflow", ValueError(problem))
 
 
 def _start(

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Operation as MlirOperation
 
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.switch_ops import MastersetOp, PacketRulesOp, ShimMuxOp, SwitchboxOp
 from bdforge.array.routing.physical import keeps_header
@@ -66,7 +66,7 @@ def set_mux(writer: Writer, mux: ShimMuxOp) -> None:
     """Fields of a shim's mux and demux for its DMA, whose ports mlir.verify_switch knows."""
     for connect in mux.connects:
         (_, channel), (destination, way) = connect.source, connect.destination
-        inward = destination is Bundle.NORTH
+        inward = destination is WireBundle.NORTH
         layout, offset = (SHIM_MUX, SHIM_MUX_OFFSET) if inward else (SHIM_DEMUX, SHIM_DEMUX_OFFSET)
         name = f"south_{way if inward else channel}"
         value = layout.encode({name: MUX_TO_DMA})[0]
@@ -93,5 +93,5 @@ def _switch(box: SwitchboxOp):
 
 def has_token_route(box: SwitchboxOp) -> bool:
     """Whether something leaves a shim's switch where the controller reads tokens."""
-    south = (Bundle.SOUTH, 0)
+    south = (WireBundle.SOUTH, 0)
     return box.tile.kind is TileKind.SHIM and any(op.destination == south for op in (*box.connects, *box.mastersets))

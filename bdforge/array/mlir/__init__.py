@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from bdforge.array.mlir.convert import convert as converted
 from bdforge.array.mlir.dialect_forms import Era, era_of
 from bdforge.array.mlir.dialects import context
-from bdforge.array.mlir.errors import MlirError, Source
+from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.printer import print_generic, print_module
 from bdforge.array.mlir.verify import read_module
@@ -26,7 +26,7 @@ def parse(text: str, file: str = "<string>") -> ModuleOp:
 
     MlirError names the place (of `file`) and what is wrong, for any text; no other exception leaves this function.
     """
-    return read_module(_context(), Source(text, file))
+    return read_module(_context(), SourceText(text, file))
 
 
 def convert(text: str, era: Era, file: str = "<string>") -> str:
@@ -34,7 +34,7 @@ def convert(text: str, era: Era, file: str = "<string>") -> str:
 
     MlirError for text that is no design, and for what the other form cannot say.
     """
-    return converted(_context(), Source(text, file), era)
+    return converted(_context(), SourceText(text, file), era)
 
 
 __all__ = [

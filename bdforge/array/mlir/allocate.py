@@ -41,7 +41,7 @@ def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class AddressMap:
     """Where every buffer and lock of a device stands: byte address in its tile's memory, id among its tile's locks."""
 
     buffers: dict[BufferOp, int]
@@ -88,7 +88,7 @@ def buffer_bytes(buffer: BufferOp) -> int:
         raise _error(buffer, f"cannot be placed: {error}") from None
 
 
-def allocate(device_op: DeviceOp, overflow: Overflow | None = None, overlap: Overflow | None = None) -> Allocation:
+def allocate(device_op: DeviceOp, overflow: Overflow | None = None, overlap: Overflow | None = None) -> AddressMap:
     """Place every buffer and number every lock of a device.
 
     A tile's buffers without address go largest first (else in program order) from the end of the core's stack, or from
@@ -112,7 +112,7 @@ def allocate(device_op: DeviceOp, overflow: Overflow | None = None, overlap: Ove
         for tile, ops in buffers.items()
         for op, at in _place(ops, stacks.get(tile, 0), overflow or _refuse, overlap or _refuse).items()
     }
-    return Allocation(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
+    return AddressMap(addresses, {op: lock_id for ops in locks.values() for op, lock_id in _number(ops).items()})
 
 
 def _stack(core: CoreOp) -> int:

@@ -9,9 +9,9 @@ from xdsl.traits import SymbolOpInterface
 
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.device_ops import NO_TILE, TileOp, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, Bundle, Direction
+from bdforge.array.mlir.enums import WORD_DIRECTIVES, Direction, WireBundle
 from bdforge.array.mlir.fields import (
-    Field,
+    PropertyField,
     defined_by,
     integer,
     optional_data,
@@ -53,7 +53,7 @@ class Endpoint(NamedTuple):
     """One end of a flow."""
 
     tile: TileOp
-    bundle: Bundle
+    bundle: WireBundle
     channel: int
 
 
@@ -63,7 +63,7 @@ def endpoint(operand: str, prefix: str) -> Endpoint:
     def read(op: AieOperation, _: str) -> Endpoint:
         return Endpoint(defined_by(getattr(op, operand), TileOp, NO_TILE), *read_port(op, prefix))
 
-    return cast(Endpoint, Field(lambda _: {operand: operand_def(IndexType), **port_definitions(prefix)}, read))
+    return cast(Endpoint, PropertyField(lambda _: {operand: operand_def(IndexType), **port_definitions(prefix)}, read))
 
 
 @irdl_op_definition
@@ -77,8 +77,8 @@ class FlowOp(AieOperation):
     """Where words leave."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
-        "`(` $source_value `,` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
-        "$dest_value `,` custom<BundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
+        "`(` $source_value `,` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
+        "$dest_value `,` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
     )
 
 

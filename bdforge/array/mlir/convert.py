@@ -16,7 +16,7 @@ from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of, require_march
 from bdforge.array.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, PaddingOp
-from bdforge.array.mlir.errors import Source
+from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.locations import error_at, source_of, span_of
 from bdforge.array.mlir.operation import AieOperation
 from bdforge.array.mlir.printer import TextPrinter
@@ -42,14 +42,14 @@ class Edit(NamedTuple):
     text: str
 
 
-def convert(context: Context, source: Source, era: Era) -> str:
+def convert(context: Context, source: SourceText, era: Era) -> str:
     """The text of `source` in the form of `era`, comments and layout kept; as it is where it has that form.
 
     Spellings of 2023 to 2025 (`bdforge.array.mlir.spellings`) become those of 1.3.4 first. MlirError for a text that is
     no design then, and at an operation that the other form cannot say.
     """
     if (text := current(source.text)) != source.text:
-        source = Source(text, source.file)
+        source = SourceText(text, source.file)
     module = read_module(context, source)
     if era_of(module) in (None, era):
         return source.text
@@ -106,7 +106,7 @@ def _rewritten(op: Operation, text: str) -> Edit:
 # to the form up to 1.3.4
 
 
-def _march_edits(module: ModuleOp, source: Source) -> Iterator[Edit]:
+def _march_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     flows: dict[int, list[PacketFlowOp]] = {}
     for op in module.walk():
         offset = _offset(op)
@@ -140,7 +140,7 @@ def _first_offset(block: Block, otherwise: int) -> int:
     return next(spans, (1 << 62, 0))[0] if otherwise >= 0 else otherwise
 
 
-def _flow_parts(parts: list[PacketFlowOp], source: Source) -> Edit:
+def _flow_parts(parts: list[PacketFlowOp], source: SourceText) -> Edit:
     whole = next(part for part in parts if span_of(part) is not None)
     edit = _rewritten(whole, "")
     indent = "\n" + _indent(source.text, edit.start)
@@ -165,7 +165,7 @@ def _without(text: str, start: int, end: int) -> Edit:
 # to the form from 1.4 on
 
 
-def _modern_edits(module: ModuleOp, source: Source) -> Iterator[Edit]:
+def _modern_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     yield from _pad_values(module, source)
     constants = _Constants(source)
     for op in _differing(module):
@@ -179,7 +179,7 @@ def _modern_edits(module: ModuleOp, source: Source) -> Iterator[Edit]:
             )
 
 
-def _pad_values(module: ModuleOp, source: Source) -> Iterator[Edit]:
+def _pad_values(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     """Values that BDs name go to their channel, where mlir-aie wants them from 1.4.1 on."""
     moved: set[DmaBdOp] = set()
     for op in module.walk():
@@ -218,7 +218,7 @@ class _Constants:
     block, since a lock's value has to be found from the BD.
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: SourceText):
         self.source = source
         self.taken = set(_NAME.findall(source.text))
         self.made: dict[Block, dict[int, str]] = {}

@@ -112,8 +112,8 @@ def misspelled(literal: str, dense: DenseIntOrFPElementsAttr) -> tuple[int, str]
         return None
     wide = (bits for bits in _HEXADECIMAL.finditer(literal) if int(bits[0], 16) >> 8 * element.compile_time_size)
     found = _NO_FLOAT.search(literal) or next(wide, None)
-    told = "is no {}: write 1.0, or its bits as 0x..."
-    return None if found is None else (found.start(), f"{found[0]} {told.format(element)}")
+    problem = "is no {}: write 1.0, or its bits as 0x..."
+    return None if found is None else (found.start(), f"{found[0]} {problem.format(element)}")
 
 
 def _decimal(hexadecimal: str, element: Attribute) -> str:

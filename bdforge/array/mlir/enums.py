@@ -56,7 +56,7 @@ class Direction(CodedWord):
     MM2S = "MM2S", 1
 
 
-class Bundle(CodedWord):
+class WireBundle(CodedWord):
     """Ports of one kind on a tile's stream switch."""
 
     CORE = "Core", 0
@@ -156,4 +156,4 @@ def _directive(words: type[CodedWord]) -> type[CustomDirective]:
     return irdl_custom_directive(type(f"{words.__name__}Word", (WordDirective,), inside))
 
 
-WORD_DIRECTIVES = tuple(map(_directive, (Direction, Bundle, CascadeDirection)))
+WORD_DIRECTIVES = tuple(map(_directive, (Direction, WireBundle, CascadeDirection)))

@@ -6,7 +6,7 @@ from typing import Self
 from bdforge.common.messages import InputError, Location, bounded, clip_path, excerpt, printable
 
 
-class Source:
+class SourceText:
     """MLIR text that turns character offsets into lines and columns."""
 
     def __init__(self, text: str, file: str):
@@ -46,7 +46,7 @@ class MlirError(InputError):
         self.source_line = source_line
 
     @classmethod
-    def at(cls, source: Source, offset: int, message: str) -> Self:
+    def at(cls, source: SourceText, offset: int, message: str) -> Self:
         """The error at a character offset of `source`."""
         location = source.location(offset)
         return cls(message, location, source.line(location.line))

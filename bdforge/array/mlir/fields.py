@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, UnrankedMem
 from xdsl.ir import Data, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def
 
-from bdforge.array.mlir.enums import Bundle, CodedWord
+from bdforge.array.mlir.enums import CodedWord, WireBundle
 from bdforge.array.mlir.operation import AieOperation, Bool, Int32
 
 DataT = TypeVar("DataT")
@@ -20,7 +20,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 WordT = TypeVar("WordT", bound=CodedWord)
 
 
-class Field(property):
+class PropertyField(property):
     """A property that reads what a class defines for xDSL: `define(name)` gives the definitions, `read(op)` the value.
 
     Reading raises ValueError where the text gives what the field cannot be; `unreadable` finds such fields.
@@ -50,12 +50,14 @@ def unreadable(op: Operation) -> str | None:
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, Field))
+    return tuple(
+        name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, PropertyField)
+    )
 
 
 def _field(kind: Any, read: Callable[[Any, str], Any], key: str, optional: bool) -> Any:
     define = opt_prop_def if optional else prop_def
-    return Field(
+    return PropertyField(
         lambda name: {f"{name}_attr": define(kind, prop_name=key or name)}, lambda op, name: read(op, key or name)
     )
 
@@ -112,13 +114,13 @@ def data_list(kind: type[Data[tuple[DataT, ...]]], key: str) -> list[DataT]:
     return _field(kind, lambda op, name: list(op.held(name) or ()), key, True)
 
 
-PortName = tuple[Bundle, int]
+PortName = tuple[WireBundle, int]
 """Bundle and channel of a port of a switch."""
 
 
 def port(prefix: str) -> PortName:
     """A port, of properties `<prefix>bundle` and `<prefix>channel`."""
-    return cast(PortName, Field(lambda _: port_definitions(prefix), lambda op, _: read_port(op, prefix)))
+    return cast(PortName, PropertyField(lambda _: port_definitions(prefix), lambda op, _: read_port(op, prefix)))
 
 
 def port_definitions(prefix: str) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def port_definitions(prefix: str) -> dict[str, Any]:
 
 def read_port(op: AieOperation, prefix: str) -> PortName:
     """The port that these properties tell; ValueError for a code that stands for none."""
-    return _word(op, f"{prefix}bundle", Bundle), op.number(f"{prefix}channel")
+    return _word(op, f"{prefix}bundle", WireBundle), op.number(f"{prefix}channel")
 
 
 def behind(kind: type[OperationT], problem: str) -> OperationT:
@@ -137,7 +139,7 @@ def behind(kind: type[OperationT], problem: str) -> OperationT:
     def read(op: AieOperation, name: str) -> OperationT:
         return defined_by(getattr(op, f"{name}_value"), kind, problem)
 
-    return cast(Any, Field(lambda name: {f"{name}_value": operand_def(IndexType)}, read))
+    return cast(Any, PropertyField(lambda name: {f"{name}_value": operand_def(IndexType)}, read))
 
 
 def defined_by(value: SSAValue, kind: type[OperationT], problem: str) -> OperationT:
@@ -156,4 +158,4 @@ def memref(operand: str) -> MemRefType | UnrankedMemRefType:
             raise ValueError(f"moves a memref, not {found}")
         return found
 
-    return cast(Any, Field(lambda _: {}, read))
+    return cast(Any, PropertyField(lambda _: {}, read))

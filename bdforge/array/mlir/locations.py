@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from xdsl.ir import Operation
 
-from bdforge.array.mlir.errors import MlirError, Source
+from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.common.messages import Location
 
 ErrorT = TypeVar("ErrorT", bound=MlirError)
@@ -12,7 +12,7 @@ _NOWHERE = Location("<built>", 1, 1)
 _PLACE, _SPAN = "_bdforge_place", "_bdforge_span"
 
 
-def place(op: Operation, source: Source, offset: int, span: tuple[int, int] | None = None) -> None:
+def place(op: Operation, source: SourceText, offset: int, span: tuple[int, int] | None = None) -> None:
     """Remember where an operation's name stands, and where all of it begins and ends."""
     setattr(op, _PLACE, (source, offset))
     setattr(op, _SPAN, span)
@@ -23,7 +23,7 @@ def span_of(op: Operation) -> tuple[int, int] | None:
     return getattr(op, _SPAN, None)
 
 
-def source_of(op: Operation) -> tuple[Source, int] | None:
+def source_of(op: Operation) -> tuple[SourceText, int] | None:
     """Text and offset of a parsed operation; of the nearest one around it for an operation the parser added."""
     current: Operation | None = op
     while current is not None:

@@ -28,7 +28,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from bdforge.array.mlir.constraints import missing_problem, value_problem
 from bdforge.array.mlir.dense import DENSE_BYTES_MAX, dense_bytes, literal_end, misspelled, plain_dense
-from bdforge.array.mlir.errors import MlirError, Source
+from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
 from bdforge.array.mlir.lexer import TextLexer
 from bdforge.array.mlir.locations import location, place, source_of
@@ -50,7 +50,7 @@ _PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
 class TextParser(Parser):
     """Reads a module from text; raises ParseError and VerifyException, which `parse_text` turns into MlirError."""
 
-    def __init__(self, context: Context, source: Source):
+    def __init__(self, context: Context, source: SourceText):
         super().__init__(context, "", source.file)
         self._parser_state = ParserState(TextLexer(Input(source.text, source.file)))
         self.source = source
@@ -400,7 +400,7 @@ def _labelled_block(name: str) -> Block:
     return block
 
 
-def parse_text(context: Context, source: Source) -> ModuleOp:
+def parse_text(context: Context, source: SourceText) -> ModuleOp:
     """A module from text; MlirError for whatever is wrong with it."""
     if source.file.endswith(".toml"):
         how = f"'bdforge render {clip_path(source.file)} --out NEW.mlir' makes its MLIR first"

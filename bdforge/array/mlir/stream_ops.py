@@ -36,7 +36,7 @@ class PacketEndOp(AieOperation):
     endpoint = endpoint("tile_value", "")
     """Tile, bundle and channel."""
     custom_directives = WORD_DIRECTIVES
-    assembly_format = "`<` $tile_value `,` custom<BundleWord>($bundle) `:` $channel `>` attr-dict"
+    assembly_format = "`<` $tile_value `,` custom<WireBundleWord>($bundle) `:` $channel `>` attr-dict"
 
 
 @irdl_op_definition

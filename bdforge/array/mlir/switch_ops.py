@@ -13,7 +13,7 @@ from xdsl.irdl import (
 from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.device_ops import EndedBody, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, Bundle
+from bdforge.array.mlir.enums import WORD_DIRECTIVES, WireBundle
 from bdforge.array.mlir.fields import behind, defined_by, integer, port, word
 from bdforge.array.mlir.operation import AieOperation, Bool, Int8
 
@@ -70,8 +70,8 @@ class ConnectOp(AieOperation):
     """The master port."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
-        "`<` custom<BundleWord>($source_bundle) `:` $source_channel `,` "
-        "custom<BundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
+        "`<` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
+        "custom<WireBundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
     )
 
 
@@ -99,7 +99,7 @@ class MastersetOp(AieOperation):
     amsels = var_operand_def(IndexType)
     result = result_def(IndexType)
     custom_directives = WORD_DIRECTIVES
-    assembly_format = "`(` custom<BundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
+    assembly_format = "`(` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
 
     @property
     def keep_header(self) -> bool | None:
@@ -123,7 +123,7 @@ class PacketRulesOp(AieOperation):
     traits = traits_def(NoTerminator())
     custom_directives = (*WORD_DIRECTIVES, EndedBody)
     assembly_format = (
-        "`(` custom<BundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
+        "`(` custom<WireBundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
     )
 
     @property
@@ -153,12 +153,12 @@ class WireOp(AieOperation):
     name = "aie.wire"
     source = operand_def(IndexType)
     dest = operand_def(IndexType)
-    source_bundle = word(Bundle, "source_bundle")
+    source_bundle = word(WireBundle, "source_bundle")
     """Ports at one end."""
-    dest_bundle = word(Bundle, "dest_bundle")
+    dest_bundle = word(WireBundle, "dest_bundle")
     """Ports at the other."""
     custom_directives = WORD_DIRECTIVES
     assembly_format = (
-        "`(` $source `:` custom<BundleWord>($source_bundle) `,` "
-        "$dest `:` custom<BundleWord>($dest_bundle) `)` attr-dict"
+        "`(` $source `:` custom<WireBundleWord>($source_bundle) `,` "
+        "$dest `:` custom<WireBundleWord>($dest_bundle) `)` attr-dict"
     )

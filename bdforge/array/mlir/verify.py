@@ -12,7 +12,7 @@ from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 from bdforge.array.mlir import verify_dma, verify_memref, verify_sequence, verify_switch  # noqa: F401 - they make rules
 from bdforge.array.mlir.dialect_forms import fold
 from bdforge.array.mlir.dominance import Dominance
-from bdforge.array.mlir.errors import MlirError, Source
+from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.fields import unreadable
 from bdforge.array.mlir.locations import error_at, location
 from bdforge.array.mlir.newer_ops import attribute_problem
@@ -22,7 +22,7 @@ from bdforge.array.mlir.upstream import FunctionOp
 from bdforge.array.mlir.verify_array import RULES, Faults
 
 
-def read_module(context: Context, source: Source) -> ModuleOp:
+def read_module(context: Context, source: SourceText) -> ModuleOp:
     """Parse and verify; MlirError for whatever is wrong with the text."""
     module = parse_text(context, source)
     try:
@@ -97,8 +97,10 @@ def _verify_names(table: Operation) -> None:
     for op in (op for region in table.regions for block in region.blocks for op in block.ops):
         name = op.properties.get("sym_name")
         if isinstance(name, StringAttr) and (first := known.setdefault(name.data, op)) is not op:
-            told = f"@{name.data} is the name of the {first.name} in line {location(first).line} already; give another"
-            raise error_at(op, f"{op.name}: {told}")
+            problem = (
+                f"@{name.data} is the name of the {first.name} in line {location(first).line} already; give another"
+            )
+            raise error_at(op, f"{op.name}: {problem}")
 
 
 def _verify_end(op: Operation, region: Region, block: Block) -> None:

@@ -141,11 +141,11 @@ def reach(op: BufferOp | LockOp, home: TileOp, what: str) -> Faults:
             continue
         if not reaches(program, home):
             at = program.tile
-            told = (
+            problem = (
                 f"this {what} of tile ({home.column}, {home.row}) is used by the {program.name} of tile "
                 f"({at.column}, {at.row}), which reaches {_reach_of(program)}"
             )
-            yield op, told
+            yield op, problem
 
 
 def reaches(program: CoreOp | DmaProgramOp, home: TileOp) -> bool:
@@ -263,11 +263,11 @@ def cascade_flow(op: CascadeFlowOp) -> Faults:
             yield op, f"tile ({end.column}, {end.row}) is a {end.kind}; cascades join core tiles"
     distance = abs(ends[0].column - ends[1].column) + abs(ends[0].row - ends[1].row)
     if distance != 1:
-        told = (
+        problem = (
             f"tiles ({ends[0].column}, {ends[0].row}) and ({ends[1].column}, {ends[1].row}) are no neighbours; "
             "a cascade joins adjacent core tiles"
         )
-        yield op, told
+        yield op, problem
 
 
 @rule

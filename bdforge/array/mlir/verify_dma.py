@@ -114,12 +114,12 @@ def memtile_reach(op: MemtileDmaOp) -> Faults:
         blocks = dma.blocks if isinstance(dma, DmaOp) else bd_chain_from(dma.first_block)[0]
         for used, home in (found for block in blocks for found in _homes(block)):
             if home is not None and (home.column, home.row) != (op.tile.column, op.tile.row):
-                told = (
+                problem = (
                     f"belongs to channel {dma.channel}, which reaches only its own memtile ({op.tile.column}, "
                     f"{op.tile.row}), not ({home.column}, {home.row}); channels 0 to "
                     f"{MEMTILE_NEIGHBOUR_CHANNELS - 1} reach neighbours"
                 )
-                yield used, told
+                yield used, problem
 
 
 def _homes(block: Block) -> Iterator[tuple[Operation, TileOp | None]]:
@@ -196,11 +196,11 @@ def static_bd(op: DmaBdOp) -> Faults:
 
 def _length(op: DmaBdOp, bits: int) -> Faults:
     if op.length * bits % GRANULE_BITS:
-        told = (
+        problem = (
             f"{op.length} elements of {bits} bits are {op.length * bits / 8:g} bytes; "
             f"a transfer must be a multiple of {GRANULE_BYTES} bytes"
         )
-        yield op, told
+        yield op, problem
 
 
 def _ids(op: DmaBdOp, at: TileOp) -> Faults:
@@ -263,11 +263,11 @@ def _dimensions(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     if last >= elements:
         yield op, f"its dimensions reach element {last}, but the buffer has {elements} elements"
     if bits != GRANULE_BITS and dims[-1].stride != 1:
-        told = (
+        problem = (
             f"the innermost stride is {dims[-1].stride}, but for elements of {bits} bits it must be 1: "
             f"DMAs address {GRANULE_BITS}-bit words"
         )
-        yield op, told
+        yield op, problem
 
 
 def _padding(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
@@ -300,11 +300,11 @@ def _address(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
         return
     first_bits = 8 * buffer.address + op.offset * bits
     if first_bits % GRANULE_BITS:
-        told = (
+        problem = (
             f"starts at byte {first_bits / 8:g} (buffer at {buffer.address}, offset {op.offset} elements of {bits} "
             f"bits), which is no multiple of {GRANULE_BYTES}"
         )
-        yield op, told
+        yield op, problem
 
 
 @rule

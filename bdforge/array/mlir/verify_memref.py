@@ -29,11 +29,11 @@ def begins(
     types += [arg.type for arg in op.arguments] if isinstance(op, RuntimeSequenceOp) else []
     for kind in types:
         if isinstance(kind, MemRefType) and not _is_plain(kind) and not _is_called(op):
-            told = (
+            problem = (
                 f"the layout of {kind} would be ignored: memory holds elements in row-major order from its start; "
                 "leave the layout out, and give transfers their offset, sizes and strides"
             )
-            yield op, told
+            yield op, problem
 
 
 def _is_plain(kind: MemRefType) -> bool:

@@ -102,18 +102,18 @@ def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tupl
     if offset * bits % GRANULE_BITS:
         yield op, f"starts at byte {offset * bits / 8:g}, which is no multiple of {GRANULE_BYTES}"
     if sizes[0] * bits % GRANULE_BITS:
-        told = (
+        problem = (
             f"the innermost size, {sizes[0]} elements of {bits} bits, is {sizes[0] * bits / 8:g} bytes; "
             f"it must be a multiple of {GRANULE_BYTES}"
         )
-        yield op, told
+        yield op, problem
     for dimension, stride in enumerate(strides):
         if stride * bits % GRANULE_BITS and not (dimension == 0 and stride == 1):
-            told = (
+            problem = (
                 f"the stride of dimension {dimension}, {stride} elements of {bits} bits, is {stride * bits / 8:g} "
                 f"bytes; it must be a multiple of {GRANULE_BYTES}"
             )
-            yield op, told
+            yield op, problem
 
 
 def _positive(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Faults:

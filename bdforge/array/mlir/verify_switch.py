@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation
 
 from bdforge.array.mlir.device_ops import EndOp, TileOp
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.switch_ops import (
@@ -117,11 +117,11 @@ def amsel(op: AmselOp) -> Faults:
         yield op, "must stand in an aie.switchbox"
         return
     if not 0 <= op.arbiter < ARBITERS or not 0 <= op.msel < MSELS_PER_ARBITER:
-        told = (
+        problem = (
             f"<{op.arbiter}> ({op.msel}): a switch has arbiters 0 to {ARBITERS - 1} with msels 0 to "
             f"{MSELS_PER_ARBITER - 1} each"
         )
-        yield op, told
+        yield op, problem
     for other in holder.settings.block.ops:
         if isinstance(other, AmselOp) and other is not op and (other.arbiter, other.msel) == (op.arbiter, op.msel):
             yield op, f"arbiter {op.arbiter} msel {op.msel} is named twice in this switchbox"
@@ -172,8 +172,8 @@ def shim_mux(op: ShimMuxOp) -> Faults:
     if op.tile.kind is not TileKind.SHIM:
         yield op, f"tile {_place(op)} is a {op.tile.kind}; only a shim has a mux"
     known = [
-        *(((Bundle.DMA, i), (Bundle.NORTH, port)) for i, port in enumerate(SHIM_MM2S_SLAVES)),
-        *(((Bundle.NORTH, port), (Bundle.DMA, i)) for i, port in enumerate(SHIM_S2MM_MASTERS)),
+        *(((WireBundle.DMA, i), (WireBundle.NORTH, port)) for i, port in enumerate(SHIM_MM2S_SLAVES)),
+        *(((WireBundle.NORTH, port), (WireBundle.DMA, i)) for i, port in enumerate(SHIM_S2MM_MASTERS)),
     ]
     for inner in op.connects:
         if (inner.source, inner.destination) not in known:

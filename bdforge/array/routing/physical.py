@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from bdforge.array.mlir.array_ops import Endpoint
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
@@ -27,7 +27,7 @@ from bdforge.devices import Device, PortBundle, TileKind, neighbour
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER, STEPS
 
-_NORTH = Bundle.NORTH
+_NORTH = WireBundle.NORTH
 
 
 class SwitchArbiter(NamedTuple):
@@ -200,9 +200,9 @@ def switches_of(device: DeviceOp) -> Switches:
 def _read_mux(switches: Switches, op: ShimMuxOp) -> None:
     for connect in op.connects:
         (source, channel), (destination, way) = connect.source, connect.destination
-        if source is Bundle.DMA and destination is _NORTH and SHIM_MM2S_SLAVES[channel : channel + 1] == (way,):
+        if source is WireBundle.DMA and destination is _NORTH and SHIM_MM2S_SLAVES[channel : channel + 1] == (way,):
             switches.joined_slaves.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, way))
-        if destination is Bundle.DMA and source is _NORTH and SHIM_S2MM_MASTERS[way : way + 1] == (channel,):
+        if destination is WireBundle.DMA and source is _NORTH and SHIM_S2MM_MASTERS[way : way + 1] == (channel,):
             switches.joined_masters.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, channel))
 
 
@@ -260,7 +260,7 @@ def read_routes(device: DeviceOp) -> Routing:
 
 
 def _endpoint(tiles: Mapping[tuple[int, int], TileOp], end: SwitchPort) -> Endpoint:
-    return Endpoint(tiles[end.tile], Bundle(str(end.bundle)), end.channel)
+    return Endpoint(tiles[end.tile], WireBundle(str(end.bundle)), end.channel)
 
 
 def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
@@ -287,4 +287,4 @@ def keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:
     if masterset.keep_header is not None:
         return masterset.keep_header
     bundle, _ = masterset.destination
-    return not (bundle is Bundle.DMA or (bundle is Bundle.SOUTH and op.tile.kind is TileKind.SHIM))
+    return not (bundle is WireBundle.DMA or (bundle is WireBundle.SOUTH and op.tile.kind is TileKind.SHIM))

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.array.mlir.device_ops import EndOp
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.locations import take_place
 from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.switch_ops import AmselOp, ConnectOp, MastersetOp, PacketRuleOp, PacketRulesOp
@@ -45,7 +45,7 @@ def circuits(joined: Mapping[tuple[SwitchPort, SwitchPort], Operation]) -> Itera
         yield connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel), flow)
 
 
-def connect(source: tuple[Bundle, int], destination: tuple[Bundle, int], flow: Operation) -> ConnectOp:
+def connect(source: tuple[WireBundle, int], destination: tuple[WireBundle, int], flow: Operation) -> ConnectOp:
     """One connection; of a mux too."""
     return _placed(ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)}), flow)
 
@@ -88,9 +88,9 @@ def packet_settings(
         yield PacketRulesOp(properties=_port("source", _word(slave.bundle), slave.channel), regions=[Region(block)])
 
 
-def _port(side: str, bundle: Bundle, channel: int) -> dict[str, Attribute]:
+def _port(side: str, bundle: WireBundle, channel: int) -> dict[str, Attribute]:
     return {f"{side}_bundle": bundle.attribute, f"{side}_channel": number(channel)}
 
 
-def _word(bundle: PortBundle) -> Bundle:
-    return Bundle(str(bundle))
+def _word(bundle: PortBundle) -> WireBundle:
+    return WireBundle(str(bundle))

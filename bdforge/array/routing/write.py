@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from bdforge.array.mlir.array_ops import Endpoint, FlowOp
 from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.array.mlir.device_ops import DeviceOp, EndOp, TileOp
-from bdforge.array.mlir.enums import Bundle
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.locations import take_place, take_places
 from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
@@ -85,7 +85,7 @@ def _name_tokens(device: DeviceOp) -> None:
     taken = {
         (source.tile.column, source.tile.row)
         for _, packet_id, source, sink in flow_ends(device)
-        if packet_id is None and (source.bundle, sink.bundle) == (Bundle.TILE_CONTROL, Bundle.SOUTH)
+        if packet_id is None and (source.bundle, sink.bundle) == (WireBundle.TILE_CONTROL, WireBundle.SOUTH)
     }
     shims = {(tile.column, tile.row): tile for tile in tiles if tile.kind is TileKind.SHIM}
     for place, tile in shims.items():
@@ -97,7 +97,7 @@ def _name_tokens(device: DeviceOp) -> None:
 
 def _token_flow(tile: TileOp) -> PacketFlowOp:
     assert tile.controller_id is not None
-    ends = [(PacketSourceOp, Bundle.TILE_CONTROL, 0), (PacketDestOp, Bundle.SOUTH, SHIM_TOKEN_MASTER)]
+    ends = [(PacketSourceOp, WireBundle.TILE_CONTROL, 0), (PacketDestOp, WireBundle.SOUTH, SHIM_TOKEN_MASTER)]
     block = Block([
         kind(operands=[tile.result], properties={"bundle": bundle.attribute, "channel": number(channel)})
         for kind, bundle, channel in ends
@@ -155,23 +155,23 @@ def _new_tile(device: DeviceOp, place: Place) -> TileOp:
     return tile
 
 
-def _muxes(nets: Sequence[Net]) -> dict[Place, dict[tuple[tuple[Bundle, int], tuple[Bundle, int]], Operation]]:
+def _muxes(nets: Sequence[Net]) -> dict[Place, dict[tuple[tuple[WireBundle, int], tuple[WireBundle, int]], Operation]]:
     """What each shim's mux joins, the DMA channels at the ends of its streams, and the flow that asks for it."""
     found: dict[Place, dict] = defaultdict(dict)
     for net in nets:
         if _is_shim_dma(net.start):
             channel = net.start.channel
-            join = (Bundle.DMA, channel), (Bundle.NORTH, SHIM_MM2S_SLAVES[channel])
+            join = (WireBundle.DMA, channel), (WireBundle.NORTH, SHIM_MM2S_SLAVES[channel])
             found[net.source.tile].setdefault(join, net.flows[0])
         for sink, end in net.ends.items():
             if _is_shim_dma(end):
-                join = (Bundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (Bundle.DMA, end.channel)
+                join = (WireBundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (WireBundle.DMA, end.channel)
                 found[sink.tile].setdefault(join, net.sinks[sink])
     return found
 
 
 def _is_shim_dma(end: Endpoint) -> bool:
-    return end.bundle is Bundle.DMA and end.tile.kind is TileKind.SHIM
+    return end.bundle is WireBundle.DMA and end.tile.kind is TileKind.SHIM
 
 
 def _append_settings(

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from rich.console import RenderableType
 from rich.table import Table
 
-from bdforge.array.images.read import Container, Image
-from bdforge.array.lower.array_state import ArrayState, StateError, Task, TileState
+from bdforge.array.images.read import Container, ImageContent
+from bdforge.array.lower.array_state import ArrayState, PushedTask, StateError, TileState
 from bdforge.array.lower.switch_state import smallest_device, written_switches
 from bdforge.common.screen import new_table
 from bdforge.devices.register_names import What, register_at
@@ -18,7 +18,7 @@ from bdforge.devices.txn_format.describe import fields_text
 _MOST_SECONDS = 253402300799  # the last second that a date has
 
 
-def image_tables(image: Image) -> Iterator[RenderableType]:
+def image_tables(image: ImageContent) -> Iterator[RenderableType]:
     """All tables of a file; StateError for a write that no rule knows."""
     if image.container is not None:
         yield from _container(image.container)
@@ -122,7 +122,7 @@ def _tasks(state: ArrayState) -> Table:
     return table
 
 
-def _task(task: Task) -> tuple[str, ...]:
+def _task(task: PushedTask) -> tuple[str, ...]:
     return f"{task.direction} {task.channel}", str(task.bd), str(task.repeat + 1), "yes" if task.token else ""
 
 

@@ -1,6 +1,6 @@
 """Instruction streams (`insts.bin`): operations, their words, their lowering from runtime sequences."""
 
-from bdforge.devices.txn_format.codec import Header, Stream, TxnError, decode, encode
+from bdforge.devices.txn_format.codec import InstructionStream, StreamHeader, TxnError, decode, encode
 from bdforge.devices.txn_format.operations import (
     BlockWrite,
     LoadPdi,
@@ -17,6 +17,21 @@ from bdforge.devices.txn_format.operations import (
 )
 
 __all__ = [
-    "BlockWrite", "Header", "LoadPdi", "MaskPoll", "MaskPollBusy", "MaskWrite", "Noop", "Operation", "Patch", "Preempt",
-    "Stream", "Sync", "TxnError", "Unknown", "Write", "decode", "encode",
+    "BlockWrite",
+    "InstructionStream",
+    "LoadPdi",
+    "MaskPoll",
+    "MaskPollBusy",
+    "MaskWrite",
+    "Noop",
+    "Operation",
+    "Patch",
+    "Preempt",
+    "StreamHeader",
+    "Sync",
+    "TxnError",
+    "Unknown",
+    "Write",
+    "decode",
+    "encode",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ VIEWS = (*UNCHANGED_VIEWS, "memref.subview", "memref.reinterpret_cast")
 
 
 @dataclass(frozen=True, slots=True)
-class HostMemory:
+class ArgumentMemory:
     """Argument `argument` of the runtime sequence from byte `offset_bytes` on."""
 
     argument: int
@@ -22,7 +22,7 @@ class HostMemory:
     contiguous: bool = True
 
 
-Memory = HostMemory | BufferOp
+Memory = ArgumentMemory | BufferOp
 
 
 class Values:
@@ -67,7 +67,7 @@ class Values:
         if not op.results:
             return
         source = self.memory(op.operands[0])
-        if not isinstance(source, HostMemory):
+        if not isinstance(source, ArgumentMemory):
             raise ValueError(f"{op.name} of a tile's buffer; only host memory has views in a runtime sequence")
         result, start, contiguous = op.results[0], 0, source.contiguous
         if op.name == "memref.subview":
@@ -79,7 +79,7 @@ class Values:
                     f"its offset is counted from its source, {source.offset_bytes} bytes into the argument, as "
                     "mlir-aie does; MLIR itself would count from the start of the argument"
                 )
-        self._memory[result] = HostMemory(source.argument, source.offset_bytes + start, contiguous)
+        self._memory[result] = ArgumentMemory(source.argument, source.offset_bytes + start, contiguous)
 
 
 def bits_of(value: SSAValue) -> int:

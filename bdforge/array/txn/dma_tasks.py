@@ -17,15 +17,15 @@ from bdforge.array.mlir.enums import LockAction
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import BufferOp, UseLockOp
 from bdforge.array.mlir.task_ops import TaskOp
-from bdforge.array.txn.argument_values import HostMemory, Values, bits_of
-from bdforge.array.txn.target import Channel, Target, faults_of, lowering_error
+from bdforge.array.txn.argument_values import ArgumentMemory, Values, bits_of
+from bdforge.array.txn.target import LoweringTarget, TileChannel, faults_of, lowering_error
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
 from bdforge.devices.txn_format.bd_encoding import (
     BdError,
     BdLock,
-    Transfer,
+    BdTransfer,
     burst_code,
     drops_stride,
     encode_bd,
@@ -39,11 +39,11 @@ DIMENSIONS = 4
 
 
 @dataclass(eq=False, slots=True)
-class Task:
+class ConfiguredTask:
     """A configured task; `bds` are its BD ids in text order, `first` starts its chain."""
 
     op: TaskOp
-    channel: Channel
+    channel: TileChannel
     bds: tuple[int, ...]
     first: int
     freed: bool = False
@@ -53,7 +53,7 @@ class Task:
 class BdIds:
     """BD ids of every tile: who holds them, and whose BD was written last."""
 
-    holders: dict[tuple[int, int, int], Task | Operation] = field(default_factory=dict)
+    holders: dict[tuple[int, int, int], ConfiguredTask | Operation] = field(default_factory=dict)
     written: dict[tuple[int, int, int], Operation] = field(default_factory=dict)
 
     def take(self, column: int, row: int, limits: TileLimits, bds: Sequence[DmaBdOp], task: Operation) -> list[int]:
@@ -86,24 +86,24 @@ class BdIds:
         self.holders[column, row, free] = task
         return free
 
-    def free(self, task: Task) -> None:
+    def free(self, task: ConfiguredTask) -> None:
         """Give a task's ids back."""
         task.freed = True
         for bd in task.bds:
             del self.holders[task.channel.column, task.channel.row, bd]
 
 
-class Tasks:
+class TaskLowering:
     """The tasks of one sequence."""
 
     def __init__(self, values: Values):
         self.values, self.ids = values, BdIds()
-        self.tasks: dict[SSAValue, Task] = {}
+        self.tasks: dict[SSAValue, ConfiguredTask] = {}
 
-    def configure(self, target: Target, op: TaskOp, body: Region) -> Task:
+    def configure(self, target: LoweringTarget, op: TaskOp, body: Region) -> ConfiguredTask:
         """Write the BDs of a chain."""
         tile = op.tile
-        channel = Channel(tile.column, tile.row, op.direction, op.channel)
+        channel = TileChannel(tile.column, tile.row, op.direction, op.channel)
         target.check_channel(channel)
         entry, blocks = _chain_blocks(op, body)
         bds = [_bd_of_block(op, block) for block in blocks]
@@ -114,7 +114,7 @@ class Tasks:
         limits = target.limits(tile.column, tile.row)
         ids = self.ids.take(tile.column, tile.row, limits, bds, op)
         id_of = dict(zip(blocks, ids, strict=True))
-        task = Task(op, channel, tuple(ids), id_of[entry])
+        task = ConfiguredTask(op, channel, tuple(ids), id_of[entry])
         packet = op.packet or (op.allocation_of("alloc").packet if "alloc" in op.properties else None)
         for bd, block in zip(bds, blocks, strict=True):
             following = _next_id(block, bd, entry, id_of)
@@ -126,7 +126,12 @@ class Tasks:
         return task
 
     def start(
-        self, target: Target, op: Operation, task: Task, repeat_count: int | None = None, no_token: bool = False
+        self,
+        target: LoweringTarget,
+        op: Operation,
+        task: ConfiguredTask,
+        repeat_count: int | None = None,
+        no_token: bool = False,
     ) -> None:
         """Push a task to its channel's queue, with a repeat count and a token other than the task's own if asked to."""
         column, row = task.channel.column, task.channel.row
@@ -140,7 +145,7 @@ class Tasks:
         repeats = task.op.repeat_count if repeat_count is None else repeat_count
         target.push(op, task.channel, task.first, repeats, task.op.issue_token and not no_token)
 
-    def wait(self, target: Target, op: Operation, task: Task) -> None:
+    def wait(self, target: LoweringTarget, op: Operation, task: ConfiguredTask) -> None:
         """Wait for a task's token, then free its BDs."""
         if not task.op.issue_token:
             raise lowering_error(
@@ -150,13 +155,13 @@ class Tasks:
         if not task.freed:
             self.ids.free(task)
 
-    def free(self, op: Operation, task: Task) -> None:
+    def free(self, op: Operation, task: ConfiguredTask) -> None:
         """Free a task's BDs without waiting."""
         if task.freed:
             raise lowering_error(op, f"the BDs of the task at {location(task.op)} are free already")
         self.ids.free(task)
 
-    def of(self, op: Operation) -> Task:
+    def of(self, op: Operation) -> ConfiguredTask:
         """The task that an operation names."""
         task = self.tasks.get(op.operands[0])
         if task is None:
@@ -165,9 +170,9 @@ class Tasks:
 
     def _write(
         self,
-        target: Target,
+        target: LoweringTarget,
         bd: DmaBdOp,
-        channel: Channel,
+        channel: TileChannel,
         bd_id: int,
         following: int | None,
         packet: PacketInfo | None,
@@ -201,7 +206,7 @@ class Tasks:
             too_wide=target.too_wide,
         )
         target.write_bd(bd, column, row, bd_id, words)
-        if isinstance(memory, HostMemory):
+        if isinstance(memory, ArgumentMemory):
             target.patch(bd, column, row, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
         else:
             target.point_bd_at(bd, column, row, bd_id, target.buffer_address(memory) + offset_bytes)
@@ -209,7 +214,7 @@ class Tasks:
                 reach = reach_words(transfer.length_words, transfer.dims_words, transfer.iteration)
                 target.check_extent(memory, offset_bytes, offset_bytes + GRANULE_BYTES * reach)
 
-    def _locks(self, target: Target, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
+    def _locks(self, target: LoweringTarget, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
         """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""
         if not bd.use_locks:
             return None, None
@@ -221,7 +226,7 @@ class Tasks:
         value = acquire_value(acquire, partial(target.fault, "acquire-zero")) if acquire.enabled else None
         return None if value is None else BdLock(ids[0], value), BdLock(ids[1], release.value)
 
-    def _lock_id(self, target: Target, use: UseLockOp, tile: tuple[int, int]) -> int:
+    def _lock_id(self, target: LoweringTarget, use: UseLockOp, tile: tuple[int, int]) -> int:
         lock = self.values.lock(use.lock_value)
         place = lock.tile.column, lock.tile.row
         if place != tile:
@@ -262,7 +267,7 @@ def _next_id(block: Block, bd: DmaBdOp, entry: Block, id_of: dict[Block, int]) -
     return id_of.get(last.dest, id_of[entry])
 
 
-def _check_parity(target: Target, channel: Channel, bd_id: int) -> None:
+def _check_parity(target: LoweringTarget, channel: TileChannel, bd_id: int) -> None:
     limits = target.limits(channel.column, channel.row)
     usable = limits.bds_of_channel(channel.number)
     if bd_id not in usable:
@@ -273,8 +278,8 @@ def _check_parity(target: Target, channel: Channel, bd_id: int) -> None:
         target.fault("bd-half", error)
 
 
-def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, column: int, row: int) -> None:
-    if isinstance(memory, HostMemory):
+def _check_memory(memory: ArgumentMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, column: int, row: int) -> None:
+    if isinstance(memory, ArgumentMemory):
         if limits.kind is not TileKind.SHIM:
             raise ValueError(f"host memory is reached from shims only, not from {limits.kind} ({column}, {row})")
         if not bd.dims and not memory.contiguous:
@@ -288,14 +293,16 @@ def _check_memory(memory: HostMemory | BufferOp, bd: DmaBdOp, limits: TileLimits
         )
 
 
-def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple[Transfer, list[tuple[int, int]]]:
+def _transfer(
+    target: LoweringTarget, bd: DmaBdOp, channel: TileChannel, bits: int
+) -> tuple[BdTransfer, list[tuple[int, int]]]:
     """Length, dimensions and padding of a task's BD, in words."""
     limits = target.limits(channel.column, channel.row)
     length_words = granules(bd.length, bits, "length")
     if not bd.dims:
         if bd.padding:
             raise ValueError("padding needs dimensions")
-        return Transfer(length_words, (), None), []
+        return BdTransfer(length_words, (), None), []
     if len(bd.dims) > DIMENSIONS:
         raise ValueError(f"{len(bd.dims)} dimensions; a transfer has at most {DIMENSIONS}")
     missing = DIMENSIONS - len(bd.dims)
@@ -314,7 +321,7 @@ def _transfer(target: Target, bd: DmaBdOp, channel: Channel, bits: int) -> tuple
             f"length is {length_words} words, but the three inner dimensions move {moved}; a fourth dimension only "
             "sets the step between runs, whose number is repeat_count + 1"
         )
-    return Transfer(length_words, transfer.dims_words, transfer.iteration), padding
+    return BdTransfer(length_words, transfer.dims_words, transfer.iteration), padding
 
 
 def _dropped(size: int, stride: int, bits: int) -> str:
@@ -327,7 +334,7 @@ def _dropped(size: int, stride: int, bits: int) -> str:
     )
 
 
-def _iteration(bd: DmaBdOp, transfer: Transfer, bits: int) -> tuple[int, int] | None:
+def _iteration(bd: DmaBdOp, transfer: BdTransfer, bits: int) -> tuple[int, int] | None:
     given = iteration_of(bd, bits)
     if given and transfer.iteration:
         raise ValueError("a BD has one iteration: give the attribute or a fourth dimension")
@@ -347,7 +354,7 @@ def _sizes_words(sizes: Sequence[int], bits: int) -> list[int]:
     return [*sizes[1:3], granules(sizes[3], bits, "size of dimension 0")]
 
 
-def _padding(bd: DmaBdOp, limits: TileLimits, channel: Channel, bits: int) -> list[tuple[int, int]]:
+def _padding(bd: DmaBdOp, limits: TileLimits, channel: TileChannel, bits: int) -> list[tuple[int, int]]:
     """(before, after) of the three inner dimensions in words, or nothing."""
     if not any(pad.before or pad.after for pad in bd.padding):
         return []

@@ -9,7 +9,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.array.txn.target import ControllerIds, Policy
 from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
-from bdforge.devices.txn_format.codec import Stream, TxnError, decode, encode
+from bdforge.devices.txn_format.codec import InstructionStream, TxnError, decode, encode
 from bdforge.devices.txn_format.containers import stream_bytes
 
 
@@ -50,7 +50,7 @@ def read_words(path: Path, section: str | None = None) -> bytes:
         raise TxnError(f"{path}: {error}") from error
 
 
-def read(path: Path, section: str | None = None) -> Stream:
+def read(path: Path, section: str | None = None) -> InstructionStream:
     """The stream in a file, in any form; TxnError names the file and the word. FileError if it cannot be read."""
     words = read_words(path, section)
     try:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, UnrankedMemRe
 from xdsl.ir import Block, SSAValue
 from xdsl.ir import Operation as MlirOperation
 
-from bdforge.array.mlir.allocate import Allocation
+from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.attributes import BlockFloatType
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, device_named
@@ -30,9 +30,17 @@ from bdforge.array.mlir.register_ops import (
 from bdforge.array.mlir.sequence_ops import NpuDmaWaitOp, NpuRtpWriteOp, NpuSyncOp, RuntimeSequenceOp, SetLockOp
 from bdforge.array.mlir.task_ops import ConfigureTaskOp, DmaStartTaskOp
 from bdforge.array.mlir.trace_ops import TraceOp
-from bdforge.array.txn.argument_values import VIEWS, HostMemory, Values, bits_of
-from bdforge.array.txn.dma_tasks import Tasks
-from bdforge.array.txn.target import Channel, ControllerIds, LoweringError, Policy, Target, faults_of, lowering_error
+from bdforge.array.txn.argument_values import VIEWS, ArgumentMemory, Values, bits_of
+from bdforge.array.txn.dma_tasks import TaskLowering
+from bdforge.array.txn.target import (
+    ControllerIds,
+    LoweringError,
+    LoweringTarget,
+    Policy,
+    TileChannel,
+    faults_of,
+    lowering_error,
+)
 from bdforge.devices import Device
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
@@ -48,7 +56,7 @@ _SILENT = ("arith.constant", "memref.get_global", "aie.end")
 def lower(
     sequence: RuntimeSequenceOp,
     device_op: DeviceOp | None = None,
-    allocation: Allocation | None = None,
+    allocation: AddressMap | None = None,
     policy: Policy | None = None,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> list[Operation]:
@@ -60,11 +68,11 @@ def lower(
     lowered; AllocationError is raised for a device that its tiles cannot hold.
     """
     device_op = device_op or _device_around(sequence)
-    lowering = _Lowering(Target(device_op, [], allocation, policy, controller_ids))
+    lowering = _Lowering(LoweringTarget(device_op, [], allocation, policy, controller_ids))
     lowering.bind_arguments(sequence)
     lowering.block(sequence.body.block)
     for target in lowering.targets.values():
-        target.tell_open_addresses()
+        target.report_open_addresses()
     return lowering.target.operations
 
 
@@ -100,10 +108,10 @@ def _device_around(op: MlirOperation) -> DeviceOp:
 class _Lowering:
     """Walks a sequence in program order."""
 
-    def __init__(self, target: Target):
+    def __init__(self, target: LoweringTarget):
         self.target = target
         self.values = Values()
-        self.tasks = Tasks(self.values)
+        self.tasks = TaskLowering(self.values)
         self.targets = {target.device_op: target}
         self.pdi_ids: dict[str, int] = {}
         self.running: list[RuntimeSequenceOp] = []
@@ -113,7 +121,7 @@ class _Lowering:
         self.running.append(sequence)
         for index, argument in enumerate(sequence.arguments):
             if isinstance(argument.type, MemRefType | UnrankedMemRefType):
-                self.values.bind(argument, HostMemory(index))
+                self.values.bind(argument, ArgumentMemory(index))
 
     def block(self, block: Block) -> None:
         """Lower every operation of a block."""
@@ -141,7 +149,7 @@ class _Lowering:
         column, row = allocation.tile.column, allocation.tile.row
         limits = target.limits(column, row)
         memory, bits = self.values.memory(op.buffer), bits_of(op.buffer)
-        if not isinstance(memory, HostMemory):
+        if not isinstance(memory, ArgumentMemory):
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
         if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
             raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
@@ -163,14 +171,14 @@ class _Lowering:
         target.write_bd(op, column, row, op.id, words)
         target.patch(op, column, row, op.id, memory.argument, memory.offset_bytes + offset_bits // 8)
         self.tasks.ids.written[column, row, op.id] = op
-        channel = Channel(column, row, allocation.direction, allocation.channel)
+        channel = TileChannel(column, row, allocation.direction, allocation.channel)
         token = op.issue_token or allocation.direction == "S2MM"  # S2MM transfers always send a token
         target.push(op, channel, op.id, op.sizes[0] - 1, token)
 
     def dma_wait(self, op: NpuDmaWaitOp) -> None:
         allocation = self.target.shim_channel(op.symbol)
         tile = allocation.tile
-        self.target.sync(op, Channel(tile.column, tile.row, allocation.direction, allocation.channel))
+        self.target.sync(op, TileChannel(tile.column, tile.row, allocation.direction, allocation.channel))
 
     def configure_task(self, op: ConfigureTaskOp) -> None:
         self.tasks.configure(self.target, op, op.body)
@@ -199,7 +207,7 @@ class _Lowering:
     # registers
 
     def sync(self, op: NpuSyncOp) -> None:
-        self.target.sync(op, Channel(op.column, op.row, op.direction, op.channel), op.columns, op.rows)
+        self.target.sync(op, TileChannel(op.column, op.row, op.direction, op.channel), op.columns, op.rows)
 
     def rtp_write(self, op: NpuRtpWriteOp) -> None:
         self.target.write(op, self.target.word_of_buffer(op.buffer, op.index), op.value)
@@ -235,7 +243,7 @@ class _Lowering:
         argument, offset = op.argument, op.offset_bytes
         if (buffer := op.buffer) is not None:
             memory = self.values.memory(buffer)
-            if argument is not None or not isinstance(memory, HostMemory):
+            if argument is not None or not isinstance(memory, ArgumentMemory):
                 raise ValueError("patches with an argument's arg_idx, or with a host buffer of the sequence")
             argument, offset = memory.argument, memory.offset_bytes + offset
         elif argument is None:
@@ -246,7 +254,7 @@ class _Lowering:
         self.target.emit(Patch(op.address, argument, offset, location=location(op)))
 
     def push_queue(self, op: NpuPushQueueOp) -> None:
-        channel = Channel(op.column, op.row, op.direction, op.channel)
+        channel = TileChannel(op.column, op.row, op.direction, op.channel)
         self.target.push(op, channel, op.bd_id, op.repeat_count, op.issue_token)
 
     def preempt(self, op: NpuPreemptOp) -> None:
@@ -288,9 +296,9 @@ class _Lowering:
         self.block(sequence.body.block)
         self.running.pop()
 
-    def _target_of(self, device_op: DeviceOp) -> Target:
+    def _target_of(self, device_op: DeviceOp) -> LoweringTarget:
         if device_op not in self.targets:
-            self.targets[device_op] = Target(
+            self.targets[device_op] = LoweringTarget(
                 device_op, self.target.operations, policy=self.target.policy, controller_ids=self.target.controller_ids
             )
         return self.targets[device_op]

@@ -1,6 +1,6 @@
 """Transfers that leave their buffer: what they run into."""
 
-from bdforge.array.mlir.allocate import Allocation, buffer_bytes, name_of
+from bdforge.array.mlir.allocate import AddressMap, buffer_bytes, name_of
 from bdforge.array.mlir.memory_ops import BufferOp
 
 
@@ -8,7 +8,7 @@ class OverrunError(ValueError):
     """A BD that moves words outside of its buffer."""
 
 
-def overrun(allocation: Allocation, buffer: BufferOp, start_bytes: int, end_bytes: int) -> OverrunError | None:
+def overrun(allocation: AddressMap, buffer: BufferOp, start_bytes: int, end_bytes: int) -> OverrunError | None:
     """What is wrong with a BD that moves bytes from `start_bytes` to before `end_bytes` of `buffer`, if anything."""
     size = buffer_bytes(buffer)
     if end_bytes <= size:

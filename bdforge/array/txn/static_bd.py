@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bdforge.array.mlir.allocate import Allocation, element_bits
+from bdforge.array.mlir.allocate import AddressMap, element_bits
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.locations import location
@@ -23,7 +23,7 @@ def write_static_bd(
     bd: DmaBdOp,
     number: int,
     next_bd: int | None,
-    allocation: Allocation,
+    allocation: AddressMap,
     policy: Policy | None,
 ) -> None:
     """Write a tile's BD `number`; LoweringError for what its registers cannot hold."""
@@ -33,7 +33,7 @@ def write_static_bd(
 
 
 def static_words(
-    tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: Allocation, fault: Fault, cautions: Policy | None
+    tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: AddressMap, fault: Fault, cautions: Policy | None
 ) -> list[int]:
     """Words of a BD of a tile's DMA; ValueError without a place for what they cannot hold."""
     _check_locks(bd, fault, cautions)
@@ -74,7 +74,7 @@ def lost_pad_value(bd: DmaBdOp) -> str | None:
     )
 
 
-def _base(tile: TileOp, buffer: BufferOp | ExternalBufferOp | None, allocation: Allocation) -> int:
+def _base(tile: TileOp, buffer: BufferOp | ExternalBufferOp | None, allocation: AddressMap) -> int:
     """Byte address of a buffer as the tile's DMA sees memory."""
     if isinstance(buffer, ExternalBufferOp) and tile.kind is TileKind.SHIM:
         return buffer.address
@@ -107,7 +107,7 @@ def _padding(bd: DmaBdOp, bits: int) -> list[tuple[int, int]]:
     return [*outer, (granules(before, bits, "padding before"), granules(after, bits, "padding after"))]
 
 
-def _lock(tile: TileOp, bd: DmaBdOp, ops: list[UseLockOp], allocation: Allocation, fault: Fault) -> BdLock | None:
+def _lock(tile: TileOp, bd: DmaBdOp, ops: list[UseLockOp], allocation: AddressMap, fault: Fault) -> BdLock | None:
     if not ops:
         return None
     op, last = ops[0], bd.use_locks[-1]

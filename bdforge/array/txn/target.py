@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from xdsl.ir import Operation as MlirOperation
 
-from bdforge.array.mlir.allocate import BASIC_SEQUENTIAL, Allocation, allocate, buffer_bytes, name_of
+from bdforge.array.mlir.allocate import BASIC_SEQUENTIAL, AddressMap, allocate, buffer_bytes, name_of
 from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.array.mlir.device_ops import DeviceOp, NamedT, TileOp, named
 from bdforge.array.mlir.enums import Direction
@@ -102,7 +102,7 @@ class ControllerIds(StrEnum):
         return {(op.column, op.row): CONTROLLER_IDS[op.row] for op in tiles} | given
 
 
-class Channel(NamedTuple):
+class TileChannel(NamedTuple):
     """A DMA channel of a tile."""
 
     column: int
@@ -111,7 +111,7 @@ class Channel(NamedTuple):
     number: int
 
 
-class Target:
+class LoweringTarget:
     """One `aie.device`, and the operations emitted for it so far.
 
     `place` is the operation being lowered; `policy` decides about faults that a caller may let pass.
@@ -121,7 +121,7 @@ class Target:
         self,
         device_op: DeviceOp,
         operations: list[Operation],
-        allocation: Allocation | None = None,
+        allocation: AddressMap | None = None,
         policy: Policy | None = None,
         controller_ids: ControllerIds = ControllerIds.AIECC,
     ):
@@ -136,7 +136,7 @@ class Target:
         }
         self.controller_ids = controller_ids
         self._controllers = controller_ids.of(device_op)
-        self._placed_as_told = {
+        self._placed_as_said = {
             (op.column, op.row)
             for op in device_op.walk()
             if isinstance(op, TileOp) and op.text("allocation_scheme") == BASIC_SEQUENTIAL
@@ -174,7 +174,7 @@ class Target:
         """The tile in words."""
         return f"{self.device.kind(column, row)} ({column}, {row})"
 
-    def check_channel(self, channel: Channel) -> None:
+    def check_channel(self, channel: TileChannel) -> None:
         """ValueError for a channel that the tile has not."""
         count = self.limits(channel.column, channel.row).channels
         if not 0 <= channel.number < count:
@@ -185,11 +185,11 @@ class Target:
         """Byte address of a buffer in its tile; ValueError for one of another device."""
         if buffer not in self.allocation.buffers:
             raise ValueError(f"{name_of(buffer)} is not part of device @{self.device_op.symbol}")
-        if buffer.address is None and (buffer.tile.column, buffer.tile.row) not in self._placed_as_told:
+        if buffer.address is None and (buffer.tile.column, buffer.tile.row) not in self._placed_as_said:
             self._open.setdefault(buffer, self.place)
         return self.allocation.buffers[buffer]
 
-    def tell_open_addresses(self) -> None:
+    def report_open_addresses(self) -> None:
         """Tell the policy, if there is one, once of all addresses on which the operations so far rely unsaid."""
         if self.policy is None or not self._open:
             return
@@ -298,7 +298,7 @@ class Target:
         value = (byte // GRANULE_BYTES) << field.low
         self.emit(MaskWrite(at, value, field.mask, location=location(op)))
 
-    def push(self, op: MlirOperation, channel: Channel, bd: int, repeat_count: int, token: bool) -> None:
+    def push(self, op: MlirOperation, channel: TileChannel, bd: int, repeat_count: int, token: bool) -> None:
         """WRITE of a channel's task queue for `repeat_count` + 1 runs, after the tile's controller id if it has one."""
         self.check_channel(channel)
         column, row, direction, number = channel
@@ -319,7 +319,7 @@ class Target:
         word = registers.queue.encode({"token": int(token), "repeat": repeat_count, "bd": bd}, self.too_wide)[0]
         self.write(op, address(column, row, registers.queue_offset(direction, number)), word)
 
-    def sync(self, op: MlirOperation, channel: Channel, columns: int = 1, rows: int = 1) -> None:
+    def sync(self, op: MlirOperation, channel: TileChannel, columns: int = 1, rows: int = 1) -> None:
         """TCT: wait for a token of the channel, in each tile of the rectangle."""
         self.check_channel(channel)
         column, row, direction, number = channel

@@ -29,7 +29,7 @@ from bdforge.design.sequences.sequence_program import (
     Write,
 )
 from bdforge.design.sequences.sequence_program import Operand as Placed
-from bdforge.devices.bd_registers import Layout
+from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 
 Dims = Sequence[Operand]
@@ -282,7 +282,7 @@ class Builder:
             self._blocks.pop()
 
 
-def register_words(layout: Layout, values: Mapping[str, Operand]) -> list[Expr]:
+def register_words(layout: RegisterGroup, values: Mapping[str, Operand]) -> list[Expr]:
     """The words of `layout` with `values` in its fields, others 0; each must fit its field: a program cannot mask it.
 
     Constants below 0 are two's complement of their field's width.

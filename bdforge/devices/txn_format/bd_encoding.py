@@ -186,7 +186,7 @@ def _padding(kind: TileKind, padding: Sequence[tuple[int, int]]) -> dict[str, in
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class BdTransfer:
     """What a runtime transfer puts into its BD, in 32-bit words; `dims_words` is empty for a linear one."""
 
     length_words: int
@@ -204,7 +204,7 @@ def memcpy_transfer(
     strides: Sequence[int],
     element_bits: int,
     too_wide: TooWide | None = None,
-) -> Transfer:
+) -> BdTransfer:
     """Transfer of `aiex.npu.dma_memcpy_nd`: four sizes and strides in elements, outermost first.
 
     length = s0 s1 s2 element_bits / 32 words; the outermost dimension becomes the iteration, unless its stride is 0 (a
@@ -223,7 +223,7 @@ def task_transfer(
     strides: Sequence[int],
     element_bits: int,
     too_wide: TooWide | None = None,
-) -> Transfer:
+) -> BdTransfer:
     """Transfer of a task's `aie.dma_bd`, as `memcpy_transfer` but for what is linear.
 
     mlir-aie takes every task BD with s1 = s2 = 1 as linear, *whatever its strides* (`AIEDMATasksToNPU.cpp`, compared
@@ -251,7 +251,7 @@ def _transfer(
     refuse: TooWide,
     *,
     linear: bool,
-) -> Transfer:
+) -> BdTransfer:
     for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
         if size < 1:
             raise BdError(f"size of dimension {i} is {size}; sizes are at least 1")
@@ -265,8 +265,8 @@ def _transfer(
         refuse(error)
     iteration = (runs, run_stride) if runs > 1 and run_stride else None
     if linear:
-        return Transfer(length_words, (), iteration)
-    return Transfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
+        return BdTransfer(length_words, (), iteration)
+    return BdTransfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
 
 
 def _refuse(error: BdError) -> None:

@@ -45,7 +45,7 @@ class TxnError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class StreamHeader:
     """What a stream says about itself, sizes apart. Bytes 0 to 5 of it, in order."""
 
     major: int
@@ -61,17 +61,17 @@ class Header:
         return bool(self.generation)
 
     @classmethod
-    def of(cls, device: Device) -> "Header":
+    def of(cls, device: Device) -> "StreamHeader":
         """Header of version 0.1 for `device`."""
         memtile_rows = device.rows - device.core_rows - 1
         return cls(0, 1, device.generation.instruction_generation, device.rows, device.columns, memtile_rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class InstructionStream:
     """A decoded stream, and what is odd about its words."""
 
-    header: Header
+    header: StreamHeader
     operations: tuple[Operation, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -94,12 +94,12 @@ _LIMITS: dict[type[Operation], dict[str, int]] = {
 }  # fmt: skip
 
 
-def encode(operations: Iterable[Operation], target: Device | Header) -> np.ndarray:
+def encode(operations: Iterable[Operation], target: Device | StreamHeader) -> np.ndarray:
     """Words (uint32) of a version 0.1 stream for a device, or with the header of a decoded stream.
 
     TxnError names the operation, field, value and limit of what does not fit.
     """
-    header = target if isinstance(target, Header) else Header.of(target)
+    header = target if isinstance(target, StreamHeader) else StreamHeader.of(target)
     if (header.major, header.minor) != (0, 1):
         raise TxnError(f"version {header.major}.{header.minor} streams are only read; write version 0.1")
     body: list[int] = []
@@ -150,7 +150,7 @@ _WORDS: dict[type[Operation], Callable[..., list[int]]] = {
 }  # fmt: skip
 
 
-def decode(words: np.ndarray | Sequence[int] | bytes) -> Stream:
+def decode(words: np.ndarray | Sequence[int] | bytes) -> InstructionStream:
     """Header and operations of a stream of version 0.1 or 1.0, given as words or as little-endian bytes.
 
     Unknown operations of code 128 and more are kept. Where the first two words are no header, but all others are a
@@ -164,7 +164,7 @@ def decode(words: np.ndarray | Sequence[int] | bytes) -> Stream:
         if (stream := _headless(data)) is None:
             raise error from None
         return stream
-    return Stream(header, _operations(data, count, optimised=header.major == 1))
+    return InstructionStream(header, _operations(data, count, optimised=header.major == 1))
 
 
 def _operations(data: list[int], count: int, *, optimised: bool) -> tuple[Operation, ...]:
@@ -174,7 +174,7 @@ def _operations(data: list[int], count: int, *, optimised: bool) -> tuple[Operat
     return operations
 
 
-def _headless(data: list[int]) -> Stream | None:
+def _headless(data: list[int]) -> InstructionStream | None:
     """The stream of words whose number of operations and size are right, whatever stands before them."""
     if len(data) <= HEADER_WORDS or data[3] != 4 * len(data):
         return None
@@ -187,7 +187,7 @@ def _headless(data: list[int]) -> Stream | None:
             f"words 0 and 1 ({data[0]:08x} {data[1]:08x}) are no header, so version and device are not known; read as "
             f"version {major}.{minor} for {ROWS} rows"
         )
-        return Stream(Header(major, minor, 0, ROWS, 0, MEMTILE_ROWS), operations, (note,))
+        return InstructionStream(StreamHeader(major, minor, 0, ROWS, 0, MEMTILE_ROWS), operations, (note,))
     return None
 
 
@@ -206,10 +206,10 @@ def _as_words(words: np.ndarray | Sequence[int] | bytes) -> list[int]:
     return data
 
 
-def _header(data: list[int]) -> tuple[Header, int]:
+def _header(data: list[int]) -> tuple[StreamHeader, int]:
     if len(data) < HEADER_WORDS:
         raise TxnError(f"word {len(data)}: the stream ends inside its header of {HEADER_WORDS} words")
-    header = Header(*((data[byte // 4] >> 8 * (byte % 4)) & _U8 for byte in range(6)))
+    header = StreamHeader(*((data[byte // 4] >> 8 * (byte % 4)) & _U8 for byte in range(6)))
     if (header.major, header.minor) not in VERSIONS:
         raise TxnError(f"word 0: version {header.major}.{header.minor} is unknown; 0.1 and 1.0 are")
     if data[1] > _U16:

@@ -31,7 +31,7 @@ _OTHERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class StreamSection:
     """A stream inside an ELF: the section's name, the runtime sequence where the ELF names it, its bytes."""
 
     name: str
@@ -61,7 +61,7 @@ def stream_bytes(data: bytes, section: str | None = None) -> bytes:
     return data if text is None else _of_text(text)
 
 
-def elf_sections(data: bytes) -> list[Section]:
+def elf_sections(data: bytes) -> list[StreamSection]:
     """The streams in an ELF, in its order; TxnError for an ELF without one, or a damaged one."""
     try:
         elf = ELFFile(BytesIO(data))
@@ -70,7 +70,9 @@ def elf_sections(data: bytes) -> list[Section]:
         machine = elf["e_machine"]
     except Exception as error:  # pyelftools raises whatever its parsers do on malformed files
         raise TxnError(f"this ELF is damaged: {str(error) or type(error).__name__}") from None
-    found = [Section(name, names.get(number), content) for number, name, content in sections if _holds_stream(name)]
+    found = [
+        StreamSection(name, names.get(number), content) for number, name, content in sections if _holds_stream(name)
+    ]
     if found:
         return found
     if machine == CORE_MACHINE:
@@ -96,7 +98,7 @@ def _sequences(elf: ELFFile) -> dict[int, str]:
     return named
 
 
-def _chosen(sections: list[Section], wanted: str | None) -> Section:
+def _chosen(sections: list[StreamSection], wanted: str | None) -> StreamSection:
     chosen = [part for part in sections if wanted in (None, part.name, part.sequence)]
     if len(chosen) == 1:
         return chosen[0]

@@ -9,7 +9,7 @@ from bdforge.devices.register_names import Register, What, register_at
 from bdforge.devices.registers import OFFSET_MASK
 from bdforge.devices.switch_registers import CIRCUIT_MASTER, PACKET_MASTER
 from bdforge.devices.switches import slaves_of
-from bdforge.devices.txn_format.codec import Stream
+from bdforge.devices.txn_format.codec import InstructionStream
 from bdforge.devices.txn_format.operations import (
     DIRECTIONS,
     PREEMPT_LEVELS,
@@ -26,12 +26,12 @@ from bdforge.devices.txn_format.operations import (
 _STORED_LESS_ONE = ("_step", "iteration_wrap", "repeat")
 
 
-def describe(stream: Stream) -> str:
+def describe(stream: InstructionStream) -> str:
     """A listing: a line for the header, then one per operation with its index and, when known, its MLIR line."""
     return "\n".join(lines(stream))
 
 
-def lines(stream: Stream) -> Iterator[str]:
+def lines(stream: InstructionStream) -> Iterator[str]:
     """The lines of `describe`."""
     header = stream.header
     device = f"generation {header.generation}, {header.columns} columns x {header.rows} rows"
@@ -127,7 +127,7 @@ def _in_use(name: str, values: dict[str, int]) -> bool:
     return bool(values[name]) or name in ("bd", "repeat")
 
 
-def as_json(stream: Stream) -> dict[str, Any]:
+def as_json(stream: InstructionStream) -> dict[str, Any]:
     """The stream as values that `json.dumps` takes: header, then operations with raw register fields as stored."""
     header = {field.name: getattr(stream.header, field.name) for field in fields(stream.header)}
     rows = stream.header.memtile_rows
@@ -157,7 +157,9 @@ def _register_json(operation: Operation, register: Register, address: int) -> di
     return result
 
 
-def diff(first: Stream, second: Stream, names: tuple[str, str] = ("first", "second")) -> list[str]:
+def diff(
+    first: InstructionStream, second: InstructionStream, names: tuple[str, str] = ("first", "second")
+) -> list[str]:
     """Lines of a unified diff of two listings without operation numbers; empty if the streams are equal."""
     if first == second:
         return []

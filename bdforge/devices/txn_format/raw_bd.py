@@ -6,7 +6,7 @@ Source: mlir-aie 5ff2ab97, `AIEDmaToNpu.cpp` (`WriteBdToBlockWritePattern`).
 from collections.abc import Callable, Mapping
 
 from bdforge.devices import Generation, TileKind
-from bdforge.devices.bd_registers import Field, RegisterError
+from bdforge.devices.bd_registers import Bits, RegisterError
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, TILE_REGISTERS
 from bdforge.devices.txn_format.bd_encoding import burst_code
@@ -54,7 +54,7 @@ def raw_bd_words(
     return layout.encode(fields, too_wide)
 
 
-def _pattern(field: Field, value: int) -> int:
+def _pattern(field: Bits, value: int) -> int:
     """Signed fields may be given as their bit pattern."""
     lowest, highest = field.bounds
     return value - (highest - lowest + 1) if field.signed and highest < value <= highest - lowest else value

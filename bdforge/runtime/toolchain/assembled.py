@@ -10,7 +10,7 @@ from pathlib import Path
 from bdforge.array.core_bodies.core_program import LinkedProgram
 from bdforge.array.core_bodies.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
 from bdforge.array.images.image_build import image, program_of
-from bdforge.array.lower import Configuration, configuration
+from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.insts import encode_module
@@ -57,7 +57,7 @@ def _xclbin(device: DeviceOp, made: DevicePrograms) -> bytes:
     return image(programmed(device, made), ".xclbin", bare=True)
 
 
-def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy | None = None) -> Configuration:
+def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy | None = None) -> StaticConfiguration:
     """The register writes of a device whose cores run these programs instead of their bodies."""
     elfs = {Path(elf_name(tile)).parts: program.elf for tile, program in made.programs.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdforge.array.txn import BlockWrite, MaskWrite, Patch, Stream, Sync, Write, decode
+from bdforge.array.txn import BlockWrite, InstructionStream, MaskWrite, Patch, Sync, Write, decode
 
 QUEUES = {0x1D214: "A", 0x1D21C: "B", 0x1D204: "C"}  # MM2S 0, MM2S 1, S2MM 0
 ARGUMENTS = {"A": 0, "B": 1, "C": 2}
@@ -68,7 +68,7 @@ def replay(words: np.ndarray) -> Replay:
 
 
 class _Shims:
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: InstructionStream):
         self.stream, self.result = stream, Replay()
         self.bds: dict[tuple[int, int], tuple[int, ...]] = {}
         self.patched: dict[tuple[int, int], tuple[int, int]] = {}

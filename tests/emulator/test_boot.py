@@ -8,10 +8,6 @@ import pytest
 import bdforge
 from bdforge.array.emulator import CoreError, Deadlock, DesignError
 from bdforge.array.emulator import core_machine as machine
-from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.scheduler import Scheduler
-from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import configuration
@@ -86,29 +82,6 @@ def header(generation: object, columns: int, rows: int, *, knows: bool = True) -
     """A decoded stream without operations, made for such an array."""
     made_for = SimpleNamespace(generation=generation, columns=columns, rows=rows, knows_device=knows)
     return SimpleNamespace(header=made_for, notes=("a note",), operations=())
-
-
-@pytest.mark.parametrize(
-    ("generation", "columns", "rows", "knows", "taken"),
-    [
-        (0, 8, 6, True, True), (1, 8, 6, True, False), (0, 7, 6, True, False), (0, 8, 5, True, False),
-        (1, 7, 5, False, True),
-    ],
-)  # fmt: skip
-def test_a_stream_is_for_its_generation_columns_and_rows(generation, columns, rows, knows, taken, monkeypatch):
-    """The first is 0 for that of the array, 1 for another; streams that do not know are taken for any."""
-    device = mlir_device_named("npu2")
-    names = [device.generation.instruction_generation, "another"]
-    array = Array(device, HostBuffers(), Scheduler(), Strictness())
-    monkeypatch.setattr(machine, "decode", lambda _: header(names[generation], columns, rows, knows=knows))
-    if taken:
-        assert machine.stream_operations(array, b"") == ()
-    else:
-        with pytest.raises(
-            DesignError, match=rf"is for generation .* with {columns} columns x {rows} rows, but npu2 is"
-        ):
-            machine.stream_operations(array, b"")
-    assert array.strictness.warnings == ["instruction stream: a note"]
 
 
 @pytest.mark.parametrize(

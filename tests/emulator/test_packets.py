@@ -429,22 +429,6 @@ def test_an_arbiter_serves_its_waiters_in_turn_and_not_by_arrival():
     assert served == "cdab"
 
 
-def test_an_arbiter_forgets_who_wants_nothing_any_more():
-    """Who waits gets no turn later; who holds it gives it to the next."""
-    scheduler = Scheduler()
-    a, b, c = streams = [Stream(Agent(name, scheduler), scheduler) for name in "abc"]
-    arbiter = Arbiter(Sink(a.owner, print, HOLDS), 0, streams)
-    assert arbiter.take(a)
-    assert not arbiter.take(b)
-    assert not arbiter.take(c)
-    arbiter.forget(b)
-    assert arbiter.holder is a
-    arbiter.forget(a)
-    assert arbiter.holder is c
-    arbiter.release()
-    assert arbiter.holder is None
-
-
 def test_a_held_tlast_means_nothing_once_the_mode_is_off():
     scheduler = Scheduler()
     sink = Sink(Agent("sink", scheduler), print, HOLDS, finishes=True)

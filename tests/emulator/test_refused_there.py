@@ -5,8 +5,6 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import verification as verify
-from bdforge.array.emulator.device_load import _Policy
-from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, Strictness
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import MlirError
 from bdforge.array.routing.errors import routing_error
@@ -243,31 +241,6 @@ def test_what_mlir_aie_takes_and_loses_is_a_warning_of_verify_and_run(body, plac
     assert bdforge.emulate(text).warnings == (warning,)
     text = FLOWS.format(flow=body.replace(place, good))
     assert bdforge.emulate(text).warnings == verify_design(text).warnings == ()
-
-
-@pytest.mark.parametrize("name", [*CHECKS, *CAUTIONS])
-@pytest.mark.parametrize("off", [False, True])
-def test_what_lower_tells_of_a_text_is_judged_by_the_rules_of_a_run(name: str, off: bool):
-    """One of its warnings the wait itself tells; what was told, each run tells again."""
-    rules = Strictness.without([name] if off else [])
-    policy = _Policy(rules)
-    assert policy.silent
-    raised = None
-    try:
-        policy.fault(name, ValueError("why\n    the source"))
-    except ValueError as error:
-        raised = error.__notes__
-    permitted = f"{name} (permitted): why" if name in CHECKS else f"why [{name}]"
-    assert raised == ([f"[{name}]"] if name in CHECKS and not off else None)
-    assert rules.warnings == ([permitted] if off == (name in CHECKS) else [])
-    assert not policy.silent
-    if name in CHECKS:
-        return
-    rules.messages.clear()
-    policy.silent = True
-    policy.caution(name, "why")
-    assert rules.warnings == ([] if off or name == "token-route" else [f"why [{name}]"])
-    assert not policy.silent
 
 
 @pytest.mark.parametrize("poison", [False, True])

@@ -30,12 +30,8 @@ from oracle.comparison import (
     disagreement,
     expected_of,
     explanation,
-    interpreted,
-    kind_of,
-    still_disagrees,
 )
 from oracle.random_designs import random_design
-from oracle.shrinking import Effort, shrunk, smaller_designs
 from oracle.slow_array import Outcome, SlowArray, packet_header, word_offsets
 from support.differences import same
 
@@ -227,48 +223,3 @@ def test_a_wrong_result_is_noticed_and_explained():
     explained = explanation(5, expected, text)
     assert "independent of the schedule" in explained
     assert "aie.device" in explained
-
-
-def test_shrinking_leaves_what_fails():
-    design = random_design(3)
-    kept = design.programs[0]
-    small = shrunk(design, lambda d, _: any(p.port == kept.port for p in d.programs))
-    assert [p.port for p in small.programs] == [kept.port]
-    assert not small.cores
-    assert not small.flows
-
-
-@pytest.mark.parametrize(("effort", "tried"), [(Effort(attempts=3), 3), (Effort(turns=100), 4), (Effort(turns=99), 4)])
-def test_shrinking_ends_with_its_attempts_and_with_its_turns(effort: Effort, tried: int):
-    calls = 0
-
-    def fails(_: Design, left: Effort) -> bool:
-        nonlocal calls
-        calls += 1
-        left.turns -= 25
-        return True
-
-    shrunk(random_design(3), fails, effort)
-    assert calls == tried
-
-
-def test_shrinking_ends_where_nothing_smaller_fails():
-    tried = list(smaller_designs(random_design(3)))
-    effort = Effort(attempts=len(tried) + 7)
-    assert shrunk(random_design(3), lambda *_: False, effort) == random_design(3)
-    assert effort.attempts == 7
-
-
-def test_an_endless_run_takes_no_more_turns_than_shrinking_has_left():
-    expected = expected_of(2)
-    effort = Effort(turns=20)
-    outcome, _ = interpreted(expected.design, 2, effort=effort)
-    assert outcome is Outcome.ENDLESS
-    assert not effort.left()
-    assert not still_disagrees(expected.design, Effort(turns=20), 2, "memory")
-
-
-def test_agreement_is_no_reason_to_shrink():
-    assert kind_of("buffer3: byte 0 is 00, expected 01") == "memory"
-    assert kind_of("Deadlock: nothing moves") == "Deadlock"
-    assert not still_disagrees(random_design(4), Effort(), 4, "memory")

@@ -1,7 +1,6 @@
 """Packet rules, arbiters and msels of switches."""
 
 import random
-from types import SimpleNamespace
 
 import pytest
 from route_checks import check_routes
@@ -9,13 +8,9 @@ from route_designs import circuit, flows_only, packets
 
 from bdforge.array.mlir.switch_ops import AmselOp
 from bdforge.array.routing import RoutingError, route
-from bdforge.array.routing.fabric import fabric_of, wires
-from bdforge.array.routing.negotiate import Negotiation
 from bdforge.array.routing.nets import Net, SwitchPort, nets_of
-from bdforge.array.routing.packets import PacketRule, PacketSetup, _assign, _branches, _joined, _rules
-from bdforge.array.routing.path_search import END, find_path
+from bdforge.array.routing.packets import _assign, _joined, _rules
 from bdforge.array.routing.write import write_device_routes
-from bdforge.devices import mlir_device_named
 from bdforge.devices.switches import MSELS_PER_ARBITER, PortBundle
 
 CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
@@ -119,31 +114,6 @@ def net(packet_id: int | None, *sinks: SwitchPort) -> Net:
     return Net(port(9), packet_id, None, sinks=dict.fromkeys(sinks))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "shares", "joins"),
-    [
-        (net(None, port(0)), net(None, port(0)), False, False),
-        (net(None, port(0)), net(3, port(0)), False, False),
-        (net(3, port(0)), net(None, port(0)), False, False),
-        (net(3, port(0)), net(4, port(0)), True, False),
-        (net(3, port(0)), net(3, port(0)), True, True),
-        (net(3, port(0)), net(3, port(1)), False, False),
-        (net(3, port(0), port(1)), net(3, port(0), port(1)), False, False),
-    ],
-    ids=["circuits", "circuit-packets", "packets-circuit", "ids", "one-place", "two-places", "fan-outs"],
-)
-def test_packets_share_a_port_and_join_only_with_one_id_to_one_place(one: Net, other: Net, shares: bool, joins: bool):
-    assert (one.shares_with(other), one.joins(other)) == (shares, joins)
-
-
-def test_a_rule_matches_the_ids_that_agree_under_its_mask():
-    matching = lambda number, mask: [i for i in range(32) if PacketRule(number, mask, 0, 0, ()).matches(i)]  # noqa: E731
-    assert matching(0b00100, 0b11100) == [4, 5, 6, 7]
-    assert matching(31, 31) == [31]
-    assert matching(0, 1) == list(range(0, 32, 2))
-    assert matching(5, 0) == list(range(32))
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_rules_send_every_id_its_way_and_no_id_another(seed: int):
     rng = random.Random(seed)
@@ -152,20 +122,6 @@ def test_rules_send_every_id_its_way_and_no_id_another(seed: int):
     rules = _rules(by_id)
     for packet_id, way in by_id.items():
         assert {masters for number, mask, masters in rules if (packet_id ^ number) & mask == 0} == {way}
-
-
-@pytest.mark.parametrize(
-    ("ways", "rules"),
-    [
-        (lambda i: 0, [(0, 0)]),
-        (lambda i: i & 1, [(0, 1), (1, 1)]),
-        (lambda i: i >> 3 & 1, [(0, 8), (8, 8)]),
-        (lambda i: i >> 4 & 1, [(0, 16), (16, 16)]),
-    ],
-)
-def test_ids_that_differ_in_one_bit_need_a_rule_for_each_value_of_it(ways, rules):
-    found = _rules({i: frozenset({port(ways(i))}) for i in range(32)})
-    assert [(number, mask) for number, mask, _ in found] == rules
 
 
 A, B = frozenset({port(0)}), frozenset({port(1)})
@@ -271,84 +227,6 @@ def test_a_packet_with_priority_that_stays_in_its_tile_takes_arbiter_5_too(words
     assert (rule.arbiter, rule.msel) == expected
 
 
-@pytest.mark.parametrize(
-    ("other", "follows"),
-    [
-        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0)), True),
-        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 1)), False),
-        (packets(4, (0, 4, "DMA", 0), (0, 0, "DMA", 0)), False),
-        (packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0), (0, 1, "DMA", 0)), False),
-        (circuit((0, 4, "DMA", 0), (0, 0, "DMA", 1)), False),
-    ],
-    ids=["id and place", "place", "id", "places", "circuit"],
-)
-def test_only_packets_of_one_id_to_one_place_must_follow_each_other(other: str, follows: bool):
-    device = flows_only("npu2_1col", packets(3, (0, 5, "DMA", 0), (0, 0, "DMA", 0)), other)
-    first = SwitchPort(0, 5, PortBundle.DMA, 0)
-    placed, late = sorted(nets_of(device), key=lambda net: net.source != first)
-    negotiation = Negotiation(fabric_of(device.device), [placed, late])
-    negotiation._place(placed)
-    (path,) = negotiation.trees[placed].values()
-    assert negotiation._forced(placed) == {}
-    assert negotiation._forced(late) == (dict(zip(path, [*path[1:], END], strict=True)) if follows else {})
-
-
-STREAM = packets(3, (0, 5, "DMA", 0), (0, 0, "DMA", 0))
-LONE = circuit((0, 5, "DMA", 0), (0, 0, "DMA", 0))
-
-
-@pytest.mark.parametrize(
-    ("ours", "tenants", "price"),
-    [
-        pytest.param(LONE, [], 0, id="a circuit on an empty port"),
-        pytest.param(STREAM, [], 3, id="packets on an empty port"),
-        pytest.param(LONE, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0))], 500, id="circuits"),
-        pytest.param(LONE, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 500, id="a circuit where packets go"),
-        pytest.param(STREAM, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0))], 530, id="packets where a circuit goes"),
-        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 30, id="strangers"),
-        pytest.param(STREAM, [packets(4, (0, 5, "DMA", 0), (0, 1, "DMA", 0))], 0, id="of one source"),
-        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 0, "DMA", 0))], 0, id="to one place"),
-        pytest.param(STREAM, [packets(3, (0, 4, "DMA", 0), (0, 1, "DMA", 0))], 530, id="of one id to two places"),
-        pytest.param(STREAM, [packets(3, (0, 4, "DMA", 0), (0, 0, "DMA", 0))], 0, id="of one id to one place"),
-        pytest.param(STREAM, [packets(4, (0, 4, "DMA", 0), (0, 1, "DMA", 0)),
-                              packets(5, (0, 3, "DMA", 0), (0, 0, "DMA", 0))], 0, id="one of them related"),
-        pytest.param(LONE, [circuit((0, 4, "DMA", 0), (0, 1, "DMA", 0)),
-                            circuit((0, 3, "DMA", 0), (0, 1, "DMA", 1))], 1000, id="two circuits"),
-    ],
-)  # fmt: skip
-def test_a_port_costs_what_its_tenants_and_its_history_make_it(ours: str, tenants: list[str], price: int):
-    """Half a wire of 1000 for each net that collides; 30 among strangers' packets, 3 for packets alone."""
-    device = flows_only("npu2_1col", ours, *tenants)
-    first = SwitchPort(0, 5, PortBundle.DMA, 0)
-    ids = {3} if ours == STREAM else {None}
-    nets = nets_of(device)
-    (one,) = (net for net in nets if net.source == first and net.packet_id in ids)
-    negotiation = Negotiation(fabric_of(device.device), nets)
-    negotiation.tenants[7] = [net for net in nets if net is not one]
-    assert negotiation._cost(one, 7) == price
-    negotiation.history[7] = 1000
-    assert negotiation._cost(one, 7) == price + 1000
-    negotiation.pressure = 750
-    assert negotiation._cost(one, 7) == price + 1000 + 250 * (price // 500)
-
-
-def test_contested_ports_grow_dearer_by_a_wire_and_collisions_by_half_up_to_eight_wires():
-    """The nets of both contested ports and of crowded ones are routed again; only branches of those grow dearer."""
-    flows = [circuit((0, row, "DMA", 0), (0, 1, "DMA", row)) for row in (2, 3, 4)]
-    negotiation = Negotiation(fabric_of(mlir_device_named("npu2_1col")), nets_of(flows_only("npu2_1col", *flows)))
-    one, two, three = negotiation.nets
-    negotiation.trees = {net: {port(0): [node]} for net, node in ((one, 1), (two, 2), (three, 3))}
-    assert negotiation._raise_prices([1], None) == [one]
-    assert (negotiation.pressure, negotiation.history) == (750, {1: 1000})
-    assert negotiation._raise_prices([], PacketSetup(crowded=[2], branches={3})) == [two, three]
-    assert (negotiation.pressure, negotiation.history) == (1125, {1: 1000, 3: 1000})
-    for expected in (1687, 2530, 3795, 5692, 8000, 8000):
-        negotiation._raise_prices([1], None)
-        assert negotiation.pressure == expected
-    negotiation._clear()
-    assert (negotiation.pressure, negotiation.history, negotiation.trees) == (500, {}, {})
-
-
 def test_ids_beyond_a_header_are_refused_before_any_search():
     flow = packets(31, (0, 1, "DMA", 0), (0, 2, "DMA", 0))
     assert [net.packet_id for net in nets_of(flows_only("npu2_1col", flow))] == [31]
@@ -362,45 +240,3 @@ def test_ways_that_must_share_an_arbiter_get_theirs_before_single_ones():
     found = assigned(alone | four)
     assert len({found[way][0] for way in four}) == 1
     assert len(set(found.values())) == len(found)
-
-
-def test_ports_behind_all_masters_but_the_commonest_are_branches():
-    """Port 1 is used by two ids, 0 and 2 by one: what follows them is a branch."""
-    fabric = SimpleNamespace(feeders=[None, port(0), port(1), port(2), port(3)])
-    sets = [frozenset({port(0), port(1)}), frozenset({port(1), port(2)})]
-    assert _branches(fabric, sets) == {1, 3}  # type: ignore[arg-type]
-
-
-def test_packets_of_an_id_go_on_where_others_of_it_do():
-    """Even where their destination lies in the same tile; where the others end, nothing goes on."""
-    fabric = fabric_of(mlir_device_named("npu2_1col"))
-    start = fabric.index[SwitchPort(0, 3, PortBundle.DMA, 0)]
-    here, there = (SwitchPort(0, row, PortBundle.CORE, 0) for row in (3, 5))
-
-    def path(goal: SwitchPort, forced: dict[int, int]) -> list[SwitchPort] | None:
-        found = find_path(fabric, [start], goal, lambda _: 0, forced)
-        return None if found is None else [fabric.ports[node] for node in found]
-
-    assert path(here, {}) == path(here, {start: END}) == [fabric.ports[start]]
-    assert path(there, {start: END}) is None
-    for step in fabric.onward[start]:
-        for goal in (here, there):
-            found = path(goal, {start: step})
-            assert found is not None, f"{goal} by way of {fabric.ports[step]}"
-            assert found[1] == fabric.ports[step], f"{goal}: {list(map(str, found))}"
-            assert found[-1].tile == goal.tile
-
-
-@pytest.mark.parametrize(
-    ("column", "row", "side", "count"),
-    [
-        (0, 0, "WEST", 0),
-        (0, 0, "NORTH", 6),
-        (0, 1, "EAST", 0),
-        (0, 2, "SOUTH", 4),
-        (0, 5, "NORTH", 0),
-        (1, 3, "WEST", 4),
-    ],
-)
-def test_a_switch_has_so_many_wires_to_a_side(column: int, row: int, side: str, count: int):
-    assert wires(mlir_device_named("npu2_4col"), column, row, PortBundle[side]) == count

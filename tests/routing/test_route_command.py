@@ -1,7 +1,6 @@
 """`bdforge route`: a design's text in physical form."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +9,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing import RoutingError, route
 from bdforge.array.routing.nets import SwitchPort
-from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import switches_of
-from bdforge.array.routing.switch_settings import Users
 from bdforge.cli.commands import app
 from bdforge.devices import PortBundle
 from support.array_text import flow, module, packet_flow, tile
@@ -75,18 +72,6 @@ def test_rules_are_written_in_the_order_in_which_they_were_found():
     ours, written = ({str(slave): rules for slave, rules in route(design).rules.items()} for design in designs)
     assert len(ours["(0, 2) DMA : 0"]) == 4
     assert written == ours
-
-
-def test_what_a_rule_is_reported_at_is_the_first_flow_of_its_first_id():
-    slave, master, other = (SwitchPort(0, 2, PortBundle.DMA, i) for i in (0, 1, 2))
-    users = Users()
-    for packet_id, first in ((4, "four"), (3, "three"), (3, "three again"), (None, "circuit")):
-        users.add(SimpleNamespace(packet_id=packet_id, flows=[first, "later"]), slave, master)  # type: ignore[arg-type]
-    assert users.ports == {slave: "four", master: "four"}
-    told = {(rule_id, mask): users.of_rule(slave, PacketRule(rule_id, mask, 0, 0, ())) for rule_id, mask in
-            ((3, 31), (4, 31), (0, 0), (4, 28), (9, 31))}  # fmt: skip
-    assert told == {(3, 31): "three", (4, 31): "four", (0, 0): "three", (4, 28): "four", (9, 31): "four"}
-    assert other not in users.ports
 
 
 def test_controller_ids_of_the_text_stay_and_name_its_tokens():

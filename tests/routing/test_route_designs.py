@@ -17,7 +17,6 @@ from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.routing import negotiate, route
 from bdforge.array.routing.path_search import find_path
-from bdforge.array.routing.result import SwitchUse
 from bdforge.devices import device_named
 from bdforge.operators import render
 from bdforge.operators.gemm import load_spec, plan_gemm
@@ -143,18 +142,6 @@ def test_ways_of_a_broadcast_come_in_the_order_of_the_text():
     assert [(path.hops, path.switches) for path in routing.paths(net)] == [(2, 3), (0, 1), (1, 2)]
     joined = routing.connections(net)
     assert len(set(joined)) == len(joined) == 2 + 2 + 1  # of three switches
-
-
-def test_of_equal_switches_the_first_is_the_busiest():
-    flows = [circuit((column, row, "DMA", 0), (column, row, "DMA", 0)) for column, row in ((1, 2), (0, 4), (0, 3))]
-    use = route(flows_only("npu2_2col", *flows)).busiest
-    assert use is not None
-    assert (use.column, use.row) == (0, 3), "by column, then by row"
-
-
-def test_the_share_of_a_switch_counts_masters_and_slaves():
-    assert SwitchUse(0, 2, 3, 15, 3, 17).share == 6 / 32
-    assert SwitchUse(0, 2, 0, 15, 17, 17).share == 17 / 32
 
 
 @pytest.mark.parametrize("seed", [7, 10, 23, 25, 28])

@@ -7,9 +7,7 @@ from route_designs import circuit, flows_only, packets
 import bdforge.array.routing.negotiate as negotiate
 from bdforge.array.mlir import MlirError
 from bdforge.array.routing import RoutingError, route
-from bdforge.array.routing.cuts import TileRectangle, _borders
 from bdforge.array.routing.nets import flow_cautions, named, nets_of
-from bdforge.devices import MLIR_DEVICES
 
 CORES = (0, 4, "DMA", 1), (0, 5, "DMA", 1)
 
@@ -186,32 +184,6 @@ def test_a_broadcast_that_ends_inside_too_leaves_a_region():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("region", "out", "into"),
-    [
-        ((0, 0, 0, 0), 6 + 4, 4 + 4),  # a shim: north and east
-        ((0, 0, 1, 1), 6 + 4, 6 + 4),  # a memtile: north and south
-        ((0, 0, 2, 2), 6 + 4 + 4, 6 + 4 + 4),
-        ((0, 0, 5, 5), 4 + 4, 6 + 4),  # the top of a column
-        ((0, 0, 2, 5), 4 + 4 * 4, 6 + 4 * 4),
-        ((0, 1, 1, 1), 2 * 6 + 2 * 4, 2 * 6 + 2 * 4),  # both memtiles, between which no streams cross
-        ((0, 0, 0, 5), 5 * 4, 5 * 4),
-        ((0, 1, 0, 5), 0, 0),
-    ],
-    ids=str,
-)
-def test_borders_have_the_wires_of_their_tiles(region: tuple[int, int, int, int], out: int, into: int):
-    wires = {(border.region, border.inward): border.wires for border in _borders(MLIR_DEVICES["npu2_2col"])}
-    assert (wires[TileRectangle(*region), False], wires[TileRectangle(*region), True]) == (out, into)
-
-
-def test_every_rectangle_has_two_borders_told_by_exits_and_then_by_tiles():
-    found = _borders(MLIR_DEVICES["npu2_2col"])
-    assert len({(border.region, border.inward) for border in found}) == len(found) == 2 * 3 * 21
-    order = [(len(border.exits), len(border.region.tiles())) for border in found]
-    assert order == sorted(order)
-
-
 def test_packets_count_as_one_stream_at_a_border():
     circuits = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(5)]
     many = [packets(i, (0, 0, "DMA", 0), (0, 5, "DMA", i)) for i in (0, 1)]
@@ -265,31 +237,3 @@ def test_giving_up_is_not_called_impossible(monkeypatch):
     assert not error.definite
     assert "no routes were found: 2 ports stay contested ((0, 1) North : 0 is wanted by 3" in error.message
     assert "The search is a heuristic, so routes may exist" in error.message
-
-
-@pytest.mark.parametrize(
-    ("contested", "rounds"),
-    [
-        (lambda turn: 3 if turn < 3 else 2, 3 + 25),  # the fewest come in the third round
-        (lambda turn: 2, 1 + 25),
-        (lambda turn: 24 - turn // 24, 100),  # one fewer just before it stalls
-    ],
-    ids=["after the third", "from the first", "never"],
-)
-def test_an_attempt_ends_25_rounds_after_the_fewest_contested_ports_or_after_100(monkeypatch, contested, rounds: int):
-    seen: list[int] = []
-    clear = negotiate.Negotiation._clear
-
-    def begin(self: negotiate.Negotiation) -> None:
-        seen.append(0)
-        clear(self)
-
-    def ports(self: negotiate.Negotiation) -> list[int]:
-        seen[-1] += 1
-        return sorted(self.tenants)[:1] * contested(seen[-1])
-
-    monkeypatch.setattr(negotiate.Negotiation, "_clear", begin)
-    monkeypatch.setattr(negotiate.Negotiation, "contested", ports)
-    assert not refusal("npu2_1col", circuit((0, 0, "DMA", 0), (0, 2, "DMA", 0))).definite
-    last = seen.pop() - 1  # the failure is told by one more look
-    assert [*seen, last] == [rounds] * 6, f"rounds of each attempt; expected {rounds} of 6"

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bdforge.array.core_bodies.core_program import core_program
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_program, core_symbols
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.core import isa

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_symbols
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.module_choice import choose
 from bdforge.array.images import ImageError
@@ -20,12 +20,12 @@ from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.core.exact.profile import SLOTS, CoreProfile
 from bdforge.core.isa import HazardError, load
-from bdforge.core.isa.asm_expression import evaluate, is_symbol
 from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.assembly_text import evaluate, is_symbol
 from bdforge.core.isa.disassembler import bundle_text, disassemble
+from bdforge.core.isa.elf import CoreProgram
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program, check_source
-from bdforge.core.isa.program_memory import CoreProgram
 
 if TYPE_CHECKING:
     from bdforge.core.exact.translated import Executor

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bdforge.array import show
-from bdforge.array.core_bodies.device_programs import device_programs
+from bdforge.array.core_bodies.core_program import device_programs
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device
 from bdforge.array.images.image_build import SUFFIXES, image, program_of

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_symbols
 from bdforge.array.emulator import Result, emulate
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp

@@ -4,11 +4,11 @@ import pytest
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 
-from bdforge.array.core_bodies.value_locations import constant_of
+from bdforge.array.core_bodies.value_locations import Constants, constant_of
 from bdforge.array.mlir.elementwise_ops import OPERATIONS
 from bdforge.core import isa
 from bdforge.core.codegen.abi import quiet_cycles
-from bdforge.core.codegen.constants import Constants, load
+from bdforge.core.codegen.basic_block import load_constant
 from bdforge.core.isa.assembler import assemble
 from bdforge.devices import AIE2, AIE2P, Generation
 
@@ -19,7 +19,7 @@ from bdforge.devices import AIE2, AIE2P, Generation
      ("r1", "0", "mova"), ("p1", "0", "movxm"), ("r1", "words", "movxm")],
 )  # fmt: skip
 def test_short_numbers_of_scalar_registers_take_one_slot(register: str, text: str, instruction: str):
-    line = load(register, text)
+    line = load_constant(register, text)
     assert line == f"{instruction} {register}, #{text}"
     for generation in ("aie2", "aie2p"):
         assemble(f"words: {line}\n", generation, "k.s")

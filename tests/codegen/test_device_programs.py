@@ -2,8 +2,7 @@
 
 import pytest
 
-from bdforge.array.core_bodies.device_programs import device_programs, elf_name, naming_programs
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_symbols, device_programs, elf_name, naming_programs
 from bdforge.array.mlir import location, parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp

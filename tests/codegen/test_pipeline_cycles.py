@@ -13,9 +13,8 @@ from bdforge.core.codegen.pipeline.dataflow import DataflowOp, dependences
 from bdforge.core.codegen.pipeline.loop_folding import SHORTEST, folded, lines
 from bdforge.core.codegen.pipeline.pipelined_function import spread
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
-from bdforge.core.codegen.pipeline.product import BlockRegion, MatrixProduct
+from bdforge.core.codegen.pipeline.product import AIE2, AIE2_FLOATS, AIE2P, BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.tile_cover import expected_by_shape, expected_cycles
-from bdforge.core.codegen.pipeline.vector_forms import AIE2, AIE2_FLOATS, AIE2P
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.hazards import check_source
 

@@ -21,8 +21,7 @@ from bdforge.array.images.cdo import (
 )
 from bdforge.array.images.pdi import cdos, is_pdi, pdi
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf import CoreSegment, core_segments
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import CoreSegment, core_elf, core_segments
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 

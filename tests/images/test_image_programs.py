@@ -10,7 +10,7 @@ from bdforge.array.images.pdi import pdi
 from bdforge.array.images.programs import read_programs
 from bdforge.array.txn import BlockWrite, LoadPdi, Noop, Operation, Patch, Write, encode
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import core_elf
 from bdforge.devices import device_named
 
 PROGRAM, BYTES = 0x20000, 0x4000

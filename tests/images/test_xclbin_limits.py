@@ -11,7 +11,7 @@ from bdforge.array.images.image_build import image, program_of
 from bdforge.array.images.read import _kernels, is_image, read_image
 from bdforge.array.images.xclbin import MAGIC, SectionKind
 from bdforge.common.binary import ImageError, piece, unpack, word
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import core_elf
 from bdforge.devices import AIE2, AIE2P
 from support.cdo_vectors import VECTORS
 

@@ -18,10 +18,8 @@ from bdforge.array.txn import BlockWrite, Write
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble, latency, pieces
-from bdforge.core.isa.elf import CoreSegment, core_segments
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import CoreProgram, CoreSegment, core_elf, core_segments, generation_of, program_of
 from bdforge.core.isa.errors import AssemblyError
-from bdforge.core.isa.program_memory import CoreProgram, generation_of, program_of
 from support.images import IMAGES
 from support.instructions import draw
 

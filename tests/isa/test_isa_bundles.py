@@ -10,8 +10,7 @@ import pytest
 from bdforge.core import isa
 from bdforge.core.isa import Bundle, DecodeError, EncodeError
 from bdforge.core.isa.core_registers import width
-from bdforge.core.isa.elf import CoreSegment
-from bdforge.core.isa.program_memory import CoreProgram, generation_of
+from bdforge.core.isa.elf import CoreProgram, CoreSegment, generation_of
 from bdforge.core.isa.tables import rows
 from support.instructions import draw
 

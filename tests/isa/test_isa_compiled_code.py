@@ -4,10 +4,9 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.hazard_layout import Hazard, HazardVerdict
 from bdforge.core.isa.hazards import check_program, check_source
-from bdforge.core.isa.program_memory import CoreProgram
 from support.recorded_cases import cases
 
 FIVE = "nop\n" * 5

@@ -6,8 +6,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.core.isa.asm_expression import evaluate, unknown
 from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.assembly_text import evaluate, unknown
 from bdforge.core.isa.errors import AssemblyError, EncodeError
 
 NAMES = {"A": 8, "b.c": 3, "$d": -5}

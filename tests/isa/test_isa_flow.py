@@ -7,8 +7,8 @@ from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow, branch_of
 from bdforge.core.isa.hazard_layout import BundleNames, layout_hazards
 from bdforge.core.isa.hazards import check_source
+from bdforge.core.isa.meaning.form_meanings import _passes_on
 from bdforge.core.isa.syntax import match
-from bdforge.core.isa.undefined import _passes_on
 from bdforge.devices import AIE2P
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 

@@ -8,10 +8,9 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.flow import ControlFlow
 from bdforge.core.isa.hazards import Checked, check, check_program, check_source
-from bdforge.core.isa.program_memory import CoreProgram
 from support.instructions import draw
 
 DATA = Path(__file__).parent / "data"

@@ -8,8 +8,7 @@ import pytest
 from bdforge.common.binary import ImageError
 from bdforge.core.isa import GENERATIONS, RegisterAccess, after_read, distance, load
 from bdforge.core.isa.assembler import Assembled, assemble
-from bdforge.core.isa.elf import core_segments
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import core_elf, core_segments
 from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.core.isa.hazards import check_source
 from bdforge.core.isa.operand_kinds import Immediate

@@ -7,7 +7,8 @@ import pytest
 from test_isa_bundles import RECORDED
 
 from bdforge.core import isa
-from bdforge.core.isa import EncodeError, RegisterClass
+from bdforge.core.isa import EncodeError
+from bdforge.core.isa.operand_kinds import RegisterClass
 from bdforge.core.isa.syntax import Syntax, match, syntaxes, text_of
 from support.instructions import draw
 

@@ -14,7 +14,7 @@ import bdforge
 from bdforge.array.emulator import emulate
 from bdforge.common.files import write_whole
 from bdforge.core.exact.translated_program import TranslatedProgram, translated
-from bdforge.core.isa.program_memory import program_of
+from bdforge.core.isa.elf import program_of
 from bdforge.design.sequences import PlannedSequence, planned
 from bdforge.runtime import Loaded, OperandError, UseError
 from bdforge.runtime.loading import Emulated

@@ -2,7 +2,8 @@
 
 import random
 
-from bdforge.core.isa import Form, Instruction, RegisterClass
+from bdforge.core.isa import Form, Instruction
+from bdforge.core.isa.operand_kinds import RegisterClass
 
 
 def draw(form: Form, rng: random.Random) -> Instruction:

@@ -6,7 +6,7 @@ from typing import Protocol
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from bdforge.array.core_bodies.refusal import refused
+from bdforge.array.core_bodies.value_locations import refused
 from bdforge.array.mlir.elementwise_ops import CmpiOp, SelectOp
 
 

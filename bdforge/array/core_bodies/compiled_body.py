@@ -8,15 +8,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.array.core_bodies import compiled_control as control
 from bdforge.array.core_bodies.arithmetic import arithmetic, bits_of
-from bdforge.array.core_bodies.refusal import refused
-from bdforge.array.core_bodies.value_locations import Homes, check_type, constant_of, is_same
+from bdforge.array.core_bodies.value_locations import Constants, Homes, check_type, constant_of, is_same, refused
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import EndOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import DECLARATIONS, BufferOp, UseLockOp
 from bdforge.core.codegen.abi import KEPT, TEMPORARY, Callee, quiet_cycles
-from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock
-from bdforge.core.codegen.constants import Constants, load
+from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, load_constant
 from bdforge.core.isa.meaning.semantics import signed
 from bdforge.devices.limits import CORE_OWN_MEMORY
 
@@ -56,7 +54,7 @@ class CompiledBody:
         setup = BasicBlock("")
         setup.add(f"movxm sp, #{CORE_OWN_MEMORY + self.stack_bytes:#x}", "the stack, from the bottom of the memory")
         for text, register in self.constants.kept.items():
-            setup.add(load(register, text), "kept, for it is read in loops")
+            setup.add(load_constant(register, text), "kept, for it is read in loops")
         self.blocks[0].ops[place:place] = setup.ops
         return self.blocks
 
@@ -124,13 +122,13 @@ class CompiledBody:
         if home is not None:
             return home
         register = self.temporary()
-        self.emit(load(register, text))
+        self.emit(load_constant(register, text))
         return register
 
     def set(self, register: str, text: str) -> None:
         """Let a register hold a constant or an address."""
         home = self.constants.read(text)
-        self.emit(load(register, text) if home is None else f"mov {register}, {home}")
+        self.emit(load_constant(register, text) if home is None else f"mov {register}, {home}")
 
     def immediate(self, value: SSAValue) -> str | None:
         """A constant or an address as the assembler reads it; None for what is computed."""

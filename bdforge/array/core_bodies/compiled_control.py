@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.array.core_bodies.arithmetic import decide, is_number, pick
-from bdforge.array.core_bodies.refusal import refused
-from bdforge.array.core_bodies.value_locations import constant_of
+from bdforge.array.core_bodies.value_locations import constant_of, refused
 from bdforge.core.codegen.abi import NUMBERS, POINTERS, RESULT
 
 if TYPE_CHECKING:

@@ -1,16 +1,21 @@
-"""Programs of cores: assembly made of the body of an `aie.core`, linked with the kernels that it calls, as ELFs."""
+"""Programs of cores: assembly made of the body of an `aie.core`, linked with the kernels that it calls, as ELFs.
 
-from collections.abc import Callable, Mapping
+Cores know buffers by address and locks by number: those of their own tile and of their neighbours'.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from bdforge.array.core_bodies.compiled_body import CompiledBody
-from bdforge.array.core_bodies.refusal import refused
-from bdforge.array.core_bodies.symbols import core_symbols, reach
-from bdforge.array.mlir.allocate import AddressMap
+from bdforge.array.core_bodies.value_locations import refused
+from bdforge.array.mlir.allocate import AddressMap, allocate
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.array.mlir.locations import location
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.locations import location, take_places
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.core.codegen.abi import AssemblyKernel, Callee, callees, joined
 from bdforge.core.codegen.errors import CodegenError
@@ -18,6 +23,40 @@ from bdforge.core.codegen.schedule import scheduled
 from bdforge.core.isa import load
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.hazards import check_source
+from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, TileKind
+
+_OWN_WINDOW = len(CORE_LOCK_WINDOWS) - 1
+
+
+def core_symbols(device: DeviceOp, column: int, row: int, allocation: AddressMap | None = None) -> dict[str, int]:
+    """Named buffers and locks that the core at (column, row) reaches, in its own and its neighbours' tiles.
+
+    Names of its own tile that begin with `core_COLUMN_ROW_` are known without that too, so that cores with the same
+    layout can share a program. `allocation` is the device's, where it is known already.
+    """
+    found = {op.symbol: number for op, number in reach(device, column, row, allocation).items() if op.symbol}
+    own = f"core_{column}_{row}_"
+    return found | {name.removeprefix(own): value for name, value in found.items() if name.startswith(own)}
+
+
+def reach(
+    device: DeviceOp, column: int, row: int, allocation: AddressMap | None = None
+) -> dict[BufferOp | LockOp, int]:
+    """Addresses of buffers and numbers of locks as the core at (column, row) knows them, of all that it reaches."""
+    allocation = allocation or allocate(device)
+    found: dict[BufferOp | LockOp, int] = {}
+    windows = {(column + east, row + north): window for window, (east, north) in enumerate(CORE_LOCK_WINDOWS)}
+    for op, at in (*allocation.buffers.items(), *allocation.locks.items()):
+        place = op.tile.column, op.tile.row
+        if place in windows and device.device.kind(*place) is TileKind.CORE:
+            found[op] = at + _first(op, windows[place])
+    return found
+
+
+def _first(op: BufferOp | LockOp, window: int) -> int:
+    if isinstance(op, LockOp):
+        return CORE.locks * window
+    return CORE_OWN_MEMORY - CORE.memory_bytes * (_OWN_WINDOW - window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +145,69 @@ def _names(core: CoreOp, allocation: AddressMap | None) -> Callable[[Operation],
         return symbol if known.get(symbol) == numbers[op] else str(numbers[op])
 
     return name
+
+
+Tile = tuple[int, int]
+"""Column and row."""
+
+_COMMENT = re.compile(r"//.*")
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePrograms:
+    """Machine code by core, and why there is none for the others; cores with an `elf_file` are in neither."""
+
+    programs: Mapping[Tile, LinkedProgram]
+    without: Mapping[Tile, str]
+
+
+def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel]) -> DevicePrograms:
+    """Programs of cores that have a body; `kernel` gives functions that they call, or raises CodegenError.
+
+    CodegenError and AssemblyError for what is wrong with a program whose kernels are there.
+    """
+    programs: dict[Tile, LinkedProgram] = {}
+    without: dict[Tile, str] = {}
+    known: dict[tuple, LinkedProgram] = {}
+    allocation = allocate(device)
+    for core in _bodies(device):
+        tile = core.tile.column, core.tile.row
+        try:
+            kernels = {name: kernel(name) for name in core.callees}
+        except CodegenError as error:
+            without[tile] = str(error)
+            continue
+        source = core_source(core, callees(kernels), allocation)
+        symbols = core_symbols(device, *tile, allocation)
+        key = _identity(source, symbols)
+        if key not in known:
+            known[key] = linked(core, source, kernels, symbols)
+        programs[tile] = known[key]
+    return DevicePrograms(programs, without)
+
+
+def naming_programs(device: DeviceOp, programs: Mapping[Tile, LinkedProgram]) -> DeviceOp:
+    """A copy of a device whose cores run the ELFs called as `elf_name` says, instead of their bodies."""
+    copy = device.clone()
+    take_places(copy, device)
+    for core in _bodies(copy):
+        tile = core.tile.column, core.tile.row
+        if tile in programs:
+            core.properties["elf_file"] = StringAttr(elf_name(tile))
+    return copy
+
+
+def elf_name(tile: Tile) -> str:
+    """What stands for a core's program where files do; no file of a user's is called so."""
+    return f"(made here)/core_{tile[0]}_{tile[1]}.elf"
+
+
+def _bodies(device: DeviceOp) -> Iterator[CoreOp]:
+    return (op for op in device.walk() if isinstance(op, CoreOp) and op.elf_file is None)
+
+
+def _identity(source: CoreSource, symbols: Mapping[str, int]) -> tuple:
+    """What two programs have in common when they are the same: text but for comments, and the names' values in it."""
+    text = _COMMENT.sub("", source.text)
+    words = set(re.findall(r"[\w.$]+", text))
+    return text, source.calls, tuple(sorted((name, value) for name, value in symbols.items() if name in words))

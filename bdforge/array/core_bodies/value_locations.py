@@ -1,15 +1,23 @@
 """Where the values of a core program live: the busiest in registers, the rest on the stack, constants nowhere."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from bdforge.array.core_bodies.refusal import refused
-from bdforge.core.codegen.constants import LOOP_WEIGHT
+from bdforge.array.mlir.locations import location
+from bdforge.core.codegen.errors import CodegenError
 
-_WORD = 4
+
+def refused(op: Operation, reason: str) -> CodegenError:
+    """The error about an operation of a core's program."""
+    return CodegenError(f"{location(op)}: {reason}")
+
+
+LOOP_WEIGHT = 8  # how often a loop is taken to go round
 _WIDTHS = (1, 8, 16, 32)
 
 Home = str | int
@@ -128,3 +136,29 @@ def _replaces(following: SSAValue, carried: SSAValue, block: Block) -> bool:
     last = block.get_operation_index(made)
     readers = [block.find_ancestor_op_in_block(use.operation) for use in carried.uses]
     return all(reader is not None and block.get_operation_index(reader) <= last for reader in readers)
+
+
+class Constants:
+    """Counts how often constants are read, by their texts; `kept` are those that have a register."""
+
+    def __init__(self, kept: Mapping[str, str]) -> None:
+        self.kept = kept
+        self._weight = 1
+        self._reads: Counter[str] = Counter()
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """What is read inside is read often."""
+        self._weight *= LOOP_WEIGHT
+        yield
+        self._weight //= LOOP_WEIGHT
+
+    def read(self, text: str) -> str | None:
+        """The register of a constant, None for one that must be loaded."""
+        self._reads[text] += self._weight
+        return self.kept.get(text)
+
+    def best(self, registers: Sequence[str]) -> dict[str, str]:
+        """Registers for what loops have read most; a program without loops keeps nothing."""
+        often = [text for text, reads in self._reads.most_common() if reads >= LOOP_WEIGHT]
+        return dict(zip(often, registers, strict=False))

@@ -30,7 +30,7 @@ from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn import Operation
 from bdforge.array.txn.lower import lower
 from bdforge.core.exact.profile import CoreProfile
-from bdforge.core.isa.program_memory import CoreProgram
+from bdforge.core.isa.elf import CoreProgram
 from bdforge.devices import Device
 from bdforge.devices.capacities import KNOWN
 

@@ -20,7 +20,7 @@ from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.emulator.views import CodeMemories
-from bdforge.core.isa.program_memory import CoreProgram
+from bdforge.core.isa.elf import CoreProgram
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.capacities import KNOWN, StreamCapacities
 from bdforge.devices.registers import split_address

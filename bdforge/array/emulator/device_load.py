@@ -38,8 +38,7 @@ from bdforge.array.txn.dma_tasks import acquire_value
 from bdforge.array.txn.target import LoweringError, Policy
 from bdforge.common.files import read_bytes
 from bdforge.common.messages import InputError
-from bdforge.core.isa.elf import core_segments
-from bdforge.core.isa.program_memory import CoreProgram
+from bdforge.core.isa.elf import CoreProgram, core_segments
 from bdforge.devices.txn_format.operations import Operation
 
 

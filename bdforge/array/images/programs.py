@@ -9,8 +9,7 @@ from bdforge.array.images.xclbin import MAGIC as XCLBIN_MAGIC
 from bdforge.array.images.xclbin import pdis
 from bdforge.array.lower.array_state import WrittenMemory
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf import CORE_MACHINE, CoreSegment, is_elf
-from bdforge.core.isa.program_memory import CoreProgram, program_of
+from bdforge.core.isa.elf import CORE_MACHINE, CoreProgram, CoreSegment, is_elf, program_of
 from bdforge.devices import TileKind
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES, TILE_REGISTERS, split_address
 

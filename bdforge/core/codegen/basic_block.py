@@ -13,6 +13,7 @@ from bdforge.core.isa.syntax import match
 _NOPS = {"lda": "nopa", "ldb": "nopb", "st": "nops", "alu": "nopx", "mv": "nopm", "lng": "nopxm", "vec": "nopv"}
 _COMMENT_COLUMN = 62
 _INDENT = " " * 8
+_SHORT = range(-1024, 1024)  # of a constant in one slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,12 @@ def instruction(generation: str, text: str) -> Instruction:
         return match(load(generation), text, {}, assume=True)
     except EncodeError as error:
         raise CodegenError(f"{text}: {error}") from None
+
+
+def load_constant(register: str, text: str) -> str:
+    """The instruction that makes a register hold a number or a name's address."""
+    short = text.lstrip("-").isdigit() and int(text) in _SHORT and not register.startswith("p")
+    return f"{'mova' if short else 'movxm'} {register}, #{text}"
 
 
 def signs(generation: str, ops: Iterable[AssemblyOp]) -> list[AssemblyOp]:

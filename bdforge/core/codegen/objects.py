@@ -18,7 +18,7 @@ from bdforge.common.files import read_bytes
 from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import CORE_MACHINE, GENERATIONS, is_elf
+from bdforge.core.isa.elf import CORE_MACHINE, ELF_GENERATIONS, is_elf
 from bdforge.core.isa.stack_sizes import frame_bytes
 
 _RELOCATABLE = "ET_REL"
@@ -56,7 +56,7 @@ def _of_object(data: bytes, name: str, generation: str) -> dict[str, AssemblyKer
     elf = ELFFile(io.BytesIO(data))
     if elf.header["e_type"] != _RELOCATABLE or int.from_bytes(data[18:20], "little") != CORE_MACHINE:
         raise CodegenError(f"{name} is no object of an AIE compiler; a linked program is a core's elf_file")
-    made_for = GENERATIONS.get(elf.header["e_flags"] & 3)
+    made_for = ELF_GENERATIONS.get(elf.header["e_flags"] & 3)
     if made_for not in (None, generation):
         raise CodegenError(f"{name} is for {made_for}, not for {generation}")
     frames, moved = frame_bytes(data), _relocated(elf)

@@ -12,10 +12,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program
-from bdforge.core.isa.program_memory import CoreProgram
 
 _LINE = 16  # bytes of the longest bundle
 _SHOWN = 3

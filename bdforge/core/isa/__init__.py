@@ -18,43 +18,30 @@ parts of composed registers. All slots of a bundle read before any of them write
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.core_registers import RegisterLeaf, leaves
 from bdforge.core.isa.effects import (
-    Effects,
     RegisterAccess,
     after_read,
     collects,
     distance,
     effects,
     memory_turn,
-    operand_register,
     touched,
 )
-from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError, HazardError, IsaError
-from bdforge.core.isa.forms import Bundle, Form, Format, FormField, FormTiming, Instruction, Resource
-from bdforge.core.isa.operand_kinds import Immediate, OperandKind, RegisterClass, Value
+from bdforge.core.isa.errors import DecodeError, EncodeError, HazardError, IsaError
+from bdforge.core.isa.forms import Bundle, Form, Instruction
 from bdforge.core.isa.tables import GENERATIONS
 
 __all__ = [
     "GENERATIONS",
-    "AssemblyError",
     "Bundle",
     "DecodeError",
-    "Effects",
     "EncodeError",
     "Form",
-    "FormField",
-    "FormTiming",
-    "Format",
     "HazardError",
-    "Immediate",
     "Instruction",
     "Isa",
     "IsaError",
-    "OperandKind",
     "RegisterAccess",
-    "RegisterClass",
     "RegisterLeaf",
-    "Resource",
-    "Value",
     "after_read",
     "collects",
     "distance",
@@ -62,6 +49,5 @@ __all__ = [
     "leaves",
     "load",
     "memory_turn",
-    "operand_register",
     "touched",
 ]

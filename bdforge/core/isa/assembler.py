@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from bdforge.common.messages import clip, listed
-from bdforge.core.isa.asm_expression import evaluate, names, unknown
+from bdforge.core.isa.assembly_text import Line, evaluate, lines, names, unknown
 from bdforge.core.isa.bundle_codec import Isa, load
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import core_elf
 from bdforge.core.isa.errors import AssemblyError, EncodeError
 from bdforge.core.isa.flow import TARGET_BYTES
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.source import Line, lines
 from bdforge.core.isa.syntax import match
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 

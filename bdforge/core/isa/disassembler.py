@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.effects import effects
-from bdforge.core.isa.elf import CoreSegment
+from bdforge.core.isa.elf import CoreProgram, CoreSegment, generation_of
 from bdforge.core.isa.errors import DecodeError
 from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, branch_of
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.program_memory import CoreProgram, generation_of
 from bdforge.core.isa.syntax import BRANCH_KINDS, LOOP_REGISTERS, text_of
 
 _TEXT_COLUMN = 96

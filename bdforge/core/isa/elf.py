@@ -1,8 +1,8 @@
-"""ELFs of cores: a program with its data, as aie-rt's loader takes it."""
+"""ELFs of cores as aie-rt's loader takes them, read and written, and what a core's program memory holds by them."""
 
 import io
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from elftools.common.exceptions import ELFError
@@ -10,13 +10,17 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.common.binary import ImageError, piece
+from bdforge.common.binary import ImageError
+from bdforge.common.binary import piece as cut
+from bdforge.core.isa.bundle_codec import load
+from bdforge.core.isa.errors import DecodeError
+from bdforge.core.isa.tables import GENERATIONS
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 CORE_MACHINE = 0x108
-GENERATIONS: Mapping[int, str] = {2: "aie2", 3: "aie2p"}
+ELF_GENERATIONS: Mapping[int, str] = {2: "aie2", 3: "aie2p"}
 """Generations by the two low bits of e_flags."""
 
-_HEADER, _PROGRAM_HEADER = 52, 32
 _WORD = 4
 _MOST_BYTES = 1 << 18  # the four data memories of a core's address map
 BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, TypeError, AttributeError, OSError, struct.error)
@@ -49,7 +53,7 @@ def core_segments(data: bytes) -> tuple[list[CoreSegment], str | None, dict[int,
     flags = _core_flags(data)
     (count,) = struct.unpack_from("<H", data, 44)
     segments = [_segment(data, _HEADER + _PROGRAM_HEADER * i, i) for i in range(count)]
-    return [s for s in segments if s is not None and s.data], GENERATIONS.get(flags & 3), _function_names(data)
+    return [s for s in segments if s is not None and s.data], ELF_GENERATIONS.get(flags & 3), _function_names(data)
 
 
 def _core_flags(data: bytes) -> int:
@@ -62,7 +66,7 @@ def _core_flags(data: bytes) -> int:
 
 
 def _segment(data: bytes, header: int, i: int) -> CoreSegment | None:
-    piece(data, header, _PROGRAM_HEADER, f"program header {i}")
+    cut(data, header, _PROGRAM_HEADER, f"program header {i}")
     kind, offset, _, address, in_file, size = struct.unpack_from("<6I", data, header)
     if kind != 1:
         return None
@@ -71,7 +75,7 @@ def _segment(data: bytes, header: int, i: int) -> CoreSegment | None:
     if not in_file:
         return CoreSegment(address, bytes(size))
     end = offset + size
-    return CoreSegment(address, piece(data, offset, size, f"segment {i}"), data[end : end + -size % _WORD])
+    return CoreSegment(address, cut(data, offset, size, f"segment {i}"), data[end : end + -size % _WORD])
 
 
 def _function_names(data: bytes) -> dict[int, str]:
@@ -89,3 +93,141 @@ def _function_names(data: bytes) -> dict[int, str]:
         }
     except BROKEN:
         return {}
+
+
+@dataclass(frozen=True, slots=True)
+class CoreProgram:
+    """What a core's program memory holds: `code` by address; `name` says of which core, "" if the file has one only.
+
+    `generation` is None if the file does not tell, `symbols` are names of addresses, `tile` the column and row.
+    """
+
+    name: str
+    code: tuple[CoreSegment, ...]
+    generation: str | None = None
+    symbols: Mapping[int, str] = field(default_factory=dict)
+    tile: tuple[int, int] | None = None
+
+
+def program_of(elf: bytes) -> CoreProgram:
+    """The program of a core's ELF; ImageError for a file that is none."""
+    segments, generation, symbols = core_segments(elf)
+    code = tuple(s for s in segments if s.address < PROGRAM_MEMORY_BYTES)
+    return CoreProgram("", code, generation, {a: n for a, n in symbols.items() if a < PROGRAM_MEMORY_BYTES})
+
+
+def generation_of(program: CoreProgram) -> str:
+    """The generation whose bundles cover more of the code; AIE2P if both cover the same."""
+    if program.generation:
+        return program.generation
+    return max(GENERATIONS, key=lambda generation: sum(_covered(generation, s.data) for s in program.code))
+
+
+def _covered(generation: str, code: bytes) -> int:
+    isa, offset, known = load(generation), 0, 0
+    while offset < len(code):
+        size = isa.size(code[offset])
+        try:
+            isa.decode(code, offset)
+            known += size
+        except DecodeError:
+            pass
+        offset += size
+    return known
+
+
+_HEADER, _PROGRAM_HEADER, _SECTION_HEADER, _SYMBOL = 52, 32, 40, 16
+_PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8
+_EXECUTE, _READ = 1, 4
+_ABSOLUTE = 0xFFF1
+
+
+def core_elf(
+    generation: str,
+    code: Iterable[tuple[int, bytes]],
+    data: Iterable[tuple[int, bytes]],
+    zeros: Iterable[tuple[int, int]],
+    symbols: Mapping[str, int],
+    exported: frozenset[str] = frozenset(),
+    constants: frozenset[str] = frozenset(),
+) -> bytes:
+    """An ELF with one segment per (address, bytes) of code and data and per (address, size) of zeros.
+
+    Program headers follow the header directly, and no segment is longer in memory than in the file unless it has no
+    bytes there: aie-rt's loader reads what follows in the file otherwise. Code is padded to whole words. `exported`
+    symbols are global, `constants` name no address.
+    """
+    blocks = [(address, piece + bytes(-len(piece) % 4), _READ | _EXECUTE) for address, piece in code]
+    blocks += [(address, piece, _READ) for address, piece in data]
+    pieces = [(a, piece, len(piece), flags) for a, piece, flags in blocks] + [(a, b"", n, _READ) for a, n in zeros]
+    start = _HEADER + _PROGRAM_HEADER * len(pieces)
+    body, offsets = _laid_out([piece for _, piece, _, _ in pieces], start)
+    headers = b"".join(
+        struct.pack("<8I", 1, offset, address, address, len(piece), size, flags, 16)
+        for (address, piece, size, flags), offset in zip(pieces, offsets, strict=True)
+    )
+    tail, sections = _sections(pieces, offsets, symbols, (exported, constants), start + len(body))
+    flags = next(value for value, name in ELF_GENERATIONS.items() if name == generation)
+    ident = b"\x7fELF\x01\x01\x01" + bytes(9)
+    table = start + len(body) + len(tail)
+    sizes = (_HEADER, _PROGRAM_HEADER, len(pieces), _SECTION_HEADER, len(sections), len(sections) - 1)
+    header = ident + struct.pack("<HHIIIII6H", 2, CORE_MACHINE, 1, 0, _HEADER, table, flags, *sizes)
+    return header + headers + body + tail + b"".join(sections)
+
+
+def _laid_out(pieces: list[bytes], start: int) -> tuple[bytes, list[int]]:
+    """The pieces one after the other, each on a multiple of 16 of the file, and their offsets."""
+    body, offsets = b"", []
+    for piece in pieces:
+        body += bytes(-(start + len(body)) % 16)
+        offsets.append(start + len(body))
+        body += piece
+    return body + bytes(-(start + len(body)) % 4), offsets
+
+
+def _sections(pieces, offsets, symbols, kinds, start: int) -> tuple[bytes, list[bytes]]:
+    """Symbol and string tables, and the headers of all sections."""
+    names = _Strings()
+    headers = [bytes(_SECTION_HEADER)]
+    for (address, piece, size, flags), offset in zip(pieces, offsets, strict=True):
+        code = bool(flags & _EXECUTE)
+        name = ".text" if code else ".data" if piece else ".bss"
+        kind = _PROGBITS if piece else _NOBITS
+        headers.append(_header(names.add(name), kind, 6 if code else 3, address, offset, size, 0, 0, 16, 0))
+    strings, (exported, constants) = _Strings(), kinds
+    ordered = sorted(symbols.items(), key=lambda item: item[0] in exported)
+    entries = [bytes(_SYMBOL)] + [
+        _symbol(strings, [] if n in constants else pieces, n, value, n in exported) for n, value in ordered
+    ]
+    table, text = b"".join(entries), strings.data
+    local = 1 + sum(name not in exported for name in symbols)
+    link = len(headers) + 1
+    headers.append(_header(names.add(".symtab"), _SYMTAB, 0, 0, start, len(table), link, local, 4, _SYMBOL))
+    headers.append(_header(names.add(".strtab"), _STRTAB, 0, 0, start + len(table), len(text), 0, 0, 1, 0))
+    name = names.add(".shstrtab")
+    place = start + len(table) + len(text)
+    headers.append(_header(name, _STRTAB, 0, 0, place, len(names.data), 0, 0, 1, 0))
+    tail = table + text + names.data
+    return tail + bytes(-(start + len(tail)) % 4), headers
+
+
+def _header(*numbers: int) -> bytes:
+    return struct.pack("<10I", *numbers)
+
+
+def _symbol(strings: "_Strings", pieces, name: str, value: int, exported: bool) -> bytes:
+    inside = (i for i, (address, _, size, _) in enumerate(pieces, 1) if address <= value < address + size)
+    return struct.pack("<IIIBBH", strings.add(name), value, 0, 16 if exported else 0, 0, next(inside, _ABSOLUTE))
+
+
+class _Strings:
+    """A string table that grows."""
+
+    def __init__(self) -> None:
+        self.data = b"\0"
+
+    def add(self, text: str) -> int:
+        """The offset of a text, which is appended."""
+        offset = len(self.data)
+        self.data += text.encode() + b"\0"
+        return offset

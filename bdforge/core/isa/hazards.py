@@ -3,7 +3,7 @@
 Every path of the program is followed with all that is under way; each hazard names both bundles. Two rules follow the
 writer's intent. In code that people write (`strict`), a read that comes before an issued write to the same register
 lands is an error unless `.old` declares it. In compiled code such reads are normal, for compilers use old values, and
-only a value that is used although nobody has written it yet is an error (`bdforge.core.isa.undefined`).
+only a value that is used although nobody has written it yet is an error (`depends_on`).
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ from bdforge.core.isa.bundle_codec import load
 from bdforge.core.isa.core_registers import leaves, reset_values
 from bdforge.core.isa.disassembler import pieces
 from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess, collects
+from bdforge.core.isa.elf import CoreProgram, generation_of
 from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow
 from bdforge.core.isa.forms import Bundle
 from bdforge.core.isa.hazard_layout import BundleNames, Hazard, layout_hazards
+from bdforge.core.isa.meaning.form_meanings import depends_on
 from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, PathState, address_of, advance, issued, meeting
-from bdforge.core.isa.program_memory import CoreProgram, generation_of
-from bdforge.core.isa.undefined import uses
 
 _LAST_BUNDLE_BYTES = 16
 _PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
@@ -217,7 +217,7 @@ class _Checker:
                 if read not in reads or self._declared(address, read[0]):
                     continue
                 bundle = self.program.bundles[address]
-                if self.options.strict or uses(self.program.generation, bundle, read[1]):
+                if self.options.strict or depends_on(self.program.generation, bundle, read[1]):
                     yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
 
     def _early(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from bdforge.core.isa.asm_expression import evaluate, unknown
+from bdforge.core.isa.assembly_text import evaluate, unknown
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.errors import EncodeError
 from bdforge.core.isa.forms import Form, Instruction

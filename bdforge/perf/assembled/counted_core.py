@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bdforge.array.core_bodies.core_program import core_program
-from bdforge.array.core_bodies.device_programs import Tile, device_programs
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import Tile, core_program, core_symbols, device_programs
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -20,9 +18,8 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.exact.alone import Alone, run_alone
 from bdforge.core.isa import load
-from bdforge.core.isa.elf import core_segments
-from bdforge.core.isa.program_memory import CoreProgram as ElfProgram
-from bdforge.core.isa.program_memory import program_of
+from bdforge.core.isa.elf import CoreProgram as ElfProgram
+from bdforge.core.isa.elf import core_segments, program_of
 from bdforge.devices import Device
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmSpec, Plan, plan_gemm

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from bdforge.core.isa import Form, Immediate, IsaError, load
-from bdforge.core.isa.operand_kinds import RegisterClass
+from bdforge.core.isa import Form, IsaError, load
+from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
 from bdforge.core.isa.tables import read_kinds
 from bdforge.devices import AIE2, AIE2P, Generation
 

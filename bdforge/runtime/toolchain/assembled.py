@@ -7,8 +7,14 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from bdforge.array.core_bodies.core_program import LinkedProgram
-from bdforge.array.core_bodies.device_programs import DevicePrograms, Tile, device_programs, elf_name, naming_programs
+from bdforge.array.core_bodies.core_program import (
+    DevicePrograms,
+    LinkedProgram,
+    Tile,
+    device_programs,
+    elf_name,
+    naming_programs,
+)
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import parse

@@ -13,7 +13,7 @@ from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.core.codegen.pipeline import Pipelined
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
-from bdforge.core.codegen.pipeline.vector_forms import AIE2_FLOATS, VECTORS, Vectors
+from bdforge.core.codegen.pipeline.product import AIE2_FLOATS, VECTORS, Vectors
 
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
 _GROUP = 4  # micro-tiles of a block, or vectors

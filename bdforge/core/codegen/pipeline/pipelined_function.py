@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from bdforge.core.codegen.basic_block import AssemblyOp, instruction, signs
-from bdforge.core.codegen.constants import load as load_constant
+from bdforge.core.codegen.basic_block import AssemblyOp, instruction, load_constant, signs
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, returning, trace
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, files, places

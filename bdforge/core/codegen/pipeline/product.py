@@ -1,4 +1,4 @@
-"""Products of matrices, and the blocks of micro-tiles of C that they are made of; what a block does is in `operations`.
+"""Products of matrices, and the blocks of micro-tiles of C that they are made of (`block_dataflow` has what these do).
 
 Each micro-tile of a block has an accumulator, its lane. A block's lanes run one after the other by some steps of k, so
 that one lane stores its sums while the others multiply. Lanes of the next block begin with a product alone; what C was
@@ -7,11 +7,65 @@ floats begin with what C was, for their order matters, and so do those whose ope
 each lane has an accumulator for it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from bdforge.core.codegen.pipeline.vector_forms import AIE2_FLOATS, VECTORS, Vectors
 from bdforge.devices.limits import CORE
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Micro-tiles of C are `rows` x `columns`. An access moves `access` bytes; `parts` name those of an accumulator of
+    32 bits an element.
+
+    `widened` and `narrowed`, by bytes of an element: suffixes of loads and stores with conversion, and the parts that
+    one of them fills; `converts` are the words before the suffixes, and what stands before the address. `accumulators`
+    hold a micro-tile each, `small` are the steps that all accesses take as immediates. A `?` in the name of a part is
+    l or h: such accumulators are halves, two to a number. `chain` are the cycles from a product of a sum to the next.
+    """
+
+    generation: str
+    rows: int
+    access: int
+    accumulator: str
+    parts: tuple[str, ...]
+    widened: Mapping[int, tuple[str, tuple[str, ...]]]
+    narrowed: Mapping[int, tuple[str, tuple[str, ...]]]
+    signs: tuple[str, str]
+    accumulators: int
+    small: range
+    columns: int = 8
+    converts: tuple[str, str, str] = ("ups", "srs", "s0, ")
+    chain: int = 2
+
+    def sums(self, number: int) -> str:
+        """The accumulator of a number."""
+        return self.named(self.accumulator, number)
+
+    def named(self, part: str, number: int) -> str:
+        """A part of the accumulator of a number."""
+        return f"{part.replace('?', 'lh'[number % 2])}{number // 2}" if "?" in part else f"{part}{number}"
+
+
+AIE2P = Vectors(
+    "aie2p", 8, 64, "dm", ("bmll", "bmlh", "bmhl", "bmhh"),
+    {1: (".4x", ("dm",)), 2: (".2x", ("cml", "cmh"))},
+    {1: (".4x", ("dm",)), 2: (".2x", ("cml", "cmh"))},
+    (", upsSign1", ", srsSign1"), 5, range(-512, 449),
+)  # fmt: skip
+AIE2 = Vectors(
+    "aie2", 4, 32, "cm", ("amll", "amlh", "amhl", "amhh"),
+    {1: (".s32.s8", ("cm",)), 2: (".s32.s16", ("bml", "bmh"))},
+    {1: (".s8.s32", ("cm",)), 2: (".s16.s32", ("bml", "bmh"))},
+    ("", ""), 9, range(-256, 225),
+)  # fmt: skip
+AIE2_FLOATS = Vectors(
+    "aie2", 4, 32, "bm?", ("am?l", "am?h"), {2: (".fp32.bf16", ("bm?",))}, {2: (".bf16.fp32", ("bm?",))},
+    ("", ""), 18, range(-256, 225), 4, ("conv", "conv", ""), 4,
+)  # fmt: skip
+VECTORS = {vectors.generation: vectors for vectors in (AIE2P, AIE2)}
+
 
 DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte

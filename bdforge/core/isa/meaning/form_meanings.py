@@ -7,15 +7,19 @@ without an operation is of a form whose meaning no source tells, and its note sa
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
+from bdforge.core.isa.effects import RegisterAccess, effects
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.forms import Form
+from bdforge.core.isa.forms import Bundle, Form, Instruction
 from bdforge.core.isa.meaning.semantics import AddressWalk, Meaning, MemoryAccess
 from bdforge.core.isa.tables import rows
 
 _MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
 _WALKS = {"eD": AddressWalk.WALK_2D, "eDS": AddressWalk.WALK_3D}
+_PASS_ON = {"move", "vinsert", "vshuffle", "vselect", "vshift", "vpush_high", "vpush_low"}
+_ACCUMULATE = {"multiply", "fmultiply", "fmatrix"}
+_FACTORS = 3  # operands of a product behind its accumulators: s1, s2, conf
 
 
 def bare_name(form: Form) -> str:
@@ -86,3 +90,30 @@ def _walk(form: Form) -> AddressWalk:
     if "sp" in form.timing.implicit_defs:
         return AddressWalk.STACK_STEP
     return AddressWalk.STACK if "sp" in form.timing.implicit_uses else AddressWalk.NONE
+
+
+def depends_on(generation: str, bundle: Bundle, access: RegisterAccess) -> bool:
+    """Whether a bundle's read of a register makes anything depend on its value.
+
+    Compilers read registers that nobody has written: saved ones are stored to the stack or copied while the function's
+    first loads into them are under way; vectors are built lane by lane in whatever a register holds, shuffles of one
+    register name a second, and a product that drops its accumulator (zero_acc) names one. Reads of other kinds -
+    addresses, conditions, sums, stores to memory - use the value.
+    """
+    readers = [i for i in bundle if access in effects(i).reads]
+    return any(not _passes_on(generation, i, access.operand) for i in readers)
+
+
+@lru_cache(maxsize=1 << 12)
+def _passes_on(generation: str, instruction: Instruction, operand: str) -> bool:
+    try:
+        meaning = meaning_of(generation, instruction.form)
+    except OpenError:
+        return False
+    if operand not in meaning.inputs:
+        return False
+    if meaning.operation == "store_low":
+        return meaning.walk is AddressWalk.STACK
+    if meaning.operation in _ACCUMULATE:
+        return operand in meaning.inputs[:-_FACTORS]
+    return meaning.operation in _PASS_ON and meaning.access is None

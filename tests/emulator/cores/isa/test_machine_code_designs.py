@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.array.core_bodies.symbols import core_symbols
+from bdforge.array.core_bodies.core_program import core_symbols
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.timed import TimingOptions

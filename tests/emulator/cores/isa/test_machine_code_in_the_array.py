@@ -13,7 +13,7 @@ from bdforge.array.txn import BlockWrite, Operation, Write, encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf_write import core_elf
+from bdforge.core.isa.elf import core_elf
 from bdforge.core.isa.meaning import MeaningKind
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address

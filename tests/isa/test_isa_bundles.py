@@ -11,7 +11,7 @@ from bdforge.core import isa
 from bdforge.core.isa import Bundle, DecodeError, EncodeError
 from bdforge.core.isa.core_registers import width
 from bdforge.core.isa.elf import CoreProgram, CoreSegment, generation_of
-from bdforge.core.isa.tables import rows
+from bdforge.core.isa.isa_tables import rows
 from support.instructions import draw
 
 RECORDED = [json.loads(line) for line in (Path(__file__).parent / "data" / "bundles.jsonl").read_text().splitlines()]

@@ -28,7 +28,7 @@ from bdforge.core.isa.effects import (
 )
 from bdforge.core.isa.errors import DecodeError, EncodeError, HazardError, IsaError
 from bdforge.core.isa.forms import Bundle, Form, Instruction
-from bdforge.core.isa.tables import GENERATIONS
+from bdforge.core.isa.isa_tables import GENERATIONS
 
 __all__ = [
     "GENERATIONS",

@@ -5,8 +5,8 @@ from functools import cache, cached_property
 
 from bdforge.core.isa.errors import DecodeError, EncodeError, IsaError
 from bdforge.core.isa.forms import Bundle, Form, Format, Instruction
+from bdforge.core.isa.isa_tables import GENERATIONS, read_formats, read_forms, read_kinds
 from bdforge.core.isa.operand_kinds import RegisterClass, Value
-from bdforge.core.isa.tables import GENERATIONS, read_formats, read_forms, read_kinds
 from bdforge.devices import Generation
 
 _AIE2P_SIZES = {0b0000: 2, 0b1000: 4, 0b0010: 8, 0b1010: 10, 0b0110: 12, 0b1110: 14, 0b0100: 6, 0b1100: 6}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bdforge.core.isa.errors import IsaError
-from bdforge.core.isa.tables import read_parts
+from bdforge.core.isa.isa_tables import read_parts
 
 SIGN = re.compile(r"Sign[01]?$")
 """Control registers that tell whether lanes are signed: one of a kind on AIE2, two on AIE2P."""

@@ -14,7 +14,7 @@ from bdforge.common.binary import ImageError
 from bdforge.common.binary import piece as cut
 from bdforge.core.isa.bundle_codec import load
 from bdforge.core.isa.errors import DecodeError
-from bdforge.core.isa.tables import GENERATIONS
+from bdforge.core.isa.isa_tables import GENERATIONS
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 CORE_MACHINE = 0x108

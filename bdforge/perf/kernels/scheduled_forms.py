@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from bdforge.core.isa import Form, IsaError, load
+from bdforge.core.isa.isa_tables import read_kinds
 from bdforge.core.isa.operand_kinds import Immediate, RegisterClass
-from bdforge.core.isa.tables import read_kinds
 from bdforge.devices import AIE2, AIE2P, Generation
 
 SLOTS: tuple[str, ...] = ("lda", "ldb", "st", "alu", "mv", "vec")

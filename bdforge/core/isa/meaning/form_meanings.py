@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from bdforge.core.isa.effects import RegisterAccess, effects
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.forms import Bundle, Form, Instruction
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.meaning.semantics import AddressWalk, Meaning, MemoryAccess
-from bdforge.core.isa.tables import rows
 
 _MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
 _WALKS = {"eD": AddressWalk.WALK_2D, "eDS": AddressWalk.WALK_3D}

@@ -9,8 +9,8 @@ from bdforge.core import isa
 from bdforge.core.isa import Instruction
 from bdforge.core.isa.core_registers import width
 from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.meaning import MeaningKind, bare_name, meaning_of, what_is_open
-from bdforge.core.isa.tables import rows
 from support import plain_forms
 from support.machine_code import EXECUTORS, World, drive
 from support.plain_forms import Situation

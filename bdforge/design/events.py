@@ -65,7 +65,7 @@ def _events(
     name: str, design: Design, arguments: tuple[Buffer, ...], events: Sequence[SequenceEvent], wide: bool
 ) -> Iterator[Event]:
     allocations = {(a.tile.column, a.direction, a.channel): a.name for a in design.allocations}
-    writes, names = _Writes(name, _homes(design)), {}
+    writes, names = _Writes(name, homes_of(design)), {}
     for event in events:
         match event:
             case Start(index, items):
@@ -117,7 +117,7 @@ def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, 
     return Task(name, allocation, bds, task.runs - 1, task.token)
 
 
-def _homes(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
+def homes_of(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
     """What stands at a full address: a word of a core's buffer, or a lock."""
     homes: dict[int, tuple[Buffer, int] | Lock] = {}
     for tile in design.tiles:

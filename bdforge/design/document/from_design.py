@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from bdforge.design.document.from_tile import Plain, plain_pattern, plain_tile
+from bdforge.design.document.program_writing import Homes, plain_program
 from bdforge.design.document.repeats import NUMBER, Repeating, written
 from bdforge.design.document.toml_text import toml_text
+from bdforge.design.events import homes_of
 from bdforge.design.model import Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
+from bdforge.design.tile_memory import Lock
 
-_PLACES = "crijkl"
-"""Variables of what stands in columns and rows."""
+_PLACES, _OF_SEQUENCES = "crijkl", ("col", "row", "at", "at2", "at3", "at4")
+"""Variables of what stands in columns and rows, and of what repeats in the sequence of any size."""
 
 
 def document(design: Design) -> str:
@@ -42,7 +45,16 @@ def _tables(design: Design) -> Plain:
     found["allocations"] = written(Repeating(names), _PLACES)
     found["program"] = written(cores)
     found["runtime_sequence"] = written([_sequence(sequence) for sequence in design.sequences])
+    if design.program is not None:
+        channels = {(one.direction, one.channel, one.tile.column): one.name for one in design.allocations}
+        sequence, operands = plain_program(design.program, channels, _homes(design))
+        found |= {"sequence": written(sequence, _OF_SEQUENCES), "operand": written(operands)}
     return {key: value for key, value in found.items() if value}
+
+
+def _homes(design: Design) -> Homes:
+    homes = homes_of(design).items()
+    return {at: held.name if isinstance(held, Lock) else (held[0].name, held[1]) for at, held in homes}
 
 
 def _alike(tiles: list[Plain]) -> list[list[Plain]]:

@@ -8,13 +8,28 @@ in `do`.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bdforge.design.document.grammar import DEFAULTS
 
 NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d*)(?!\d)")
+
+
+_OF_FORMULA = re.compile(r"(?<!\w)(?:0|[1-9]\d*)(?!\w)")
+
+
+class Formula(str):
+    """An expression: its numbers may follow variables as they are, where a text has braces for that."""
+
+    __slots__ = ()
+
+
+class Verbatim(str):
+    """A text that stands as it is: braces are braces, numbers follow nothing."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,7 @@ class Text:
     """A text in pieces, of which the numbers are affine."""
 
     pieces: tuple[str | Affine, ...]
+    formula: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +67,7 @@ class Repeating:
     """Longer blocks are no easier to read than what they stand for."""
 
 
-def written(value: Any, names: str = "ijklmn") -> Any:
+def written(value: Any, names: Sequence[str] = "ijklmn") -> Any:
     """Plain data with `for` where lists are Repeating, with variables of these names, outermost first.
 
     What is DEFAULTS' is left out.
@@ -91,17 +107,18 @@ def _pass(things: list[Any], block: int, least: int) -> Iterator[Any]:
 def _abstract(value: Any) -> Any:
     """Plain data with numbers as affine ones."""
     match value:
-        case bool() | float() | None:
+        case bool() | float() | None | Verbatim():
             return value
         case int():
             return Affine(value)
         case str():
             pieces: list[str | Affine] = []
             end = 0
-            for found in NUMBER.finditer(value):
+            formula = isinstance(value, Formula)
+            for found in (_OF_FORMULA if formula else NUMBER).finditer(value):
                 pieces += [value[end : found.start()], Affine(int(found[0]))]
                 end = found.end()
-            return Text((*pieces, value[end:]))
+            return Text((*pieces, value[end:]), formula)
         case dict():
             return {key: _abstract(inner) for key, inner in value.items()}
         case list():
@@ -149,7 +166,7 @@ def _shape(value: Any) -> Any:
         case list() | tuple():
             return len(value)
         case Text():
-            return len(value.pieces)
+            return len(value.pieces), value.formula
         case Loop():
             return value.height, value.count, len(value.body)
         case _:
@@ -169,20 +186,20 @@ def _stepped(value: Any, steps: Iterator[int], height: int) -> Any:
         case tuple():
             return tuple(_stepped(inner, steps, height) for inner in value)
         case Text():
-            return Text(tuple(_stepped(piece, steps, height) for piece in value.pieces))
+            return Text(tuple(_stepped(piece, steps, height) for piece in value.pieces), value.formula)
         case Loop():
             return Loop(value.height, value.count, _stepped(value.body, steps, height))
         case _:
             return value
 
 
-def _written(value: Any, names: str, variables: dict[int, tuple[str, int]]) -> Any:
+def _written(value: Any, names: Sequence[str], variables: dict[int, tuple[str, int]]) -> Any:
     """Plain data with expressions; `variables` are name and first value by height."""
     match value:
         case Affine():
             return expression(value, variables) if value.steps else value.base
-        case Text():
-            return "".join(_piece(piece, variables) for piece in value.pieces)
+        case Text(pieces, formula):
+            return "".join((_term if formula else _piece)(piece, variables) for piece in pieces)
         case dict():
             found = {key: _written(inner, names, variables) for key, inner in value.items()}
             return {key: inner for key, inner in found.items() if DEFAULTS.get(key, ...) != inner}
@@ -194,7 +211,7 @@ def _written(value: Any, names: str, variables: dict[int, tuple[str, int]]) -> A
             return value
 
 
-def _loop(loop: Loop, names: str, variables: dict[int, tuple[str, int]]) -> dict[str, Any]:
+def _loop(loop: Loop, names: Sequence[str], variables: dict[int, tuple[str, int]]) -> dict[str, Any]:
     """A table with `for`; loops of nothing but a loop share one."""
     first, name = _first(loop), names[len(variables)]
     inside = variables | {loop.height: (name, first)}
@@ -240,3 +257,11 @@ def _piece(piece: str | Affine, variables: dict[int, tuple[str, int]]) -> str:
     if isinstance(piece, str):
         return piece.replace("{", "{{").replace("}", "}}")
     return f"{{{expression(piece, variables)}}}" if piece.steps else str(piece.base)
+
+
+def _term(piece: str | Affine, variables: dict[int, tuple[str, int]]) -> str:
+    """A number of a formula, in brackets where it is a sum or product."""
+    if isinstance(piece, str) or not piece.steps:
+        return piece if isinstance(piece, str) else str(piece.base)
+    text = expression(piece, variables)
+    return text if text.isidentifier() else f"({text})"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence")
+_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand")
 _WIDTH = 150
 
 
@@ -19,6 +19,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         if key == "program":
             for name, program in found.get(key, {}).items():
                 yield from ("", f"[program.{name}]", *_entries(program))
+        elif key in found and isinstance(found[key], dict):
+            yield from ("", f"[{key}]", *_entries(found[key]))
         else:
             for table in found.get(key, ()):
                 yield from ("", f"[[{key}]]", *_entries(table))

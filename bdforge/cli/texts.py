@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -65,11 +66,15 @@ def plan_command(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Print the whole design of a spec as a document: every buffer, BD, flow and task; `render` makes MLIR of it."""
+    """Print the whole design of a spec as a document: every buffer, BD and flow, and the sequence of any size.
+
+    With --shape its tasks for those sizes instead; `render` makes MLIR of it.
+    """
     if (content := document_in(design)) is not None:
         return print_or_write(document(design_of(content, str(design))), out, force)
     planned, chosen = _planned(design, device, shape, wait, in_flight)
-    return print_or_write(document(design_for(planned, chosen)), out, force)
+    whole = design_for(planned, chosen)
+    return print_or_write(document(replace(whole, program=None) if shape else replace(whole, sequences=())), out, force)
 
 
 def _planned(

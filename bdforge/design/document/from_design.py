@@ -49,6 +49,7 @@ def _tables(design: Design) -> Plain:
         channels = {(one.direction, one.channel, one.tile.column): one.name for one in design.allocations}
         sequence, operands = plain_program(design.program, channels, _homes(design))
         found |= {"sequence": written(sequence, _OF_SEQUENCES), "operand": written(operands)}
+    found["made_from"] = design.made_from
     return {key: value for key, value in found.items() if value}
 
 

@@ -199,10 +199,10 @@ class _Reading:
         name = given["index"]
         if name in scope.names:
             raise Wrong(f"index: {clip(name)} stands for a value already; use another name")
-        with self.build.loop(given["loop"]) as counter:
-            if not name.isidentifier():
-                raise Wrong(f"index: {clip(repr(name))} is no name")
-            self.block(given["body"], scope.naming({name: self.build.named(name, counter)}).at("body"))
+        if not name.isidentifier():
+            raise Wrong(f"index: {clip(repr(name))} is no name")
+        with self.build.loop(given["loop"], name) as counter:
+            self.block(given["body"], scope.naming({name: counter}).at("body"))
 
     def read_if(self, given: dict[str, Any], scope: Scope) -> None:
         known = given["if"].constant

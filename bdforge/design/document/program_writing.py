@@ -19,6 +19,8 @@ from bdforge.devices.types import TYPES
 
 _SHORT, _LONG = 14, 72
 """Characters of a text that is said again rather than named, and of one that is named though it is used once."""
+_LEFT_OUT = {"staged": 1, "offset": 0, "step": 1, "stride": 1, "columns": 1, "runs": 1}
+_FACTS = ("values", "bias", "blocked", "missing", "order", "leading")
 Plain = dict[str, Any]
 Homes = Mapping[int, tuple[str, int] | str]
 """What stands at full addresses: a slot of a buffer's, or a lock."""
@@ -190,29 +192,27 @@ class _Writing:
         return found | ({"role": argument.note} if argument.note else {})
 
     def operand(self, operand: Operand) -> Plain:
-        argument = self.program.arguments[operand.argument].name
-        found: Plain = {"name": operand.name, "argument": argument, "direction": operand.direction, "type": operand.type}
-        plain = operand.model_dump(exclude_defaults=True)
+        found: Plain = {"name": operand.name, "argument": self.program.arguments[operand.argument].name}
+        found |= {"direction": operand.direction, "type": operand.type}
         if operand.type not in TYPES or TYPES[operand.type].bits != operand.bits:
             found["bits"] = operand.bits
-        found |= {key: plain[key] for key in ("values", "bias", "blocked", "missing", "order", "leading") if key in plain}
-        places = {"staged": (operand.staged, 1), "offset": (operand.offset, 0)}
-        found |= self.unless(places)
+        said = operand.model_dump(exclude_defaults=True)
+        found |= {key: said[key] for key in _FACTS if key in said}
+        found |= self.keyed(staged=operand.staged, offset=operand.offset)
         found["axes"] = [
-            self.unless({"size": (axis.size, None), "walked": (axis.walked, None if axis.walked != axis.size else ...),
-                         "tile": (axis.tile, ...)}) | ({"once": True} if axis.once else {})
+            self.keyed(size=axis.size, walked=None if axis.walked == axis.size else axis.walked, tile=axis.tile)
+            | ({"once": True} if axis.once else {})
             for axis in operand.axes
-        ]  # fmt: skip
+        ]
         found["dims"] = [
-            {"axis": dim.axis} | self.unless({"count": (dim.count, None), "step": (dim.step, 1), "stride": (dim.stride, 1)})
-            for dim in operand.dims
+            {"axis": dim.axis} | self.keyed(count=dim.count, step=dim.step, stride=dim.stride) for dim in operand.dims
         ]
         return found
 
-    def unless(self, places: Mapping[str, tuple[int | None, Any]]) -> Plain:
-        """Values by key, but for those that are what they are without."""
-        found = {key: (None if place is None else self.text(place), known) for key, (place, known) in places.items()}
-        return {key: text for key, (text, known) in found.items() if text is not None and known not in (text, ...)}
+    def keyed(self, **places: int | None) -> Plain:
+        """Values by key, but for those that are meant where a key is left out."""
+        found = {key: self.text(place) for key, place in places.items() if place is not None}
+        return {key: text for key, text in found.items() if text != _LEFT_OUT.get(key)}
 
     def block(self, statements: Sequence[Any], loop: int, around: set[str]) -> list[Any]:
         """Statements, and before the first that needs it what is named for several."""
@@ -258,7 +258,7 @@ class _Writing:
 
     def plain_step(self, found: Any, loop: int, taken: set[str]) -> Plain:
         awaits = [
-            {"token": f"{wait.direction} {wait.channel}"} | self.unless({"column": (wait.column, 0), "columns": (wait.columns, 1)})
+            {"token": f"{wait.direction} {wait.channel}"} | self.keyed(column=wait.column, columns=wait.columns)
             for wait in found.awaits
         ]
         told: Plain = {"step": self.note(found.note)} | ({"awaits": awaits} if awaits else {})
@@ -268,15 +268,15 @@ class _Writing:
         column = self.text(task.column)
         named = self.channels.get((task.direction, task.channel, column)) if isinstance(column, int) else None
         found: Plain = {"task": named} if named else {"task": f"{task.direction} {task.channel}", "column": column}
-        found |= self.unless({"runs": (task.runs, 1)}) | ({"token": True} if task.token else {})
+        found |= self.keyed(runs=task.runs) | ({"token": True} if task.token else {})
         return found | {"bds": Repeating([self.bd(bd) for bd in task.bds])}
 
     def bd(self, bd: Any) -> Plain:
-        found: Plain = {"argument": self.program.arguments[bd.argument].name} | self.unless({"offset": (bd.offset, 0)})
+        found: Plain = {"argument": self.program.arguments[bd.argument].name} | self.keyed(offset=bd.offset)
         found["dims"] = [[self.text(size), self.text(step)] for size, step in zip(bd.sizes, bd.strides, strict=True)]
         if bd.runs is not None:
             found["runs"] = [self.text(place) for place in bd.runs]
-        return found | self.unless({"when": (bd.when, ...)} if bd.when is None else {"when": (bd.when, None)})
+        return found | self.keyed(when=bd.when)
 
     def plain_write(self, write: Any, loop: int, taken: set[str]) -> Plain:
         address, values = self.text(write.address), [self.text(place) for place in write.values]

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand")
+_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand", "made_from")
 _WIDTH = 150
+_LONGEST = 400  # of a line with a table that cannot be broken but at its last list
 
 
 def toml_text(found: dict[str, Any]) -> str:
@@ -39,18 +40,34 @@ def _laid(head: str, value: Any, indent: str, tail: str) -> Iterator[str]:
         yield line
     elif isinstance(value, list):
         yield f"{indent}{head}["
-        for item in value:
-            yield from _laid("", item, indent + "  ", ",")
+        if tables or "{" not in head:
+            for item in value:
+                yield from _laid("", item, indent + "  ", ",")
+        else:
+            yield from _filled(value, indent + "  ")
         yield f"{indent}]{tail}"
-    elif (last := list(value)[-1]) and _nested(value[last]):
+    elif (last := list(value)[-1]) and _broken(value[last], line):
         start = "".join(f"{_key(key)} = {_value(inner)}, " for key, inner in list(value.items())[:-1])
         yield from _laid(f"{head}{{ {start}{_key(last)} = ", value[last], indent, f" }}{tail}")
     else:
         yield line
 
 
-def _nested(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+def _filled(items: list[Any], indent: str) -> Iterator[str]:
+    """Many numbers or texts, as many as a line holds."""
+    line = indent
+    for item in items:
+        if len(line) + len(_value(item)) > _WIDTH and line != indent:
+            yield line.rstrip()
+            line = indent
+        line += f"{_value(item)}, "
+    yield line.rstrip()
+
+
+def _broken(value: Any, line: str) -> bool:
+    """Whether a list at the end of a table stands on lines of its own."""
+    tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    return tables or (isinstance(value, list) and len(line) > _LONGEST)
 
 
 def _key(key: str) -> str:

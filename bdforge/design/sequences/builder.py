@@ -70,7 +70,7 @@ class Builder:
         self._operands: list[Placed] = []
         self._requires: list[Requirement] = []
         self._blocks: list[list[Any]] = [[]]
-        self._loops = 0
+        self._loops: list[str] = []
 
     def parameter(self, name: str) -> Expr:
         """The parameter called `name`."""
@@ -91,6 +91,7 @@ class Builder:
                 entry = found.operands[0]
             case "index":
                 entry = ["index", found.operands[0]]
+                self._names[len(self._values)] = self._loops[found.operands[0]]
             case operation:
                 entry = [operation, *(self.place(operand) for operand in found.operands)]
         self._values.append(entry)
@@ -163,10 +164,10 @@ class Builder:
         self._requires.append(Requirement(when=self.place(condition), otherwise=note))
 
     @contextmanager
-    def loop(self, count: Operand) -> Iterator[Expr]:
-        """What follows, `count` times; the counter, from 0."""
-        number, place = self._loops, self.place(count)
-        self._loops += 1
+    def loop(self, count: Operand, name: str = "turn") -> Iterator[Expr]:
+        """What follows, `count` times; the counter, from 0, which people read as `name`."""
+        number, place = len(self._loops), self.place(count)
+        self._loops.append(name)
         with self._block() as body:
             yield Expr("index", (number,))
         self._add(For(kind="for", loop=number, count=place, do=body))

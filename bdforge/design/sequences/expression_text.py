@@ -155,7 +155,7 @@ def truth(found: Expr) -> bool:
         case ("sub", (a, b)):
             return a.constant == 1 and truth(b)
         case ("max", (a, b)):
-            return (a.constant == 0 or truth(a)) and truth(b)
+            return truth(a) and truth(b)
     return False
 
 
@@ -173,8 +173,10 @@ def _text(found: Expr, name: Namer) -> tuple[str, int]:
             return f"{parts[0]} if {parts[1]} else {parts[2]}", _CHOICE
         case "sub", (one, other) if one.constant == 1 and truth(other):
             return _negated(other, name)
-        case "max", _ if parts := _alternatives(found, name):
-            return " or ".join(_held(part, name, _AND) for part in parts), _OR
+        case "max", (a, b) if truth(a) and truth(b):
+            return f"{_held(a, name, _OR)} or {_held(b, name, _AND)}", _OR
+        case ("lt" | "le") as operation, (a, b) if a.constant is not None:
+            return f"{_held(b, name, _SUM)} >{_SIGNS[operation][1:]} {a.constant}", _COMPARED
         case "mul", (a, b) if truth(a) and truth(b):
             return f"{_held(a, name, _AND)} and {_held(b, name, _NOT)}", _AND
         case operation, (a, b) if operation in _SIGNS:
@@ -198,20 +200,10 @@ def _negated(found: Expr, name: Namer) -> tuple[str, int]:
     return f"not {_held(found, name, _NOT)}", _NOT
 
 
-def _alternatives(found: Expr, name: Namer) -> list[Expr]:
-    """The conditions of `any_of`, which begins with 0; none where it is another maximum, or one of a single one."""
-    parts: list[Expr] = []
-    while found.operation == "max" and name(found) is None and truth(found.operands[1]):
-        parts.insert(0, found.operands[1])
-        found = found.operands[0]
-    return parts if found.constant == 0 and len(parts) > 1 else []
-
-
 def _arguments(found: Expr, name: Namer) -> list[str]:
     """Those of a function; a minimum of a minimum and another is one of three."""
     first, *rest = found.operands
     texts = [_text(operand, name)[0] for operand in rest]
-    joined = found.operation in _SEVERAL and first.operation == found.operation and name(first) is None
-    if joined and not _alternatives(first, name):
+    if found.operation in _SEVERAL and first.operation == found.operation and name(first) is None and not truth(first):
         return [*_arguments(first, name), *texts]
     return [_text(first, name)[0], *texts]

@@ -229,4 +229,5 @@ def all_of(*conditions: Operand) -> Expr:
 
 def any_of(*conditions: Operand) -> Expr:
     """1 where at least one condition (0 or 1) holds."""
-    return reduce(lambda a, b: operate("max", a, b), conditions, expression(0))
+    open_ = [condition for condition in map(expression, conditions) if condition.constant != 0]
+    return reduce(lambda a, b: operate("max", a, b), open_) if open_ else expression(0)

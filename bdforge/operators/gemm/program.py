@@ -6,10 +6,11 @@ line to line; B likewise with `ldb`, or packed in the order in which the cores e
 docs/sequences.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user has them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
+from bdforge.design.sequences.expressions import Operand
 from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
@@ -52,15 +53,20 @@ class Walk:
     def __init__(self, walked: Walked):
         self.walked, self.tiling, self.limits = walked, walked.tiling, walked.limits
         self.build = Builder(PARAMETERS, walked.in_flight, self.in_flight_max)
+        self.named = self.build.named
         self.stages = Stages(self.build, walked.tiling, walked.limits)
         self.M, self.K, self.N = self.stages.sizes
-        self.lda, self.ldb, self.ldc = self.stages.leading
+        self.lda, self.ldb, self.ldc = (
+            self.named(f"ld{name}_walked", leading) for name, leading in zip("abc", self.stages.leading, strict=True)
+        )
         tiling = self.tiling
         stages = self.stages
-        self.panels, self.whole = stages.panels, self.M // tiling.panel_rows
+        self.panels, self.whole = stages.panels, self.named("whole_panels", self.M // tiling.panel_rows)
         self.depth, self.n_tiles, self.steps = stages.depth, stages.n_tiles, stages.steps
         self.b_bytes = self.depth * (tiling.n * tiling.b.bits) // BYTE_BITS
-        self.b_inner = self.inner_bytes(self.b_bytes)
+        if tiling.b.order == "packed":
+            self.named("n_tile_bytes", self.b_bytes)
+        self.b_inner = self.named("b_inner", self.inner_bytes(self.b_bytes))
         self.packed, self.fed = tiling.b.order == "packed", any(tiling.fed_bytes)
         self.a_stride = _outer_offset(tiling.a, "row", tiling.panel_rows, self.lda)
         self.b_stride = _outer_offset(tiling.b, "column", tiling.step_columns, self.ldb)
@@ -89,18 +95,19 @@ class Walk:
 
     # Where tiles lie.
 
-    def row_start(self, panel: Expr, row: int) -> Expr:
+    def row_start(self, panel: Expr, row: Operand) -> Expr:
         """First row of a core row's tile. The last panel moves back as a whole; a single one tile by tile."""
         m, whole = self.tiling.m, self.tiling.panel_rows
         single, moved = least(row * m, self.M - m), least(panel * whole, self.M - whole) + row * m
-        return select(whole > self.M, single, moved)
+        return select(whole > self.M, self.named(f"single{row}" if isinstance(row, int) else "single", single), moved)
 
     def groups(self, panel: Expr) -> Groups:
         """The tiles of a panel with neighbours joined."""
         rows, m = range(self.tiling.rows), self.tiling.m
-        starts = tuple(self.row_start(panel, row) for row in rows)
-        apart = (self.build.constant(1), *(~starts[row].equals(starts[row - 1] + m) for row in rows[1:]))
-        lengths = tuple(self.joined(apart, row) for row in rows)
+        starts = tuple(self.named(f"row{row}", self.row_start(panel, row)) for row in rows)
+        alone = (~starts[row].equals(starts[row - 1] + m) for row in rows[1:])
+        apart = (self.build.constant(1), *(self.named(f"apart{row}", e) for row, e in enumerate(alone, start=1)))
+        lengths = tuple(self.named(f"rows{row}", self.joined(apart, row)) for row in rows)
         return Groups(apart, starts, lengths)
 
     def joined(self, apart: Sequence[Expr], row: int) -> Expr:
@@ -110,7 +117,7 @@ class Walk:
         more = (m * all_of(*(~apart[j] for j in behind[: i + 1])) for i in range(len(behind)))
         return sum(more, self.build.constant(m))
 
-    def n_tile(self, step: Expr, column: int) -> Expr:
+    def n_tile(self, step: Expr, column: Operand) -> Expr:
         """The n-tile of an array column. The last step moves back as a whole; a single one repeats its last tile."""
         columns, tiles = self.tiling.columns, self.n_tiles
         return least(least(step * columns, largest(tiles - columns, 0)) + column, tiles - 1)
@@ -134,20 +141,24 @@ class Walk:
     def areas(self) -> None:
         """Whole panels in the order that needs fewer steps, then the panel that moved back."""
         most, (wide, ranges) = self.most_panels(), self.column_ranges()
-        blocks = ceildiv(self.whole, most)
-        tall = self.steps * blocks < self.whole * wide
-        tall_steps = select(tall, self.steps * blocks, 0)
-        rest = select(tall, self.panels - self.whole, self.panels) * wide
-        with self.build.loop(tall_steps + rest) as index:
-            is_tall, later = index < tall_steps, largest(index - tall_steps, 0)
+        self.named("most_panels", most)
+        self.named("ranges", wide)
+        blocks = self.named("blocks", ceildiv(self.whole, most))
+        tall = self.named("tall", self.steps * blocks < self.whole * wide)
+        tall_steps = self.named("tall_steps", select(tall, self.steps * blocks, 0))
+        rest = self.named("wide_steps", select(tall, self.panels - self.whole, self.panels) * wide)
+        with self.build.loop(tall_steps + rest, "step") as index:
+            is_tall = self.named("is_tall", index < tall_steps)
+            later = self.named("later", largest(index - tall_steps, 0))
             block, divisor_ = index % largest(blocks, 1), largest(blocks, 1)
+            self.named("block_panel", block * most)
             first, count = ranges(later % wide)
             panel = select(tall, self.whole, 0) + later // wide
             area = Area(
-                select(is_tall, block * most, panel),
-                select(is_tall, least(most, self.whole - block * most), 1),
-                select(is_tall, index // divisor_, first),
-                select(is_tall, 1, count),
+                self.named("panel", select(is_tall, block * most, panel)),
+                self.named("step_panels", select(is_tall, least(most, self.whole - block * most), 1)),
+                self.named("first", select(is_tall, index // divisor_, first)),
+                self.named("count", select(is_tall, 1, count)),
             )
             self.step(index, area)
 
@@ -160,7 +171,7 @@ class Walk:
         """How many ranges of column steps a panel has, and (first, count) of a range by its number."""
         iterate = self.columns_iterate()
         alone = self.c_iterates(self.groups(self.build.constant(0)), self.build.constant(2))
-        single = any_of(alone, int(self.fed or not self.packed))
+        single = self.named("alone", any_of(alone, int(self.fed or not self.packed)))
         # All BDs of a chain run equally often, so the step that moved back cannot join the others.
         off = any_of(~(self.n_tiles % self.tiling.columns).equals(0), ~(self.N % self.tiling.n).equals(0))
         end = self.steps - all_of(single, off)
@@ -169,9 +180,11 @@ class Walk:
         whole = ceildiv(end, most)
 
         def ranges(number: Expr) -> tuple[Expr, Expr]:
-            last = number >= whole
+            last = self.named("last_range", number >= whole)
             return select(last, end, number * most), select(last, 1, least(most, end - number * most))
 
+        for name, value in (("end", end), ("range_steps", most), ("whole_ranges", whole)):
+            self.named(name, value)
         return whole + self.steps - end, ranges
 
     def columns_iterate(self) -> Expr:
@@ -197,18 +210,18 @@ class Walk:
         note = "{} row panels from panel {} on, {} column steps from step {} on"
         numbers = (area.panels, area.panel, area.count, area.first)
         with self.build.step([(direction, channel, 0, self.tiling.columns)], note, numbers):
-            for feed in self.tiling.feeds():
-                self.task(A, feed.column, self.a(area, feed), area.panels * area.count)
-            for column in range(self.tiling.columns):
+            for column, row, part in self.feeds():
+                self.task(A, column, self.a(area, row, part), area.panels * area.count)
+            with self.build.loop(self.tiling.columns, "column") as column:
                 runs = area.panels if self.packed and not self.fed else area.panels * area.count
                 self.task(B, column, self.b(area, column), runs)
             with self.build.when(index.equals(0)):
                 self.release()
             groups = self.groups(area.panel)
-            for column in range(self.tiling.columns):
+            with self.build.loop(self.tiling.columns, "column") as column:
                 self.task(C, column, *self.c(area, groups, column), token=True)
 
-    def task(self, argument: int, column: int, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
+    def task(self, argument: int, column: Operand, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
         channel = self.walked.channels[argument]
         self.build.task(channel.direction, channel.index, column, *bds, runs=runs, token=token)
 
@@ -221,9 +234,21 @@ class Walk:
             }
             self.build.set_parameters(core.parameters, words, core.go)
 
-    def a(self, area: Area, feed: Feed) -> list[Bd | None]:
+    def feeds(self) -> Iterator[tuple[Operand, Operand, Feed]]:
+        """What the shims bring of A with its column and core row, in a loop where these are evenly apart."""
+        feeds, parts = self.tiling.feeds(), self.tiling.a_shims
+        first, turns = feeds[:parts], len(feeds) // parts
+        columns, rows = (b - a for a, b in zip(feeds[0][:2], feeds[parts % len(feeds)][:2], strict=True))
+        turned = [(f.column + t * columns, f.row + t * rows, *f[2:]) for t in range(turns) for f in first]
+        if turns == 1 or turned != feeds:
+            yield from ((feed.column, feed.row, feed) for feed in feeds)
+            return
+        with self.build.loop(turns, "feed") as turn:
+            yield from ((turn * columns + feed.column, turn * rows + feed.row, feed) for feed in first)
+
+    def a(self, area: Area, row: Operand, feed: Feed) -> list[Bd | None]:
         """A feed's rows of A in slabs, panel by panel."""
-        start = self.row_start(area.panel, feed.row) + feed.offset
+        start = self.named("a_row", self.row_start(area.panel, row)) + feed.offset
         depth = select(self.stages.a_in_slabs, self.depth, self.K)
         return self.slabs(A, "row", start, feed.rows, self.lda, depth, (area.panels, self.a_stride))
 
@@ -237,9 +262,11 @@ class Walk:
         repetition.
         """
         storage: Storage = (self.tiling.a, self.tiling.b)[argument]
-        k_mt, begin = self.tiling.k_mt, _outer_offset(storage, along_depth, start, leading)
-        whole, rest = depth // k_mt, depth % k_mt
-        two = all_of(whole.equals(1), rest > 0)
+        k_mt = self.tiling.k_mt
+        begin = self.named("slab", _outer_offset(storage, along_depth, start, leading))
+        whole, rest = self.named("slabs", depth // k_mt), depth % k_mt
+        self.named("slab_moves", rest > 0)
+        two = self.named("two_slabs", all_of(whole.equals(1), rest > 0))
         if storage.order == along_depth:
             line, run, lines = leading * storage.run, k_mt * storage.run, rows // storage.block
             sizes = (select(two, 2, whole), lines, run)
@@ -255,7 +282,7 @@ class Walk:
             self.build.bd(argument, moved[2], moved[0], moved[1], runs, when=all_of(rest > 0, ~two)),
         ]
 
-    def b(self, area: Area, column: int) -> list[Bd | None]:
+    def b(self, area: Area, column: Operand) -> list[Bd | None]:
         """The column's n-tiles, column step by column step."""
         if self.fed:
             return self.b_fed(area, column)
@@ -265,11 +292,12 @@ class Walk:
         runs = area.count, self.b_stride
         return self.slabs(B, "column", start, self.tiling.n, self.ldb, self.K, runs)
 
-    def b_packed(self, area: Area, column: int) -> list[Bd | None]:
+    def b_packed(self, area: Area, column: Operand) -> list[Bd | None]:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner = self.b_bytes, largest(self.b_inner, 1)
-        begin, last = self.n_tile(area.first, column), self.n_tile(area.first + area.count - 1, column)
-        tiles, apart, one = _stretch(begin, last, area.count, self.tiling.columns)
+        begin = self.named("n_tile", self.n_tile(area.first, column))
+        last = self.named("last_n_tile", self.n_tile(area.first + area.count - 1, column))
+        tiles, apart, one = self.stretch(begin, last, area.count, self.tiling.columns)
         sizes, strides = (tiles, length // inner, inner), (apart * length, inner, 1)
         return [
             self.build.bd(B, begin * length, (length,), (1,), when=tiles.equals(1)),
@@ -277,9 +305,18 @@ class Walk:
             self.build.bd(B, last * length, (length,), (1,), when=~one),
         ]
 
-    def b_fed(self, area: Area, column: int) -> list[Bd | None]:
+    def stretch(self, begin: Expr, last: Expr, count: Expr, stride: int) -> tuple[Expr, Expr, Expr]:
+        """Tiles of the first stretch of `count` column steps, how far they are apart, whether the last one is of it.
+
+        Only the last start may be off; two steps are one stretch, however far apart.
+        """
+        one = self.named("in_one", any_of(count.equals(2), last.equals(begin + (count - 1) * stride)))
+        tiles, apart = select(one, count, count - 1), select(count.equals(2), last - begin, stride)
+        return self.named("tiles", tiles), self.named("apart", apart), one
+
+    def b_fed(self, area: Area, column: Operand) -> list[Bd | None]:
         """An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel; all in bytes."""
-        n_tile, columns = self.n_tile(area.first, column), self.tiling.columns
+        n_tile, columns = self.named("n_tile", self.n_tile(area.first, column)), self.tiling.columns
         by_panel, by_tile = self.tiling.fed_bytes
         return [
             *self.bytes(B, n_tile, self.b_bytes, area.count, columns),
@@ -297,38 +334,40 @@ class Walk:
             self.build.bd(argument, first * length, sizes, strides, runs, when=~count.equals(1)),
         ]
 
-    def c(self, area: Area, groups: Groups, column: int) -> tuple[list[Bd | None], Expr]:
+    def c(self, area: Area, groups: Groups, column: Operand) -> tuple[list[Bd | None], Expr]:
         """The column's part of C, core row 0 first in each column step, and the runs of its task."""
         if self.tiling.c.order == "column":
             return self.c_columns(area, groups, column), area.panels * area.count
-        iterates = self.c_iterates(groups, area.count)
+        iterates = self.named("iterates", self.c_iterates(groups, area.count))
         bds = self.c_rows(area, groups, iterates, column)
         return bds, select(iterates, area.count, 1)
 
-    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: int) -> list[Bd | None]:
+    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: Operand) -> list[Bd | None]:
         """`(count, columns*n)(rows, ldc)(n, 1)`; lines of one tile, iterating, when a BD cannot hold several."""
         store = self.tiling.c
         n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, self.ldc * store.run
         begin, last = (
-            self.tile_column(self.n_tile(at, column)) * store.run for at in (area.first, area.first + area.count - 1)
+            self.named(name, self.tile_column(self.n_tile(at, column)) * store.run)
+            for name, at in (("begin", area.first), ("last", area.first + area.count - 1))
         )
-        tiles, apart, one = _stretch(begin, last, area.count, step)
+        tiles, apart, one = self.stretch(begin, last, area.count, step)
         runs = select(iterates, area.count, 1), step
 
-        def bd(row: int, start: Expr, tiles: Expr | int, apart: Expr | int, when: Expr, runs=None) -> Bd | None:
+        def bd(row: int, start: Expr, tiles: Expr | int, apart: Expr | int, when: Operand, runs=None) -> Bd | None:
             line, lines = groups.starts[row] // store.block, groups.rows[row] * area.panels // store.block
-            single = any_of(lines > self.limits.wraps[1], iterates)
+            self.named(f"lines{row}", lines)
+            single = self.named(f"long{row}", any_of(lines > self.limits.wraps[1], iterates))
             sizes = (select(single, lines, tiles), select(single, 1, lines), n)
             strides = (select(single, ldc, apart), select(single, 0, ldc), 1)
             return self.build.bd(C, line * ldc + start, sizes, strides, runs, all_of(groups.begins[row], when))
 
-        rows, second = range(self.tiling.rows), all_of(~iterates, ~one)
+        rows, second = range(self.tiling.rows), self.named("another", all_of(~iterates, ~one))
         return [
-            *(bd(row, begin, tiles, apart, groups.begins[row], runs) for row in rows),
+            *(bd(row, begin, tiles, apart, 1, runs) for row in rows),
             *(bd(row, last, 1, step, second) for row in rows),
         ]
 
-    def c_columns(self, area: Area, groups: Groups, column: int) -> list[Bd | None]:
+    def c_columns(self, area: Area, groups: Groups, column: Operand) -> list[Bd | None]:
         """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
         m, n, ldc = self.tiling.m, self.tiling.n, self.ldc
         start = self.tile_column(self.n_tile(area.first, column)) * ldc
@@ -338,15 +377,6 @@ class Walk:
             self.build.bd(C, start + first, (rows // m, n, m), (m, ldc, 1), runs, begins)
             for begins, first, rows in zip(groups.begins, groups.starts, groups.rows, strict=True)
         ]
-
-
-def _stretch(begin: Expr, last: Expr, count: Expr, stride: int) -> tuple[Expr, Expr, Expr]:
-    """Tiles of the first stretch of `count` column steps, how far they are apart, whether the last one belongs to it.
-
-    Only the last start may be off; two steps are one stretch, however far apart.
-    """
-    one = any_of(count.equals(2), last.equals(begin + (count - 1) * stride))
-    return select(one, count, count - 1), select(count.equals(2), last - begin, stride), one
 
 
 def _outer_offset(storage: Storage, along_depth: str, rows: Expr | int, leading: Expr) -> Expr:

@@ -77,11 +77,12 @@ class ResidentWalk(Walk):
         """Blocks of row panels; the panel that moved back joins the last one."""
         most = self.most_panels()
         blocks = largest(ceildiv(self.whole, most), 1)
-        with self.build.loop(self.steps * blocks) as index:
-            block, step = index % blocks, index // blocks
-            first = block * most
-            panels = least(most, self.whole - first)
-            moved = all_of((block + 1).equals(blocks), self.panels - self.whole)
+        self.named("blocks", blocks)
+        with self.build.loop(self.steps * blocks, "turn") as index:
+            block, step = index % blocks, self.named("step", index // blocks)
+            first = self.named("first_panel", block * most)
+            panels = self.named("step_panels", least(most, self.whole - first))
+            moved = self.named("moved", all_of((block + 1).equals(blocks), self.panels - self.whole))
             whole = Area(first, panels, step, self.build.constant(1))
             last = Area(self.whole, self.build.constant(1), step, self.build.constant(1))
             self.panels_step(index, whole, last, moved)
@@ -116,20 +117,20 @@ class ResidentWalk(Walk):
                     self.tiles_of_c(area, token)
 
     def rows_of_a(self, area: Area) -> None:
-        for feed in self.tiling.feeds():
-            self.task(A, feed.column, self.a(area, feed), area.panels)
+        for column, row, part in self.feeds():
+            self.task(A, column, self.a(area, row, part), area.panels)
 
     def tiles_of_c(self, area: Area, token: bool) -> None:
         groups = self.groups(area.panel)
-        for column in range(self.tiling.columns):
+        with self.build.loop(self.tiling.columns, "column") as column:
             self.task(C, column, *self.c(area, groups, column), token=token)
 
     def panels_of_b(self, area: Area, passes: Expr) -> None:
         """What stays of each column's n-tile once, then the rest and an epilogue's numbers for every pass."""
         found, size = self.division, self.pool.tile_bytes
         kept, rest = found.kept * size, (found.depth - found.kept) * size
-        for column in range(self.tiling.columns):
-            n_tile = self.n_tile(area.first, column)
+        with self.build.loop(self.tiling.columns, "column") as column:
+            n_tile = self.named("n_tile", self.n_tile(area.first, column))
             start = n_tile * self.b_bytes
             with self.build.when(found.kept > 0):
                 self.task(B, column, [self.build.bd(B, start, (kept,), (1,))], self.build.constant(1))
@@ -146,14 +147,14 @@ class ResidentWalk(Walk):
 
     # What memtiles do.
 
-    def register(self, column: int, offset: int) -> int:
-        return address(column, _ROW, offset)
+    def register(self, column: Expr, offset: int) -> Expr:
+        return column * address(1, 0, 0) + address(0, _ROW, offset)
 
     def prepare(self) -> None:
         """Every BD and how many parts are free, in each memtile."""
         words = [word for bd in self.bds() for word in bd]
         free = self.division.parts * (1 + self.division.twice)
-        for column in range(self.tiling.columns):
+        with self.build.loop(self.tiling.columns, "column") as column:
             self.build.write(self.register(column, _MEMTILE.bd_offset(0)), *words)
             self.build.write(self.register(column, _MEMTILE.lock_offset(self.pool.locks[_FREE].id)), free)
 
@@ -169,11 +170,10 @@ class ResidentWalk(Walk):
             ("MM2S", passes > 1, keep, passes - 1), ("MM2S", self.build.constant(1), last, 1),
         )  # fmt: skip
         for direction, when, first, runs in tasks:
-            with self.build.when(when):
-                for column in range(self.tiling.columns):
-                    self.push(direction, column, first, runs)
+            with self.build.when(when), self.build.loop(self.tiling.columns, "column") as column:
+                self.push(direction, column, first, runs)
 
-    def push(self, direction: str, column: int, first: Operand, runs: Operand) -> None:
+    def push(self, direction: str, column: Expr, first: Operand, runs: Operand) -> None:
         queue = self.register(column, _MEMTILE.queue_offset(direction, _CHANNEL))
         self.build.write(queue, *register_words(_MEMTILE.queue, {"repeat": runs - 1, "bd": first}))
 

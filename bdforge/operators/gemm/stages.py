@@ -45,17 +45,20 @@ class Stages:
     def __init__(self, build: Builder, tiling: Tiling, limits: TileLimits):
         self.build, self.tiling, self.limits = build, tiling, limits
         self.given = {name: build.parameter(name) for name in "MKN"}
-        self.lines = {name: self.line(name) for name in "abc"}
+        self.lines = {name: build.named(f"line_{name}", self.line(name)) for name in "abc"}
         self.granules = dict(zip("MKN", tiling.granules, strict=True))
         self.least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))
-        self.walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
+        walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
+        self.walked = {name: build.named(f"{name}_walked", extent) for name, extent in walked.items()}
         self.packed = tiling.b.order == "packed"
         self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
-        self.staged = {name: any_of(0, *(r.when for r in self.reasons(name))) for name in "abc"}
+        staged = {name: any_of(0, *(r.when for r in self.reasons(name))) for name in "abc"}
+        self.staged = {name: build.named(f"{name}_staged", found) for name, found in staged.items()}
         M, K, N = self.sizes
-        self.panels, self.depth = ceildiv(M, tiling.panel_rows), ceildiv(K, tiling.k_mt) * tiling.k_mt
-        self.n_tiles = ceildiv(N, tiling.n)
-        self.steps = ceildiv(self.n_tiles, tiling.columns)
+        self.panels = build.named("panels", ceildiv(M, tiling.panel_rows))
+        self.depth = build.named("depth", ceildiv(K, tiling.k_mt) * tiling.k_mt)
+        self.n_tiles = build.named("n_tiles", ceildiv(N, tiling.n))
+        self.steps = build.named("steps", ceildiv(self.n_tiles, tiling.columns))
 
     def line(self, name: str) -> Expr:
         """Positions from line to line of a user's operand; where 0 is given there is no gap."""

@@ -20,7 +20,7 @@ from bdforge.operators import Operator
 from bdforge.operators import Problem as AnyProblem
 from bdforge.operators.gemm import AXES, Problem
 from bdforge.perf import PerfError
-from bdforge.perf.kernels.loop_schedule import ScheduleError
+from bdforge.perf.kernels.kernel_cost import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
 
 LARGE = (1 << 63) - 1

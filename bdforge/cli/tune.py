@@ -31,7 +31,7 @@ from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
 from bdforge.perf import PerfError
-from bdforge.perf.tune.balanced_tiles import FIXED, Balance, Tile, balance
+from bdforge.perf.tune.balanced_tiles import FIXED, Balance, RankedTile, balance
 from bdforge.perf.tune.candidate_search import Runner, Search, in_processes, on_cluster
 from bdforge.perf.tune.choice_reasons import LIFTS, verdicts
 from bdforge.perf.tune.search_state import State, default_state
@@ -220,6 +220,6 @@ _CORE = ("=tile", ">MACs per cycle", ">kernel cycles", ">stream cycles")
 _ARRAY = ("=tile", ">MACs per cycle", ">computing us", ">moving us", ">operations per byte", "bound")
 
 
-def _row(tile: Tile) -> tuple[str, ...]:
+def _row(tile: RankedTile) -> tuple[str, ...]:
     figures = (f"{tile.macs_per_cycle:.1f}", f"{tile.compute_us:.0f}", f"{tile.memory_us:.0f}", f"{tile.intensity:.0f}")
     return str(tile), *figures, tile.bound

@@ -9,7 +9,7 @@ Sources beyond those of the package:
 - *CC*: casselc/bitnet-xdna2-strix-halo, measured on Strix Halo
 - *FLM*: amd/IRON, notes on its GEMM operator (Strix)
 - *HS*: HUSRCF/hipscope c8fb82c2, `docs/npu/report.md` and its 405-case grid, measured on Strix Halo without XRT
-- *FIT*: fitted by `bdforge.perf.fit` to published GEMMs; docs/accuracy.md has the rows and the errors
+- *FIT*: fitted by `python -m tools.fit` to published GEMMs; docs/accuracy.md has the rows and the errors
 
 Confidence: H two sources or a register list, M one good source, L inference or one weak source. What XE measured in
 cycles inside the array holds in cycles everywhere; what it measured at DRAM or the controller holds in nanoseconds.

@@ -2,7 +2,7 @@
 
 `estimate` models one `GemmCase`, `estimate_table` the rows of a table. Formulas are in `bounds.core` and
 `bounds.traffic`, hardware numbers in `bdforge.devices.timing`, kernels known by rate in `kernels.rates`, our own
-kernels' schedules in `kernels.schedule`. How far the models can be believed: docs/accuracy.md.
+kernels' cycles in `kernels.kernel_cost`. How far the models can be believed: docs/accuracy.md.
 """
 
 from bdforge.perf.bounds.case import DramTraffic, GemmCase

@@ -26,8 +26,6 @@ from bdforge.perf.errors import PerfError
 DATA = Path(__file__).parent / "data"
 MEASURED = DATA / "measured_gemm.csv"
 """Published measurements; sources are named in the column `source`."""
-DERIVED = DATA / "derived_gemm.csv"
-"""Times that follow from published bandwidths, with what had to be assumed."""
 
 REQUIRED = (
     "device", "dtype_a", "dtype_b", "dtype_c", "m_ct", "k_ct", "n_ct", "k_mt", "rows", "cols", "b_layout", "c_buffers",
@@ -161,11 +159,6 @@ def _column(name: str) -> str:
 def measured_rows() -> list[Row]:
     """The published measurements of this package."""
     return read_rows(MEASURED.read_text(encoding="utf-8"), MEASURED.name)
-
-
-def derived_rows() -> list[Row]:
-    """Times derived from published bandwidths."""
-    return read_rows(DERIVED.read_text(encoding="utf-8"), DERIVED.name)
 
 
 def row_from(fields: Mapping[str, str]) -> Row:

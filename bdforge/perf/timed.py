@@ -20,8 +20,9 @@ from bdforge.operators.gemm import Problem as GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
 from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.kernels.loop_schedule import Schedule, ScheduleError, kernel_costs
-from bdforge.perf.tune.time_model import Basis, counted, kernel_of, share_reached
+from bdforge.perf.kernels.kernel_cost import Schedule, ScheduleError, kernel_costs
+from bdforge.perf.kernels.rates import compiled_share
+from bdforge.perf.tune.time_model import Basis, counted, kernel_of
 
 _LOCK_CYCLES = 4  # of the lock port, for each operation
 
@@ -47,7 +48,7 @@ def timing_options(
 def _gemm_cycles(plan: GemmPlan, problem: Problem, basis: Basis) -> dict[str, float]:
     spec = plan.spec
     if basis == "compiled":
-        share = share_reached((spec.a, spec.b, spec.accumulator), plan.kernel.generation)
+        share = compiled_share((spec.a, spec.b, spec.accumulator), plan.kernel.generation)
         return scheduled_cycles(plan, "sequential", share)
     if basis == "assembled":
         return _counted_cycles(plan)
@@ -62,14 +63,14 @@ def _counted_cycles(plan: GemmPlan) -> dict[str, float]:
     return ends | {costs.multiply: costs.step.of(costs.multiply) / rho}
 
 
-def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "overlapped", efficiency: float = 1.0) -> dict[str, float]:
-    """Cycles of a GEMM's kernels where matrix kernels reach a share of a schedule (`perf.kernels.loop_schedule`).
+def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "ideal", efficiency: float = 1.0) -> dict[str, float]:
+    """Cycles of a GEMM's kernels where matrix kernels reach a share of a schedule (`perf.kernels.kernel_cost`).
 
-    The ideal one, "overlapped", has its stalls at memory banks. A kernel without a schedule is left out.
+    The ideal one has its stalls at memory banks. A kernel without a schedule is left out.
     """
     tile, costs = plan.spec.tile, {}
     options = plan.finish.defines if plan.finish else ()
-    if schedule == "overlapped":
+    if schedule == "ideal":
         efficiency /= timing_of(plan.device).core_bank_stall
     for symbol in plan.kernels.symbols:
         rows = tile.m if symbol == plan.kernel.multiply else tile.m // c_parts(plan.spec)

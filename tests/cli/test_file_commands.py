@@ -19,7 +19,7 @@ from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, 
 from bdforge.models.weights import TernaryMatrix
 from bdforge.operators.gemm import load_spec
 from bdforge.perf import PerfError
-from bdforge.perf.bounds.evaluation import Goal
+from bdforge.perf.goals import Goal
 from support.built_designs import ROOT
 from support.small_designs import loopback
 
@@ -179,10 +179,7 @@ def test_a_timed_run_shows_its_report_and_writes_its_timeline(capfd, monkeypatch
 
 def test_goals_are_told_with_what_is_reached(capfd, monkeypatch):
     """A goal that is not reached is MISSED."""
-    monkeypatch.setattr(estimate, "unseen", lambda: ["a", "b"])
-    monkeypatch.setattr(estimate, "mean_error", lambda found: 0.0512)
-    monkeypatch.setattr(estimate, "worst_error", lambda found: 0.25)
-    monkeypatch.setattr(estimate, "goals", lambda: [Goal("mean", 0.08, 0.0512), Goal("worst", 0.2, 0.25)])
+    monkeypatch.setattr(estimate, "goals", lambda: [Goal("mean", 0.08, 0.0512, 2), Goal("worst", 0.2, 0.25, 2)])
     estimate._accuracy()
     assert capfd.readouterr().out.splitlines() == [
         "2 published designs that the models had not seen: 5.1% off on average, 25.0% at worst; docs/accuracy.md has "

@@ -27,7 +27,7 @@ from bdforge.devices.types import TypeNameError
 from bdforge.operators import load_spec, operator_of
 from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError
-from bdforge.perf.kernels.loop_schedule import ScheduleError
+from bdforge.perf.kernels.kernel_cost import ScheduleError
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")

@@ -18,7 +18,7 @@ from bdforge.models.weights import TernaryMatrix, WeightError
 from bdforge.operators import SpecError
 from bdforge.operators.gemm import Problem
 from bdforge.perf.bounds.estimate import INTERVAL
-from bdforge.perf.tune.balanced_tiles import Balance, Tile
+from bdforge.perf.tune.balanced_tiles import Balance, RankedTile
 from bdforge.runtime import ElementMismatch
 from bdforge.runtime.npu import Finding
 from bdforge.runtime.toolchain.doctor import PURPOSES
@@ -41,9 +41,9 @@ def printed(monkeypatch, capfd) -> Callable[..., list[str]]:
     return printed
 
 
-def tile(m: int, compute: float, memory: float) -> Tile:
+def tile(m: int, compute: float, memory: float) -> RankedTile:
     """512 MACs take a cycle."""
-    return Tile(m, 64, 32, m * 4.0, 111.0, compute, memory, 30.4)
+    return RankedTile(m, 64, 32, m * 4.0, 111.0, compute, memory, 30.4)
 
 
 WALK = Balance(tuple(tile(8 * i, 100, 250) for i in range(1, 8)), (tile(8, 100, 250), tile(16, 125, 120)), 75.6, 80.2)

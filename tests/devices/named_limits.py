@@ -51,7 +51,6 @@ NO_LIMIT = {
     "runtime.service.server.HELD_MAX": "tests/runtime/test_device_service.py holds two arrays more",
     "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
     "cli.machine_code.MOST_LOOKS": "the length of an output",
-    "perf.kernels.loop.INTERVAL_LIMIT": "far above any loop",
     "core.isa.modulo.BUDGET": "how long a search tries",
     "perf.size_sweep.SHAPES_MOST": "tests/cli/test_sweep_command.py: nobody sees which of 10,000 is too many",
     "runtime.xrt.SPARE_MAX": "tests/runtime/test_xrt_backend.py puts a smaller one in its place",

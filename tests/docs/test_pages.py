@@ -4,10 +4,9 @@ import pytest
 
 from bdforge.operators.gemm import SpecError
 from bdforge.operators.gemm.kernels import KERNELS
-from bdforge.perf.kernels.loops import MATRIX_KERNELS
-from bdforge.perf.kernels.published import comparisons
 from tools.docs import family, features, kernel_costs
 from tools.docs.__main__ import DOCS, PAGES
+from tools.fit.kernel_rates import comparisons
 
 LONG = ("accuracy", "family")
 """Pages whose numbers take half a minute to make; `./go sweep` compares them, and their parts have tests here."""
@@ -20,7 +19,7 @@ def test_a_page_is_current(name):
 
 def test_kernel_costs_have_every_kernel_and_every_published_tile():
     text = kernel_costs.page()
-    assert all(f"| {kernel.symbol} |" in text for kernel in MATRIX_KERNELS)
+    assert all(f"| {kernel.multiply} |" in text for kernel in KERNELS.values())
     for row in comparisons():
         p = row.published
         assert f"| {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} | {p.rho} | {p.macs_per_cycle} |" in text

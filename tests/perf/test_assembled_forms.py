@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.devices import device_named
 from bdforge.operators.gemm import Problem, plan_gemm, spec_from
 from bdforge.perf.assembled import counted_tiles as forms
@@ -14,7 +13,8 @@ from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles
 from bdforge.perf.assembled.counted_tiles import CoreForm, Kind, core_form
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.loop_schedule import ScheduleError
+from bdforge.perf.kernels import kernel_cost
+from bdforge.perf.kernels.kernel_cost import ScheduleError
 from bdforge.perf.timed import timed, timing_options
 from bdforge.perf.tune.candidate_search import Search
 from bdforge.perf.tune.choice_reasons import verdicts
@@ -72,11 +72,11 @@ def test_calls_of_a_step_are_those_of_its_parts(monkeypatch):
     """rho calls on m / rho rows, for numbers and arrays, each size asked for once."""
     asked = []
 
-    def call(_: Kind, rows: int, k: int, n: int) -> float:
+    def call(symbol: str, generation: str, turned: tuple[str, ...], rows: int, k: int, n: int) -> float:
         asked.append((rows, k, n))
         return 1000.0 * rows + 10 * k + n
 
-    monkeypatch.setattr(Kind, "call", call)
+    monkeypatch.setattr(kernel_cost, "_expected", call)
     form = CoreForm(KIND, (0, 0, 0), (0, 0, 0))
     assert form.step(4, 64, 8, 16) == 4 * (16_000 + 80 + 16)
     asked.clear()
@@ -88,14 +88,11 @@ def test_calls_of_a_step_are_those_of_its_parts(monkeypatch):
 @pytest.mark.parametrize("turned", ["", "a", "b", "c", "abc"])
 def test_a_call_is_asked_for_with_the_layouts_that_come_by_columns(monkeypatch, turned: str):
     asked = []
-    monkeypatch.setattr(forms, "expected", lambda *arguments: asked.append(arguments) or 5.0)
+    monkeypatch.setattr(kernel_cost, "_expected", lambda *arguments: asked.append(arguments) or 5.0)
     layouts = tuple("column" if side in turned else "row" for side in "abc")
     kind = replace(KIND, device="krackan", layouts=layouts)  # type: ignore[arg-type]
-    assert kind.call(8, 16, 24) == 5
-    ((symbol, generation, options),) = asked
-    assert (symbol, generation) == ("mm_i8_i8_i32", "aie2p")
-    defines = ("DIM_M=8", "DIM_K=16", "DIM_N=24", *(f"{side.upper()}_TRANSPOSED" for side in turned))
-    assert options == Options.of(defines)
+    assert CoreForm(kind, (0, 0, 0), (0, 0, 0)).step(1, 8, 16, 24) == 5
+    assert asked == [("mm_i8_i8_i32", "aie2p", tuple(f"{side.upper()}_TRANSPOSED" for side in turned), 8, 16, 24)]
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
@@ -168,4 +165,4 @@ def test_a_search_believes_counted_cycles(form):
     assert ranked.time_us == pytest.approx(estimate(case, kernel=kernel_of(case, "assembled")).time_us)
     (verdict,) = verdicts(found.wanted, ranked.candidate)
     assert list(verdict.estimates) == ["assembled", "compiled", "ideal"]
-    assert verdict.estimates["assembled"].kernel.basis == "assembled: counted, with stalls at own banks"
+    assert verdict.estimates["assembled"].kernel.basis == "counted: assembled, with stalls at own banks"

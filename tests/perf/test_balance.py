@@ -9,7 +9,7 @@ from bdforge.operators.gemm import Problem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles
 from bdforge.perf.tune import balanced_tiles as module
-from bdforge.perf.tune.balanced_tiles import FIXED, Tile, balance
+from bdforge.perf.tune.balanced_tiles import FIXED, RankedTile, balance
 from bdforge.perf.tune.space import Candidates, search_space
 
 SPACE = search_space(device_named("phoenix"), "bf16,bf16,bf16", 4032, b_layouts=("column",), fixed=FIXED)
@@ -82,8 +82,8 @@ def test_a_stream_may_take_as_long_as_its_kernel_but_no_longer(monkeypatch):
     assert [tile.kernel_cycles for tile in module._timed(SPACE, "fitted", PROBLEM, three)] == [2048.0, 2049.0]
 
 
-def tile(cycles: float, compute_us: float, memory_us: float) -> Tile:
-    return Tile(4, 8, 4, cycles, 1.0, compute_us, memory_us, 1.0)
+def tile(cycles: float, compute_us: float, memory_us: float) -> RankedTile:
+    return RankedTile(4, 8, 4, cycles, 1.0, compute_us, memory_us, 1.0)
 
 
 def test_only_shorter_times_are_steps_and_of_equal_rates_the_shorter_time_comes_first(monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from bdforge.cli import main
 from bdforge.devices import DeviceError
 from bdforge.devices.timing import timing_in, timing_of
-from bdforge.perf.bounds.evaluation import goals
+from bdforge.perf.goals import goals
 from bdforge.perf.rows import MEASURED
 from support.built_designs import ROOT
 
@@ -80,7 +80,7 @@ def test_without_sizes_a_design_shows_its_own_problems(command):
 
 def test_a_rate_and_a_schedule_replace_the_fitted_kernel(command):
     sizes = ("--shape", "1024x2560x2560")
-    assert "published rate" in command(DESIGN, *sizes, "--rate", "400")[1]
+    assert "assumed: the rate that was given" in command(DESIGN, *sizes, "--rate", "400")[1]
     assert "400 MACs per cycle" in command(DESIGN, *sizes, "--rate", "400")[1]
     assert "ideal kernel schedule" in command(DESIGN, *sizes, "--kernel", "ideal")[1]
 

@@ -22,7 +22,7 @@ from bdforge.perf.bounds.core_bound import core_cycles
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, PADDING_BINDS
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.bounds.tile_bound import fastest_tile, fits
-from bdforge.perf.kernels.loop_schedule import pass_cycles
+from bdforge.perf.kernels.kernel_cost import pass_cycles
 from support.built_designs import ROOT
 
 T = timing_of("krackan")

@@ -2,13 +2,15 @@
 
 import pytest
 
-from bdforge.perf.kernels.rates import Rate, fit_kernel, fitted_kernel, fitted_kernels, kernel_cycles, published_rates
+from bdforge.devices import AIE2P
+from bdforge.perf.kernels.rates import FORMS_FILE, compiled_share, fitted_kernel, fitted_kernels, kernel_cycles
+from tools.fit.kernel_rates import Rate, fit_kernel, fitted_forms, forms_csv, published_rates
 
 
 def test_a_published_rate_is_taken_as_it_is():
     found = kernel_cycles("AIE2P", ("int8", "int8", "int8"), 144, 72, 144, macs_per_cycle=343.0)
     assert found.cycles == 144 * 72 * 144 / 343.0
-    assert found.basis == "published rate"
+    assert found.basis == "assumed: the rate that was given"
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,23 @@ def test_one_row_gives_a_plain_rate():
     assert (form.macs_per_cycle, form.cycles_per_c) == pytest.approx((300, 0))
 
 
+def test_the_table_of_forms_is_the_fit_s():
+    assert FORMS_FILE.read_text(encoding="utf-8") == forms_csv(), "run python -m tools.fit"
+
+
+@pytest.mark.parametrize(
+    ("types", "like"),
+    [("int8 int2 int32", "int8 int8 int32"), ("int8 int8 bf16", "int8"), ("int16 int16 int32", "")],
+)
+def test_what_compiled_kernels_reach_is_told_by_the_nearest_types(types: str, like: str):
+    """The same A and C, else the same A, else all; each published tile counts as much, and no share is above 1."""
+    rows = [form for key, form in fitted_kernels().items() if key[0] == "AIE2P" and " ".join(key[1:]).startswith(like)]
+    a, b, c = types.split()
+    mean = sum(form.rows * form.share for form in rows) / sum(form.rows for form in rows)
+    assert compiled_share((a, b, c), AIE2P) == pytest.approx(min(mean, 1))
+    assert compiled_share(("bf16", "bfp16", "bf16"), AIE2P) == 1
+
+
 def test_packed_weights_take_the_form_of_what_they_become():
     assert fitted_kernel("AIE2P", ("int8", "int2", "int32")) == fitted_kernels()["AIE2P", "int8", "int8", "int32"]
     assert fitted_kernel("AIE2P", ("bf16", "int4", "bf16")) == fitted_kernels()["AIE2P", "bf16", "bfp16", "bf16"]
@@ -55,7 +74,7 @@ def test_unknown_types_are_scaled_from_the_nearest_and_say_so():
     found = fitted_kernel("AIE2", ("int16", "int16", "int16"))
     assert found.note
     assert found.macs_per_cycle < near.macs_per_cycle / 2
-    assert kernel_cycles("AIE2P", ("f32", "f32", "f32"), 32, 32, 32).basis.startswith("fitted form scaled")
+    assert kernel_cycles("AIE2P", ("f32", "f32", "f32"), 32, 32, 32).basis.startswith("modelled: fitted form scaled")
 
 
 def test_c_of_twice_the_size_takes_twice_the_cycles_to_load_and_store():
@@ -65,10 +84,10 @@ def test_c_of_twice_the_size_takes_twice_the_cycles_to_load_and_store():
 
 
 def test_sources_can_be_left_out_of_the_fit():
-    all_rows, fewer = (fitted_kernels(frozenset(out)) for out in ((), ("taka-table3",)))
+    all_rows, fewer = (fitted_forms(frozenset(out)) for out in ((), ("taka-table3",)))
     assert fewer["AIE2P", "int8", "int8", "int8"].rows == 1
     assert all_rows["AIE2P", "int8", "int8", "int8"].rows == 3
-    assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_kernels(frozenset({"wang-table2"}))
+    assert ("AIE2P", "bfp16", "bfp16", "bfp16") not in fitted_forms(frozenset({"wang-table2"}))
 
 
 @pytest.mark.parametrize(("source", "rho", "around"), [("wang-a", 4, 4 * 51), ("wang-a", 1, 51), ("taka", 4, 0)])

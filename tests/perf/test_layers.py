@@ -18,7 +18,7 @@ from bdforge.operators.gemm import Problem, load_spec
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import Copy, run_as
-from bdforge.perf.bounds.layers import Part, _part, crossover, layers, overlapped_ms, write_csv
+from bdforge.perf.bounds.layers import OperatorTime, _part, crossover, layers, overlapped_ms, write_csv
 from bdforge.perf.bounds.models import (
     ATTENTION,
     BITNET,
@@ -276,7 +276,7 @@ def test_a_model_is_written_as_csv(command):
     assert [row["problem"] for row in rows][:2] == ["256x768x2304", "256x768x768"]
     found = layers(GPT2_TRAIN, 256, (), published)
     assert write_csv(found).count("\n") == 1 + 15 + 4
-    made = (Part("q", "NPU", 30, 60.125, 3.0625, "compute", "1x2x3", 30), Part("norms", "CPU", 1, 40.0))
+    made = (OperatorTime("q", "NPU", 30, 60.125, 3.0625, "compute", "1x2x3", 30), OperatorTime("norms", "CPU", 1, 40.0))
     assert write_csv(replace(found, parts=made)).splitlines() == [
         "model,tokens,operator,where,count,problem,ms_modelled,dispatch_ms,bound",
         "gpt2,256,q,NPU,30,1x2x3,60.12,3.062,compute", "gpt2,256,norms,CPU,1,,40,0,",
@@ -313,8 +313,12 @@ def test_micro_batches_take_turns():
     stages = (Stage(("a",), {"early": 1.0}), Stage(("b", "c"), {"late": 1.0}))
     model = Model("two", (Linear("a", 8, 8, 1), Linear("b", 8, 8, 1), Linear("c", 8, 8, 1)), {"bc": ("b", "c")},
                   ("early", "late", "end"), "", stages)  # fmt: skip
-    npu = [Part("a", "NPU", 1, 3.0), Part("bc", "NPU", 1, 1.0)]
-    cpu = [Part("early", "CPU", 1, 4.0), Part("late", "CPU", 1, 2.0), Part("end", "CPU", 1, 0.5)]
+    npu = [OperatorTime("a", "NPU", 1, 3.0), OperatorTime("bc", "NPU", 1, 1.0)]
+    cpu = [
+        OperatorTime("early", "CPU", 1, 4.0),
+        OperatorTime("late", "CPU", 1, 2.0),
+        OperatorTime("end", "CPU", 1, 0.5),
+    ]
     # CPU 0-2, 2-4, array 2-5, 5-8; CPU 5-6, 8-9, array 8-9, 9-10; then 0.5 ms of CPU
     assert overlapped_ms(model, npu, cpu, 2) == pytest.approx(10.5)
     # alone: 4, then 3, then 2, then 1
@@ -354,9 +358,9 @@ def test_of_an_odd_number_of_tokens_the_larger_half_is_a_micro_batch():
 def test_attention_grows_from_batch_to_batch():
     """A stage of attention and a product of no time: the second batch's 3 ms of 4 come behind the first's 1."""
     model = Model("looks back", (Linear("a", 8, 8, 1),), {}, (ATTENTION,), "", (Stage(("a",), {ATTENTION: 1.0}),))
-    cpu = [Part(ATTENTION, "CPU", 1, 4.0)]
-    assert overlapped_ms(model, [Part("a", "NPU", 1, 10.0)], cpu, 2) == pytest.approx(1 + 10 + 10)
-    assert overlapped_ms(model, [Part("a", "NPU", 1, 0.0)], cpu, 2) == pytest.approx(4)
+    cpu = [OperatorTime(ATTENTION, "CPU", 1, 4.0)]
+    assert overlapped_ms(model, [OperatorTime("a", "NPU", 1, 10.0)], cpu, 2) == pytest.approx(1 + 10 + 10)
+    assert overlapped_ms(model, [OperatorTime("a", "NPU", 1, 0.0)], cpu, 2) == pytest.approx(4)
 
 
 def test_what_the_array_scales_costs_the_cpu_nothing():

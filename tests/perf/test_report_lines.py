@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bdforge.devices.hosts import host_named
 from bdforge.perf import GemmCase, estimate
-from bdforge.perf.bounds.layers import Layers, Part
+from bdforge.perf.bounds.layers import Layers, OperatorTime
 from bdforge.perf.bounds.models import BITNET, GPT2_TRAIN
 from bdforge.perf.estimate_report import bar, cost_report, layers_report, report
 
@@ -56,7 +56,7 @@ def test_an_estimate_shows_its_units_and_parts_largest_first():
     for line in overlapping:
         name, _, rest = line.partition(" (overlapping)")
         assert rest.split()[0] == f"{found.parallel[name.strip()]:.0f}"
-    assert "kernel: 1024 cycles a step, 256 MACs per cycle (published rate)" in " ".join(shown)
+    assert "kernel: 1024 cycles a step, 256 MACs per cycle (assumed: the rate that was given)" in " ".join(shown)
     assert "A: 1.3 MB in runs of 128 B, 2560 B apart" in shown
     assert "B: 2.6 MB in runs of 64 B, 1024 B apart" in shown
     assert "C: 1.0 MB in runs of 256 B, 4096 B apart" in shown
@@ -93,13 +93,13 @@ def test_another_operator_s_estimate_shows_its_range_and_bytes():
     ("where", "count", "shown"), [("CPU", 1, ""), ("CPU", 2, "2"), ("NPU", 1, "1"), ("NPU", 2, "2")]
 )
 def test_a_part_of_the_cpu_is_counted_from_two_times_on(where: str, count: int, shown: str):
-    found = Layers(BITNET, 512, (Part("part", where, count, 60.0, 3.0),), {}, host_named("strix_halo"))
+    found = Layers(BITNET, 512, (OperatorTime("part", where, count, 60.0, 3.0),), {}, host_named("strix_halo"))
     (row,) = (line.split() for line in lines(layers_report(found)) if line.split()[:1] == ["part"])
     assert row == [cell for cell in ("part", where, shown, "60.0", "3.0" if where == "NPU" else "") if cell]
 
 
 def test_a_model_s_parts_are_told_with_rates_energy_and_savings():
-    parts = (Part("q", "NPU", 30, 60.0, 3.0, "compute", "1x2x3", 30), Part("norms", "CPU", 1, 40.0))
+    parts = (OperatorTime("q", "NPU", 30, 60.0, 3.0, "compute", "1x2x3", 30), OperatorTime("norms", "CPU", 1, 40.0))
     host = host_named("strix_halo")
     shown = lines(layers_report(Layers(BITNET, 512, parts, {"qkv": 4.25}, host, 77.4)))
     text = " ".join(" ".join(shown).split())

@@ -18,15 +18,23 @@ from bdforge.perf import PerfError
 from bdforge.perf import size_sweep as native
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.loop_schedule import ScheduleError, kernel_cost
+from bdforge.perf.kernels.kernel_cost import ScheduleError, kernel_cost
 from bdforge.perf.size_sweep import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import emulated_finalists as emulate
-from bdforge.perf.tune import time_model as model
 from bdforge.perf.tune import tuner
-from bdforge.perf.tune.candidate_search import KEPT, Part, Ranked, Search, _fastest, buildable, fastest, search_part
+from bdforge.perf.tune.candidate_search import (
+    KEPT,
+    Ranked,
+    Search,
+    SearchPart,
+    _fastest,
+    buildable,
+    fastest,
+    search_part,
+)
 from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
-from bdforge.perf.tune.emulated_finalists import Emulated, reduced
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, reduced
 from bdforge.perf.tune.search_state import identity
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
@@ -38,7 +46,7 @@ from bdforge.perf.tune.space import (
     rows_of_tiles,
     search_space,
 )
-from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of, modelled_us, share_reached
+from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of, modelled_us
 from bdforge.perf.tune.tuned_design import _finalists, _value, design_name, finalist_line
 from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
 from support.built_designs import ROOT
@@ -146,7 +154,7 @@ def test_a_finalist_runs_a_few_tiles_of_whole_slabs(changes: dict, K: int, expec
 
 
 def test_emulation_scales_what_is_steady():
-    found = Finalist(ranked(100.0), Emulated((1, 2, 3), 30.0, 20.0), fixed_us=40.0)
+    found = Finalist(ranked(100.0), EmulatedFinalist((1, 2, 3), 30.0, 20.0), fixed_us=40.0)
     assert found.time_us == 40 + 60 * 1.5
     assert Finalist(ranked(100.0), fixed_us=40.0).time_us == 100
 
@@ -164,7 +172,7 @@ def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
     told: list[tuple[int, int]] = []
 
     def run(_, heights):
-        return (Part(m, 10 * m, m, (ranked(float(m), m=m),)) for m in reversed(heights))
+        return (SearchPart(m, 10 * m, m, (ranked(float(m), m=m),)) for m in reversed(heights))
 
     parts = search(wanted, run, ended=lambda done, of: told.append((done, of)))
     assert [part.m for part in parts] == [8, 16, 24]
@@ -175,7 +183,7 @@ def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
 
 
 def test_finalists_are_told_in_a_line_each():
-    plain, emulated = ranked(100.4), Emulated((8, 16, 24), 30.0, 20.0)
+    plain, emulated = ranked(100.4), EmulatedFinalist((8, 16, 24), 30.0, 20.0)
     name = "64x64x64, k_mt 128, 1 C buffer, rho 1, 1 shim a row's A, B packed"
     assert finalist_line(Finalist(plain)) == f"{name}: 100 modelled"
     assert finalist_line(Finalist(plain, passed_over="it stops")) == f"{name}: 100 modelled, passed over: it stops"
@@ -277,12 +285,12 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
     def emulated(_, candidate):
         if (ratio := ratios[candidate[0]]) is None:
             raise PerfError("it stops")
-        return Emulated((1, 1, 1), ratio, 10.0)
+        return EmulatedFinalist((1, 1, 1), ratio, 10.0)
 
     monkeypatch.setattr(tuner, "emulated", emulated)
     monkeypatch.setattr(tuner, "_fixed_us", lambda *_: 0.0)
     wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((Problem(64, 64, 64), 1),))
-    found = tune(wanted, lambda *_: iter([Part(8, 4, 4, tuple(best))]), finalists=2).finalists
+    found = tune(wanted, lambda *_: iter([SearchPart(8, 4, 4, tuple(best))]), finalists=2).finalists
     assert [(f.ranked.candidate[0], f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
     assert [f.passed_over for f in found] == ["", "", "it stops"]
 
@@ -368,14 +376,8 @@ def test_only_bases_with_loops_of_ours_ask_for_one(basis: Basis, needed: bool):
     if not needed:
         check_basis(types, AIE2P, basis)
         return
-    with pytest.raises(ScheduleError, match="no loop of a kernel 'mm_i16_i16_i32' for AIE2P"):
+    with pytest.raises(ScheduleError, match="no matrix kernel 'mm_i16_i16_i32' for AIE2P"):
         check_basis(types, AIE2P, basis)
-
-
-@pytest.mark.parametrize(("mean", "share"), [(0.8, 0.8), (1.0, 1.0), (1.2, 1.0)])
-def test_compiled_kernels_reach_the_mean_share_and_no_more_than_all(monkeypatch, mean: float, share: float):
-    monkeypatch.setattr(model, "compiled_efficiency", lambda *_: SimpleNamespace(mean=mean))
-    assert share_reached(("int8", "int8", "int32"), AIE2P) == share
 
 
 @pytest.mark.parametrize(
@@ -476,7 +478,7 @@ def test_a_sweep_models_every_problem_with_every_layout_of_b():
         assert one.found.time_us == estimate(case).time_us
     assert swept[0].intensity == pytest.approx(2 * 16 * 32 * 32 / (16 * 32 + 32 * 32 + 4 * 16 * 32))
     (ideal,) = native.sweep(BYTES, device, ("row",), problems[:1], "ideal")
-    assert ideal.found.kernel.basis.startswith("ideal")
+    assert ideal.found.kernel.basis.startswith("modelled: ideal")
     times = [one.found.time_us for one in swept]
     assert native.ratios(swept, "row", "column") == pytest.approx([times[0] / times[2], times[1] / times[3]])
     for wrong, sizes in ((SPEC, Problem(16, 32, 32)), (BYTES, Problem(1, 1 << 17, 1))):

@@ -11,9 +11,9 @@ from bdforge.operators.gemm import Problem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
 from bdforge.perf.tune.candidate_search import (
-    Part,
     Ranked,
     Search,
+    SearchPart,
     buildable,
     fastest,
     in_process,
@@ -91,7 +91,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path):
 
 def test_a_state_of_another_search_is_refused(tmp_path):
     path = tmp_path / "search.jsonl"
-    State.open(path, SMALL).add(Part(8, 1, 1, ()))
+    State.open(path, SMALL).add(SearchPart(8, 1, 1, ()))
     other = replace(SMALL, basis="ideal")
     assert identity(other) != identity(SMALL)
     with pytest.raises(PerfError, match="holds another search"):

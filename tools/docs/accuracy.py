@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, astuple, replace
 
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, estimate
-from bdforge.perf.bounds.evaluation import (
+from bdforge.perf.kernels.rates import FittedKernel, fitted_kernels
+from bdforge.perf.rows import measured_rows, read_rows
+from bdforge.perf.table import step_of_core
+from tools.docs.accuracy_emulated import agreement, side_by_side
+from tools.docs.markdown import bullet, prose, section, table
+from tools.fit.evaluation import (
     Result,
     all_rows,
     bias,
@@ -22,12 +27,8 @@ from bdforge.perf.bounds.evaluation import (
     unseen,
     worst_error,
 )
-from bdforge.perf.fit import FITTED_SOURCES, Parameters
-from bdforge.perf.kernels.rates import FittedKernel, fitted_kernels, published_rates
-from bdforge.perf.rows import DATA, measured_rows, read_rows
-from bdforge.perf.table import step_of_core
-from tools.docs.accuracy_emulated import agreement, side_by_side
-from tools.docs.markdown import bullet, prose, section, table
+from tools.fit.kernel_rates import RATES, published_rates
+from tools.fit.parameters import FITTED_SOURCES, Parameters
 
 _MEANINGS = (
     "ns that a shim of npu1 takes for a request, of at most 256 B",
@@ -190,7 +191,7 @@ def rows_left_out() -> str:
 
 def bandwidths() -> str:
     """Bandwidths that publications imply or state for designs whose times they do not print."""
-    implied = DATA / "implied_bandwidth.csv"
+    implied = RATES.with_name("implied_bandwidth.csv")
     rows = read_rows(implied.read_text(encoding="utf-8"), implied.name)
     return section(
         "Bandwidths only predicted",

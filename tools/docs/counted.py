@@ -24,9 +24,9 @@ from bdforge.perf.assembled.counted_core import MAIN, CoreCosts
 from bdforge.perf.assembled.counted_tiles import Kind
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.published import comparisons
 from bdforge.perf.timed import recorded
 from bdforge.perf.tune.time_model import kernel_on
+from tools.fit.kernel_rates import comparisons
 
 KERNELS, CHOICES, DESIGNS = (
     Path(__file__).with_name(f"counted{name}.csv") for name in ("", "_choices", "_designs")

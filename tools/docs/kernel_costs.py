@@ -1,18 +1,19 @@
 """docs/kernel_costs.md, made from the schedules."""
 
 from collections.abc import Iterable
+from statistics import fmean
 
 from bdforge.devices import AIE2, AIE2P, Generation
-from bdforge.perf.kernels.loop_schedule import KernelCost, kernel_cost
-from bdforge.perf.kernels.loops import ELEMENT_KERNELS, MATRIX_KERNELS
-from bdforge.perf.kernels.published import Comparison, comparisons, compiled_efficiency
+from bdforge.operators.gemm.kernels import KERNELS
+from bdforge.perf.kernels.kernel_cost import KernelCost, kernel_cost, known_passes
 from tools.docs.counted import TILE, counted
+from tools.fit.kernel_rates import Comparison, comparisons, shares
 
 _HEAD = """# What our kernels cost, modelled
 
-Made by `python -m tools.docs kernel_costs`; a test keeps it current. All cycles are *modelled* from the slots, units,
-latencies and registers of each core's instructions (`bdforge/core/isa/data`; of AIE2's units little is known); nothing
-is fitted. Not counted: stalls on memory banks and the call itself.
+Made by `python -m tools.docs kernel_costs`; a test keeps it current. Cycles are *modelled* from the slots and latencies
+of each core's instructions (`bdforge/core/isa/data`), nothing is fitted; those of passes over C that this project
+assembles are *counted*. Not in them: stalls at memory banks and the call itself.
 
 Passes over C (`finish_*`) are costed without bias and ReLU, which takes an instruction of the move slot for a vector of
 results. Scales of rows and columns (`finish_i32_bf16`, `finish_f32_bf16` with SCALE) are two float32 products, each of
@@ -23,10 +24,11 @@ room.
 Kernels that read bfp16 take two steps of K in an iteration, if k / 8 is even: a stream of tiles that lie one after
 another is opened for two of them, one line into a load FIFO, and each is popped. Else it is opened for each.
 
-- **II**: initiation interval of the software-pipelined inner loop, with its least value by slots and by latencies.
-- **ideal**: inner loops whole, C's loads and stores, epilogue and next prologue overlapped between blocks.
+- **II**: cycles of an iteration of the compiled inner loop, which is software pipelined: its busiest slot.
 - **sequential**: a block of accumulators is stored before the next one is loaded, as in a compiled loop nest.
-- **slots**: the busiest slot alone; no order of the same instructions is faster.
+- **ideal**: what the generator of machine code expects of the kernel that this project assembles, before it has a
+  schedule; where there is none, all but the first block overlap with C's traffic of others.
+- **slots**: the busiest slot of the compiled loops alone; no order of the same instructions is faster.
 - **assembled**: the kernel that this project assembles, where there is one: cycles *counted* on the exact core model,
   by issue and stalls at own banks where a plan puts the buffers ([assembled.md](assembled.md)).
 """
@@ -43,11 +45,10 @@ code on the same tile, stalls at own banks included.
 _READING = """
 What the tables say:
 
-- No compiled kernel beats the ideal schedule, and none of either kind beats the slots. The hand-written bfp16 kernel
-  does beat our ideal: its tiles of C leave and enter one by one while the others go on, which we do not model.
-- The sequential schedule tells the rates of compiled int8 kernels, 7 % off on average without any fit: their loss is
+- No compiled kernel beats the ideal, and none of either kind beats the slots. The hand-written bfp16 kernel reaches it.
+- The sequential schedule tells the rates of compiled int8 kernels, 3 % off on average without any fit: their loss is
   C's loads, stores and pipeline fill for each block, with little overlap. The share of the ideal falls with k.
-- The bf16 x bfp16 kernel of Wang et al. runs faster than sequential: it overlaps blocks.
+- The bf16 x bfp16 kernel of Wang et al. runs faster than sequential where k is small: it overlaps blocks.
 - mm_i8_i2_i32 fills the move slot and the MAC slot alike, so unpacking is hidden, but nothing more fits into the move
   slot: an A stored column by column makes it the bound (6 cycles for 4 products).
 - bfp16 kernels use six of eight load slots for four products, so C's loads find little room beside them. Streams that
@@ -68,8 +69,8 @@ def page() -> str:
 
 def _kernels(generation: Generation) -> Iterable[str]:
     m, k, n = TILE
-    matrix = [(k.symbol, "") for k in MATRIX_KERNELS if k.generation == generation]
-    passes = [(k.symbol, k.option) for k in ELEMENT_KERNELS if k.generation == generation]
+    matrix = [(k.multiply, "") for k in KERNELS.values() if k.generation == generation]
+    passes = known_passes(generation)
     costs = [
         (f"{symbol}, {option}" if option else symbol,
          kernel_cost(symbol, m, k, n, generation=generation, options=[option]))
@@ -77,10 +78,10 @@ def _kernels(generation: Generation) -> Iterable[str]:
     ]  # fmt: skip
     yield f"## {generation.name}, one call on a tile of {m} × {k} × {n}\n"
     yield (
-        "| kernel | II (slots, latency) | slots per iteration | bound | ideal | sequential | slots | MACs/cycle "
+        "| kernel | II | slots per iteration | bound | sequential | ideal | basis | slots | MACs/cycle "
         "| assembled | MACs/cycle |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     yield from (_kernel_row(name, cost) for name, cost in costs)
     yield ""
 
@@ -88,10 +89,10 @@ def _kernels(generation: Generation) -> Iterable[str]:
 def _kernel_row(name: str, cost: KernelCost) -> str:
     use = " ".join(f"{slot} {count}" for slot, count in cost.slot_use.items() if count)
     rate = f"{cost.macs_per_cycle:.0f}" if cost.macs else ""
+    interval = (cost.interval, use, cost.bound) if cost.slot_use else ("", "", "")
     return (
-        f"| {name} | {cost.interval} ({cost.resource_interval}, {cost.recurrence_interval}) | {use} "
-        f"| {cost.bound} | {cost.cycles} | {cost.sequential_cycles} | {cost.slot_cycles} | {rate} "
-        f"| {' | '.join(_assembled(name, cost))} |"
+        f"| {name} | {' | '.join(map(str, interval))} | {cost.sequential_cycles} | {cost.cycles} | {cost.basis} "
+        f"| {cost.slot_cycles} | {rate} | {' | '.join(_assembled(name, cost))} |"
     )
 
 
@@ -118,21 +119,21 @@ def _comparison_row(row: Comparison) -> str:
     return (
         f"| {p.source}{'' if p.compiled else ' *'} | {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} "
         f"| {p.rho} | {p.macs_per_cycle} | {cost.macs_per_cycle:.1f} | {cost.macs / cost.sequential_cycles:.1f} "
-        f"| {row.efficiency('overlapped'):.2f} | {row.efficiency('sequential'):.2f} "
+        f"| {row.efficiency('ideal'):.2f} | {row.efficiency('sequential'):.2f} "
         f"| {f'{found.rate:.0f}' if found else ''} |"
     )
 
 
 def _efficiency_rows() -> Iterable[str]:
     yield "\n## Share of the schedules that compiled kernels reach\n"
-    yield "Mean and range over the published tiles of the same types, or of the nearest ones that somebody measured.\n"
-    yield "| generation | kernel | measured on | tiles | of ideal | of sequential |"
-    yield "|---|---|---|---|---|---|"
-    for kernel in MATRIX_KERNELS:
-        types = kernel.a, kernel.b, kernel.c, kernel.generation
-        ideal, plain = compiled_efficiency(*types, "overlapped"), compiled_efficiency(*types, "sequential")
-        yield (
-            f"| {kernel.generation.name} | {kernel.symbol} | {ideal.basis} | {ideal.tiles} "
-            f"| {ideal.mean:.2f} ({ideal.low:.2f} to {ideal.high:.2f}) "
-            f"| {plain.mean:.2f} ({plain.low:.2f} to {plain.high:.2f}) |"
-        )
+    yield "Mean and range over the published tiles of the same types; other types take what the nearest ones reach.\n"
+    yield "| generation | types of A, B and C | tiles | of ideal | of sequential |"
+    yield "|---|---|---|---|---|"
+    for key in dict.fromkeys((r.published.generation.name, *r.published.types) for r in comparisons()):
+        if ideal := shares(key, "ideal"):
+            figures = " | ".join(map(_range, (ideal, shares(key, "sequential"))))
+            yield f"| {key[0]} | {', '.join(key[1:])} | {len(ideal)} | {figures} |"
+
+
+def _range(found: list[float]) -> str:
+    return f"{fmean(found):.2f} ({min(found):.2f} to {max(found):.2f})"

@@ -76,7 +76,7 @@ def _chain_table(use: DesignUse) -> Table:
     return table
 
 
-class Chain(NamedTuple):
+class RepeatedChain(NamedTuple):
     """What tasks have in common: where they run, how many BDs they chain, how often the chain runs."""
 
     sequence: str
@@ -85,16 +85,16 @@ class Chain(NamedTuple):
     runs: int
 
 
-def repeated_chains(device: DeviceOp) -> dict[Chain, list[tuple[int, int]]]:
+def repeated_chains(device: DeviceOp) -> dict[RepeatedChain, list[tuple[int, int]]]:
     """The shims of every task that repeats a chain, one entry for a task, by what the tasks have in common."""
-    found: dict[Chain, list[tuple[int, int]]] = defaultdict(list)
+    found: dict[RepeatedChain, list[tuple[int, int]]] = defaultdict(list)
     for sequence in (op for op in device.walk() if isinstance(op, RuntimeSequenceOp)):
         for chain, place in _chains(sequence):
             found[chain].append(place)
     return found
 
 
-def _chains(sequence: RuntimeSequenceOp) -> Iterator[tuple[Chain, tuple[int, int]]]:
+def _chains(sequence: RuntimeSequenceOp) -> Iterator[tuple[RepeatedChain, tuple[int, int]]]:
     for task in (op for op in sequence.walk() if isinstance(op, ConfigureTaskOp)):
         bds = len(task.bds)
         if bds < 2 or not task.repeat_count:
@@ -103,7 +103,7 @@ def _chains(sequence: RuntimeSequenceOp) -> Iterator[tuple[Chain, tuple[int, int
             if task.tile.kind is TileKind.SHIM:
                 channel = f"{task.direction.value} {task.channel}"
                 place = task.tile.column, task.tile.row
-                yield Chain(sequence.symbol, channel, bds, task.repeat_count + 1), place
+                yield RepeatedChain(sequence.symbol, channel, bds, task.repeat_count + 1), place
 
 
 def _count(number: int, what: str) -> str:

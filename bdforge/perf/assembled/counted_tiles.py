@@ -8,19 +8,18 @@ tells one design exactly, stalls at banks with it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bdforge.core.codegen.kernels import expected
-from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.devices import DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.operators.specs import SpecError
 from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles, core_costs
+from bdforge.perf.kernels.kernel_cost import expected_cycles
 
 _ROWS = (4, 16)  # of samples, in micro-tiles; their columns and parts are below
 _COLUMNS = 32
@@ -55,19 +54,6 @@ class Kind:
     def _stays(self) -> dict[str, Any]:
         return {"residency": "b", "c_in_parts": True, "c_memtile_buffers": 1} if self.c_in_parts else {}
 
-    def call(self, rows: int, k: int, n: int) -> float:
-        """Expected cycles of a call of the matrix kernel; CodegenError for types that are not assembled."""
-        return _expected(self, rows, k, n)
-
-
-@lru_cache(maxsize=1 << 16)
-def _expected(kind: Kind, rows: int, k: int, n: int) -> float:
-    a, b, _, accumulator = (TYPES[name].code for name in kind.types)
-    generation = DEVICES[kind.device].generation.name.lower()
-    turned = (f"{name}_TRANSPOSED" for name, layout in zip("ABC", kind.layouts, strict=True) if layout == "column")
-    defines = (f"DIM_M={rows}", f"DIM_K={k}", f"DIM_N={n}", *turned)
-    return expected(f"mm_{a}_{b}_{accumulator}", generation, Options.of(defines))
-
 
 @dataclass(frozen=True, slots=True)
 class CoreForm:
@@ -82,11 +68,11 @@ class CoreForm:
     ends: tuple[float, float, float]
 
     def step(self, rho: Any, m: Any, k: Any, n: Any) -> Any:
-        """Issue cycles of the rho calls of a step of K on a tile m x k x n."""
-        rows, k, n = np.broadcast_arrays(np.floor_divide(m, rho), k, n)
-        calls, index = np.unique(np.stack([rows, k, n]).reshape(3, -1), axis=1, return_inverse=True)
-        cycles = np.array([self.kind.call(*map(int, call)) for call in calls.T])
-        return (rho * cycles[index].reshape(rows.shape))[()]
+        """Issue cycles of the rho calls of a step of K on a tile m x k x n; CodegenError for types not assembled."""
+        a, b, _, accumulator = (TYPES[name].code for name in self.kind.types)
+        turned = [name for name, layout in zip("abc", self.kind.layouts, strict=True) if layout == "column"]
+        generation = DEVICES[self.kind.device].generation
+        return rho * expected_cycles(f"mm_{a}_{b}_{accumulator}", generation, turned, m // rho, k, n)
 
     def around_step(self, rho: Any) -> Any:
         """Cycles around the calls of a step."""

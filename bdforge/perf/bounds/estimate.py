@@ -16,7 +16,7 @@ from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, Timing, joined_times
 from bdforge.devices.types import TYPES
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.core_bound import CoreCycles, core_cycles
-from bdforge.perf.kernels.loop_schedule import ScheduleError, pass_cycles
+from bdforge.perf.kernels.kernel_cost import ScheduleError, pass_cycles
 from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles, switch_cycles
 
 OVERLAP_EXPONENT = 9.77

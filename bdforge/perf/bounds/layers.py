@@ -23,7 +23,7 @@ Estimator = Callable[[GemmCase], Estimate]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OperatorTime:
     """What one operator of a model takes in all its layers, on "NPU" or "CPU"; `dispatch_ms` is part of `ms`.
 
     `submissions`: how often the array is handed work; GEMMs that join others are part of theirs.
@@ -48,7 +48,7 @@ class Layers:
 
     model: Model
     tokens: int
-    parts: tuple[Part, ...]
+    parts: tuple[OperatorTime, ...]
     savings: dict[str, float]
     host: Host
     overlapped_ms: float | None = None
@@ -83,7 +83,7 @@ def layers(
     npu = _npu(model, tokens, made, case_of, model_case)
     case = case_of(_problem(model.linears[0], tokens))
     c, host = case.c, host_named(case.device)
-    cpu = [Part(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
+    cpu = [OperatorTime(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
     cpu += _copied(model, tokens, case_of, host)
     total = sum(part.ms for part in npu)
     savings = {
@@ -98,16 +98,16 @@ def layers(
     return Layers(model, tokens, (*npu, *cpu), savings, host, overlapped)
 
 
-def _copied(model: Model, tokens: int, case_of: CaseOf, host: Host) -> list[Part]:
+def _copied(model: Model, tokens: int, case_of: CaseOf, host: Host) -> list[OperatorTime]:
     """What the host copies in and out, by kind."""
     made: dict[str, list[float]] = {}
     for linear in model.linears:
         for copy in run_as(linear, _problem(linear, tokens), case_of)[1]:
             made.setdefault(copy.what, []).extend([copy.ms(host)] * linear.count)
-    return [Part(what, "CPU", len(times), sum(times)) for what, times in sorted(made.items())]
+    return [OperatorTime(what, "CPU", len(times), sum(times)) for what, times in sorted(made.items())]
 
 
-def overlapped_ms(model: Model, npu: Sequence[Part], cpu: Sequence[Part], micro_batches: int) -> float:
+def overlapped_ms(model: Model, npu: Sequence[OperatorTime], cpu: Sequence[OperatorTime], micro_batches: int) -> float:
     """Milliseconds of all layers for micro-batches in turn: `npu` are the products of one, `cpu` is of all tokens.
 
     Each waits for the results of its products, does the CPU's work of a stage and hands over the next products; the
@@ -136,7 +136,9 @@ def _of_results(operator: str, c: str) -> float:
     return TYPES[c].bits / TYPES["int32"].bits if operator == SYNCHRONISING else 1.0
 
 
-def _npu(model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, model_case: Estimator) -> list[Part]:
+def _npu(
+    model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, model_case: Estimator
+) -> list[OperatorTime]:
     return [_part(linear, tokens, case_of, model_case) for linear in model.fused(fusions)]
 
 
@@ -144,14 +146,14 @@ def _problem(linear: Linear, tokens: int) -> Problem:
     return Problem(linear.M or tokens, linear.K, linear.N, linear.name)
 
 
-def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> Part:
+def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> OperatorTime:
     problem = _problem(linear, tokens)
     found = model_case(run_as(linear, problem, case_of)[0])
     dispatch_us = found.serial["dispatch"]
     if linear.joined:  # one more command of a submission
         dispatch_us = min(dispatch_us, found.case.timing.runlist_dispatch_ns / 1e3)
     time_us = found.time_us - found.serial["dispatch"] + dispatch_us
-    return Part(
+    return OperatorTime(
         linear.name, "NPU", linear.count, linear.count * time_us / 1e3, linear.count * dispatch_us / 1e3, found.bound,
         str(problem), 0 if linear.joined else linear.count,
     )  # fmt: skip

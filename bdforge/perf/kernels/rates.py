@@ -1,72 +1,49 @@
-"""Cycles of kernels known only by their published rate, and a fitted form for the rest.
+"""Cycles of kernels known only by published rates, as forms that were fitted to them.
 
 `cycles = m·k·n / P + q·m·n`: P MACs per cycle in the inner loop, q cycles for each element of C that is loaded and
-stored. Fitted by least squares of relative errors, two parameters for all rows of a generation and types
-(`data/kernel_rates.csv`). Wang et al. publish rates of a core, not of a kernel, so theirs have the calls between
-microkernels taken off. Our own kernels are scheduled in `kernels.schedule`, nothing fitted.
+stored, two parameters for all rows of a generation and types. `data/kernel_forms.csv` holds them with the share of our
+schedules that compiled kernels reach; `python -m tools.fit` makes it from the rates, whose sources it names. What our
+own kernels take stands in `kernel_cost`, nothing fitted.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bdforge.devices import Generation
-from bdforge.devices.timing import Timing, timing_of
-from bdforge.devices.topology import DEVICES
-from bdforge.devices.types import PEAK_MACS, TYPES, type_named
+from bdforge.devices.timing import Timing
+from bdforge.devices.types import PEAK_MACS, TYPES
 
-RATES_FILE = Path(__file__).parents[1] / "data" / "kernel_rates.csv"
+FORMS_FILE = Path(__file__).parents[1] / "data" / "kernel_forms.csv"
 _UNPACKED = {"int8": "int8", "bf16": "bfp16", "bfp16": "bfp16"}  # what 2- and 4-bit weights become, by A's type
 _UNKNOWN_SHARE = 0.25  # of bf16's peak, for types that no unit multiplies
 
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A published kernel rate: MACs per cycle of one core on a tile m x k x n, which `rho` calls make."""
-
-    source: str
-    device: str
-    types: tuple[str, str, str]
-    m: int
-    k: int
-    n: int
-    rho: int
-    macs_per_cycle: float
-    compiled: bool = True
-
-    @property
-    def generation(self) -> Generation:
-        """Generation of its device."""
-        return DEVICES[self.device].generation
-
-    @property
-    def between(self) -> int:
-        """Cycles between two calls that the rate holds, since it is that of a whole core."""
-        return switch_cycles(timing_of(self.device)) if self.source.startswith("wang") else 0
-
-    @property
-    def cycles(self) -> float:
-        """Cycles of the kernel, without the calls between the microkernels of asymmetric tile buffering."""
-        return self.m * self.k * self.n / self.macs_per_cycle - self.rho * self.between
+FormKey = tuple[str, str, str, str]
+"""Generation and the types of A, B and C by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedKernel:
-    """A fitted kernel: `macs_per_cycle` is P, `cycles_per_c` is q of the module's formula."""
+    """A fitted kernel: `macs_per_cycle` is P, `cycles_per_c` is q of the module's formula.
+
+    `rows` published tiles were fitted; their kernels reach `share` of the sequential schedule of the same tiles.
+    """
 
     macs_per_cycle: float
     cycles_per_c: float
     rows: int
+    share: float = 1.0
     note: str = ""
 
     def cycles(self, m: int, k: int, n: int) -> float:
         """Cycles of one m x k x n step."""
         return m * k * n / self.macs_per_cycle + self.cycles_per_c * m * n
+
+
+Forms = Mapping[FormKey, FittedKernel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +52,7 @@ class KernelCycles:
 
     `cycles` are those of the kernels of one step m x k x n, `around` of all else in the step (calls, locks, loops),
     `ends` of zeroing and finishing the tile. Where None, these take what calls and locks of compiled code were measured
-    at, and our schedules of the passes (`estimate.tile_cycles`).
+    at, and the passes over C as `kernel_cost.pass_cycles` has them (`estimate.tile_cycles`).
     """
 
     cycles: Any
@@ -84,61 +61,30 @@ class KernelCycles:
     ends: Any = None
 
 
-Cycles = Callable[[int, int, int], float]
-
-
 def switch_cycles(timing: Timing) -> int:
     """Cycles between two runs of a microkernel: a call and two lock operations, together the 50 of Wang et al."""
     return timing.kernel_call_cycles + 2 * timing.core_lock_cycles
 
 
 @cache
-def published_rates() -> tuple[Rate, ...]:
-    """All rates of `data/kernel_rates.csv`."""
-    with RATES_FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Rate(
-                row["source"], row["device"], _types(row),
-                int(row["m_ct"]), int(row["k_ct"]), int(row["n_ct"]), int(row["rho"]),
-                float(row["core_macs_per_cycle"]),
+def fitted_kernels() -> Forms:
+    """The forms of `data/kernel_forms.csv`."""
+    with FORMS_FILE.open(encoding="utf-8", newline="") as file:
+        return {
+            (row["generation"], row["a"], row["b"], row["c"]): FittedKernel(
+                float(row["macs_per_cycle"]), float(row["cycles_per_c"]), int(row["rows"]), float(row["share"])
             )
             for row in csv.DictReader(file)
-        )  # fmt: skip
+        }
 
 
-def _types(row: Mapping[str, str]) -> tuple[str, str, str]:
-    a, b, c = (type_named(row[f"dtype_{operand}"]).name for operand in "abc")
-    return a, b, c
-
-
-def fit_kernel(rates: Iterable[Rate]) -> FittedKernel:
-    """Least squares of the relative error of `cycles`, P and q not negative."""
-    rows = list(rates)
-    wanted = np.array([rate.cycles for rate in rows])
-    terms = np.array([(rate.m * rate.k * rate.n, rate.m * rate.n) for rate in rows]) / wanted[:, None]
-    (per_mac, per_c), *_ = np.linalg.lstsq(terms, np.ones(len(rows)), rcond=None)
-    if len(rows) < 2 or per_c < 0:
-        per_c, per_mac = 0.0, 1 / float(np.mean([r.m * r.k * r.n / r.cycles for r in rows]))
-    return FittedKernel(1 / float(per_mac), float(per_c), len(rows))
-
-
-@cache
-def fitted_kernels(left_out: frozenset[str] = frozenset()) -> dict[tuple[str, str, str, str], FittedKernel]:
-    """The form of each (generation, a, b, c), fitted without the sources in `left_out`."""
-    groups: dict[tuple[str, str, str, str], list[Rate]] = {}
-    for rate in published_rates():
-        if rate.source not in left_out:
-            groups.setdefault((rate.generation.name, *rate.types), []).append(rate)
-    return {key: fit_kernel(rates) for key, rates in groups.items()}
-
-
-def fitted_kernel(generation: str, types: tuple[str, str, str], left_out: frozenset[str] = frozenset()) -> FittedKernel:
-    """The fitted form for these types, or the nearest one scaled.
+def fitted_kernel(generation: str, types: tuple[str, str, str], forms: Forms | None = None) -> FittedKernel:
+    """The fitted form for these types, or the nearest one scaled; of `forms`, where others than ours are given.
 
     Packed int2 and int4 weights take the form of what they are unpacked to. Otherwise P scales with the peak of the
     operand types and q with the bytes of an element of C.
     """
-    forms = fitted_kernels(left_out)
+    forms = fitted_kernels() if forms is None else forms
     a, b, c = types
     if b in ("int2", "int4"):
         b = _UNPACKED.get(a, b)
@@ -148,9 +94,8 @@ def fitted_kernel(generation: str, types: tuple[str, str, str], left_out: frozen
     near = forms[key]
     share = _peak(generation, a, b) / _peak(*key[:3])
     size = TYPES[c].bytes / TYPES[key[3]].bytes
-    return FittedKernel(
-        near.macs_per_cycle * share, near.cycles_per_c * size, 0, f"scaled from {' x '.join(key[1:3])} to {key[3]}"
-    )
+    note = f"scaled from {' x '.join(key[1:3])} to {key[3]}"
+    return FittedKernel(near.macs_per_cycle * share, near.cycles_per_c * size, 0, near.share, note)
 
 
 def _peak(generation: str, a: str, b: str) -> float:
@@ -158,21 +103,37 @@ def _peak(generation: str, a: str, b: str) -> float:
     return peaks.get((a, b)) or peaks["bf16", "bf16"] * _UNKNOWN_SHARE
 
 
-def _distance(known: tuple[str, str, str, str], wanted: tuple[str, str, str, str]) -> tuple[float, ...]:
+def _distance(known: FormKey, wanted: FormKey) -> tuple[float, ...]:
     """Same generation first, then A's type, B's type, and the nearest size of C."""
     sizes = abs(TYPES[known[3]].bytes - TYPES[wanted[3]].bytes)
     return (known[0] != wanted[0], known[1] != wanted[1], known[2] != wanted[2], sizes)
 
 
+def compiled_share(types: tuple[str, str, str], generation: Generation) -> float:
+    """Mean share of the sequential schedule that published compiled kernels of such types reach, at most 1.
+
+    For types that nobody measured: those with the same A and C, else with the same A, else all of the generation.
+    """
+    a, b, c = types
+    rows = [(key[1:], form) for key, form in fitted_kernels().items() if key[0] == generation.name]
+    nearest = ((a, b, c), (a, None, c), (a, None, None), (None, None, None))
+    known = (
+        [form for key, form in rows if all(w in (None, k) for w, k in zip(wanted, key, strict=True))]
+        for wanted in nearest
+    )
+    found = next(forms for forms in known if forms)
+    return min(sum(form.rows * form.share for form in found) / sum(form.rows for form in found), 1.0)
+
+
 def kernel_cycles(
     generation: str, types: tuple[str, str, str], m: int, k: int, n: int, *,
-    macs_per_cycle: float | None = None, left_out: frozenset[str] = frozenset(),
+    macs_per_cycle: float | None = None, forms: Forms | None = None,
 ) -> KernelCycles:  # fmt: skip
-    """Cycles of one step: m·k·n / `macs_per_cycle` when the rate is published, else the fitted form.
+    """Cycles of one step: m·k·n / `macs_per_cycle` when a rate is given, else the fitted form, of `forms` if given.
 
     `types` are those of A, B and C by name; `generation` is "AIE2" or "AIE2P".
     """
     if macs_per_cycle:
-        return KernelCycles(m * k * n / macs_per_cycle, "published rate")
-    form = fitted_kernel(generation, types, left_out)
-    return KernelCycles(form.cycles(m, k, n), f"fitted form{f' {form.note}' if form.note else ''}")
+        return KernelCycles(m * k * n / macs_per_cycle, "assumed: the rate that was given")
+    form = fitted_kernel(generation, types, forms)
+    return KernelCycles(form.cycles(m, k, n), f"modelled: fitted form{f' {form.note}' if form.note else ''}")

@@ -26,7 +26,7 @@ FIXED = {"rho": (1,), "a_shims": (1,), "c_buffers": (1,)}
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class RankedTile:
     """A core's tile m x k x n: cycles of a step's kernel and of its streams in, microseconds on the whole array, and
     operations per DRAM byte."""
 
@@ -63,8 +63,8 @@ class Balance:
     """The walk: the ranking of one core, the steps from its first tile to the balanced one, operations per byte at
     which the first tile's computing would take as long as memory, and the m at which it would move that little."""
 
-    ranked: tuple[Tile, ...]
-    steps: tuple[Tile, ...]
+    ranked: tuple[RankedTile, ...]
+    steps: tuple[RankedTile, ...]
     ridge: float
     balanced_m: float
 
@@ -92,9 +92,9 @@ def balance(space: SearchSpace, basis: Basis, problem: Problem) -> Balance:
     return Balance(tuple(tiles), tuple(steps), ridge, m)
 
 
-def _tiles(space: SearchSpace, basis: Basis, problem: Problem) -> list[Tile]:
+def _tiles(space: SearchSpace, basis: Basis, problem: Problem) -> list[RankedTile]:
     """Every tile that fits a core and whose streams keep up with its kernel."""
-    found: list[Tile] = []
+    found: list[RankedTile] = []
     for m in rows_of_tiles(space):
         for candidates in candidates_of(space, m):
             one_slice = candidates[candidates.k_mt == candidates.k]
@@ -104,11 +104,11 @@ def _tiles(space: SearchSpace, basis: Basis, problem: Problem) -> list[Tile]:
     return found
 
 
-def _timed(space: SearchSpace, basis: Basis, problem: Problem, c: Candidates) -> list[Tile]:
+def _timed(space: SearchSpace, basis: Basis, problem: Problem, c: Candidates) -> list[RankedTile]:
     case = cases_of(space, c, int(c.b_layout[0]), problem)
     cycles = np.broadcast_to(kernel_of(case, basis).cycles, len(c))
     a, b, _ = case.element_bytes
-    found: list[Tile] = []
+    found: list[RankedTile] = []
     for m, k, n, kernel in zip(c.m.tolist(), c.k.tolist(), c.n.tolist(), cycles.tolist(), strict=True):
         stream = float(core.stream_in_cycles(m, k, n, a, b, case.timing.stream_bytes_per_cycle))
         if stream <= kernel:
@@ -118,7 +118,7 @@ def _timed(space: SearchSpace, basis: Basis, problem: Problem, c: Candidates) ->
 
 def _tile(
     space: SearchSpace, case: GemmCase, problem: Problem, sizes: tuple[int, int, int], cycles: tuple[float, float]
-) -> Tile:
+) -> RankedTile:
     (m, k, n), (a, b, c), timing = sizes, case.element_bytes, case.timing
     whole, cores = (problem.M, problem.K, problem.N), space.rows * space.columns
     compute = traffic.compute_seconds(*whole, m * k * n / cycles[0], cores, timing.array_hz)
@@ -126,4 +126,4 @@ def _tile(
     moved = read + traffic.c_bytes(problem.M, problem.N, c)
     memory = max(traffic.memory_seconds(read, timing.dram_read_gb_s), traffic.memory_seconds(moved, timing.dram_gb_s))
     intensity = traffic.arithmetic_intensity(m, n, problem.K, a, b, c, rows=space.rows, columns=space.columns)
-    return Tile(m, k, n, *cycles, 1e6 * compute, 1e6 * memory, intensity)
+    return RankedTile(m, k, n, *cycles, 1e6 * compute, 1e6 * memory, intensity)

@@ -55,7 +55,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SearchPart:
     """Result of one tile height: candidates whose buffers fit a core, those of them that can be built, the fastest."""
 
     m: int
@@ -64,7 +64,7 @@ class Part:
     best: tuple[Ranked, ...]
 
 
-def search_part(wanted: Search, m: int) -> Part:
+def search_part(wanted: Search, m: int) -> SearchPart:
     """Model every legal candidate with this m."""
     examined, counted, best = 0, 0, []
     for candidates in candidates_of(wanted.space, m):
@@ -75,7 +75,7 @@ def search_part(wanted: Search, m: int) -> Part:
             piece = good[start : start + _AT_ONCE]
             times = modelled_us(wanted.space, wanted.basis, piece, wanted.problems)
             best = fastest([*best, *_fastest(piece, times)])
-    return Part(m, examined, counted, tuple(best))
+    return SearchPart(m, examined, counted, tuple(best))
 
 
 def buildable(space: SearchSpace, candidates: Candidates) -> Candidates:
@@ -101,11 +101,11 @@ def fastest(ranked: Iterable[Ranked], count: int = KEPT) -> list[Ranked]:
     return list(best.values())[:count]
 
 
-Runner = Callable[[Search, list[int]], Iterator[Part]]
+Runner = Callable[[Search, list[int]], Iterator[SearchPart]]
 """Searches the given tile heights and yields their parts as they end."""
 
 
-def in_process(wanted: Search, heights: list[int]) -> Iterator[Part]:
+def in_process(wanted: Search, heights: list[int]) -> Iterator[SearchPart]:
     """One after the other."""
     return (search_part(wanted, m) for m in heights)
 
@@ -115,7 +115,7 @@ def in_processes(jobs: int) -> Runner:
     if jobs < 1:
         raise PerfError(f"-j {jobs} is below 1; this host has {os.cpu_count()} processors")
 
-    def run(wanted: Search, heights: list[int]) -> Iterator[Part]:
+    def run(wanted: Search, heights: list[int]) -> Iterator[SearchPart]:
         with ProcessPoolExecutor(jobs, get_context("spawn"), _left_to_the_parent) as pool:
             try:
                 for done in as_completed([pool.submit(search_part, wanted, m) for m in heights]):
@@ -142,7 +142,7 @@ def on_cluster(address: str, timeout_seconds: float = 10) -> Runner:
     except ImportError:
         raise PerfError("--scheduler needs Dask, which is not installed; pip install 'bdforge[dask]'") from None
 
-    def run(wanted: Search, heights: list[int]) -> Iterator[Part]:
+    def run(wanted: Search, heights: list[int]) -> Iterator[SearchPart]:
         from distributed import as_completed as completed
 
         with _client(Client, address, timeout_seconds) as client:

@@ -25,7 +25,7 @@ _DEPTH = 2560  # elements of K, at most, up to whole slabs
 
 
 @dataclass(frozen=True, slots=True)
-class Emulated:
+class EmulatedFinalist:
     """A finalist: the larger reduced problem, and microseconds that its additional tiles take."""
 
     problem: tuple[int, int, int]
@@ -50,7 +50,7 @@ def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: i
     return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
 
 
-def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
+def emulated(wanted: Search, candidate: tuple[int, ...]) -> EmulatedFinalist:
     """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
     plan = plan_gemm(wanted.space.spec(candidate, "finalist"), wanted.space.device)
     few, many = (reduced(plan.spec, wanted.problems, rounds) for rounds in ROUNDS)
@@ -62,7 +62,7 @@ def emulated(wanted: Search, candidate: tuple[int, ...]) -> Emulated:
         raise PerfError(str(error).splitlines()[0]) from None
     cases = [case_at(wanted.space, candidate, problem) for problem in (few, many)]
     modelled = [estimate(case, kernel=kernel_on(plan, case, wanted.basis)).time_us for case in cases]
-    return Emulated((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
+    return EmulatedFinalist((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
 
 
 def _emulated_us(plan: Plan, wanted: Search, problem: Problem) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.candidate_search import Part, Ranked, Search
+from bdforge.perf.tune.candidate_search import Ranked, Search, SearchPart
 
 SOURCES = Path(__file__).parents[3]
 
@@ -35,7 +35,7 @@ class State:
 
     path: Path
     identity: str
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, SearchPart] = field(default_factory=dict)
     emulated: dict[tuple[int, ...], dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -54,7 +54,7 @@ class State:
             raise PerfError(f"{path}: cannot keep a search's state: {error.strerror}") from None
         return state
 
-    def add(self, part: Part) -> None:
+    def add(self, part: SearchPart) -> None:
         """Keep a part."""
         self.parts[part.m] = part
         self._append({"part": asdict(part)})
@@ -68,7 +68,7 @@ class State:
         if "part" in line:
             part = line["part"]
             best = tuple(Ranked(b["time_us"], tuple(b["candidate"])) for b in part["best"])
-            self.parts[part["m"]] = Part(part["m"], part["examined"], part["legal"], best)
+            self.parts[part["m"]] = SearchPart(part["m"], part["examined"], part["legal"], best)
         elif "emulated" in line:
             self.emulated[tuple(line["candidate"])] = line["emulated"]
 

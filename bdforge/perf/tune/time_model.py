@@ -21,9 +21,8 @@ from bdforge.perf.assembled.counted_tiles import Kind, core_form
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.kernels.loop_schedule import ScheduleError, kernel_multiples, matrix_cycles
-from bdforge.perf.kernels.published import compiled_efficiency
-from bdforge.perf.kernels.rates import KernelCycles, kernel_cycles
+from bdforge.perf.kernels.kernel_cost import ScheduleError, matrix_cycles, matrix_kernel
+from bdforge.perf.kernels.rates import KernelCycles, compiled_share, kernel_cycles
 from bdforge.perf.tune.legal import kept_shares
 from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace
 
@@ -39,19 +38,13 @@ def basis_named(text: str) -> Basis:
     return names[text]
 
 
-def share_reached(types: tuple[str, str, str], generation: Generation) -> float:
-    """Mean share of the sequential schedule that published compiled kernels of such types reach, at most 1."""
-    return min(compiled_efficiency(*types, generation).mean, 1.0)
-
-
 def check_basis(types: tuple[str, str, str], generation: Generation, basis: Basis) -> None:
-    """ScheduleError where no loop of ours, or no published rate, is known for types of A, B and the accumulator.
+    """ScheduleError where no kernel of ours is known for types of A, B and the accumulator.
 
     Which kernels are assembled only asking for one tells.
     """
     if basis in ("compiled", "ideal"):
-        kernel_multiples(types, generation)
-        share_reached(types, generation)
+        matrix_kernel(types, generation)
 
 
 def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
@@ -66,12 +59,12 @@ def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
         types, case.m // case.rho, case.k, case.n, generation=generation,
         transposed=[name for name, layout in turned.items() if layout == "column"],
     )  # fmt: skip
-    share = share_reached(types, generation)
+    share = compiled_share(types, generation)
     compiled = np.maximum(calls.slots, np.ceil(calls.sequential / share))
     if basis == "compiled":
-        return KernelCycles(case.rho * compiled, f"compiled: {share:.2f} of the sequential schedule")
+        return KernelCycles(case.rho * compiled, f"modelled: compiled, {share:.2f} of the sequential schedule")
     stalled = np.minimum(np.ceil(calls.ideal * case.timing.core_bank_stall), compiled)
-    return KernelCycles(case.rho * stalled, "ideal kernel schedule with bank stalls")
+    return KernelCycles(case.rho * stalled, "modelled: ideal kernel schedule with bank stalls")
 
 
 def _assembled(case: GemmCase) -> KernelCycles:
@@ -82,7 +75,7 @@ def _assembled(case: GemmCase) -> KernelCycles:
     except CodegenError as error:
         raise ScheduleError(str(error)) from None
     return KernelCycles(
-        form.step(case.rho, case.m, case.k, case.n), "assembled: expected, but for stalls at banks",
+        form.step(case.rho, case.m, case.k, case.n), "modelled: assembled as expected, but for stalls at banks",
         form.around_step(case.rho), form.ends_of(case.rho, case.m, case.n),
     )  # fmt: skip
 
@@ -101,7 +94,7 @@ def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
         return kernel_of(case, basis)
     costs = counted(plan)
     multiply = costs.step.of(costs.multiply)
-    told = "assembled: counted, with stalls at own banks"
+    told = "counted: assembled, with stalls at own banks"
     return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
 
 

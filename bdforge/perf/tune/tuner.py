@@ -7,8 +7,8 @@ from typing import Any
 
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.candidate_search import Part, Ranked, Runner, Search, fastest, in_process
-from bdforge.perf.tune.emulated_finalists import Emulated, emulated
+from bdforge.perf.tune.candidate_search import Ranked, Runner, Search, SearchPart, fastest, in_process
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, emulated
 from bdforge.perf.tune.search_state import State
 from bdforge.perf.tune.space import rows_of_tiles
 from bdforge.perf.tune.time_model import case_at
@@ -21,7 +21,7 @@ class Finalist:
     """One of the fastest: as modelled, and as emulation corrects it, or why it was passed over."""
 
     ranked: Ranked
-    emulated: Emulated | None = None
+    emulated: EmulatedFinalist | None = None
     passed_over: str = ""
     fixed_us: float = 0.0
 
@@ -56,7 +56,7 @@ def search(
     run: Runner = in_process,
     state: State | None = None,
     ended: Callable[[int, int], None] | None = None,
-) -> list[Part]:
+) -> list[SearchPart]:
     """All parts, those of `state` taken over and new ones kept there; `ended` hears of parts done and of all parts."""
     heights = rows_of_tiles(wanted.space)
     parts = dict(state.parts) if state else {}
@@ -123,7 +123,7 @@ def _finalist(wanted: Search, ranked: Ranked, state: State | None) -> Finalist:
     if "passed_over" in facts:
         return Finalist(ranked, passed_over=facts["passed_over"])
     M, K, N = facts["problem"]
-    told = Emulated((M, K, N), facts["emulated_us"], facts["modelled_us"])
+    told = EmulatedFinalist((M, K, N), facts["emulated_us"], facts["modelled_us"])
     return Finalist(ranked, told, fixed_us=_fixed_us(wanted, ranked.candidate))
 
 

@@ -19,6 +19,7 @@ from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.kernels.rates import kernel_cycles
 from bdforge.perf.rows import Row
+from tools.fit.kernel_rates import fitted_forms
 
 FITTED_SOURCES = (
     "taka-table2", "taka-table3", "taka-5.2.2-fig6a", "wang-table2", "iron-gemm-operator-npu2",
@@ -59,7 +60,7 @@ def modelled(case: GemmCase, parameters: Parameters, left_out: Collection[str] =
     """`case` with other parameters, its kernel's form fitted without the sources in `left_out`."""
     kernel = kernel_cycles(
         case.array.generation.name, (case.a, case.b, case.accumulator or case.c), case.m, case.k, case.n,
-        macs_per_cycle=case.core_macs_per_cycle, left_out=frozenset(left_out),
+        macs_per_cycle=case.core_macs_per_cycle, forms=fitted_forms(frozenset(left_out)),
     )  # fmt: skip
     timing = parameters.timing(case.device, case.timing)
     return estimate(case, timing=timing, exponent=parameters.overlap_exponent, kernel=kernel)

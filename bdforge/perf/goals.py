@@ -1,0 +1,33 @@
+"""What the models are held to, and what they reach: figures that `python -m tools.fit` finds and keeps with them."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+GOALS_FILE = Path(__file__).parent / "data" / "accuracy.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Something that the models are held to, judged by `rows` published measurements."""
+
+    text: str
+    limit: float
+    reached: float
+    rows: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is met."""
+        return self.reached <= self.limit
+
+
+@cache
+def goals() -> tuple[Goal, ...]:
+    """All goals; the mean and the worst error of designs that the models have not seen come first."""
+    with GOALS_FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Goal(row["goal"], float(row["limit"]), float(row["reached"]), int(row["rows"]))
+            for row in csv.DictReader(file)
+        )

@@ -1,0 +1,424 @@
+"""Cycles of our kernels: as C++ is compiled, and as ideal schedules have them; nothing here is fitted.
+
+A compiled matrix kernel makes blocks of 2 x 2 micro-tiles of C, fewer at odd edges (`kernels/include/multiply.h`). Its
+inner loop is software pipelined: an iteration, of one step of K or of two, takes its interval, the busiest slot or the
+way of a sum to the next product. Of such a call
+
+- `sequential_cycles` = blocks · (a micro-tile's way from memory to memory + interval · (trips - 1) + C of the block's
+  other micro-tiles), a loop nest as a compiler emits it. The way is what a list scheduler makes of one micro-tile;
+- `slot_cycles` = the busiest slot's instructions: no order of the same instructions is faster;
+- `cycles`, the ideal, is what the generator of machine code expects of the kernel that this project assembles, within a
+  few percent of what is counted. Kernels that are not assembled overlap all of C's traffic with inner loops there.
+
+A pass over C is counted from its machine code where that is assembled, else it takes its busiest slot. All leave out
+stalls at memory banks and the call itself (`Timing.kernel_call_cycles`), unless `call_cycles` is given.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from bdforge.core.codegen.basic_block import AssemblyOp, instruction
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import assembled, expected
+from bdforge.core.codegen.kernels.kernel_options import Options
+from bdforge.core.codegen.schedule import placed
+from bdforge.core.isa import load
+from bdforge.devices import Generation
+from bdforge.devices.types import TYPES, type_named
+from bdforge.operators.gemm.kernels import KERNELS, Kernel
+from bdforge.perf.kernels.loop_texts import INNER_LOOPS, PASSES, Texts, moved
+
+Schedule = Literal["ideal", "sequential", "slots"]
+"""Which of a cost's cycles: the ideal, a plain loop nest, or the busiest slot alone."""
+
+BLOCKING = (2, 2)
+"""Rows and columns of micro-tiles in one block of our kernels (`kernels/include/multiply.h`)."""
+
+SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
+"""Issue slots of the longest bundle, one instruction each per cycle."""
+_EITHER, _LOADS = "either load", ("lda", "ldb")
+
+_SHARE_LIMITS: Mapping[Schedule, int] = {"ideal": 1, "slots": 1, "sequential": 2}
+
+
+class ScheduleError(Exception):
+    """A kernel or tile of which no cycles are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """What one call of a kernel costs; module docstring for the three cycle counts.
+
+    `m`, `k`, `n` are the rows, depth and columns that the call works on (k = 0 for a pass over C). `interval` and
+    `slot_use` are of an iteration of the blocks that take most of the time. `basis` says whose cycles `cycles` are:
+    counted, expected of machine code, or modelled by slots.
+    """
+
+    symbol: str
+    generation: Generation
+    m: int
+    k: int
+    n: int
+    cycles: int
+    sequential_cycles: int
+    slot_cycles: int
+    interval: int
+    trips: int
+    blocks: int
+    slot_use: Mapping[str, int]
+    basis: str
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the call."""
+        return self.m * self.k * self.n
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Rate of the ideal."""
+        return self.macs / self.cycles
+
+    @property
+    def bound(self) -> str:
+        """Slots that are full in every cycle of the loop, or `latency` where none is."""
+        full = [slot for slot in SLOTS if self.slot_use.get(slot) == self.interval]
+        return f"slot {'+'.join(full)}" if full else "latency"
+
+    def cycles_of(self, which: Schedule) -> int:
+        """The cycle count of one of the three."""
+        return {"ideal": self.cycles, "sequential": self.sequential_cycles, "slots": self.slot_cycles}[which]
+
+
+def kernel_cost(
+    kernel: str | tuple[str, str, str], m: int, k: int, n: int, *,
+    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
+    call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING, options: Collection[str] = (),
+) -> KernelCost:  # fmt: skip
+    """Cost of one call of a kernel on a core's tile m x k x n.
+
+    `kernel` is an entry point (`mm_i8_i2_i32`, `zero_i32`) or the types of A, B and C (`("int8", "int2", "int32")`).
+    With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a time (m / a_rows is rho, the
+    number of calls); passes over C always take all m. `transposed` names the operands ("a", "b", "c") whose
+    micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is for kernels of others.
+    `options` are macros that a pass over C is built with; `SCALE` changes its cost.
+
+    ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
+    """
+    symbol = _symbol(kernel)
+    if unknown := sorted(set(transposed) - set("abc")):
+        raise ScheduleError(f"{symbol}: transposed names {', '.join(unknown)}; the operands are a, b and c")
+    if not symbol.startswith("mm_"):
+        return _pass_cost(symbol, generation, m, n, call_cycles, options)
+    rows = m if a_rows is None else a_rows
+    if rows < 1 or m % rows:
+        raise ScheduleError(f"{symbol}: a_rows = {rows} does not divide m = {m}; m / a_rows is rho, a whole number")
+    calls = matrix_cycles(symbol, rows, k, n, generation=generation, transposed=transposed, blocking=blocking)
+    main = max(calls.kinds, key=lambda kind: kind.count * kind.loop.interval)
+    return KernelCost(
+        symbol, generation, rows, k, n,
+        cycles=int(calls.ideal) + call_cycles,
+        sequential_cycles=int(calls.sequential) + call_cycles,
+        slot_cycles=int(calls.slots) + call_cycles,
+        interval=main.loop.interval, trips=int(main.trips), blocks=int(sum(kind.count for kind in calls.kinds)),
+        slot_use=_shared(main.loop.slots),
+        basis="expected of machine code" if calls.assembled else "modelled by slots",
+    )  # fmt: skip
+
+
+def matrix_cycles(
+    kernel: str | tuple[str, str, str], rows: Any, k: Any, n: Any, *,
+    generation: Generation, transposed: Collection[str] = (), blocking: tuple[int, int] = BLOCKING,
+) -> "CallCycles":  # fmt: skip
+    """Cycles of calls of a matrix kernel on rows x k x n, numbers or arrays of one length; errors as `kernel_cost`."""
+    found, turned = matrix_kernel(kernel, generation), frozenset(transposed)
+    for name, extent, multiple in zip("mkn", (rows, k, n), found.multiples, strict=True):
+        if np.any(np.less(extent, 1)) or np.any(np.mod(extent, multiple)):
+            raise ScheduleError(
+                f"{found.multiply}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
+            )
+    steps, run = k // found.s, INNER_LOOPS[generation.name, found.a.name, found.b.name].run
+    runs = [(run, steps % run == 0), (1, steps % run != 0)] if run > 1 else [(1, steps > 0)]
+    kinds = tuple(
+        _Blocks(_loop(found, height, width, turned, each), down * across * chosen, steps // each)
+        for each, chosen in runs if np.any(chosen)
+        for height, down in _split(rows // found.r, blocking[0])
+        for width, across in _split(n // found.t, blocking[1])
+    )  # fmt: skip
+    return CallCycles(found, (rows, k, n), turned, kinds)
+
+
+def pass_cycles(symbol: str, elements: Any, generation: Generation, options: Collection[str] = ()) -> Any:
+    """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
+
+    A number or an array; ScheduleError where no such pass is known.
+    """
+    return _pass(symbol, generation, tuple(options)).cycles(elements)
+
+
+def kernel_costs(
+    kernels: Iterable[str], m: int, k: int, n: int, *,
+    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
+    which: Schedule = "ideal", efficiency: float = 1.0, options: Collection[str] = (),
+) -> dict[str, int]:  # fmt: skip
+    """Cycles per call by entry point, without the call itself, for a core's tile: what timed emulation charges.
+
+    `efficiency` divides the cycles of matrix kernels (`rates.compiled_share` is what compiled kernels reach), never
+    below what the busiest slot needs. ScheduleError as `kernel_cost`, or for an efficiency outside (0, 1]; against the
+    sequential schedule, which overlapping code may beat, outside (0, 2].
+    """
+    limit = _SHARE_LIMITS[which]
+    if not 0 < efficiency <= limit:
+        raise ScheduleError(
+            f"efficiency {efficiency} is outside (0, {limit}]; it is the share of the {which} schedule's rate reached"
+        )
+    found = {
+        symbol: kernel_cost(
+            symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed, options=options
+        )
+        for symbol in kernels
+    }
+    return {
+        symbol: max(
+            cost.slot_cycles if which == "sequential" else 0,
+            math.ceil(cost.cycles_of(which) / (efficiency if cost.macs else 1)),
+        )
+        for symbol, cost in found.items()
+    }
+
+
+def matrix_kernel(kernel: str | tuple[str, str, str], generation: Generation) -> Kernel:
+    """The matrix kernel of an entry point or of types; ScheduleError lists those there are."""
+    symbol = _symbol(kernel)
+    known = {k.multiply: k for k in KERNELS.values() if k.generation == generation}
+    if symbol not in known:
+        raise ScheduleError(f"no matrix kernel {symbol!r} for {generation.name}; known: {', '.join(known)}")
+    return known[symbol]
+
+
+def _symbol(kernel: str | tuple[str, str, str]) -> str:
+    return kernel if isinstance(kernel, str) else "_".join(("mm", *(type_named(name).code for name in kernel)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The inner loop of one shape of blocks: slots and cycles of an iteration, those of C, and the sequential ends."""
+
+    interval: int
+    slots: Mapping[str, int]
+    c_slots: Mapping[str, int]
+    ends: int
+
+    def alone(self, trips: Any) -> Any:
+        """Cycles of one block, nothing of which overlaps with others."""
+        return self.ends + self.interval * (trips - 1)
+
+    def busiest(self, trips: Any) -> Any:
+        """Instructions of one block in its busiest slot."""
+        return _busiest({slot: self.slots[slot] * trips + self.c_slots[slot] for slot in self.slots})
+
+    def among(self, trips: Any) -> Any:
+        """Cycles of a block among others whose C is on its way meanwhile."""
+        return np.maximum(self.interval * trips, self.busiest(trips))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """`count` blocks of one shape with so many trips; numbers or arrays."""
+
+    loop: _Loop
+    count: Any
+    trips: Any
+
+
+@dataclass(frozen=True)
+class CallCycles:
+    """Calls of a matrix kernel by each schedule (module docstring): numbers, or arrays for many sizes.
+
+    `kinds` are their blocks by shape, largest first.
+    """
+
+    kernel: Kernel
+    size: tuple[Any, Any, Any]
+    transposed: frozenset[str]
+    kinds: tuple[_Blocks, ...]
+
+    @property
+    def sequential(self) -> Any:
+        """As a loop nest is compiled."""
+        return sum(kind.count * kind.loop.alone(kind.trips) for kind in self.kinds)
+
+    @property
+    def slots(self) -> Any:
+        """The busiest slot."""
+        return sum(kind.count * kind.loop.busiest(kind.trips) for kind in self.kinds)
+
+    @property
+    def ideal(self) -> Any:
+        """As machine code is expected to take, else all blocks but what the first needs alone in their busiest slot."""
+        try:
+            least = expected_cycles(self.kernel.multiply, self.kernel.generation, self.transposed, *self.size)
+        except CodegenError:
+            fill = 0  # of the first block there is: nothing of it hides behind another
+            for kind in reversed(self.kinds):
+                more = np.maximum(kind.loop.alone(kind.trips) - kind.loop.among(kind.trips), 0)
+                fill = np.where(np.greater(kind.count, 0), more, fill)
+            least = fill + sum(kind.count * kind.loop.among(kind.trips) for kind in self.kinds)
+        return np.minimum(np.ceil(least), self.sequential)
+
+    @property
+    def assembled(self) -> bool:
+        """Whether this project assembles the kernel."""
+        sizes = (int(np.max(extent)) for extent in self.size)
+        try:
+            _expected(self.kernel.multiply, self.kernel.generation.name.lower(), _turns(self.transposed), *sizes)
+        except CodegenError:
+            return False
+        return True
+
+
+def _split(tiles: Any, size: int) -> list[tuple[int, Any]]:
+    """(micro-tiles in a block, blocks) along one side: whole blocks and the rest."""
+    whole, rest = np.divmod(tiles, size)
+    counts = [(size, whole), *((extent, (rest == extent) * 1) for extent in range(1, size))]
+    return [(extent, count) for extent, count in counts if np.any(count)]
+
+
+@cache
+def _loop(kernel: Kernel, rows: int, columns: int, transposed: frozenset[str], run: int) -> _Loop:
+    generation, tiles = kernel.generation.name, rows * columns
+    inner = INNER_LOOPS[generation, kernel.a.name, kernel.b.name]
+    a, b = (side.texts(name in transposed) for name, side in (("a", inner.a), ("b", inner.b)))
+    c = moved(generation, kernel.accumulator.name, "c" in transposed)
+    step = (*a * rows, *inner.share, *b * columns, *(inner.product,) * tiles)
+    slots = _slots(generation, (*inner.a.opened * rows, *inner.b.opened * columns, *step * run))
+    way = (*inner.a.opened, *a, *inner.b.opened, *inner.share, *b, *c.enter, inner.product, *c.leave)
+    others = (tiles - 1) * sum(int(_busiest(_slots(generation, texts))) for texts in (c.enter, c.leave))
+    c_slots = _slots(generation, (*c.enter, *c.leave) * tiles)
+    interval = max(int(_busiest(slots)), run * _chain(generation, inner.product))
+    return _Loop(interval, slots, c_slots, _length(generation, way) + others + (run - 1) * interval // run)
+
+
+def _chain(generation: str, product: str) -> int:
+    """Cycles from a product of a sum to the next."""
+    return _length(generation, (product, product)) - 1
+
+
+def _slots(generation: str, texts: Iterable[str]) -> dict[str, int]:
+    """Instructions by slot; loads that either unit takes are `_EITHER`."""
+    counts: Counter[str] = Counter(dict.fromkeys((*SLOTS, _EITHER), 0))
+    for text, times in Counter(texts).items():
+        for slot in (_EITHER,) if "?" in text else instruction(generation.lower(), text).form.slots:
+            counts[slot] += times
+    return dict(counts)
+
+
+def _busiest(slots: Mapping[str, Any]) -> Any:
+    """Instructions of the busiest slot, loads shared out as evenly as may be; numbers or arrays."""
+    loads = sum(slots[slot] for slot in (*_LOADS, _EITHER))
+    return np.maximum.reduce([-(-loads // len(_LOADS)), *(slots[slot] for slot in SLOTS)])
+
+
+def _shared(slots: Mapping[str, int]) -> dict[str, int]:
+    """The same with a unit for each load."""
+    lda, ldb, either = (slots[slot] for slot in (*_LOADS, _EITHER))
+    first = min(max((lda + ldb + either + 1) // 2 - lda, 0), either)
+    found = {slot: slots[slot] for slot in SLOTS} | {"lda": lda + first, "ldb": ldb + either - first}
+    return {slot: count for slot, count in found.items() if count}
+
+
+def _length(generation: str, texts: Texts) -> int:
+    """Cycles from the first issue to the last, as a list scheduler places a straight piece of code."""
+    return len(placed(load(generation.lower()), [AssemblyOp(text.replace("?", "b")) for text in texts]))
+
+
+def expected_cycles(symbol: str, generation: Generation, transposed: Collection[str], rows: Any, k: Any, n: Any) -> Any:
+    """What the generator of machine code expects of calls of a matrix kernel, numbers or arrays; CodegenError for
+    types that are not assembled."""
+    rows, k, n = np.broadcast_arrays(rows, k, n)
+    calls, index = np.unique(np.stack([rows, k, n]).reshape(3, -1), axis=1, return_inverse=True)
+    name, turned = generation.name.lower(), _turns(transposed)
+    cycles = np.array([_expected(symbol, name, turned, *map(int, call)) for call in calls.T])
+    return cycles[index].reshape(rows.shape)[()]
+
+
+def _turns(transposed: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(f"{name.upper()}_TRANSPOSED" for name in transposed))
+
+
+@lru_cache(maxsize=1 << 16)
+def _expected(symbol: str, generation: str, turned: tuple[str, ...], rows: int, k: int, n: int) -> float:
+    return expected(symbol, generation, Options.of((f"DIM_M={rows}", f"DIM_K={k}", f"DIM_N={n}", *turned)))
+
+
+def known_passes(generation: Generation) -> list[tuple[str, str]]:
+    """Passes over C with a cost, each with the option with which it costs that: assembled ones and `PASSES`."""
+    types = [TYPES[name].code for name in ("int8", "int16", "int32", "bf16", "f32")]
+    names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:3]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
+    described = [(symbol, option) for name, symbol, option in PASSES if name == generation.name]
+    counted = [(name, "") for name in names if (name, "") not in described]
+    return counted + described
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """A pass over C: cycles of a call and of each element more, and multiples of elements that it takes."""
+
+    fixed: float
+    each: float
+    elements: int
+    basis: str
+    slots: Mapping[str, int]
+
+    def cycles(self, elements: Any) -> Any:
+        """Of one call."""
+        return self.fixed + self.each * elements
+
+
+_SAMPLES = ((16, 32), (64, 64))  # tiles of C of which passes are counted: a line goes through them
+
+
+@cache
+def _pass(symbol: str, generation: Generation, options: tuple[str, ...]) -> _Pass:
+    name = generation.name
+    option = next((option for option in options if (name, symbol, option) in PASSES), "")
+    if (name, symbol, option) in PASSES:
+        elements, texts = PASSES[name, symbol, option]
+        slots, length = _slots(name, texts), _length(name, texts)
+        interval = int(_busiest(slots))
+        return _Pass(length - interval, interval / elements, elements, "modelled by slots", _shared(slots))
+    return _counted(symbol, generation)
+
+
+def _counted(symbol: str, generation: Generation) -> _Pass:
+    try:
+        if symbol.startswith("mm_"):
+            raise CodegenError(f"{symbol} is a matrix kernel")
+        counts = [
+            assembled(symbol, generation.name.lower(), (f"DIM_M={m}", f"DIM_N={n}", "SHIFT=1")).cycles or 0
+            for m, n in _SAMPLES
+        ]
+    except CodegenError as error:
+        raise ScheduleError(f"no pass over C {symbol!r} for {generation.name}: {error}") from None
+    (few, many), sizes = counts, [m * n for m, n in _SAMPLES]
+    each = (many - few) / (sizes[1] - sizes[0])
+    return _Pass(few - each * sizes[0], each, 1, "counted", {})
+
+
+def _pass_cost(
+    symbol: str, generation: Generation, m: int, n: int, call_cycles: int, options: Collection[str]
+) -> KernelCost:
+    found = _pass(symbol, generation, tuple(options))
+    if m < 1 or n < 1 or m * n % found.elements:
+        raise ScheduleError(f"{symbol}: m · n = {m * n} is no positive multiple of {found.elements}; change the tile")
+    cycles, busiest = math.ceil(found.cycles(m * n)), math.ceil(found.each * m * n)
+    return KernelCost(
+        symbol, generation, m, 0, n, cycles=cycles + call_cycles, sequential_cycles=cycles + call_cycles,
+        slot_cycles=busiest + call_cycles, interval=round(found.each * found.elements),
+        trips=m * n // found.elements, blocks=1, slot_use=found.slots, basis=found.basis,
+    )  # fmt: skip

@@ -66,7 +66,7 @@ def test_words_go_through_the_ports_of_cores(device):
 
 
 def test_a_stream_of_cores_does_not_depend_on_the_schedule():
-    for seed in range(8):
+    for seed in range(3):
         got = bdforge.emulate(pipeline(), schedule="random", seed=seed).buffers["y"]
         same(got, WORDS + WORDS)
 

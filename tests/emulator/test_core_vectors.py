@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import CoreError
-from bdforge.array.mlir import MlirError, parse, print_generic, print_module
-from support.core_bodies import MLIR_TYPES, bf16, design, run_core, widened
+from support.core_bodies import MLIR_TYPES, bf16, run_core, widened
 from support.differences import same
 
 RNG = np.random.default_rng(3)
@@ -201,35 +200,6 @@ def test_lanes_reduce_in_order():
     assert got["i"][1, 1] == grid[0].view(np.uint32).min().view(np.int32)
 
 
-def test_bits_of_a_vector_are_seen_as_others():
-    body = """
-      %v = vector.load %g[%c0, %c0] : memref<5x12xi32>, vector<2xi32>
-      %b = vector.bitcast %v : vector<2xi32> to vector<8xi8>
-      vector.store %b, %out[%c0] : memref<8xi8>, vector<8xi8>"""
-    got = run_core(body, {"g": GRID, "out": np.zeros(8, np.int8)})["out"]
-    same(got, GRID[0, :2].copy().view(np.int8))
-
-
-@pytest.mark.parametrize("device", ["npu1", "npu2"])
-def test_a_dot_product_of_vectors(device):
-    a, b = RNG.integers(-99, 99, (2, 64)).astype(np.int32)
-    body = """
-      %z = arith.constant dense<0> : vector<16xi32>
-      %n = arith.constant 64 : index
-      %s = arith.constant 16 : index
-      %t = scf.for %i = %c0 to %n step %s iter_args(%acc = %z) -> (vector<16xi32>) {
-        %x = vector.load %a[%i] : memref<64xi32>, vector<16xi32>
-        %y = vector.load %b[%i] : memref<64xi32>, vector<16xi32>
-        %p = arith.muli %x, %y : vector<16xi32>
-        %q = arith.addi %acc, %p : vector<16xi32>
-        scf.yield %q : vector<16xi32>
-      }
-      %r = vector.reduction <add>, %t : vector<16xi32> into i32
-      memref.store %r, %out[%c0] : memref<1xi32>"""
-    got = run_core(body, {"a": a, "b": b, "out": np.zeros(1, np.int32)}, device=device)["out"]
-    assert got[0] == a @ b
-
-
 def test_lanes_are_cast():
     """int8 to int32 to float and back, and as indices."""
     a = RNG.integers(-128, 128, 16).astype(np.int8)
@@ -286,37 +256,6 @@ def test_lanes_are_compared_and_chosen():
     got = run_core(body, {"g": GRID, "out": np.zeros((4, 12), np.int32)})["out"]
     above = (a.view(np.uint32) > b.view(np.uint32)).astype(np.int32)
     same(got, [np.minimum(a, b), above, -above, np.ones(12)])
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "%r = arith.extsi %v : vector<4xi32> to vector<8xi64>",
-        "%r = arith.trunci %v : vector<4xi32> to vector<4xi64>",
-        "%r = arith.sitofp %v : vector<4xi32> to vector<4xi32>",
-        "%r = arith.cmpf olt, %v, %v : vector<4xi32>",
-        "%r = arith.cmpi olt, %v, %v : vector<4xi32>",
-        "%r = arith.select %v, %v, %v : vector<4xi32>, vector<4xi32>",
-    ],
-)
-def test_casts_and_comparisons_of_other_types_are_refused(line):
-    with pytest.raises(MlirError):
-        run_core(f"%v = arith.constant dense<1> : vector<4xi32>\n{line}", {})
-
-
-def test_elementwise_operations_print_back():
-    body = """%v = arith.constant dense<1> : vector<4xi32>
-      %m = arith.cmpi sge, %v, %v : vector<4xi32>
-      %s = arith.select %m, %v, %v : vector<4xi1>, vector<4xi32>
-      %f = arith.uitofp %s : vector<4xi32> to vector<4xf32>
-      %b = arith.cmpf one, %f, %f fastmath<nnan> : vector<4xf32>
-      %yes = arith.constant true
-      %t = arith.select %yes, %s, %v : vector<4xi32>"""
-    printed = print_module(parse(design(body, {}, constants=0)))
-    for line in body.splitlines()[1:]:
-        assert line.split(" = ")[1] in printed
-    assert print_module(parse(printed)) == printed
-    assert print_module(parse(print_generic(parse(printed)))) == printed
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock
-from bdforge.array.emulator.diagnose import quiet
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.verification import verify_design
@@ -152,19 +150,6 @@ def test_an_array_that_goes_quiet_lists_its_blocked_cores():
     assert warning.endswith("[blocked-cores]")
     assert bdforge.emulate(blocked(4), permissive=["blocked-cores"]).warnings == ()
     assert bdforge.emulate(blocked(3)).warnings == ()
-
-
-@pytest.mark.parametrize(("count", "more"), [(1, ""), (24, ""), (25, "  ... and 1 more"), (30, "  ... and 6 more")])
-def test_24_blocked_cores_are_listed_and_the_rest_counted(count: int, more: str):
-    blocked = [
-        SimpleNamespace(name=f"core {i}", waiting=Idle("waits"), has_program=True, history=[]) for i in range(count)
-    ]
-    others = [
-        SimpleNamespace(waiting=None, has_program=True), SimpleNamespace(waiting=Idle("has none"), has_program=False)
-    ]  # fmt: skip
-    head, *lines = quiet(cast("Any", SimpleNamespace(cores=[*others, *blocked]))).splitlines()
-    assert head == f"the array went quiet with {count} core{'s' * (count > 1)} blocked:"
-    assert lines == [f"  core {i} waits" for i in range(min(count, 24))] + [more] * bool(more)
 
 
 def packets(sent: int) -> str:

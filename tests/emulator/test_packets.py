@@ -147,19 +147,7 @@ def test_packets_of_several_sources_stay_whole_and_take_turns():
     assert set(rounds[0]) == set(SENDERS)
 
 
-def test_two_sources_take_turns_too():
-    """A source with packets left lets the other one go first, which nobody has asked to wait yet."""
-    text = module(
-        "npu2_3col", *TILES, buffer("a", "02", 20, DATA[:20]), buffer("b", "03", 20, DATA[20:40]),
-        buffer("x", "01", 2 * 3 * 21), fills("01", "x", 126, channel=3),
-        packet_flow(1, "02 DMA : 0", "01 DMA : 3", keep=True), packet_flow(2, "03 DMA : 0", "01 DMA : 3", keep=True),
-        sends("02", "a", 20, [(0, 20, 1)], repeat=2), sends("03", "b", 20, [(0, 20, 2)], repeat=2),
-    )  # fmt: skip
-    senders = bdforge.emulate(text).buffers["x"].reshape(6, 21)[:, 0]
-    assert senders.tolist() in ([header(0, 2, 1), header(0, 3, 2)] * 3, [header(0, 3, 2), header(0, 2, 1)] * 3)
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_shuffled_schedule_keeps_packets_whole(seed):
     packets = fan_in(schedule="random", seed=seed)
     for packet in packets:
@@ -251,33 +239,9 @@ def test_a_first_word_that_is_no_known_header_is_named():
         )
 
 
-@pytest.mark.parametrize(
-    ("flows", "message"),
-    [
-        (
-            [flow("01 DMA : 0", "02 DMA : 0"), packet_flow(1, "01 DMA : 0", "03 DMA : 0")],
-            r"2 streams start at \(0, 1\) DMA : 0, which carries 1 circuit, or packets only: \(0, 1\).*; packets 1 of",
-        ),
-        (
-            [packet_flow(1, "01 DMA : 0", "03 DMA : 0"), flow("01 DMA : 0", "02 DMA : 0")],
-            r"2 streams start at \(0, 1\) DMA : 0, which carries 1 circuit, or packets only: packets 1 of",
-        ),
-        (
-            [flow("01 DMA : 0", "02 DMA : 0"), packet_flow(1, "01 DMA : 1", "02 DMA : 0")],
-            r"2 streams end in \(0, 2\) DMA : 0, which carries 1 circuit, or packets only: \(0, 1\).*; packets 1 of",
-        ),
-        (
-            [packet_flow(1, "01 DMA : 1", "02 DMA : 0"), flow("01 DMA : 0", "02 DMA : 0")],
-            r"2 streams end in \(0, 2\) DMA : 0, which carries 1 circuit, or packets only: packets 1 of",
-        ),
-        ([packet_flow(32, "01 DMA : 1", "02 DMA : 0")], r"packet id 32 is outside 0 to 31"),
-        ([packet_flow(1, "01 DMA : 6", "02 DMA : 0")], r"memtile \(0, 1\) has MM2S channels 0 to 5, not 6"),
-        ([packet_flow(1, "01 DMA : 0", "02 FIFO : 0")], r"flows of bundle FIFO are not emulated"),
-    ],
-)
-def test_flows_that_cannot_be_are_refused(flows, message):
-    with pytest.raises(DesignError, match=message):
-        memory(*TILES, *flows)
+def test_a_flow_of_a_fifo_is_refused():
+    with pytest.raises(DesignError, match=r"flows of bundle FIFO are not emulated"):
+        memory(*TILES, packet_flow(1, "01 DMA : 0", "02 FIFO : 0"))
 
 
 def test_a_packet_without_words_is_refused():

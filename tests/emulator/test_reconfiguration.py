@@ -64,9 +64,7 @@ def test_buffers_of_all_configurations_can_be_inspected():
     ],
 )
 def test_plain_names_are_of_the_device_that_was_loaded_last(loads: str, buffers: dict[str, str], monkeypatch):
-    monkeypatch.setattr(
-        machine, "Configuration", lambda device, *_: SimpleNamespace(views=lambda: {"x": device.symbol})
-    )
+    monkeypatch.setattr(machine, "LoadedDevice", lambda device, *_: SimpleNamespace(views=lambda: {"x": device.symbol}))
     first, *others = (SimpleNamespace(symbol=symbol) for symbol in loads)
     found = machine.Machine(None, first, {}, SimpleNamespace(restart=lambda: None))  # type: ignore[arg-type]
     for device in others:

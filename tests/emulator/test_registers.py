@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import Deadlock, DesignError, DmaError, RegisterAccessError, Result
+from bdforge.array.emulator import Deadlock, DmaError, RegisterAccessError, Result
 from bdforge.array.txn import MaskPoll, decode, encode
 from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import TileKind
@@ -193,18 +193,6 @@ def test_a_lock_waiter_that_is_reset_takes_nothing_later():
     run_words(polled(lines, MaskPoll(address(0, 2, 0x1F050), 2, 0x3F)))
 
 
-@pytest.mark.parametrize(
-    ("offset", "value", "named"),
-    [
-        (0x1DE00, 1 << 4, r"core \(0, 2\) S2MM 0: compression = 1 in its control register is not emulated"),
-        (0x1DE10, 1 << 3, r"core \(0, 2\) MM2S 0: out_of_order = 1 in its control register is not emulated"),
-    ],
-)
-def test_channel_features_that_are_not_emulated_are_named(offset, value, named):
-    with pytest.raises(DesignError, match=named):
-        run(column(write32(address(0, 2, offset), value)))
-
-
 def test_pausing_a_shim_channel_has_no_effect_and_warns():
     b, result = run(column(write32(0x1D210, 2), *copy_through_memtile(), write32(0x1D210, 0)))
     same(b, DATA)
@@ -281,34 +269,10 @@ def test_a_patch_keeps_the_packet_fields_of_its_bd():
     run_words(polled(lines, MaskPoll(address(0, 0, 0x1D008), expected, 0xFFFFFFFF)))
 
 
-def test_a_push_of_a_bd_that_nobody_wrote_is_an_error():
-    with pytest.raises(DmaError, match=r"core \(0, 2\) S2MM 0, BD 6: the BD is not valid; nobody has configured it"):
-        run(column(push(CORE, "S2MM : 0", 6)))
-
-
 def test_a_chain_beyond_the_last_bd_is_an_error():
     lines = [writebd(MEM, 0, 4, OWN, use_next_bd=1, next_bd=50), push(MEM, "S2MM : 0", 0)]
     with pytest.raises(DmaError, match=r"memtile \(0, 1\): a chain leads to BD 50, but the tile has 48"):
         run(column(*lines))
-
-
-def test_the_iteration_counter_can_be_set():
-    """The counter starts at 2 of 3: the third block is sent first."""
-    lines = [
-        *(write32(i, i, where=", buffer = @mb") for i in range(6)),
-        writebd(MEM, 24, 2, OWN, iteration_size=2, iteration_stride=1, iteration_current=2),
-        writebd(CORE, 0, 6, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 2 << 16 | 24),
-    ]  # fmt: skip
-    assert core_words(*lines)[:6] == [4, 5, 0, 1, 2, 3]
-
-
-def test_a_padding_value_register_fills_padding():
-    lines = [
-        *(write32(i, 9, where=", buffer = @mb") for i in range(2)), write32(address(0, 1, 0xA06E4), 0xABCD),
-        writebd(MEM, 24, 4, OWN, d0_size=2, d0_zero_before=1, d0_zero_after=1),
-        writebd(CORE, 0, 4, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 24),
-    ]  # fmt: skip
-    assert core_words(*lines)[:4] == [0xABCD, 9, 9, 0xABCD]
 
 
 def task(tile: str, channel: str, buffer: str, count: int, kind: str) -> list[str]:
@@ -357,21 +321,3 @@ def test_runtime_tasks_of_cores_reach_their_memory(device):
         writebd(MEM, 24, 16, OWN), write32(address(0, 1, 0xA063C), 24), "aiex.dma_await_task(%cS0)",
     ]  # fmt: skip
     assert core_words(*lines, device=device) == [*range(16)]
-
-
-@pytest.mark.parametrize(("value", "fits"), [(0, True), (63, True), (64, False)])
-def test_a_locks_register_holds_its_values_and_no_more(value: int, fits: bool):
-    text, memory = column(write32(address(*MEM, 0xC0000), value)), [np.zeros(64, np.int32)] * 2
-    if fits:
-        bdforge.emulate(text, memory)
-        return
-    with pytest.raises(RegisterAccessError, match="0x40 is written to the value of lock 0, which holds 0 to 63"):
-        bdforge.emulate(text, memory)
-
-
-@pytest.mark.parametrize(
-    ("bd", "message"), [(47, "BD 47: the BD is not valid"), (48, "BD 48 is pushed, but the tile has 48")]
-)
-def test_a_queue_takes_the_numbers_of_bds_that_there_are(bd: int, message: str):
-    with pytest.raises(DmaError, match=message):
-        bdforge.emulate(column(write32(address(*MEM, 0xA060C), bd)), [np.zeros(64, np.int32)] * 2)

@@ -90,30 +90,6 @@ def test_a_patch_of_a_missing_argument_is_an_error():
         emulate_words(loopback(), [Patch(0x1D004, 2, 0)])
 
 
-def test_a_bd_rewritten_in_flight_is_an_error():
-    *head, last = (op for op in lowered(loopback()) if isinstance(op, BlockWrite))
-    operations = [op for op in lowered(loopback()) if not isinstance(op, Sync)]
-    inputs = next(i for i, op in enumerate(operations) if isinstance(op, Write))
-    again = [*operations[: inputs + 1], head[0], *operations[inputs + 1 :]]
-    named = (
-        rf"shim \(0, 0\): BD 1 is rewritten while a task .* is queued or running \(operation {inputs + 1} of the instr"
-    )
-    with pytest.raises(DmaError, match=named):
-        emulate_words(loopback(), again)
-    assert last.address != head[0].address
-
-
-def test_a_queue_overflow_is_an_error():
-    operations = lowered(loopback())
-    pushes = next(op for op in operations if isinstance(op, Write))
-    prepared = operations[: operations.index(pushes)]
-    assert emulate_words(loopback(), [*prepared, *[pushes] * 4])[1].warnings == ()
-    with pytest.raises(
-        DmaError, match=r"BD 1 is pushed while 4 tasks are in flight.*operation 7 of the instruction stream"
-    ):
-        emulate_words(loopback(), [*prepared, *[pushes] * 5])
-
-
 @pytest.mark.parametrize("device", ["npu1", "npu2_1col"])
 def test_words_for_another_array_are_refused(device):
     words = encode_mlir(loopback(device=device))

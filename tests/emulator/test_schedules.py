@@ -23,7 +23,7 @@ def problem(small) -> GemmProblem:
     return GemmProblem.random(small, 41, 50, 100)
 
 
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 50), marks=pytest.mark.slow)])
 def test_our_gemm_gives_the_same_bits_under_many_schedules(problem, seeds):
     for seed in seeds:
         c, result = problem.run(schedule="random", seed=seed)
@@ -46,7 +46,7 @@ def check_bitnet(flagship, shape, seeds) -> None:
         assert result.warnings == ()
 
 
-@pytest.mark.parametrize("shape", BITNET[:1], ids=lambda shape: "x".join(map(str, shape)))
+@pytest.mark.parametrize("shape", BITNET[1:2], ids=lambda shape: "x".join(map(str, shape)))
 def test_a_bitnet_shape_is_exact_under_a_schedule(flagship, shape):
     check_bitnet(flagship, shape, range(1))
 
@@ -57,7 +57,7 @@ def test_the_bitnet_shapes_give_the_same_bits_under_20_schedules(flagship, shape
     check_bitnet(flagship, shape, range(20))
 
 
-@pytest.mark.parametrize("options", [{}, *({"schedule": "random", "seed": seed} for seed in range(20))], ids=str)
+@pytest.mark.parametrize("options", [{}, *({"schedule": "random", "seed": seed} for seed in range(8))], ids=str)
 def test_a_1x4_distribute_with_one_shared_lock_works(options):
     """A channel that took the lock again before its siblings got it would send a block of the wrong round."""
     a = np.arange(1, 81, dtype=np.int32)

@@ -176,15 +176,6 @@ def test_no_party_does_two_things_at_once():
         assert all(first[1] <= second[0] + 1e-6 for first, second in pairwise(own)), party
 
 
-def test_figures_follow_from_cycles_and_macs():
-    report = slow_core()
-    assert report.cycles == pytest.approx(1000)
-    assert report.tops == pytest.approx(2 * 30_000 / 1000e-9 / 1e12)
-    assert report.utilisation == pytest.approx(30_000 / (512 * 1000))
-    assert report.core_share("work") == pytest.approx(0.9)
-    assert report.dram.read_bytes == 2400
-
-
 def test_tables_say_that_their_figures_are_emulated():
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     for table in tables(slow_core(), "a design"):

@@ -20,14 +20,18 @@ from SCons.Script import (
 )
 
 from bdforge.array.mlir import Era
+from bdforge.common.messages import InputError
 from bdforge.core.codegen.kernels.kernel_options import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
-from bdforge.operators import Plan, Spec, SpecError, load_spec, operator_of, plan
+from bdforge.operators import Plan, Spec, load_spec, operator_of, plan
 from bdforge.runtime.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
 """What is built when no design is named: the first that is for the device."""
+
+SPECS = (".toml", ".py")
+"""Endings of files that are designs; other words are names of those in designs/."""
 
 Own = tuple[Path, TemplateSpec]
 """A design of the project's own: its file, and what it says."""
@@ -124,9 +128,9 @@ def own_designs(wanted: str, files: dict[str, Path], device: Device) -> tuple[di
     """
     all_of_them = wanted in ("default", "all")
     names = [name.strip() for name in wanted.split(",") if name.strip()]
-    given = {} if all_of_them else {Path(name).stem: Path(name) for name in names if name.endswith(".toml")}
+    given = {} if all_of_them else {Path(name).stem: Path(name) for name in names if name.endswith(SPECS)}
     known = {name: path for name, path in (files | given).items() if is_template(path)}
-    called = {Path(name).stem if name.endswith(".toml") else name for name in names}
+    called = {Path(name).stem if name.endswith(SPECS) else name for name in names}
     if unknown := [] if all_of_them else sorted(called - (files | given).keys()):
         stop(f"unknown design {unknown[0]!r}; there is {', '.join(['default', 'all', *files])}.")
     for name in known:
@@ -153,15 +157,15 @@ def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Pl
     preferred = [name for name in DEFAULT_DESIGNS if name in files]
     several = {"default": preferred or list(files), "all": list(files)}
     names = several.get(wanted) or [name.strip() for name in wanted.split(",")]
-    files |= {Path(name).stem: Path(name) for name in names if name.endswith(".toml")}
-    names = [Path(name).stem if name.endswith(".toml") else name for name in names]
+    files |= {Path(name).stem: Path(name) for name in names if name.endswith(SPECS)}
+    names = [Path(name).stem if name.endswith(SPECS) else name for name in names]
     try:
         specs = [load_spec(files[name]) for name in dict.fromkeys(names)]
         fitting = [spec for spec in specs if operator_of(spec).fits(spec, device)]
         if not describing_only() and (not fitting or (wanted not in several and len(fitting) < len(specs))):
             stop(_misfit(specs, fitting, device))
         return [plan(spec, device) for spec in (fitting[:1] if preferred and wanted == "default" else fitting)]
-    except SpecError as error:
+    except InputError as error:
         stop(str(error))
 
 

@@ -98,7 +98,7 @@ def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str]
     for_host = env.Clone(KERNEL_DEFINES=[*flags, f"-D__AIE_ARCH__={architecture}"])
     entry = searched(env, "kernels/hostapi/entry.cc")
     library = for_host.HostKernels(place.File(f"kernels/lib{name}.so"), [*found, entry])
-    if not compiled:
+    if not (compiled and found):
         return library, []
     objects = [for_tile.PeanoObject(place.File(f"kernels/{Path(s.name).stem}.o"), s) for s in found]
     return library, env.KernelObject(place.File(f"{name}.o"), objects)

@@ -101,4 +101,4 @@ def build_command(
 
 def _absolute(design: str) -> str:
     """A spec's path, which holds in another folder too; a name stays one."""
-    return str(Path(design).resolve()) if design.endswith(".toml") else design
+    return str(Path(design).resolve()) if design.endswith((".toml", ".py")) else design

@@ -32,13 +32,14 @@ from bdforge.cli.timing import TimelineFile, without_timing
 from bdforge.common.files import FileError, read_json
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
+from bdforge.design.manifest import Manifest, manifest_fault
 from bdforge.design.sequences import SequenceOptions
 from bdforge.design.sequences.buffers import staying
 from bdforge.design.sequences.sequence_program import Operand
-from bdforge.devices import DEVICES, device_named
+from bdforge.devices import DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.models.weights import TernaryMatrix, check_shape, read
-from bdforge.operators import Expected, Plan, Problem, SpecError, load_spec, operator_of, plan, plan_of, spec_from
+from bdforge.operators import Expected, Plan, Problem, SpecError, load_spec, operator_of, plan_of
 from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.time_model import Basis, basis_named
 from bdforge.runtime import BuiltDesign, ElementMismatch, Run, first_mismatch, run
@@ -60,18 +61,18 @@ class TimedRuns:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A run, its first wrong element if there is one, and whether it had to be exact."""
+    """A run, its first wrong element if there is one, and how close it had to be: "" where nothing says it."""
 
     problem: Problem
     run: Run
     wrong: ElementMismatch | None
-    exact: bool
+    closeness: str
 
     @property
     def verdict(self) -> str:
         if self.wrong is not None:
             return f"WRONG: {self.wrong}"
-        return "exact" if self.exact else "within its bound"
+        return self.closeness or "not checked: it has no reference"
 
 
 def run_problems(
@@ -135,8 +136,8 @@ def _run_one(
         write_timeline(timed.timeline, spans, found.timing.array_hz)
     right = plan.reference(inputs)
     wrong = (first_mismatch(found.outputs[name], want.values, want.bound, name) for name, want in right.items())
-    exact = all(want.bound is None for want in right.values())
-    return _Checked(problem, found, next((mismatch for mismatch in wrong if mismatch), None), exact)
+    closeness = "exact" if all(want.bound is None for want in right.values()) else "within its bound"
+    return _Checked(problem, found, next((one for one in wrong if one), None), closeness if right else "")
 
 
 def _print(console: Console, plan: Plan, rows: Sequence[_Checked], cores: str) -> None:
@@ -223,11 +224,9 @@ def check_run(
 ) -> None:
     """Compare outputs with the reference; exit code 1 and the first wrong element where one differs."""
     content = read_json(manifest, FileError)
-    try:
-        spec = spec_from(content["spec"], content["design"], str(manifest))
-        planned = plan(spec, device_named(content["device"]))
-    except (KeyError, TypeError) as error:
-        raise FileError(f"{manifest}: {error} is missing; build the design again") from None
+    if fault := manifest_fault(content):
+        raise FileError(f"{manifest}: {fault}; build the design again")
+    planned = plan_of(Manifest.model_validate(content))
     arrays = {operand.name: _array(operand, folder) for operand in planned.program.operands}
     inputs = {operand.name for operand in planned.program.operands if operand.direction == "in"}
     given = {name: array for name, array in arrays.items() if name in inputs and array is not None}

@@ -104,12 +104,8 @@ def render_command(
     force: Force = False,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
-    if (text := _written_out(design)) is not None:
-        if shape or with_manifest or wait or in_flight is not None:
-            raise typer.BadParameter(
-                "--shape, --manifest, --wait and --in-flight go with operators, not with documents or templates"
-            )
-    else:
+    of_runs = shape or with_manifest or wait or in_flight is not None
+    if of_runs or (text := _written_out(design)) is None:
         planned, chosen = _planned(design, device, shape, wait, in_flight)
         if with_manifest:
             return print_or_write(json.dumps(manifest(planned, chosen), indent=2), out, force)
@@ -119,7 +115,7 @@ def render_command(
 
 
 def _written_out(design: Path) -> str | None:
-    """The MLIR of a document or of a template of a user's own; None of an operator's spec."""
+    """The MLIR of a document or a template as they are; None where it follows from a sequence of any size."""
     if (content := document_in(design)) is not None:
         return render_design(design_of(content, str(design)))
     if is_template(design):

@@ -17,11 +17,14 @@ from bdforge.common.messages import clip
 from bdforge.design.sequences import Program, ProgramError
 from bdforge.design.sequences.program_check import checked
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA_FILE = "manifest.schema.json"
 OWN_TOOLCHAIN = "bdforge"  # makes images without a compiler
 XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
+WRITTEN = ("design", "template")
+"""Kinds of designs that are no operator's."""
+_OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference")
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # What C++ takes as well (host/src/program.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
@@ -120,10 +123,12 @@ class Placement(_Part):
 
 
 class BuiltProblem(_Part):
-    """Sizes whose runtime sequence is in the MLIR."""
+    """Sizes that the design names, whose runtime sequence is in the MLIR."""
 
     name: str
-    sequence: str = Field(description="Name of the runtime sequence, and of the full ELF's kernel instance.")
+    sequence: str = Field(
+        description="Name of the runtime sequence in the MLIR, and of the full ELF's kernel instance; empty: none is."
+    )
     sizes: dict[str, Size] = Field(description="By parameter of the sequence program, in the order of shapes.")
 
 
@@ -134,7 +139,7 @@ class Manifest(_Part):
         alias="schema", description="Version of this schema.", json_schema_extra={"const": SCHEMA_VERSION}
     )
     design: str = Field(description="Name of the spec in designs/.")
-    kind: str = Field(description="The operator.")
+    kind: str = Field(description="The operator; design or template where there is none.")
     spec_hash: str = Field(description="Of the spec; a program can ask for one.")
     device: str = Field(description="Product it was built for, such as strix_halo.")
     mlir_device: str = Field(description="Its array in MLIR, such as npu2.")
@@ -145,7 +150,10 @@ class Manifest(_Part):
     sequence: SequenceFacts = Field(description="From which a host makes the instruction stream of any problem.")
     placement: Placement | None = Field(None, description="Absent from manifests of older builds.")
     toolchain: Toolchain | None = Field(None, description="Absent where no image was built.")
-    spec: dict[str, Any] = Field(description="The spec itself, as its TOML file holds it.")
+    document: dict[str, Any] = Field(
+        description="The design's document: its tables as TOML has them, with the spec that it was made from, if there "
+        "is one; of a template those of its file."
+    )
     files: dict[str, BuiltFile] = Field(
         description="What the build made: mlir, host_kernels, xclbin (emulated: one that is not for silicon), elf, "
         "placement, toolchain, insts_<sequence>."
@@ -154,8 +162,8 @@ class Manifest(_Part):
 
 
 def spec_hash(content: Mapping[str, Any]) -> str:
-    """Identity of all in a spec's content that decides the array configuration: not its problems and sequences."""
-    facts = {key: value for key, value in content.items() if key not in ("problems", "sequence")}
+    """Identity of all in a spec or document that decides the array configuration: not its problems and sequences."""
+    facts = {key: value for key, value in content.items() if key not in _OF_RUNS}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -172,7 +180,8 @@ def manifest_fault(content: Any) -> str | None:
         return f"{place} is missing" if first["type"] == "missing" else f"{place}: {reason[:1].lower()}{reason[1:]}"
     except ProgramError as error:
         return f"sequence.program: {error}"
-    if content["spec_hash"] != spec_hash(content["spec"]):
+    document = content["document"]
+    if content["spec_hash"] != spec_hash(document if content["kind"] in WRITTEN else document.get("made_from", {})):
         return f"the manifest was built from another spec ({content['spec_hash']})"
     return None
 

@@ -118,7 +118,8 @@ class Design:
 
     `sequences` are for a problem each, `program` is the sequence of any size with its operands. `reference` says what
     outputs must be: a numpy function ("module:function") or a golden file. `made_from` is the content of the spec that
-    it was planned from, its `kind` included.
+    it was planned from, its `kind` included. `kernels` are sources of what cores call, below kernels/, compiled with
+    `macros` ("ROWS=64").
     """
 
     name: str
@@ -132,6 +133,8 @@ class Design:
     program: Program | None = field(default=None, hash=False)
     reference: str = ""
     made_from: Mapping[str, Any] | None = field(default=None, hash=False)
+    kernels: tuple[str, ...] = ()
+    macros: tuple[str, ...] = ()
 
     @property
     def array(self) -> Device:

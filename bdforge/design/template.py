@@ -8,9 +8,14 @@ golden = "tests/test_mine.py"  # compares a run with what it should be
 
 [values]                       # names of the template; macros of kernels, in capitals
 rows = 64
+
+With a document's `[sequence]` of any size, its `[[operand]]`s and `[[problems]]` beside them it is a design that hosts
+run at any size; `reference` says what its outputs must be. A template whose name does not end with .j2 is taken as it
+is.
 """
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -56,6 +61,10 @@ class TemplateSpec(BaseModel):
     kernels: list[_File] = Field(default_factory=list)
     golden: _File | None = None
     values: dict[_Name, _Number] = Field(default_factory=dict)
+    reference: str = ""
+    sequence: dict[str, Any] | None = None
+    operand: list[Any] = Field(default_factory=list)
+    problems: list[Any] = Field(default_factory=list)
 
     @property
     def defines(self) -> list[str]:
@@ -68,24 +77,29 @@ class TemplateSpec(BaseModel):
 
 
 def is_template(path: Path | str) -> bool:
-    """Whether a file is a spec for a template; not if it cannot be read, which whoever needs it says."""
+    """Whether a file is a spec for a template of fixed size, without `[sequence]`; not if it cannot be read, which
+    whoever needs it says."""
     try:
-        return read_toml(path, TemplateError).get("kind") == KIND
+        found = read_toml(path, TemplateError)
+        return found.get("kind") == KIND and "sequence" not in found
     except TemplateError:
         return False
 
 
 def load_template_spec(path: Path | str) -> TemplateSpec:
     """Read a spec; TemplateError lists every fault, one to a line."""
+    return template_spec(read_toml(path, TemplateError), clip_path(path))
+
+
+def template_spec(tables: Mapping[str, Any], where: str) -> TemplateSpec:
+    """The spec that a file's tables are; TemplateError lists every fault, `where` heads each."""
     try:
-        spec = TemplateSpec.model_validate(read_toml(path, TemplateError))
+        spec = TemplateSpec.model_validate(tables)
     except ValidationError as error:
-        faults = (f"{clip_path(path)}: {form_fault(e, '.'.join(map(clip, e['loc'])))}" for e in error.errors())
+        faults = (f"{where}: {form_fault(e, '.'.join(map(clip, e['loc'])))}" for e in error.errors())
         raise TemplateError(listed(faults, "\n")) from None
     if spec.array not in MLIR_DEVICES:
-        raise TemplateError(
-            f"{clip_path(path)}: array: {clip(spec.array)} is no aie.device; there is {', '.join(MLIR_DEVICES)}"
-        )
+        raise TemplateError(f"{where}: array: {clip(spec.array)} is no aie.device; there is {', '.join(MLIR_DEVICES)}")
     return spec
 
 
@@ -113,6 +127,10 @@ def render_template(spec: TemplateSpec, *folders: Path) -> str:
     It gets the values by name, `array`, and `bd` (see `Bds`); a name that it lacks is an error.
     """
     try:
+        if not spec.template.endswith(".j2"):
+            found = environment(folders)
+            assert found.loader is not None
+            return found.loader.get_source(found, spec.template)[0]
         with limited():
             template = environment(folders).get_template(spec.template)
             return rendered(template, {**spec.values, "array": spec.array, "bd": Bds(MLIR_DEVICES[spec.array])})

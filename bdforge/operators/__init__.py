@@ -11,7 +11,7 @@ from bdforge.common.messages import clip
 from bdforge.design.manifest import Manifest
 from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
-from bdforge.operators.built import built_files, design_for, manifest, render, render_sequences
+from bdforge.operators.built import built_files, design_for, manifest, render
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.registry import OPERATORS
 from bdforge.operators.specs import (
@@ -32,40 +32,56 @@ from bdforge.operators.specs import (
     refuse,
     stack_reasons,
 )
+from bdforge.operators.written import KINDS, WrittenSpec, load_written, plan_written, written_spec
 
 __all__ = [
-    "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "Form", "FormSpec", "Kernels", "Operator",
-    "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "WalkError", "array_reasons",
-    "built_files", "design_for", "design_reasons", "for_array", "load_spec", "manifest", "operator_of", "plan",
-    "plan_of", "refuse", "render", "render_sequences", "spec_from", "stack_reasons",
+    "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "Form", "FormSpec", "Kernels",
+    "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "WalkError", "WrittenSpec",
+    "array_reasons", "built_files", "design_for", "design_reasons", "for_array", "load_spec", "manifest",
+    "operator_of", "plan", "plan_of", "refuse", "render", "spec_from", "stack_reasons",
 ]  # fmt: skip
 
 
 def operator_of(spec: Spec) -> Operator:
     """The operator of a spec."""
-    return OPERATORS[spec.kind]
+    return spec.operator if isinstance(spec, WrittenSpec) else OPERATORS[spec.kind]
 
 
 def load_spec(path: Path | str) -> Spec:
-    """Read a design spec of any kind; SpecError says which file and lists every fault, one to a line."""
+    """Read a design spec of any kind, a document, a template's file, or Python that has a `DESIGN`.
+
+    InputErrors say which file, and list every fault, one to a line.
+    """
     path = Path(path)
-    return spec_from(read_toml(path, SpecError), path.stem, str(path))
+    content = {} if path.suffix == ".py" else read_toml(path, SpecError)
+    if path.suffix == ".py" or content.get("kind") in KINDS:
+        return load_written(path)
+    return spec_from(content, path.stem, str(path))
 
 
 def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec:
     """A spec of any kind from TOML content; `where` heads every message."""
     kind = content.get("kind")
+    if kind in KINDS:
+        return written_spec(content, name, where)
     if kind not in tuple(OPERATORS):
         told = "missing; add it" if kind is None else f"unknown operator {clip(repr(kind))}"
-        raise SpecError(f"{where}: kind: {told}; there is {', '.join(OPERATORS)}")
+        raise SpecError(f"{where}: kind: {told}; there is {', '.join([*OPERATORS, *KINDS])}")
     return OPERATORS[kind].load(content, name, where)
 
 
 def plan_of(built: Manifest) -> Plan:
     """The plan of a built design by its manifest; SpecError for a spec that this version does not have."""
-    return plan(spec_from(built.spec, built.design, built.design), device_named(built.device))
+    name = built.design
+    if built.kind in KINDS:
+        spec = written_spec(built.document, name, name, program=built.sequence.program)
+    else:
+        spec = spec_from(built.document.get("made_from", {}), name, name)
+    return plan(spec, device_named(built.device))
 
 
 def plan(spec: Spec, device: Device) -> Plan:
     """Plan a spec for a product; SpecError lists every reason why it cannot be built."""
+    if isinstance(spec, WrittenSpec) and spec.made.made_from:
+        return plan_written(spec, device, plan(spec_from(dict(spec.made.made_from), spec.name), device))
     return operator_of(spec).plan(spec, device)

@@ -1,13 +1,10 @@
 """What is made of a plan: MLIR text, and the manifest, which says what a host must know of a built design."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bdforge.design import Design
-from bdforge.design.events import placed_sequence
 from bdforge.design.manifest import ELF_KERNEL, SCHEMA_VERSION, XCLBIN_KERNEL
-from bdforge.design.render import render as render_design
 from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.instruction_words import target_facts
 from bdforge.devices import mlir_device_named
@@ -17,30 +14,16 @@ from bdforge.operators.specs import Problem
 
 def render(plan: Plan, problems: Sequence[Problem]) -> str:
     """MLIR of the array configuration with one runtime sequence for each problem; SpecError, WalkError as of a plan."""
-    return render_design(design_for(plan, problems))
+    return plan.text(_sequences(plan, problems))
 
 
 def design_for(plan: Plan, problems: Sequence[Problem]) -> Design:
     """The array configuration with one runtime sequence for each problem; SpecError, WalkError as of a plan."""
-    return _with_sequences(plan, {problem.sequence: plan.sequence(problem) for problem in problems})
+    return plan.with_sequences(_sequences(plan, problems))
 
 
-def render_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> str:
-    """MLIR of the array configuration with runtime sequences by name.
-
-    The templates write the dialect's form of March 2026; `bdforge.array.mlir.convert` has the other one.
-    """
-    return render_design(_with_sequences(plan, sequences))
-
-
-def _with_sequences(plan: Plan, sequences: Mapping[str, PlannedSequence]) -> Design:
-    placed = (
-        placed_sequence(
-            name, plan.note(planned), plan.design, planned.program, planned.elements, planned.events, planned.wide
-        )
-        for name, planned in sequences.items()
-    )
-    return replace(plan.design, sequences=tuple(placed), program=plan.program, made_from=plan.spec.content)
+def _sequences(plan: Plan, problems: Sequence[Problem]) -> dict[str, PlannedSequence]:
+    return {problem.sequence: plan.sequence(problem) for problem in problems}
 
 
 _HOST_ROLES = ("mlir", "host_kernels")
@@ -49,7 +32,8 @@ _HOST_ROLES = ("mlir", "host_kernels")
 def built_files(plan: Plan, problems: Sequence[Problem]) -> dict[str, str]:
     """Paths of all that builds make of `plan`, by role, relative to the manifest's folder."""
     name = plan.spec.name
-    insts = {f"insts_{problem.sequence}": f"insts_{problem.sequence}.bin" for problem in problems}
+    written = [problem.sequence for problem in problems if plan.writes_sequences]
+    insts = {f"insts_{name}": f"insts_{name}.bin" for name in written}
     images = {
         "xclbin": f"{name}.xclbin", "emulated": f"{name}.emulated.xclbin", "elf": f"{name}.elf",
         "placement": "placement.json", "toolchain": "toolchain.json",
@@ -90,14 +74,18 @@ def manifest(
         },
         "placement": {"read_back": read_back, "buffers": plan.design.buffer_addresses},
         **({"toolchain": dict(toolchain)} if toolchain else {}),
-        "spec": spec.content,
+        "document": plan.document,
         "files": {
             role: {"path": path, "sha256": known.get(role, "")}
             for role, path in built_files(plan, problems).items()
             if role in _HOST_ROLES or role in known
         },
         "problems": [
-            {"name": problem.name, "sequence": problem.sequence, "sizes": dict(problem.sizes)}
+            {
+                "name": problem.name,
+                "sequence": problem.sequence if plan.writes_sequences else "",
+                "sizes": dict(problem.sizes),
+            }
             for problem in dict.fromkeys(problems)
         ],
     }

@@ -1,5 +1,6 @@
 """What an operator is to all that stands above it: builds, hosts, the command line and models of time know no more."""
 
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from bdforge.design import Design
+from bdforge.design import Design, render
+from bdforge.design.document import document
+from bdforge.design.events import placed_sequence
 from bdforge.design.sequences import PlannedSequence, Program, ProgramError, SequenceOptions, WalkError
 from bdforge.design.sequences import planned as run_program
 from bdforge.design.sequences.interpret import require
@@ -121,6 +124,34 @@ class Plan(ABC):
     def problems(self) -> tuple[Problem, ...]:
         """Those that are built in."""
         return self.spec.problems
+
+    @property
+    def writes_sequences(self) -> bool:
+        """Whether its text holds the sequences of problems, so that a compiler makes words of them, too."""
+        return True
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The tables of the document of the design, with the spec that it was made from."""
+        kernels = self.kernels
+        sources = tuple(source.removeprefix("kernels/") for source in kernels.sources)
+        design = replace(self.design, kernels=sources, macros=kernels.defines)
+        return tomllib.loads(document(design)) | {"made_from": self.spec.content}
+
+    def text(self, sequences: Mapping[str, PlannedSequence]) -> str:
+        """MLIR of the array configuration with runtime sequences by name; DesignError as of `bdforge.design.render`.
+
+        The templates write the dialect's form of March 2026; `bdforge.array.mlir.convert` has the other one.
+        """
+        return render(self.with_sequences(sequences))
+
+    def with_sequences(self, sequences: Mapping[str, PlannedSequence]) -> Design:
+        """The array configuration with runtime sequences by name."""
+        placed = (
+            placed_sequence(name, self.note(one), self.design, one.program, one.elements, one.events, one.wide)
+            for name, one in sequences.items()
+        )
+        return replace(self.design, sequences=tuple(placed))
 
     @property
     def wide(self) -> bool:

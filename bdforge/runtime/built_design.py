@@ -96,7 +96,7 @@ class BuiltDesign:
     def built_sequence(self, sizes: Mapping[str, int]) -> str | None:
         """The name of the runtime sequence in the MLIR that is for these sizes, if there is one."""
         built = {problem.sequence for problem in self.manifest.problems if dict(problem.sizes) == dict(sizes)}
-        return next(iter(built), None) if self.options is None else None
+        return (next(iter(built), None) or None) if self.options is None else None
 
     @cached_property
     def mlir(self) -> str:

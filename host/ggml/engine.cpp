@@ -21,7 +21,7 @@ bool scaling(const Manifest& manifest) {
     const bool sums = type_of(manifest, "C") == "int32" && type_of(manifest, "row_scales").empty();
     const bool scaled = type_of(manifest, "C") == "bf16" && !type_of(manifest, "row_scales").empty();
     bool more = !type_of(manifest, "bias").empty();
-    if (gemm && !more) more = manifest.view().at("spec").at("epilogue").at("relu").boolean();
+    if (gemm && !more) more = manifest.view().at("document").at("made_from").at("epilogue").at("relu").boolean();
     if (!gemm || more || sums == scaled)
         throw SettingError("BDFORGE_GGML_DESIGN: " + manifest.design +
                            " is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more; "

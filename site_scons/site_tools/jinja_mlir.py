@@ -18,7 +18,7 @@ from bdforge.array.mlir import Era, convert
 from bdforge.common.files import read_text, write_whole
 from bdforge.common.messages import listed
 from bdforge.design.template import TemplateError, load_template_spec, render_template
-from bdforge.operators import render
+from bdforge.operators import KINDS, render
 
 CODE = (
     "bdforge/design",
@@ -35,6 +35,8 @@ def write_mlir(target, source, env):
     """Plan the spec and write its MLIR."""
     plan = planned(source[0], env)
     text, dialect = render(plan, plan.problems), Era(env["DIALECT"])
+    if plan.spec.kind in KINDS and (faults := verify_design(text, target[0].name).faults):
+        raise TemplateError(listed(faults, "\n"))
     write_whole(target[0].get_abspath(), text if dialect is Era.MARCH else convert(text, dialect, plan.spec.name))
 
 
@@ -62,7 +64,7 @@ def planning_code(env) -> list:
 
 def depend_on_code(target, source, env):
     """Add what a design's text follows from."""
-    templates = tree_files(env, "templates", ".j2")
+    templates = [*tree_files(env, "templates", ".j2", ".mlir"), *tree_files(env, "designs", ".mlir")]
     env.Depends(target, [*planning_code(env), *templates, Value(f"jinja2 {jinja2.__version__}, Python {sys.version}")])
     return target, source
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bdforge.cli.commands import app
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators import Plan, Problem, plan, spec_from
+from bdforge.operators import Plan, Problem, manifest, plan, spec_from
 from support.built_designs import spec_content
 from support.processes import ends
 
@@ -48,7 +48,7 @@ OTHERS: list[tuple[dict[str, Any], dict[str, int]]] = [
 
 def written(folder: Path, made: Plan, arrays: dict[str, np.ndarray]) -> list[str]:
     """The words of a check of these arrays; bf16 as 16-bit words, since files have no other."""
-    facts = {"design": made.spec.name, "device": made.device.name, "spec": made.spec.content}
+    facts = manifest(made, [])
     (folder / "manifest.json").write_text(json.dumps(facts))
     for operand in made.program.operands:
         if operand.name in arrays:

@@ -1,5 +1,6 @@
 """`bdforge new`: what it writes, and that it replaces nothing unasked. tests/build/test_wheel.py builds a project."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -69,8 +70,10 @@ def test_the_command_line_renders_what_the_build_does(run):
     newer = run("render", "mine/designs/transpose.toml", "--dialect", "1.4")[1]
     assert "len = 256 sizes = [16, 16] strides = [1, 16]" in newer
     code, _, err = run("render", "mine/designs/transpose.toml", "--shape", "64x64x64")
-    assert code == 2
-    assert "go with operators, not with documents or templates" in " ".join(err.replace("│", " ").split())
+    assert (code, "is not MxN" in " ".join(err.replace("│", " ").split())) == (2, True)
+    code, text, _ = run("render", "mine/designs/transpose.toml", "--manifest")
+    facts = json.loads(text)
+    assert (code, facts["kind"], facts["sequence"]["program"]["parameters"]) == (0, "template", ["M", "N"])
 
 
 def test_nothing_is_replaced_unasked(run):

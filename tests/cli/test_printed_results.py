@@ -489,6 +489,6 @@ def test_an_operand_of_words_is_taken_in_its_type(tmp_path):
 
 
 def test_a_manifest_without_its_spec_says_what_is_missing(run):
-    Path("manifest.json").write_text(json.dumps({"spec": {}}))
+    Path("manifest.json").write_text(json.dumps({"schema": 3}))
     code, _, err = run("check-run", "manifest.json", ".")
-    assert (code, err) == (2, "bdforge: manifest.json: 'design' is missing; build the design again\n")
+    assert (code, err) == (2, "bdforge: manifest.json: design is missing; build the design again\n")

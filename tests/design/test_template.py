@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,23 @@ from bdforge.array.emulator.verification import verify_design
 from bdforge.design import render, sandbox
 from bdforge.design.template import Bds, TemplateError, is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, MLIR_DEVICES
+from bdforge.operators import operator_of, plan, spec_from
 from support.differences import same
 from support.examples import EXAMPLES, example
 
 PROJECT = EXAMPLES / "project"
-SPEC = (PROJECT / "designs" / "transpose.toml").read_text()
+SPEC = """
+kind = "template"
+array = "npu2_1col"
+template = "transpose.mlir.j2"
+kernels = ["add.cc"]
+
+[values]
+rows = 64
+columns = 32
+tile = 16
+added = 3
+"""
 
 
 @pytest.fixture
@@ -32,13 +45,14 @@ def spec(tmp_path: Path):
 
 @pytest.mark.parametrize(("rows", "columns", "tile"), [(64, 32, 16), (16, 16, 16), (8, 24, 4), (48, 16, 8)])
 def test_the_project_s_template_transposes_matrices_of_any_size(spec, rows, columns, tile):
-    text = SPEC
-    for name, value in (("rows = 64", rows), ("columns = 32", columns), ("tile = 16", tile)):
-        text = text.replace(name, f"{name.split()[0]} = {value}")
+    text = (PROJECT / "designs" / "transpose.toml").read_text().replace("tile = 16", f"tile = {tile}")
+    planned = plan(spec_from(tomllib.loads(text), "transpose"), DEVICES["strix_halo"])
     mlir = render_template(spec(text), PROJECT / "templates")
     assert verify_design(mlir, "transpose").faults == ()
     x, y = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns), np.zeros((columns, rows), np.int32)
-    bdforge.emulate(mlir, [x, y], {"add": lambda a, b: np.add(a, 3, out=b)}, schedule="random", poison=True)
+    words = planned.sequence(operator_of(planned.spec).problem([rows, columns])).words()
+    kernels = {"add": lambda a, b: np.add(a, 3, out=b)}
+    bdforge.emulate(mlir, [x, y], kernels, instructions=words, schedule="random", poison=True)
     same(y, x.T + 3)
 
 
@@ -168,8 +182,10 @@ def test_a_spec_says_which_products_it_is_for(spec):
 
 def test_only_files_of_this_kind_are_specs_for_templates(tmp_path):
     (tmp_path / "broken.toml").write_text("kind =")
-    files = [PROJECT / "designs" / "transpose.toml", PROJECT / "designs" / "gemm.toml", tmp_path / "broken.toml"]
-    assert [is_template(path) for path in (*files, tmp_path / "none.toml")] == [True, False, False, False]
+    (tmp_path / "mine.toml").write_text(SPEC)
+    ours = [PROJECT / "designs" / "transpose.toml", PROJECT / "designs" / "gemm.toml"]
+    theirs = [tmp_path / name for name in ("mine.toml", "broken.toml", "none.toml")]
+    assert [is_template(path) for path in (*ours, *theirs)] == [False, False, True, False, False]
 
 
 def test_templates_of_a_project_come_before_ours(tmp_path, monkeypatch):

@@ -129,7 +129,7 @@ def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: Packages, program: Path
 def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: Packages, design: Path, tmp_path: Path):
     manifest = json.loads((design.parent / "manifest.json").read_text())
     contents = xclbin_contents(xrt.command("xclbinutil"), design, tmp_path)
-    assert contents.columns == manifest["spec"]["array"]["columns"]
+    assert contents.columns == manifest["document"]["made_from"]["array"]["columns"]
     arguments = ["opcode", "instr", "ninstr", "bo0", "bo1", "bo2", "bo3", "bo4"]
     assert contents.kernels == {manifest["kernel"]: arguments}
 

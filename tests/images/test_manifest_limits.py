@@ -50,9 +50,9 @@ def test_hashes_have_64_hexadecimal_digits_or_none(built: dict[str, Any]):
         assert (manifest_fault(content) is None) == taken, digest
 
 
-@pytest.mark.parametrize("version", [1, 3, None, "2"])
+@pytest.mark.parametrize("version", [1, 4, None, "3"])
 def test_another_schema_is_refused(built: dict[str, Any], version: object):
-    assert manifest_fault(built | {"schema": version}) == "its schema is not 2"
+    assert manifest_fault(built | {"schema": version}) == "its schema is not 3"
 
 
 def test_what_is_missing_or_of_another_spec_is_named_by_its_place(built: dict[str, Any]):
@@ -62,8 +62,11 @@ def test_what_is_missing_or_of_another_spec_is_named_by_its_place(built: dict[st
     content = copy.deepcopy(built)
     del content["sequence"]["target"]["bds"]
     assert manifest_fault(content) == "sequence.target.bds is missing"
-    other = built["spec"] | {"tile": 64}
-    assert manifest_fault(built | {"spec": other}) == f"the manifest was built from another spec ({built['spec_hash']})"
+    other = {"made_from": built["document"]["made_from"] | {"tile": 64}}
+    assert (
+        manifest_fault(built | {"document": other})
+        == f"the manifest was built from another spec ({built['spec_hash']})"
+    )
     content = copy.deepcopy(built)
     content["sequence"]["program"]["operands"][0]["axes"][0]["size"] = 9999
     assert str(manifest_fault(content)).startswith("sequence.program: ")

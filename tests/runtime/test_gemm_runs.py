@@ -206,5 +206,5 @@ def test_a_folder_without_a_design_says_what_to_do(tmp_path):
     with pytest.raises(BuildError, match=r"manifest\.json: is no JSON to use: .*line 1"):
         BuiltDesign.load(tmp_path)
     (tmp_path / "manifest.json").write_text('{"schema": 99}')
-    with pytest.raises(BuildError, match="its schema is not 2"):
+    with pytest.raises(BuildError, match="its schema is not 3"):
         BuiltDesign.load(tmp_path)

@@ -386,7 +386,7 @@ def changed(folder: Path, **members: Any) -> Path:
 @pytest.mark.parametrize(
     ("members", "fault"),
     [
-        ({"schema": 1}, "its schema is not 2"),
+        ({"schema": 1}, "its schema is not 3"),
         ({"kind": 3}, "kind: input should be a valid string"),
         ({"spec_hash": "0123456789abcdef"}, "the manifest was built from another spec (0123456789abcdef)"),
         ({"device": "strix_hola"}, "strix_hola"),

@@ -32,7 +32,7 @@ def _tables(design: Design) -> Plain:
     found: Plain = {"kind": "design", "name": design.name, "device": design.device}
     if design.comments:
         found["comments"] = list(design.comments)
-    found["reference"] = design.reference
+    found |= {"reference": design.reference, "kernels": list(design.kernels), "macros": list(design.macros)}
     found["allocations"] = []
     found["tile"] = [one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)]
     found["flow"] = written(Repeating([_flow(flow) for flow in design.flows]), _PLACES)

@@ -469,6 +469,8 @@ class Document(Form):
     runtime_sequence: list[Sequence] = Field(default_factory=list)
     reference: Text = ""
     made_from: dict[str, Any] | None = None
+    kernels: list[Text] = Field(default_factory=list)
+    macros: list[Text] = Field(default_factory=list)
 
 
 DEFAULTS: dict[str, int] = {

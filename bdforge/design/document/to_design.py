@@ -25,6 +25,7 @@ from bdforge.devices import DeviceError, TileKind, mlir_device_named
 _KIND = "design"
 _STDIN = "-"
 _ANY_SIZE = {"sequence", "operand"}
+_OF_RUNS = {"problems"}  # which sizes are built in, whatever the design
 _OF_ONE_BD = set(grammar.TaskBd.model_fields)
 _ORDER = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 
@@ -47,7 +48,9 @@ def design_of(content: str, where: str) -> Design:
     """
     raw = parsed_toml(content, where, DocumentError)
     try:
-        reader = _Reader(grammar.Document.model_validate({k: v for k, v in raw.items() if k not in _ANY_SIZE}))
+        reader = _Reader(
+            grammar.Document.model_validate({k: v for k, v in raw.items() if k not in _ANY_SIZE | _OF_RUNS})
+        )
         design = reader.design()
         faults = Faults(reader.expansion.reasons)
         if design is not None and _ANY_SIZE & raw.keys():
@@ -116,6 +119,8 @@ class _Reader:
                 tuple(form.comments),
                 reference=form.reference,
                 made_from=form.made_from,
+                kernels=tuple(form.kernels),
+                macros=tuple(text(macro, self.names) for macro in form.macros),
             )
         )
 
@@ -146,7 +151,8 @@ class _Reader:
         program = self.form.program.get(name)
         if program is None:
             raise Wrong(f"core: there is no program {clip(name)}; there is {listed(self.form.program) or 'none'}")
-        return Core(tile.body(program.body), number(program.stack_bytes, tile.names), program.link_with)
+        link_with = program.link_with or (f"{self.form.name}.o" if self.form.kernels else "")
+        return Core(tile.body(program.body), number(program.stack_bytes, tile.names), link_with)
 
     def _sequence(self, form: grammar.Sequence) -> Sequence:
         arguments = {

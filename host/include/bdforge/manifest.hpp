@@ -12,7 +12,7 @@
 namespace bdforge {
 
 /// The manifest's schema that this library reads.
-constexpr std::int64_t manifest_schema = 2;
+constexpr std::int64_t manifest_schema = 3;
 
 /// A file of the build, relative to the manifest's folder and below it. `sha256` is "" where the build does not record it.
 struct BuiltFile {

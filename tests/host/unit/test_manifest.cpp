@@ -38,9 +38,9 @@ UNIT_CASE("manifest", a_built_design_is_read) {
 }
 
 UNIT_CASE("manifest", mismatches_are_named) {
-    check_contains(refusal(with("\"schema\": 2", "\"schema\": 1")),
-                   "m.json: schema is 1, expected 2, the schema of this library");
-    check_contains(refusal(with("\"schema\": 2", "\"schema\": 3")), "m.json: schema is 3, expected 2");
+    check_contains(refusal(with("\"schema\": 3", "\"schema\": 1")),
+                   "m.json: schema is 1, expected 3, the schema of this library");
+    check_contains(refusal(with("\"schema\": 3", "\"schema\": 4")), "m.json: schema is 4, expected 3");
     for (const std::string member : {"schema", "kind", "design", "device", "mlir_device", "files", "sequence", "wide"})
         check_contains(refusal(with("\"" + member + "\": ", "\"_" + member + "\": ")), member + " is missing");
     check_contains(refusal(with("\"spec_hash\"", "\"spec_hush\"")), "m.json: spec_hash is missing");

@@ -46,7 +46,7 @@ def test_every_file_of_a_build_is_listed_with_its_hash(facts: dict):
 @pytest.mark.parametrize(
     ("member", "value", "fault"),
     [
-        ("schema", 99, "its schema is not 2"),
+        ("schema", 99, "its schema is not 3"),
         ("design", None, "design: input should be a valid string"),
         ("sequence", {"program": {}}, "sequence.program.parameters is missing"),
         ("problems", [{"name": "", "sequence": "s", "sizes": {"M": 0}}], "problems.0.sizes.M: input should be greater"),
@@ -63,7 +63,7 @@ def test_members_of_a_newer_manifest_are_passed_over(facts: dict):
 
 def test_editors_get_names_and_meanings():
     schema = json.loads(json_schema())
-    assert schema["properties"]["schema"]["const"] == 2
+    assert schema["properties"]["schema"]["const"] == 3
     assert {"design", "files", "sequence"} <= set(schema["required"])
     assert set(schema["$defs"]["BuiltFile"]["properties"]) == {"path", "sha256"}
     assert all(part.get("description") for part in schema["$defs"].values())

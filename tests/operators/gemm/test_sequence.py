@@ -14,7 +14,7 @@ from bdforge.array.txn.lower import lower_module
 from bdforge.design import Parameters
 from bdforge.design.sequences import SequenceOptionError
 from bdforge.devices import device_named
-from bdforge.operators import manifest, render, render_sequences
+from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, load_spec, plan_gemm, sequence, spec_from
 from support.built_designs import spec_content
 from support.differences import same
@@ -73,7 +73,7 @@ def test_the_words_are_those_of_the_mlir(name):
         options = SequenceOptions("wide") if rng.integers(2) else SequenceOptions(in_flight=int(rng.integers(5)))
         sequences.append(sequence(plan.waiting(options), M, K, N, **gaps(rng, plan, M, K, N)))
     named = {one.problem.sequence: one for one in sequences}
-    module = parse(render_sequences(plan, named), "sequences.mlir")
+    module = parse(plan.text(named), "sequences.mlir")
     for one in sequences:
         device, operations = lower_module(module, one.problem.sequence)
         assert operations == one.operations()
@@ -298,6 +298,6 @@ def test_a_specs_waits_reach_sequences_and_manifest_and_leave_the_array_alone():
     assert _waits(plan) == [Sync(0, 0, 0, 1, 2, 0)]
     assert _waits(plan.waiting(SequenceOptions())) == _waits(plain) == [Sync(0, 0, c, 1, 1, 0) for c in range(2)]
     facts = json.loads(json.dumps(manifest(plan, [])))
-    assert facts["spec"]["sequence"] == {"wait": "wide", "in_flight": 0}
+    assert facts["document"]["made_from"]["sequence"] == {"wait": "wide", "in_flight": 0}
     assert facts["sequence"]["program"]["in_flight"] == 1
-    assert spec_from(facts["spec"], "small") == plan.spec
+    assert spec_from(facts["document"]["made_from"], "small") == plan.spec

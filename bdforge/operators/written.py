@@ -1,0 +1,275 @@
+"""Designs that people write: documents, Python, templates or plain MLIR with a document's `[sequence]`, `[[operand]]`.
+
+Each is planned as an operator's spec is, so that builds, hosts and commands take all of them alike. What outputs must
+be a design says by `reference`: "module:function", "file.py:function" with a file beside it, or a golden file (.npz)
+of operands by name; else the operator that it was `made_from` says it, if there is one.
+"""
+
+import runpy
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bdforge.common.files import read_bytes, read_text
+from bdforge.common.messages import clip, clip_path, listed
+from bdforge.design import Call, Design
+from bdforge.design.core_code import statements
+from bdforge.design.document import design_of, document, program_of
+from bdforge.design.document.toml_text import toml_text
+from bdforge.design.sequences import PlannedSequence, Program, SequenceOptions
+from bdforge.design.sequences.buffers import inputs_of, outputs_of
+from bdforge.design.sequences.sequence_program import Operand
+from bdforge.design.template import KIND as TEMPLATE
+from bdforge.design.template import TemplateSpec, render_template, template_spec
+from bdforge.devices import Device
+from bdforge.devices.types import TYPES
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.specs import Problem, ProblemForm, Spec, SpecError, validated
+
+DOCUMENT = "design"
+KINDS = (DOCUMENT, TEMPLATE)
+
+
+class _Sizes(ProblemForm, extra="allow"):
+    """A problem's sizes, by the names of the sequence's; `WrittenSpec.of` judges them."""
+
+
+@dataclass(frozen=True)
+class WrittenSpec(Spec):
+    """A design that somebody wrote, of kind "design" or "template"; `tables` are those of its file.
+
+    Of a template `made` holds no tiles: they stand in its text. Files that it names are looked for beside `folder`.
+    """
+
+    name: str
+    tables: Mapping[str, Any]
+    made: Design
+    problems: tuple[Problem, ...]
+    sequence: SequenceOptions
+    folder: Path
+
+    @classmethod
+    def of(cls, name: str, made: Design, tables: Mapping[str, Any], folder: Path, where: str) -> "WrittenSpec":
+        """The spec of a design with its sequence; SpecError where that is missing, or a problem has other sizes."""
+        if made.program is None:
+            raise SpecError(
+                f"{where}: has no [sequence] of any size with its [[operand]]s, which hosts need; docs/document.md has "
+                "them"
+            )
+        sizes, problems = made.program.sizes, []
+        for one in tables.get("problems", []):
+            found = validated(_Sizes, one, where).model_dump()
+            called = found.pop("name")
+            if set(found) != set(sizes) or not all(type(n) is int and n > 0 for n in found.values()):
+                raise SpecError(f"{where}: problems: {clip(repr(one))} should give {', '.join(sizes)}, each from 1 on")
+            problems.append(Problem(tables["kind"], {size: found[size] for size in sizes}, called))
+        return cls(name, tables, made, tuple(problems), SequenceOptions("column", made.program.in_flight), folder)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """ "design" or "template"."""
+        return self.tables["kind"]
+
+    @property
+    def golden(self) -> str:
+        """The program that checks what was built, of a template that names one."""
+        return self.tables.get("golden", "")
+
+    @property
+    def program(self) -> Program:
+        """Its sequence of any size."""
+        assert self.made.program is not None
+        return self.made.program
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Its tables but for problems."""
+        return {key: value for key, value in self.tables.items() if key not in ("kind", "problems")}
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Its tables."""
+        return dict(self.tables)
+
+    @property
+    def operator(self) -> Operator:
+        """What stands for the operator of a design that has none: its sizes are those of its sequence."""
+        return Operator(
+            self.kind, self.program.sizes, written_spec, plan_written, lambda spec, device: spec.fits(device)
+        )
+
+    @cached_property
+    def template(self) -> TemplateSpec | None:
+        """What a template's file says, None of a document."""
+        return template_spec(self.tables, self.name) if self.kind == TEMPLATE else None
+
+    @property
+    def folders(self) -> tuple[Path, Path]:
+        """Where files are looked for that it names: its own folder, then the one above, a project's."""
+        own = self.folder.resolve()
+        return own, own.parent
+
+    def file(self, name: str) -> Path:
+        """A file that it names."""
+        found = (folder / name for folder in self.folders)
+        return next((path for path in found if path.is_file()), self.folders[0] / name)
+
+    def function(self, reference: str) -> Callable[..., Any]:
+        """The function "module:function" or "file.py:function"; SpecError where there is none."""
+        place, _, name = reference.partition(":")
+        try:
+            known = runpy.run_path(str(self.file(place))) if place.endswith(".py") else vars(import_module(place))
+            return known[name]
+        except Exception as error:  # whatever the author's module raises
+            raise SpecError(
+                f"{self.name}: reference {clip(reference)}: {type(error).__name__}: {error}; name module:function, "
+                "file.py:function or a golden file (.npz)"
+            ) from error
+
+    def fits(self, device: Device) -> bool:
+        """Whether a product has the array: npu2_1col is a column of npu2."""
+        return self.made.device.partition("_")[0] == device.mlir
+
+
+def load_written(path: Path) -> WrittenSpec:
+    """The design of a document, a template's file or a Python file with a `DESIGN`; InputErrors say what is wrong."""
+    if path.suffix == ".py":
+        found = runpy.run_path(str(path)).get("DESIGN")
+        if not isinstance(found, Design):
+            raise SpecError(f"{clip_path(path)}: has no DESIGN, a bdforge.design.Design")
+        return WrittenSpec.of(path.stem, found, tomllib.loads(document(found)), path.parent, str(path))
+    text = read_text(path, SpecError)
+    return written_spec(tomllib.loads(text), path.stem, str(path), text, path.parent)
+
+
+def written_spec(
+    tables: Mapping[str, Any], name: str, where: str = "design", text: str = "", folder: Path | None = None,
+    program: Program | None = None,
+) -> WrittenSpec:  # fmt: skip
+    """The design that tables say, with their `text` for messages; `program` where it is known already.
+
+    Errors of documents and templates are InputErrors that tell every fault.
+    """
+    text = text or toml_text(dict(tables))
+    if tables["kind"] == DOCUMENT:
+        made = design_of(text, where)
+    else:
+        spec = template_spec(tables, where)
+        if program is None and spec.sequence is not None:
+            program = program_of(tables, text, where, spec.values)
+        made = Design(
+            name, spec.array, (), reference=spec.reference, kernels=tuple(spec.kernels), macros=tuple(spec.defines)
+        )
+    return WrittenSpec.of(name, replace(made, program=made.program or program), tables, folder or Path(), where)
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenPlan(Plan):
+    """A design that somebody wrote, on a product."""
+
+    spec: WrittenSpec
+    device: Device
+    origin: Plan | None = None
+    """Of the operator that it was made from."""
+
+    @property
+    def design(self) -> Design:  # type: ignore[override]
+        """The array's configuration; of a template without its tiles."""
+        return replace(self.spec.made, sequences=())
+
+    @property
+    def program(self) -> Program:
+        """The runtime sequence of any size."""
+        return self.spec.program
+
+    @property
+    def kernels(self) -> Kernels:
+        """What cores call; of a template the function that each source is named after."""
+        made = self.spec.made
+        bodies = (statements(tile.core.body) for tile in made.tiles if tile.core)
+        called = [s.function for body in bodies for s in body if isinstance(s, Call)]
+        symbols = dict.fromkeys(called or (Path(source).stem for source in made.kernels))
+        return Kernels(tuple(symbols), tuple(f"kernels/{source}" for source in made.kernels), made.macros)
+
+    @property
+    def writes_sequences(self) -> bool:
+        """Not where a template writes the text."""
+        return self.spec.template is None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The tables that were written; where its reference is a file, by its whole path."""
+        place, colon, name = self.spec.made.reference.partition(":")
+        if not place.endswith((".py", ".npz")):
+            return self.spec.content
+        return self.spec.content | {"reference": f"{self.spec.file(place)}{colon}{name}"}
+
+    def text(self, sequences: Mapping[str, PlannedSequence]) -> str:
+        """The MLIR; a template's as it is."""
+        if (spec := self.spec.template) is None:
+            return super().text(sequences)
+        return render_template(spec, *self.spec.folders, *(folder / "templates" for folder in self.spec.folders))
+
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+        """Inputs of their types, or those of the golden file."""
+        if self._golden:
+            return {operand.name: self._golden[operand.name] for operand in inputs_of(self.program)}
+        if self.origin is not None:
+            return self.origin.random(problem, seed)
+        rng, values = np.random.default_rng(seed), self.sequence(problem).values
+        return {
+            operand.name: _random(rng, operand, [values[axis.size] for axis in operand.axes])
+            for operand in inputs_of(self.program)
+        }
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """Outputs by its `reference`; none where nothing says them, or for other inputs than the golden file's."""
+        names = [operand.name for operand in outputs_of(self.program)]
+        if golden := self._golden:
+            same = all(name in golden and np.array_equal(array, golden[name]) for name, array in inputs.items())
+            return {name: Expected(golden[name]) for name in names} if same else {}
+        if self.design.reference:
+            found = self.spec.function(self.design.reference)(**inputs)
+            return {name: Expected(found[name] if isinstance(found, dict) else found) for name in names}
+        return self.origin.reference(inputs) if self.origin else {}
+
+    def cost(self, problem: Problem) -> Cost:
+        """What a run moves; what its cores do is not known, but of the operator that it was made from."""
+        if self.origin is not None:
+            return self.origin.cost(problem)
+        sequence = self.sequence(problem)
+        made = sum(int(np.prod([sequence.values[a.size] for a in o.axes])) for o in outputs_of(self.program))
+        return Cost.of(sequence, made, 0.0)
+
+    @cached_property
+    def _golden(self) -> dict[str, np.ndarray]:
+        if not self.design.reference.endswith(".npz"):
+            return {}
+        path = self.spec.file(self.design.reference)
+        read_bytes(path, SpecError)  # whose messages say why it cannot be
+        with np.load(path) as file:
+            found = dict(file)
+        if lost := [operand.name for operand in self.program.operands if operand.name not in found]:
+            raise SpecError(f"{clip_path(path)}: holds no {listed(lost)}")
+        return found
+
+
+def _random(rng: np.random.Generator, operand: Operand, shape: list[int]) -> np.ndarray:
+    type_ = TYPES[operand.type]
+    if not type_.integer:
+        return rng.normal(size=shape).astype(type_.dtype)
+    low, high = operand.values or type_.values or (np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max)
+    return rng.integers(low, high, shape, endpoint=True).astype(type_.dtype)
+
+
+def plan_written(spec: WrittenSpec, device: Device, origin: Plan | None = None) -> WrittenPlan:
+    """Plan a written design; SpecError where the product has another array."""
+    if not spec.fits(device):
+        raise SpecError(f"{spec.name}: is for {spec.made.device}, but {device.name} is an {device.mlir}")
+    return WrittenPlan(spec, device, origin)

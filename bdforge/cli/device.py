@@ -16,7 +16,7 @@ from bdforge.common.messages import clip_path
 from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.runtime.service import serve, serving
-from bdforge.runtime.service.npu import preload_library, shown
+from bdforge.runtime.service.software_npu import preload_library, shown
 
 app = typer.Typer()
 

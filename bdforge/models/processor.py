@@ -16,11 +16,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bdforge.common.native import COMPILER, compiled
+from bdforge.common.compilers import COMPILER, compiled
 from bdforge.models.errors import ModelError
 from bdforge.models.weights import QuantisedRows
+from bdforge.models.weights.ggml_blocks import Q8_0
 from bdforge.models.weights.matrix import decode
-from bdforge.models.weights.quantised import Q8_0
 
 _SOURCE = Path(__file__).parent / "native" / "products.cpp"
 _FIELDS, _PANEL = 4, 1024  # codes in a byte; columns, or rows of a table, that numpy unpacks at a time

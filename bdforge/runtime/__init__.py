@@ -6,7 +6,7 @@ from bdforge.runtime.host_kernels import KernelFault, KernelLibraryError, load_k
 from bdforge.runtime.loading import Loaded, load
 from bdforge.runtime.prepared import PackedOperands, Prepared
 from bdforge.runtime.run import ElementMismatch, Run, first_mismatch, run
-from bdforge.runtime.runs import Pending, UseError
+from bdforge.runtime.run_queue import Pending, UseError
 
 __all__ = [
     "BuildError", "BuiltDesign", "ElementMismatch", "KernelFault", "KernelLibraryError", "Loaded", "OperandError",

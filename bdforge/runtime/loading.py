@@ -28,9 +28,8 @@ from bdforge.design.sequences.buffers import (
 )
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.operand_table import operand_table
-from bdforge.runtime.prepared import PackedOperands, Prepared, check_packed
-from bdforge.runtime.runs import Backend, Pending, RunQueue
+from bdforge.runtime.prepared import PackedOperands, Prepared, check_packed, operand_table
+from bdforge.runtime.run_queue import Backend, Pending, RunQueue
 
 VARIABLE = "BDFORGE_DEVICE"
 EMULATED, NPU = "emulated", "xrt"

@@ -1,13 +1,14 @@
 """What runs on a device use: packed operands that stay from call to call, and problems with memory of their own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from threading import Lock, current_thread
 from typing import Any, Self
 
 import numpy as np
 
-from bdforge.design.sequences import OperandError, PlannedSequence
+from bdforge.design.sequences import OperandError, PlannedSequence, Program
 from bdforge.design.sequences.buffers import (
     arguments,
     empty,
@@ -19,8 +20,30 @@ from bdforge.design.sequences.buffers import (
     staying,
 )
 from bdforge.design.sequences.operands import place
-from bdforge.runtime.operand_table import operand_table
-from bdforge.runtime.runs import Pending, RunQueue, UseError
+from bdforge.runtime.run_queue import Pending, RunQueue, UseError
+
+
+def operand_table(title: str, program: Program, arrays: Iterable[tuple[str, np.ndarray]] | None = None) -> str:
+    """HTML with a line for each operand: of `arrays` by name, else all, with the parameters that are their sizes."""
+    given = None if arrays is None else dict(arrays)
+    lines = []
+    for operand in program.operands:
+        if given is not None and operand.name not in given:
+            continue
+        values = (program.values[axis.size] for axis in operand.axes)
+        names = [value if isinstance(value, (str, int)) else "…" for value in values]
+        shape = names if given is None else given[operand.name].shape
+        order = "" if len(names) < 2 else f"{operand.order} by {operand.order}"
+        way = (
+            "output" if operand.direction == "out" else "input" if operand.missing is None else "input, may be missing"
+        )
+        lines.append((operand.name, way, operand.type, " x ".join(map(str, shape)), order))
+    head = _line("th", ("operand", "", "type", "shape", "order"))
+    return f"<table><caption>{escape(title)}</caption>{head}{''.join(_line('td', line) for line in lines)}</table>"
+
+
+def _line(cell: str, words: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{cell}>{escape(word)}</{cell}>' for word in words)}</tr>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

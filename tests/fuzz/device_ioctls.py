@@ -26,7 +26,7 @@ from random import Random
 from bdforge.array.images.xclbin import pdis
 from bdforge.devices import device_named
 from bdforge.runtime.service import serving
-from bdforge.runtime.service.npu import preload_library, shown
+from bdforge.runtime.service.software_npu import preload_library, shown
 from support.built_designs import ROOT, build, spec_content
 from support.raw_npu import BO_INFO, COMMAND, CONFIGURE, CREATE_BO, CREATE_CONTEXT, EXECUTE, HEAP, WAIT, RawNpu
 from support.raw_npu import main as use

@@ -16,7 +16,7 @@ import numpy as np
 from bdforge.devices import device_named
 from bdforge.operators import built_files, manifest, render
 from bdforge.operators.gemm import Plan, plan_gemm, spec_from
-from bdforge.runtime.service.npu import LIBRARY
+from bdforge.runtime.service.software_npu import LIBRARY
 from support.built_designs import compile_kernels, spec_content
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 from library_builds import Done
 
 from bdforge.devices import device_named
-from bdforge.runtime.service.npu import shown
+from bdforge.runtime.service.software_npu import shown
 from support.xrt_packages import Packages
 
 

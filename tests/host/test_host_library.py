@@ -20,7 +20,7 @@ from library_builds import (
 
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
-from bdforge.runtime.npu.machine import HEAP_BYTES, machine
+from bdforge.runtime.npu import HEAP_BYTES, machine
 from support.built_designs import spec_content
 from support.processes import ends
 

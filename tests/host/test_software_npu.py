@@ -14,7 +14,7 @@ import pytest
 from library_builds import ROOT, npu_library, replace_kernels, run
 
 from bdforge.devices import device_named
-from bdforge.runtime.service.npu import LIBRARY_VARIABLE, SoftwareNpuError, preload_library, shown
+from bdforge.runtime.service.software_npu import LIBRARY_VARIABLE, SoftwareNpuError, preload_library, shown
 from fuzz import device_ioctls
 from support.built_designs import PlannedDesign, build, spec_content
 from support.differences import same

@@ -17,7 +17,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.images.xclbin import npu_kernel
 from bdforge.array.images.xclbin_write import Partition, assembled
 from bdforge.operators import manifest, render
-from bdforge.runtime.service.npu import BDF, LIBRARY
+from bdforge.runtime.service.software_npu import BDF, LIBRARY
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
 from support.differences import same

@@ -11,7 +11,7 @@ import pytest
 from bdforge.models import processor as module
 from bdforge.models.errors import ModelError
 from bdforge.models.processor import Native, Numpy, natives, processor
-from bdforge.models.weights.quantised import Q8_0, QuantisedRows
+from bdforge.models.weights.ggml_blocks import Q8_0, QuantisedRows
 from support.differences import same
 
 KERNELS: list[Numpy] = [*natives(), Numpy()]

@@ -16,8 +16,7 @@ from bdforge.common.messages import Fault, InputError
 from bdforge.devices import device_named
 from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import origin, server, wire
-from bdforge.runtime.service.client_memory import SharedMemory
-from bdforge.runtime.service.client_runner import ClientRunner
+from bdforge.runtime.service.client_runner import ClientRunner, SharedMemory
 from bdforge.runtime.service.wire import RunForm, RunRequest, Status, WireError
 from support.images import IMAGES
 

@@ -17,10 +17,10 @@ from bdforge.array.images import ImageError
 from bdforge.common.messages import Fault
 from bdforge.devices import DEVICES, device_named
 from bdforge.runtime.built_design import BuildError
-from bdforge.runtime.service import npu, origin, server, start, wire
+from bdforge.runtime.service import origin, server, software_npu, wire
 from bdforge.runtime.service.holder import hold
-from bdforge.runtime.service.npu import BDF, SoftwareNpuError, preload_library, shown
 from bdforge.runtime.service.origin import Built, Configured
+from bdforge.runtime.service.software_npu import BDF, SoftwareNpuError, preload_library, shown
 from bdforge.runtime.service.wire import Status
 from support.differences import same
 
@@ -81,7 +81,7 @@ class Server:
 )
 def test_a_server_has_ten_seconds_to_end(stuck: bool, told: list):
     process: Any = Server(stuck=stuck)
-    start._ended(process)
+    software_npu._ended(process)
     assert process.told == told
 
 
@@ -101,7 +101,7 @@ def test_a_software_npu_answers_as_the_driver_does(product: str):
     columns, mhz = 4 if product in ("phoenix", "hawk_point") else 8, CLOCKS[product]
     tiles = [struct.pack("<5H6x", *facts, 0) for facts in ((4, 2, 2, 16), (1, 1, 6, 64), (1, 0, 2, 16))]
     clock = struct.pack("<II", mhz, 0)
-    assert npu._answers(device_named(product)) == {
+    assert software_npu._answers(device_named(product)) == {
         1: struct.pack("<IHHII", 1 << 25, columns, 6, 0, 0) + b"".join(tiles),
         2: bytes(8),
         3: b"MP-NPU Clock".ljust(16, b"\0") + clock + b"H Clock".ljust(16, b"\0") + clock,
@@ -132,7 +132,7 @@ def test_a_software_npu_shows_files_as_a_machine_that_has_one(monkeypatch, tmp_p
         assert (folder / "dev/accel/accel0").is_file()
         parts = [f"{array}_{count}col" for count in range(1, columns)]
         assert (folder / "info/arrays").read_text().split("\n") == ["4", *parts, array, ""]
-        for parameter, content in npu._answers(device_named(product)).items():
+        for parameter, content in software_npu._answers(device_named(product)).items():
             same((folder / "info" / str(parameter)).read_bytes().hex(), content.hex(), f"answer {parameter}")
     assert not folder.exists()
 
@@ -140,7 +140,7 @@ def test_a_software_npu_shows_files_as_a_machine_that_has_one(monkeypatch, tmp_p
 def test_folders_of_killed_processes_are_removed_at_the_next_start(monkeypatch, tmp_path: Path):
     """Those of processes that live stay, and files of others' names."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(npu, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(software_npu, "_YOUNG_SECONDS", -1.0)
     (tmp_path / "bdforge-npu-log").touch()
     (tmp_path / "other").mkdir()
     device, words = device_named("phoenix"), ("socket", tmp_path / "log", Path("/lib.so"))
@@ -151,10 +151,10 @@ def test_folders_of_killed_processes_are_removed_at_the_next_start(monkeypatch, 
             os._exit(0)
         os.waitpid(child, 0)
         (left,) = {*tmp_path.glob("bdforge-npu-*")} - {Path(living["BDFORGE_NPU"]), tmp_path / "bdforge-npu-log"}
-        monkeypatch.setattr(npu, "_YOUNG_SECONDS", 60.0)
+        monkeypatch.setattr(software_npu, "_YOUNG_SECONDS", 60.0)
         with shown(device, *words):
             assert left.is_dir(), "it may be one whose process has not locked it yet"
-        monkeypatch.setattr(npu, "_YOUNG_SECONDS", -1.0)
+        monkeypatch.setattr(software_npu, "_YOUNG_SECONDS", -1.0)
         with shown(device, *words):
             assert Path(living["BDFORGE_NPU"], "info").is_dir()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bdforge-npu-log", "other"]
@@ -175,7 +175,7 @@ def test_programs_find_a_software_npu_by_their_environment(monkeypatch, tmp_path
 
 def test_the_library_is_the_one_that_is_named_or_built(monkeypatch, tmp_path: Path):
     built, named = tmp_path / "built.so", tmp_path / "named.so"
-    monkeypatch.setattr(npu, "_BUILT", built)
+    monkeypatch.setattr(software_npu, "_BUILT", built)
     for variable, file, way in (
         (None, built, "build it with scons cpp, or name it by BDFORGE_NPU_LIBRARY"),
         (str(named), named, "unset or correct BDFORGE_NPU_LIBRARY"),

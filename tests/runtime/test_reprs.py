@@ -8,7 +8,7 @@ import bdforge
 from bdforge.operators.gemm import Problem
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
-from bdforge.runtime.operand_table import operand_table
+from bdforge.runtime.prepared import operand_table
 from support import scaled_rows
 from support.built_designs import build, spec_content
 from support.small_designs import loopback

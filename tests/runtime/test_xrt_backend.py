@@ -23,7 +23,7 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import Problem
 from bdforge.runtime import BuildError, OperandError, UseError
-from bdforge.runtime.npu.machine import binding
+from bdforge.runtime.npu import binding
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, difference, run_words, warn_of_late
 from support.differences import same
 from support.gemm_problems import reference
@@ -274,7 +274,7 @@ def test_errors_of_xrt_say_what_was_being_done(design, pyxrt, monkeypatch):
 
 def without_a_driver(monkeypatch, folder: Path) -> None:
     """This machine becomes one that has nothing."""
-    monkeypatch.setattr("bdforge.runtime.npu.machine.ROOT", folder / "bare")
+    monkeypatch.setattr("bdforge.runtime.npu.ROOT", folder / "bare")
 
 
 def test_errors_of_xrt_begin_with_what_is_missing_first(design, pyxrt, monkeypatch, tmp_path):
@@ -300,7 +300,7 @@ def refusal(kind: type[Exception], folder: Path) -> str:
 
 def test_without_pyxrt_one_sentence_says_so(design, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyxrt", None)
-    monkeypatch.setattr("bdforge.runtime.npu.machine.machine", lambda root: [binding()])
+    monkeypatch.setattr("bdforge.runtime.npu.machine", lambda root: [binding()])
     fault = refusal(NpuError, design)
     assert fault.startswith("device=xrt cannot be used: pyxrt: this Python cannot import it; install XRT's Python")
     assert "bdforge doctor" in fault

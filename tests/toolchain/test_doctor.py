@@ -1,6 +1,6 @@
 """What `bdforge doctor` finds on machines made up in a folder."""
 
-from bdforge.runtime.npu.machine import machine
+from bdforge.runtime.npu import machine
 from bdforge.runtime.toolchain import doctor
 
 

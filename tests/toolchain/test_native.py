@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.common.compilers import CANDIDATES, native_flags, processor, sums_right
-from bdforge.common.native import compiled, identity
+from bdforge.common.compilers import CANDIDATES, compiled, identity, native_flags, processor, sums_right
 
 TERNARY_SUM = """
 #include <cstdint>

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from bdforge.runtime.npu import machine as machines
-from bdforge.runtime.npu.machine import Finding
+from bdforge.runtime import npu as machines
+from bdforge.runtime.npu import Finding
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units
 Max stack size            8388608              unlimited            bytes

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.runtime.npu import development, find_development
+from bdforge.runtime import npu
+from bdforge.runtime.npu import find_development
 from support.xrt_packages import FetchError, fetch_packages
 
 
@@ -104,7 +105,7 @@ def test_an_xrt_is_found_where_it_is_installed(tmp_path: Path, monkeypatch: pyte
 def test_an_xrt_is_looked_for_in_its_usual_places_unless_told_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What is told is believed, though nothing is there."""
     asked: list[str] = []
-    monkeypatch.setattr(development, "_below", lambda prefix: asked.append(str(prefix)))
+    monkeypatch.setattr(npu, "_below", lambda prefix: asked.append(str(prefix)))
     usual = ["/opt/xilinx/xrt", "/usr", "/usr/local"]
     for wanted, environ, places in (
         ("auto", {}, usual), ("auto", {"XILINX_XRT": ""}, usual), ("auto", {"XILINX_XRT": "/mine"}, ["/mine"]),

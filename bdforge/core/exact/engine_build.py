@@ -7,8 +7,8 @@ import ctypes
 from functools import cache
 from pathlib import Path
 
+from bdforge.common.compilers import compiled
 from bdforge.common.messages import Fault
-from bdforge.common.native import compiled
 
 PLACES, OPTIONS = 8, 4
 

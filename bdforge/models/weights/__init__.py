@@ -18,9 +18,9 @@ from types import ModuleType
 import numpy as np
 
 from bdforge.models.weights import gguf, huggingface
+from bdforge.models.weights.ggml_blocks import QuantisedRows
 from bdforge.models.weights.gguf_header import ARRAY_VALUE, Value
 from bdforge.models.weights.matrix import TernaryMatrix, WeightError, check_shape, fuse, write_packed
-from bdforge.models.weights.quantised import QuantisedRows
 
 __all__ = [
     "ARRAY_VALUE", "QuantisedRows", "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata",

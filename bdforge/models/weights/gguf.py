@@ -1,4 +1,4 @@
-"""Tensors of GGUF files: bitnet.cpp's ternary type `I2_S`, ggml's `TQ1_0` and `TQ2_0` (`ternary_blocks`), and floats.
+"""Tensors of GGUF files: bitnet.cpp's ternary type `I2_S`, ggml's `TQ1_0` and `TQ2_0` (`ggml_blocks`), and floats.
 
 An I2_S tensor has dims (K, N): N rows of K elements. Of every 128 elements along K, byte j of 32 holds the codes w + 1
 of elements j, j + 32, j + 64, j + 96 at bits 6, 4, 2, 0. After the K*N/4 bytes of codes comes a tail of 32 bytes that
@@ -21,11 +21,18 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from bdforge.models.weights.ggml_blocks import (
+    FLOAT_BLOCK,
+    Q8_0,
+    TERNARY_BLOCK,
+    TQ1_0,
+    TQ2_0,
+    QuantisedRows,
+    decode_tq1,
+    decode_tq2,
+)
 from bdforge.models.weights.gguf_header import MAGIC, GgufHeader, TensorInfo, Value, read_header, round_up
 from bdforge.models.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
-from bdforge.models.weights.quantised import BLOCK as BLOCK_OF_FLOATS
-from bdforge.models.weights.quantised import Q8_0, QuantisedRows
-from bdforge.models.weights.ternary_blocks import BLOCK, TQ1_0, TQ2_0, decode_tq1, decode_tq2
 
 I2_S = 36
 ELEMENTS_PER_BYTE = 4
@@ -91,8 +98,8 @@ def floats(path: Path, name: str) -> np.ndarray | QuantisedRows | None:
         info = read_header(path, data).tensors.get(name)
     if info is None:
         return None
-    if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % BLOCK_OF_FLOATS == 0:
-        shape = (info.dims[1], info.dims[0] // BLOCK_OF_FLOATS)
+    if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % FLOAT_BLOCK == 0:
+        shape = (info.dims[1], info.dims[0] // FLOAT_BLOCK)
         return QuantisedRows(np.memmap(path, Q8_0, "r", info.start, shape))
     if info.type not in FLOATS:
         known = "F32, F16, BF16 or a matrix of Q8_0"
@@ -167,7 +174,7 @@ def _i2_s(content: bytes, depth: int, columns: int) -> tuple[np.ndarray, float]:
 
 
 def _blocks(content: bytes, depth: int, columns: int, type_: np.dtype, decode: Callable) -> tuple[np.ndarray, float]:
-    blocks = np.frombuffer(content, type_).reshape(columns, depth // BLOCK)
+    blocks = np.frombuffer(content, type_).reshape(columns, depth // TERNARY_BLOCK)
     scales = blocks["scale"]
     used = np.unique(scales[scales != 0])
     if len(used) > 1:
@@ -182,11 +189,11 @@ def _blocks(content: bytes, depth: int, columns: int, type_: np.dtype, decode: C
 LAYOUTS = {
     I2_S: TernaryLayout("I2_S", BLOCK_ELEMENTS, lambda elements: elements // ELEMENTS_PER_BYTE + TAIL_BYTES, _i2_s),
     34: TernaryLayout(
-        "TQ1_0", BLOCK, lambda elements: elements // BLOCK * TQ1_0.itemsize,
+        "TQ1_0", TERNARY_BLOCK, lambda elements: elements // TERNARY_BLOCK * TQ1_0.itemsize,
         partial(_blocks, type_=TQ1_0, decode=decode_tq1),
     ),
     35: TernaryLayout(
-        "TQ2_0", BLOCK, lambda elements: elements // BLOCK * TQ2_0.itemsize,
+        "TQ2_0", TERNARY_BLOCK, lambda elements: elements // TERNARY_BLOCK * TQ2_0.itemsize,
         partial(_blocks, type_=TQ2_0, decode=decode_tq2),
     ),
 }  # fmt: skip

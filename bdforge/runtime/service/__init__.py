@@ -11,6 +11,6 @@ A tree of processes, each of which ends when the one above does:
 """
 
 from bdforge.runtime.service.server import serve
-from bdforge.runtime.service.start import SOCKET_VARIABLE, serving
+from bdforge.runtime.service.software_npu import SOCKET_VARIABLE, serving
 
 __all__ = ["SOCKET_VARIABLE", "serve", "serving"]

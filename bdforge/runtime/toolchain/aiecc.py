@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bdforge.array.mlir import Era
 from bdforge.common.compilers import query
-from bdforge.runtime.toolchain.tool import Tool
+from bdforge.runtime.toolchain.find import Tool
 
 DEVICE = "main"  # name of an aie.device that has none, as ours
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+)|\.\d{8,})?")

@@ -26,7 +26,7 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.kernels import assembled, refusal
 from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
-from bdforge.runtime.toolchain.tool import Tool
+from bdforge.runtime.toolchain.find import Tool
 
 _CODE = (".py", ".csv", ".hpp", ".cpp")
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from bdforge.runtime.npu.machine import ROOT, Finding, machine
+from bdforge.runtime.npu import ROOT, Finding, machine
 from bdforge.runtime.toolchain.aiecc import aiecc_fault, aiecc_note
 from bdforge.runtime.toolchain.find import (
     AIECC,
     PEANO,
+    Tool,
     find_aie_api,
     find_aiebu,
     find_aiecc,
@@ -22,7 +23,6 @@ from bdforge.runtime.toolchain.find import (
     find_xrt,
 )
 from bdforge.runtime.toolchain.pins import peano_fault, peano_note
-from bdforge.runtime.toolchain.tool import Tool
 
 PURPOSES = {
     "build": "an xclbin, by scons",

@@ -1,4 +1,5 @@
-"""What running on the NPU needs of a machine: driver, device node, permissions, locked memory, clocks, pyxrt.
+"""What running on the NPU needs of a machine (driver, device node, permissions, locked memory, clocks, pyxrt), and XRT
+for compiling hosts.
 
 Read from /proc, /sys and /dev below a root, so that tests can make machines up; clocks are asked of the driver.
 """
@@ -9,7 +10,7 @@ import importlib.util
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fcntl import ioctl
@@ -194,3 +195,38 @@ def _info(device: int, parameter: int, size: int) -> bytes:
     buffer = ctypes.create_string_buffer(size)
     ioctl(device, _GET_INFO, struct.pack("<IIQ", parameter, size, ctypes.addressof(buffer)))
     return buffer.raw
+
+
+HEADER = "xrt/experimental/xrt_ext.h"  # of XRT with NPU support; an older one lacks it
+LIBRARY = "libxrt_coreutil.so"
+
+
+@dataclass(frozen=True, slots=True)
+class XrtDevelopment:
+    """Folders of an XRT: headers (`xrt/...` below it) and libxrt_coreutil."""
+
+    include: Path
+    library: Path
+
+
+def find_development(wanted: str = "auto", environ: Mapping[str, str] = os.environ) -> XrtDevelopment | None:
+    """The XRT to build with: below the prefix `wanted`, nowhere for "none"; for "auto" where XILINX_XRT says, then in
+    XRT's usual places. None when there is none.
+    """
+    if wanted == "none":
+        return None
+    if wanted != "auto":
+        return _below(Path(wanted))
+    if folder := environ.get("XILINX_XRT"):
+        return _below(Path(folder))
+    found = (_below(prefix) for prefix in (Path("/opt/xilinx/xrt"), Path("/usr"), Path("/usr/local")))
+    return next(filter(None, found), None)
+
+
+def _below(prefix: Path) -> XrtDevelopment | None:
+    include = prefix / "include"
+    if not (include / HEADER).is_file():
+        return None
+    libraries = [prefix / "lib" / LIBRARY, *sorted(prefix.glob(f"lib/*/{LIBRARY}"))]  # lib/<multiarch> on Debian
+    library = next((path.parent for path in libraries if path.exists()), None)
+    return XrtDevelopment(include, library) if library else None

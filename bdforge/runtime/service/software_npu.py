@@ -2,8 +2,12 @@
 
 import fcntl
 import os
+import secrets
 import shutil
+import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,7 +19,40 @@ from bdforge.devices import Device, TileKind
 from bdforge.devices.pci import IDENTITIES, VENDOR
 from bdforge.devices.registers import address
 from bdforge.devices.timing import POWER_HZ
-from bdforge.runtime.service.start import SOCKET_VARIABLE
+from bdforge.runtime.service.wire import connected
+
+SOCKET_VARIABLE = "BDFORGE_DEVICE_SOCKET"
+"""Names the server that programs connect to; without it, hosts in C++ start one of their own."""
+END_SECONDS = 10.0
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """A server while the context lasts; gives its name, for SOCKET_VARIABLE."""
+    name = f"bdforge-{secrets.token_hex(16)}"
+    control, theirs = connected()
+    with control, theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen()
+        words = [sys.executable, "-m", "bdforge.cli", "device", "--serve", str(theirs.fileno())]
+        server = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        theirs.close()
+        socket.send_fds(control, [b"\0"], [listener.fileno()])
+        try:
+            listener.close()
+            yield name
+        finally:
+            control.close()
+            _ended(server)
+
+
+def _ended(server: subprocess.Popen) -> None:
+    try:
+        server.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:  # the machine is that busy
+        server.kill()  # whatever is below it ends with it
+        server.wait()
+
 
 LIBRARY = "libbdforge-npu.so"
 LIBRARY_VARIABLE = "BDFORGE_NPU_LIBRARY"

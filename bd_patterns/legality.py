@@ -12,7 +12,6 @@ from typing import Any
 
 from bd_patterns.granules import granule_faults
 from bd_patterns.pattern import Pattern, PatternError
-from bdforge.devices.fits import Bound, exceeded, fits
 from bdforge.devices.limits import (
     GRANULE_BITS,
     RUNTIME_ELEMENT_BITS_MAX,
@@ -22,6 +21,7 @@ from bdforge.devices.limits import (
     TileKind,
     TileLimits,
 )
+from bdforge.devices.rules import Bound, exceeded, fits
 
 Padding = Sequence[tuple[int, int]]
 """Zero elements before and after, one pair for each dimension, outermost first."""

@@ -6,7 +6,7 @@ from limit_table import Case, Place, dma_program, read, refuses
 
 from bd_patterns import Pattern, problems
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
-from bdforge.devices.txn_format.bd_encoding import BdError, memcpy_transfer
+from bdforge.devices.txn_format.bd_encoding import BdError, task_transfer
 
 WORD = 32
 ELEMENTS = 1 << 30  # of a buffer that every pattern below stays in; only its type is read
@@ -19,7 +19,7 @@ def _pattern(limits: TileLimits, made: Callable[[int], Pattern], *, static: bool
 def _at_run_time(
     limits: TileLimits, sizes: Callable[[int], Sequence[int]], strides: Callable[[int], Sequence[int]]
 ) -> Case:
-    return lambda n: memcpy_transfer(limits, sizes(n), strides(n), WORD)
+    return lambda n: task_transfer(limits, sizes(n), strides(n), WORD)
 
 
 def _march(tile: str, dims: Callable[[int], Sequence[tuple[int, int]]]) -> Case:
@@ -63,7 +63,7 @@ def _wraps(limits: TileLimits, tile: str, number: int) -> Iterator[Place]:
     if number < 2:
         yield Place(_at_run_time(limits, sizes, lambda _: strides), f"size of dimension {number} is", BdError)
     if limits is SHIM:
-        yield Place(_memcpy(sizes, lambda _: strides), f"size{' of dimension 1' if number else ''} is")
+        yield Place(_memcpy(sizes, lambda _: strides), f"size of dimension {number} is")
     pattern = lambda n: Pattern(tuple(sizes(n, limits.dims)), tuple(range(3 + 4 * limits.dims, 3, -4)))  # noqa: E731
     yield Place(_pattern(limits, pattern, static=False), f"exceeds the {limits.wraps[number]} of a", ValueError)
     if number == 0:
@@ -97,7 +97,7 @@ def _iterations(limits: TileLimits, *_: object) -> Iterator[Place]:
         _pattern(limits, lambda n: Pattern((n, 2, 2, 2), (8, 64, 16, 4)), static=False), "runs of the", ValueError
     )
     if limits is SHIM:
-        yield Place(_memcpy(sizes, strides), "the outermost size is")
+        yield Place(_memcpy(sizes, strides), "size of dimension 3 is")
 
 
 def _static_size(limits: TileLimits, tile: str, _: int) -> Iterator[Place]:

@@ -125,11 +125,11 @@ REFUSED = {
     "a cascade to two cores": (cascade("03", "02", "13"), "core (0, 3) has one cascade output"),
     "256 repeats": (dma(repeat=", repeat_count = 256"), "repeat_count = 256 is outside 0 to 255"),
     "-1 repeats": (dma(repeat=", repeat_count = -1"), "repeat_count = -1 is outside 0 to 255"),
-    "a channel beyond": (dma(channel=6), "has MM2S channels 0 to 5, not 6"),
+    "a channel beyond": (dma(channel=6), "MM2S: channel = 6 is outside 0 to 5"),
     "no release": (dma(release=""), "it acquires a lock and releases none"),
     "a wide acquire": (dma(acquire="aie.use_lock(%l, AcquireGreaterEqual, 65)"), "acquire_value = -65 does not fit"),
     "no ELF": (design('aie.core(%t02) { aie.end } {elf_file = "none.elf"}'), "elf_file none.elf: No such file"),
-    "a lock's first value": (design("aie.lock(%t02, 0) {init = 64 : i32}"), "a lock starts at 64, outside 0 to 63"),
+    "a lock's first value": (design("aie.lock(%t02, 0) {init = 64 : i32}"), "lock value = 64 is outside 0 to 63"),
     "a controller id of two tiles": (
         design("").replace(
             "aie.tile(1, 3)", "aie.tile(1, 3) {controller_id = #aie.packet_info<pkt_type = 0, pkt_id = 27>}"

@@ -185,7 +185,7 @@ def lock_range_of_an_initial_value() -> Case:
         same(b, A[:40])
 
     text = through(receive(40), send(40), WAIT).replace("init = 1 : i32", "init = 64 : i32", 1)
-    return Case(text, DesignError, r"<string>:7:13: aie.lock: a lock starts at 64, outside 0 to 63", then, (40, 40))
+    return Case(text, DesignError, r"<string>:7:13: aie.lock: init: lock value = 64 is outside 0 to 63", then, (40, 40))
 
 
 ZERO = "aie.use_lock(%{}, AcquireGreaterEqual, 0)"

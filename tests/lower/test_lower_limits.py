@@ -58,7 +58,7 @@ def test_channels_of_a_program_are_those_of_its_tile(kind: tuple[str, int]):
             text = text.replace("aie.buffer(%t) {", "aie.external_buffer {").replace(", address = 0 : i32", "")
         found = lowered(text)
         if channel == count:
-            assert f"has MM2S channels 0 to {count - 1}, not {count}" in str(found), f"{kind} {channel}: {found}"
+            assert f"MM2S: channel = {count} is outside 0 to {count - 1}" in str(found), f"{kind} {channel}: {found}"
         else:
             assert not isinstance(found, str) or "channels" not in found, f"{kind} {channel}: {found}"
 
@@ -188,7 +188,7 @@ def test_locks_start_with_what_they_hold(value: int, taken: bool):
     if taken:
         assert found == (Write(0x21F050, value),), f"{value}: {found}"
     else:
-        assert f"a lock starts at {value}, outside 0 to 63" in str(found)
+        assert f"lock value = {value} is outside 0 to 63" in str(found)
 
 
 @pytest.mark.parametrize(("value", "held"), [(64, 63), (300, 63), (-1, 0), (-64, 0), (63, 63)])
@@ -197,7 +197,7 @@ def test_where_locks_may_start_anyhow_they_start_at_the_nearest_value(value: int
     body = f"aie.device(npu2) {{\n%t = aie.tile(0, 2)\n%l = aie.lock(%t, 15) {{init = {value} : i32}}\n}}"
     found = configuration(device_of(body), lambda *_: [], strictness).operations
     assert found == (Write(0x21F0F0, held),)
-    told = f"a lock starts at {value}, outside 0 to 63"
+    told = f"lock value = {value} is outside 0 to 63"
     assert [told in warning for warning in strictness.warnings] == [True] * (value != held)
 
 

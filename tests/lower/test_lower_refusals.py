@@ -49,7 +49,7 @@ def bd(**changes) -> str:
             bd(repeat=", repeat_count = 256"),
             "d.mlir:9:12: aie.dma_start: repeat_count = 256 is outside 0 to 255",
         ),
-        ("%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0) {init = 64 : i32}", "d.mlir:3:6: aie.lock: a lock starts at 64"),
+        ("%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0) {init = 64 : i32}", "d.mlir:3:6: aie.lock: init: lock value = 64"),
         (
             '%t = aie.tile(0, 2)\n%c = aie.core(%t) {\naie.end\n} {elf_file = "no.elf"}',
             "d.mlir:3:6: aie.core: elf_file no.elf: No such file or directory",

@@ -148,8 +148,8 @@ REFUSED = {
         device("%b = aie.buffer(%c) {initial_value = dense<1> : tensor<3xi32>} : memref<2xi32>"), "value is of type"),
     "three sizes": (memcpy("1,1,4", "0,0,0,1"), "expected 4 sizes, outermost first, got 3"),
     "five sizes": (memcpy("1,1,1,1,4", "0,0,0,1"), "expected 4 sizes, outermost first, got 5"),
-    "rows that are not linear": (memcpy("1,1,1,2048", "0,0,8,1"), "innermost size is 2048 words"),
-    "inner stride of i8": (memcpy("1,1,1,4", "0,0,0,2", "i8"), "the stride of dimension 0, 2 elements of 8 bits"),
+    "rows that are not linear": (memcpy("1,1,1,2048", "0,0,8,1"), "size of dimension 0 is 2048 words"),
+    "inner stride of i8": (memcpy("1,1,1,4", "0,0,0,2", "i8"), "innermost stride is 2; it must be 1 for elements"),
     "elements of 64 bits": (memcpy("1,1,1,4", "0,0,0,1", "i64"),
         "elements of 64 bits are too wide; the widest have 32"),
     "too few numbers": (
@@ -167,7 +167,7 @@ REFUSED = {
     "masked write without a row": (
         sequence("aiex.npu.maskwrite32 {address = 0 : ui32, value = 0 : ui32, mask = 0 : ui32, column = 0 : i32}"),
         "needs both column and row"),
-    "mask 32": (box(AMSEL + "aie.packet_rules(DMA : 0) { aie.rule(32, 1, %a) }"), "mask 32 is outside 0 to 31"),
+    "mask 32": (box(AMSEL + "aie.packet_rules(DMA : 0) { aie.rule(32, 1, %a) }"), "mask: pkt_id = 32 is outside 0 to"),
     "rule to a tile": (box(AMSEL + "aie.packet_rules(DMA : 0) { aie.rule(31, 1, %c) }"), "last operand must come from"),
     "cascade from the east": (device("aie.configure_cascade(%c, East, South)"), "from North or West, not East"),
     "cascade to the north": (device("aie.configure_cascade(%c, West, North)"), "to South or East, not North"),

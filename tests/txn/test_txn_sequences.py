@@ -35,8 +35,6 @@ def test_tokens_of_no_rectangle_of_the_array_are_refused(place: tuple[int, int, 
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("column = 1 : i32", "column and row go together; only one is given"),
-        ("row = 1 : i32", "column and row go together; only one is given"),
         ("column = 8 : i32, row = 0 : i32", "column 8 is outside npu2"),
         ("column = 0 : i32, row = 6 : i32", "row 6 is outside npu2"),
     ],

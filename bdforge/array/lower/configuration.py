@@ -29,6 +29,7 @@ from bdforge.common.messages import clip_path
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.rules import outside
 from bdforge.devices.txn_format.operations import Operation
 
 Programs = Callable[[Path, Generation], Iterable[ProgramSegment]]
@@ -183,14 +184,13 @@ def _set_memory(writer: Writer, device: DeviceOp, allocation: AddressMap, policy
     """First values of locks, then of buffers, of all regions. Locks without one keep their value."""
     for op in device.walk():
         if isinstance(op, LockOp) and "init" in op.properties:
-            most = op.tile.limits.lock_value_max
-            if not 0 <= op.init <= most:
-                error = lowering_error(op, f"a lock starts at {op.init}, outside 0 to {most}")
+            if (problem := outside("lock value", op.init, op.tile.limits)) is not None:
+                error = lowering_error(op, f"init: {problem}")
                 if policy is None:
                     raise error
                 policy.fault("lock-range", error)
             offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
-            writer.write(op, place_of(op.tile), offset, max(0, min(op.init, most)))
+            writer.write(op, place_of(op.tile), offset, max(0, min(op.init, op.tile.limits.lock_value_max)))
     for op in device.walk():
         if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
             address, data = allocation.buffers[op], _bytes(value, op)

@@ -13,6 +13,7 @@ from bdforge.array.txn.writer import WORD_MASK, Writer, place_of
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
+from bdforge.devices.rules import outside
 
 
 def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy | None) -> None:
@@ -55,9 +56,8 @@ def _start(
         writer.write(op, place, registers.pad_value_base + GRANULE_BYTES * op.channel, op.pad_value & WORD_MASK)
     if not task.bds:
         return
-    fault = fault_of(op, policy)
-    if not 0 <= op.repeat_count < TASK_REPEAT_MAX:
-        fault("field-width", ValueError(f"repeat_count = {op.repeat_count} is outside 0 to {TASK_REPEAT_MAX - 1}"))
+    if (problem := outside("repeat_count", op.repeat_count, tile.limits)) is not None:
+        fault_of(op, policy)("field-width", ValueError(problem))
     token = int(tile.kind is TileKind.SHIM and op.direction == "S2MM")
     values = {"token": token, "repeat": op.repeat_count % TASK_REPEAT_MAX, "bd": ids[task.bds[0]]}
     word = registers.queue.encode(values)[0]

@@ -12,6 +12,7 @@ from bdforge.array.mlir.bd_ops import DmaBdOp, NextBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
 from bdforge.array.mlir.locations import location
 from bdforge.devices import TileLimits
+from bdforge.devices.rules import outside
 
 
 class DmaProgramError(ValueError):
@@ -44,13 +45,9 @@ class PlacedBd:
 def static_tasks(program: DmaProgramOp) -> list[StaticTask]:
     """The tasks that a region starts, in order; DmaProgramError for a channel that the tile has not."""
     tasks = list(_tasks(program))
-    count = program.tile.limits.channels
     for task in tasks:
-        if not 0 <= task.op.channel < count:
-            raise DmaProgramError(
-                f"{task.where}: {program.tile.kind} ({program.tile.column}, {program.tile.row}) has "
-                f"{task.op.direction} channels 0 to {count - 1}, not {task.op.channel}"
-            )
+        if (problem := outside("channel", task.op.channel, program.tile.limits)) is not None:
+            raise DmaProgramError(f"{task.where}: {task.op.direction}: {problem}")
     return tasks
 
 
@@ -87,7 +84,7 @@ def placed_bds(program: DmaProgramOp, tasks: Sequence[StaticTask]) -> list[Place
     in_text = [bd for bd in program.bds if bd in channels]
     for bd in in_text:
         if bd.bd_id is not None:
-            ids[bd] = _explicit_id(bd, limits, ids.values())
+            ids[bd] = _explicit_id(bd, ids.values())
     for bd in in_text:
         if bd not in ids:
             ids[bd] = _free_id(bd, limits, channels[bd], ids.values())
@@ -118,12 +115,10 @@ def _write_order(program: DmaProgramOp) -> Iterator[DmaBdOp]:
     yield from (bd for block in found if (bd := bd_of(block)) is not None)
 
 
-def _explicit_id(bd: DmaBdOp, limits: TileLimits, used: Collection[int]) -> int:
+def _explicit_id(bd: DmaBdOp, used: Collection[int]) -> int:
     assert bd.bd_id is not None
     if bd.bd_id in used:
         raise DmaProgramError(f"{location(bd)}: bd_id = {bd.bd_id} is used twice in this tile")
-    if bd.bd_id not in range(limits.bds):
-        raise DmaProgramError(f"{location(bd)}: bd_id = {bd.bd_id} is outside 0 to {limits.bds - 1}")
     return bd.bd_id
 
 

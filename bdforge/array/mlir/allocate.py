@@ -209,8 +209,5 @@ def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:
 
 
 def _check_lock(op: LockOp, lock_id: int, owners: dict[int, LockOp]) -> None:
-    limit = op.tile.limits.locks
-    if not 0 <= lock_id < limit:
-        raise _error(op, f"has id {lock_id}; ids run from 0 to {limit - 1}")
     if lock_id in owners:
         raise _error(op, f"and {name_of(owners[lock_id])} both have id {lock_id}")

@@ -31,8 +31,9 @@ from bdforge.array.mlir.stream_ops import (
 from bdforge.array.mlir.switch_ops import SwitchSettingsOp
 from bdforge.array.mlir.task_ops import ConfigureTaskOp
 from bdforge.array.mlir.upstream import GlobalOp
-from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import PACKET_IDS, PACKET_TYPES, core_lock
+from bdforge.devices import AIE2, TileKind, TileLimits
+from bdforge.devices.limits import SHIM, core_lock
+from bdforge.devices.rules import outside
 
 Faults = Iterator[tuple[Operation, str]]
 RULES: dict[type[Operation], list[Callable[..., Faults]]] = defaultdict(list)
@@ -122,13 +123,17 @@ def burst(op: DmaBdOp | NpuDmaMemcpyNdOp) -> Faults:
         yield op, f"burst_length = {op.burst_length}; the device has {', '.join(map(str, known))} bytes (0: longest)"
 
 
+def number(op: Operation, name: str, value: int, tile: TileLimits) -> Faults:
+    """In the range that a tile has (`bdforge.devices.rules`)."""
+    if (problem := outside(name, value, tile)) is not None:
+        yield op, problem
+
+
 @rule
 def lock(op: LockOp) -> Faults:
     """With an id that its tile has, used from tiles that reach it."""
-    limit = op.tile.limits.locks - 1
-    if op.id is not None and not 0 <= op.id <= limit:
-        where = f"{op.tile.kind} ({op.tile.column}, {op.tile.row})"
-        yield op, f"id {op.id} is outside 0 to {limit}, the locks of {where}"
+    if op.id is not None:
+        yield from number(op, "lock", op.id, op.tile.limits)
     yield from reach(op, op.tile, "lock")
 
 
@@ -228,10 +233,8 @@ def packet(op: Operation, info: PacketInfo | None) -> Faults:
     """A packet header must fit its fields."""
     if info is None:
         return
-    if not 0 <= info.id < PACKET_IDS:
-        yield op, f"pkt_id = {info.id} is outside 0 to {PACKET_IDS - 1}, what the header's field holds"
-    if not 0 <= info.type < PACKET_TYPES:
-        yield op, f"pkt_type = {info.type} is outside 0 to {PACKET_TYPES - 1}, what the header's field holds"
+    yield from number(op, "pkt_id", info.id, SHIM)
+    yield from number(op, "pkt_type", info.type, SHIM)
 
 
 @rule

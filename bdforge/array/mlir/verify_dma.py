@@ -28,10 +28,10 @@ from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.task_ops import ConfigureTaskOp
-from bdforge.array.mlir.verify_array import Faults, block_floats, burst, packet, rule
+from bdforge.array.mlir.verify_array import Faults, block_floats, burst, number, packet, rule
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
+from bdforge.devices.rules import exceeded
 
 _KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
 
@@ -205,8 +205,8 @@ def _length(op: DmaBdOp, bits: int) -> Faults:
 
 def _ids(op: DmaBdOp, at: TileOp) -> Faults:
     for name, value in (("bd_id", op.bd_id), ("next_bd_id", op.next_bd_id)):
-        if value is not None and not 0 <= value < at.limits.bds:
-            yield op, f"{name} = {value} is outside 0 to {at.limits.bds - 1}, the BDs of a {at.kind}"
+        if value is not None:
+            yield from number(op, name, value, at.limits)
 
 
 def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
@@ -214,16 +214,16 @@ def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:
     given = list(reversed(op.dims))
     named = [f"<size = {size}, stride = {stride}>" for size, stride in given]
     counted = [
-        (size * (bits if number == 0 else GRANULE_BITS) // GRANULE_BITS, stride * bits // GRANULE_BITS)
-        for number, (size, stride) in enumerate(given)
+        (size * (bits if place == 0 else GRANULE_BITS) // GRANULE_BITS, stride * bits // GRANULE_BITS)
+        for place, (size, stride) in enumerate(given)
     ]
     alike = at.limits.wraps[:1] * len(given)  # mlir-aie limits the outermost size too
-    for field, number, _, most in exceeded(at.limits, dims=counted[::-1], wraps=alike):
+    for field, place, _, most in exceeded(at.limits, dims=counted[::-1], wraps=alike):
         what, hint = ("sizes", "; split the dimension") if field == "size" else ("strides", "")
-        yield op, f"{named[number]}: a {at.kind}'s BD holds {what} up to {most} words{hint}"
-    for number, (size, stride) in enumerate(given):
-        if number and stride * bits % GRANULE_BITS and size > 1:
-            yield op, f"{named[number]}: {stride} elements of {bits} bits are no whole number of words"
+        yield op, f"{named[place]}: a {at.kind}'s BD holds {what} up to {most} words{hint}"
+    for place, (size, stride) in enumerate(given):
+        if place and stride * bits % GRANULE_BITS and size > 1:
+            yield op, f"{named[place]}: {stride} elements of {bits} bits are no whole number of words"
 
 
 def _extent(op: DmaBdOp, at: TileOp, bits: int) -> Faults:

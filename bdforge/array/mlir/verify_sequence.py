@@ -4,7 +4,6 @@ Source of the rules on `aiex.npu.dma_memcpy_nd`: mlir-aie 5ff2ab97, `NpuDmaMemcp
 """
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation
 
 from bdforge.array.mlir.allocate import element_bits
 from bdforge.array.mlir.attributes import BlockFloatType
@@ -23,10 +22,10 @@ from bdforge.array.mlir.task_ops import (
     TaskOp,
     TaskUserOp,
 )
-from bdforge.array.mlir.verify_array import Faults, block_floats, burst, packet, rule
+from bdforge.array.mlir.verify_array import Faults, block_floats, burst, number, packet, rule
 from bdforge.devices import TileKind
-from bdforge.devices.fits import exceeded
-from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
+from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM
+from bdforge.devices.txn_format.bd_encoding import is_linear, transfer_faults
 
 
 @rule
@@ -49,17 +48,13 @@ def task(op: TaskOp) -> Faults:
 @rule
 def set_lock(op: SetLockOp) -> Faults:
     """With a value that a lock holds."""
-    limit = op.lock.tile.limits.lock_value_max
-    if not 0 <= op.value <= limit:
-        yield op, f"value {op.value} is outside 0 to {limit}, what a lock holds"
+    yield from number(op, "lock value", op.value, op.lock.tile.limits)
 
 
 @rule
 def push_queue(op: NpuPushQueueOp) -> Faults:
     """With a repeat count that fits its field."""
-    limit = TASK_REPEAT_MAX - 1
-    if not 0 <= op.repeat_count <= limit:
-        yield op, f"repeat_count = {op.repeat_count} is outside 0 to {limit}, what the queue's field holds"
+    yield from number(op, "repeat_count", op.repeat_count, SHIM)
 
 
 @rule
@@ -87,58 +82,16 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     """A transfer that a shim BD can make."""
     yield from packet(op, op.packet)
     yield from block_floats(op, op.buffer_type.element_type)
-    sizes, strides, offset = op.sizes[::-1], op.strides[::-1], op.offset
     bits = element_bits(op.buffer_type.element_type)
     if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
         yield op, f"elements of {bits} bits are too wide; the widest have {GRANULE_BITS}"
         return
-    yield from _alignment(op, offset, sizes, strides, bits)
-    yield from _positive(op, sizes, strides)
-    yield from _ranges(op, sizes, strides, bits)
+    if op.offset * bits % GRANULE_BITS:
+        yield op, f"starts at byte {op.offset * bits / 8:g}, which is no multiple of {GRANULE_BYTES}"
+    linear = is_linear(op.sizes, op.strides)
+    yield from ((op, text) for text, _ in transfer_faults(SHIM, op.sizes, op.strides, bits, linear=linear))
+    yield from number(op, "bd_id", op.id, SHIM)
     yield from burst(op)
-
-
-def _alignment(op: Operation, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
-    if offset * bits % GRANULE_BITS:
-        yield op, f"starts at byte {offset * bits / 8:g}, which is no multiple of {GRANULE_BYTES}"
-    if sizes[0] * bits % GRANULE_BITS:
-        problem = (
-            f"the innermost size, {sizes[0]} elements of {bits} bits, is {sizes[0] * bits / 8:g} bytes; "
-            f"it must be a multiple of {GRANULE_BYTES}"
-        )
-        yield op, problem
-    for dimension, stride in enumerate(strides):
-        if stride * bits % GRANULE_BITS and not (dimension == 0 and stride == 1):
-            problem = (
-                f"the stride of dimension {dimension}, {stride} elements of {bits} bits, is {stride * bits / 8:g} "
-                f"bytes; it must be a multiple of {GRANULE_BYTES}"
-            )
-            yield op, problem
-
-
-def _positive(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Faults:
-    for dimension, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        if size < 1:
-            yield op, f"the size of dimension {dimension} is {size}; it must be positive"
-        lowest = 0 if dimension == len(sizes) - 1 else 1
-        if size > 1 and stride < lowest:
-            yield op, f"the stride of dimension {dimension} is {stride}; it must be at least {lowest}"
-
-
-def _ranges(op: Operation, sizes: tuple[int, ...], strides: tuple[int, ...], bits: int) -> Faults:
-    linear = sizes[1:3] == (1, 1) and strides[:3] == (1, 0, 0)
-    words = (0 if linear else sizes[0] * bits // GRANULE_BITS, *sizes[1:])
-    steps = [stride * bits // GRANULE_BITS if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
-    *inner, iteration = zip(words, steps, strict=True)
-    for field, dimension, value, most in exceeded(SHIM, dims=inner[::-1], iteration=iteration):
-        if field == "runs":
-            yield op, f"the outermost size is {value}; a shim BD repeats at most {most} times"
-        elif "step" in field:
-            yield op, f"the stride of dimension {dimension} is {value} words; a shim BD holds at most {most}"
-        else:
-            what = "size of dimension 1 is" if dimension else "innermost size is"
-            unit = "" if dimension else " words"
-            yield op, f"the {what} {value}{unit}; a shim BD holds at most {most}, so split it"
 
 
 @rule

@@ -24,7 +24,8 @@ from bdforge.array.mlir.switch_ops import (
 )
 from bdforge.array.mlir.verify_array import Faults, rule
 from bdforge.devices import PortBundle, TileKind, switch_of
-from bdforge.devices.limits import PACKET_IDS
+from bdforge.devices.limits import CORE
+from bdforge.devices.rules import outside
 from bdforge.devices.switches import (
     ARBITERS,
     MSELS_PER_ARBITER,
@@ -155,8 +156,8 @@ def packet_rules(op: PacketRulesOp) -> Faults:
 def packet_rule(op: PacketRuleOp) -> Faults:
     """An id and a mask that a header holds. Its operand and its neighbours see to its place."""
     for what, value in (("mask", op.mask), ("value", op.value)):
-        if not 0 <= value < PACKET_IDS:
-            yield op, f"{what} {value} is outside 0 to {PACKET_IDS - 1}, what the id of a header holds"
+        if (problem := outside("pkt_id", value, CORE)) is not None:
+            yield op, f"{what}: {problem}"
 
 
 @rule

@@ -22,6 +22,7 @@ from bdforge.array.txn.target import LoweringTarget, TileChannel, faults_of, low
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
+from bdforge.devices.rules import outside
 from bdforge.devices.txn_format.bd_encoding import (
     BdError,
     BdLock,
@@ -65,8 +66,8 @@ class BdIds:
 
     def _reserve(self, column: int, row: int, limits: TileLimits, bd: DmaBdOp, task: Operation) -> None:
         assert bd.bd_id is not None
-        if not 0 <= bd.bd_id < limits.bds:
-            raise lowering_error(bd, f"bd_id {bd.bd_id} is outside 0 to {limits.bds - 1}, the BDs of a {limits.kind}")
+        if (problem := outside("bd_id", bd.bd_id, limits)) is not None:
+            raise lowering_error(bd, problem)
         if (holder := self.holders.get((column, row, bd.bd_id))) is not None:
             where = location(holder if isinstance(holder, Operation) else holder.op)
             raise lowering_error(

@@ -13,7 +13,6 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir import Operation as MlirOperation
 
 from bdforge.array.mlir.allocate import AddressMap
-from bdforge.array.mlir.attributes import BlockFloatType
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, device_named
 from bdforge.array.mlir.locations import location
@@ -42,7 +41,7 @@ from bdforge.array.txn.target import (
     lowering_error,
 )
 from bdforge.devices import Device
-from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
+from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
 from bdforge.devices.txn_format.bd_encoding import burst_code, encode_bd, memcpy_transfer
 from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
@@ -151,9 +150,7 @@ class _Lowering:
         memory, bits = self.values.memory(op.buffer), bits_of(op.buffer)
         if not isinstance(memory, ArgumentMemory):
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
-        if bits > GRANULE_BITS and not isinstance(op.buffer_type.element_type, BlockFloatType):
-            raise ValueError(f"elements have {bits} bits; dma_memcpy_nd takes at most {GRANULE_BITS}")
-        transfer = memcpy_transfer(limits, op.sizes, op.strides, bits, target.too_wide)
+        transfer = memcpy_transfer(limits, op.sizes, op.strides, bits)
         packet = op.packet or allocation.packet
         words = encode_bd(
             limits.kind,
@@ -165,11 +162,8 @@ class _Lowering:
             axi_cache=RUNTIME_AXI_CACHE if op.axcache is None else op.axcache,
             too_wide=target.too_wide,
         )
-        offset_bits = op.offset * bits
-        if offset_bits % GRANULE_BITS:
-            raise ValueError(f"offset is {offset_bits / 8:g} bytes; it must be a multiple of {GRANULE_BYTES}")
         target.write_bd(op, column, row, op.id, words)
-        target.patch(op, column, row, op.id, memory.argument, memory.offset_bytes + offset_bits // 8)
+        target.patch(op, column, row, op.id, memory.argument, memory.offset_bytes + op.offset * bits // BYTE_BITS)
         self.tasks.ids.written[column, row, op.id] = op
         channel = TileChannel(column, row, allocation.direction, allocation.channel)
         token = op.issue_token or allocation.direction == "S2MM"  # S2MM transfers always send a token
@@ -187,7 +181,6 @@ class _Lowering:
         template = op.template
         arguments: tuple[SSAValue, ...] = tuple(getattr(op, "args"))  # noqa: B009
         parameters = template.body.blocks[0].args
-        _check_types(op.symbol, arguments, parameters)
         for parameter, argument in zip(parameters, arguments, strict=True):
             if isinstance(parameter.type, IndexType):
                 self.values.bind_lock(parameter, self.values.lock(argument))
@@ -214,9 +207,6 @@ class _Lowering:
 
     def set_lock(self, op: SetLockOp) -> None:
         tile = op.lock.tile
-        limit = self.target.limits(tile.column, tile.row).lock_value_max
-        if not 0 <= op.value <= limit:
-            raise ValueError(f"lock value {op.value} is outside 0 to {limit}")
         offset = self.target.registers(tile.column, tile.row).lock_offset(self.target.lock_id(op.lock))
         self.target.write(op, address(tile.column, tile.row, offset), op.value)
 
@@ -288,7 +278,6 @@ class _Lowering:
         if sequence in self.running:
             raise ValueError(f"runtime sequence @{op.symbol} runs itself")
         arguments = tuple(op.args)
-        _check_types(op.symbol, arguments, tuple(sequence.arguments))
         for parameter, argument in zip(sequence.arguments, arguments, strict=True):
             if isinstance(argument.type, MemRefType | UnrankedMemRefType):
                 self.values.bind(parameter, self.values.memory(argument))
@@ -302,12 +291,6 @@ class _Lowering:
                 device_op, self.target.operations, policy=self.target.policy, controller_ids=self.target.controller_ids
             )
         return self.targets[device_op]
-
-
-def _check_types(symbol: str, arguments: tuple[SSAValue, ...], parameters: tuple[SSAValue, ...]) -> None:
-    given, wanted = [str(a.type) for a in arguments], [str(p.type) for p in parameters]
-    if given != wanted:
-        raise ValueError(f"@{symbol} takes ({', '.join(wanted)}), not ({', '.join(given)})")
 
 
 _HANDLERS: dict[str, Callable[[_Lowering, Any], None]] = {

@@ -30,6 +30,7 @@ from bdforge.devices.registers import (
     TileRegisters,
     address,
 )
+from bdforge.devices.rules import outside
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Patch, Sync, Write
 
 _NAMED = 4  # buffers in a message about all of them
@@ -176,10 +177,8 @@ class LoweringTarget:
 
     def check_channel(self, channel: TileChannel) -> None:
         """ValueError for a channel that the tile has not."""
-        count = self.limits(channel.column, channel.row).channels
-        if not 0 <= channel.number < count:
-            tile = self.describe(channel.column, channel.row)
-            raise ValueError(f"{channel.direction} {channel.number} of {tile}: channels run from 0 to {count - 1}")
+        if (problem := outside("channel", channel.number, self.limits(channel.column, channel.row))) is not None:
+            raise ValueError(f"{channel.direction} of {self.describe(channel.column, channel.row)}: {problem}")
 
     def buffer_address(self, buffer: BufferOp) -> int:
         """Byte address of a buffer in its tile; ValueError for one of another device."""
@@ -222,17 +221,16 @@ class LoweringTarget:
         return self.named(ShimDmaAllocationOp, symbol)
 
     def register_address(self, op: AddressedOp) -> int:
-        """Address that `address` and `buffer` or `column` and `row` of a raw write give; ValueError if unclear.
+        """Address that `address` and `buffer` or `column` and `row` of a raw write give.
 
         With a buffer, `address` counts words from its start; with column and row, its low 20 bits are the offset in
         that tile; else it is a full address.
         """
         if op.buffer is not None:
             return self.word_of_buffer(op.buffer, op.address)
-        if op.column is None and op.row is None:
+        if op.column is None:
             return op.address
-        if op.column is None or op.row is None:
-            raise ValueError("column and row go together; only one is given")
+        assert op.row is not None  # as mlir.verify_sequence sees to
         self.device.kind(op.column, op.row)
         return address(op.column, op.row, op.address & OFFSET_MASK)
 
@@ -257,9 +255,8 @@ class LoweringTarget:
 
     def write_bd(self, op: MlirOperation, column: int, row: int, bd: int, words: Sequence[int]) -> None:
         """BLOCKWRITE of a whole BD; ValueError for a BD that the tile has not."""
-        count = self.limits(column, row).bds
-        if not 0 <= bd < count:
-            raise ValueError(f"BD {bd} of {self.describe(column, row)}: BDs run from 0 to {count - 1}")
+        if (problem := outside("bd_id", bd, self.limits(column, row))) is not None:
+            raise ValueError(f"{self.describe(column, row)}: {problem}")
         at = address(column, row, self.registers(column, row).bd_offset(bd))
         self.emit(BlockWrite(at, tuple(words), location=location(op)))
 

@@ -8,12 +8,13 @@ registers number dimensions from the innermost, d0. Sources: RT for the fields, 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.bd_registers import RegisterError
-from bdforge.devices.fits import exceeded
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.rules import exceeded
 
 
 class BdError(ValueError):
@@ -194,27 +195,47 @@ class BdTransfer:
     iteration: tuple[int, int] | None
 
 
-TooWide = Callable[[BdError], None]
-"""Gets the error of a value that no field holds, and may raise it."""
+class TransferFault(NamedTuple):
+    """Why no BD makes a runtime transfer. Of a value that is `wide` its field holds the lower bits."""
+
+    text: str
+    wide: bool
 
 
-def memcpy_transfer(
-    limits: TileLimits,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    element_bits: int,
-    too_wide: TooWide | None = None,
-) -> BdTransfer:
-    """Transfer of `aiex.npu.dma_memcpy_nd`: four sizes and strides in elements, outermost first.
+def transfer_faults(
+    limits: TileLimits, sizes: Sequence[int], strides: Sequence[int], element_bits: int, *, linear: bool
+) -> Iterator[TransferFault]:
+    """All that is wrong with four sizes and strides in elements, outermost first; none are written if `linear`.
+
+    As mlir-aie's `verifyStridesWraps`, and what that one lets slip: an innermost stride over elements of other than 32
+    bits, 65 iterations, a step one too large.
+    """
+    for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
+        if size < 1:
+            yield TransferFault(f"size of dimension {i} is {size}; sizes are at least 1", False)
+        if size > 1 and stride < (0 if i == 3 else 1):
+            least = "0 or more" if i == 3 else "positive"
+            yield TransferFault(f"stride of dimension {i} is {stride}; it must be {least}", False)
+    try:
+        dims = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
+    except BdError as error:
+        yield TransferFault(str(error), False)
+        return
+    yield from (TransferFault(text, True) for text in _excesses(limits, dims, linear=linear))
+
+
+def is_linear(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a transfer of `aiex.npu.dma_memcpy_nd` is linear to mlir-aie: it may be of any length then."""
+    return tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1)
+
+
+def memcpy_transfer(limits: TileLimits, sizes: Sequence[int], strides: Sequence[int], element_bits: int) -> BdTransfer:
+    """Transfer of `aiex.npu.dma_memcpy_nd`: four sizes and strides as `transfer_faults` passes them.
 
     length = s0 s1 s2 element_bits / 32 words; the outermost dimension becomes the iteration, unless its stride is 0 (a
-    plain repeat). A linear transfer (s1 = s2 = 1, t0 = 1, t1 = t2 = 0) leaves all dimensions out and may be of any
-    length. Checks as in mlir-aie's `verifyStridesWraps`, and what that one lets slip: an innermost stride over elements
-    of other than 32 bits, 65 iterations, a step one too large. BdError names dimension, value and limit; where
-    `too_wide` is given, it gets those of values that no field holds (and may raise them).
+    plain repeat). A linear transfer leaves all dimensions out.
     """
-    linear = tuple(sizes[1:3]) == (1, 1) and tuple(strides[1:]) == (0, 0, 1)
-    return _transfer(limits, sizes, strides, element_bits, too_wide or _refuse, linear=linear)
+    return _transfer(limits, sizes, strides, element_bits, linear=is_linear(sizes, strides))
 
 
 def task_transfer(
@@ -222,12 +243,13 @@ def task_transfer(
     sizes: Sequence[int],
     strides: Sequence[int],
     element_bits: int,
-    too_wide: TooWide | None = None,
+    too_wide: Callable[[BdError], None] | None = None,
 ) -> BdTransfer:
-    """Transfer of a task's `aie.dma_bd`, as `memcpy_transfer` but for what is linear.
+    """Transfer of a task's `aie.dma_bd`, as `memcpy_transfer` but for what is linear; BdError for `transfer_faults`.
 
     mlir-aie takes every task BD with s1 = s2 = 1 as linear, *whatever its strides* (`AIEDMATasksToNPU.cpp`, compared
-    with its words): an innermost stride other than 1 is lost (`drops_stride`) and contiguous words are moved.
+    with its words): an innermost stride other than 1 is lost (`drops_stride`) and contiguous words are moved. Where
+    `too_wide` is given, it gets the errors of values that no field holds (and may raise them).
     """
     linear = tuple(sizes[1:3]) == (1, 1)
     if linear and strides[-1] != 1:
@@ -235,7 +257,11 @@ def task_transfer(
             raise BdError(f"stride of dimension 0 is {strides[-1]}; it must be positive")
         granules(strides[-1], element_bits, "stride of dimension 0")
         strides = (*strides[:-1], 1)
-    return _transfer(limits, sizes, strides, element_bits, too_wide or _refuse, linear=linear)
+    for text, wide in transfer_faults(limits, sizes, strides, element_bits, linear=linear):
+        if too_wide is None or not wide:
+            raise BdError(text)
+        too_wide(BdError(text))
+    return _transfer(limits, sizes, strides, element_bits, linear=linear)
 
 
 def drops_stride(sizes: Sequence[int], strides: Sequence[int]) -> bool:
@@ -244,51 +270,27 @@ def drops_stride(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _transfer(
-    limits: TileLimits,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    element_bits: int,
-    refuse: TooWide,
-    *,
-    linear: bool,
+    limits: TileLimits, sizes: Sequence[int], strides: Sequence[int], element_bits: int, *, linear: bool
 ) -> BdTransfer:
-    for i, (size, stride) in enumerate(zip(reversed(sizes), reversed(strides), strict=True)):
-        if size < 1:
-            raise BdError(f"size of dimension {i} is {size}; sizes are at least 1")
-        if size > 1 and stride < (0 if i == 3 else 1):
-            raise BdError(f"stride of dimension {i} is {stride}; it must be {'0 or more' if i == 3 else 'positive'}")
-    dims = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
-    (runs, run_stride), *outer, innermost = dims
+    (runs, run_stride), *outer, innermost = dims_in_words(list(zip(sizes, strides, strict=True)), element_bits)
     inner = [*((size, stride if size > 1 else 0) for size, stride in outer), innermost]
     length_words = math.prod(size for size, _ in inner)
-    for error in _excesses(limits, dims, linear=linear):
-        refuse(error)
     iteration = (runs, run_stride) if runs > 1 and run_stride else None
-    if linear:
-        return BdTransfer(length_words, (), iteration)
-    return BdTransfer(length_words, tuple(_without_outer_wrap(limits, inner)), iteration)
+    return BdTransfer(length_words, () if linear else tuple(_without_outer_wrap(limits, inner)), iteration)
 
 
-def _refuse(error: BdError) -> None:
-    raise error
-
-
-def _excesses(limits: TileLimits, dims: Sequence[tuple[int, int]], *, linear: bool) -> Iterator[BdError]:
+def _excesses(limits: TileLimits, dims: Sequence[tuple[int, int]], *, linear: bool) -> Iterator[str]:
     """What no field of the BD holds; the outermost dimension is its iteration."""
     stepped = [(size, stride if size > 1 else 0) for size, stride in dims]
-    runs, inner = stepped[0], stepped[1:]
     wraps = () if linear else limits.wraps[:2]
-    for field, number, value, most in exceeded(limits, dims=inner, iteration=runs, wraps=wraps):
+    for field, number, value, most in exceeded(limits, dims=stepped[1:], iteration=stepped[0], wraps=wraps):
         if field == "runs":
-            yield BdError(f"size of dimension {number} is {value}; a BD iterates at most {most} times")
+            yield f"size of dimension {number} is {value}; a BD iterates at most {most} times"
         elif "step" in field:
-            limit = f"a {limits.kind} BD steps by at most {most}"
-            yield BdError(f"stride of dimension {number} is {value} words; {limit}")
+            yield f"stride of dimension {number} is {value} words; a {limits.kind} BD steps by at most {most}"
         else:
-            what = "words" if number == 0 else "steps"
-            yield BdError(
-                f"size of dimension {number} is {value} {what}; a {limits.kind} BD holds at most {most}: split it"
-            )
+            unit = "steps" if number else "words"
+            yield f"size of dimension {number} is {value} {unit}; a {limits.kind} BD holds at most {most}: split it"
 
 
 def _without_outer_wrap(limits: TileLimits, inner: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

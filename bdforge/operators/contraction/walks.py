@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bdforge.devices import TileLimits
-from bdforge.devices.fits import fits
 from bdforge.devices.limits import GRANULE_BITS
+from bdforge.devices.rules import fits
 
 Segment = tuple[int, int, int]
 Loop = tuple[int, int]

@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from bdforge.devices.fits import bounds, exceeded, fits
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
+from bdforge.devices.rules import bounds, exceeded, fits
 from bdforge.devices.txn_format.bd_encoding import BdError, encode_bd
 
 KINDS = (SHIM, MEMTILE, CORE)

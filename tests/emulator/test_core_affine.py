@@ -73,22 +73,6 @@ def test_conditions_are_sets():
     same(got, np.where((j >= i) & (j <= 7) & (i % 2 == 0), A, -1))
 
 
-def test_the_least_of_several_expressions():
-    body = """%m = affine.min affine_map<(d0, d1) -> (d0 + d1, 6, d0 * 2)>(%c4, %c3)
-      %w = arith.index_cast %m : index to i32
-      memref.store %w, %out[%c0] : memref<1xi32>"""
-    assert run_core(body, {"out": np.zeros(1, np.int32)})["out"][0] == min(4 + 3, 6, 4 * 2)
-
-
-def test_blocks_of_a_row_move_as_vectors():
-    body = """affine.for %i = 0 to 6 {
-        %v = affine.vector_load %a[%i, %i] : memref<6x10xi32>, vector<4xi32>
-        affine.vector_store %v, %out[%i * 4] : memref<24xi32>, vector<4xi32>
-      }"""
-    got = run_core(body, {"a": A, "out": np.zeros(24, np.int32)})["out"]
-    same(got, np.concatenate([A[i, i : i + 4] for i in range(6)]))
-
-
 def test_an_access_outside_of_its_memref_is_an_error():
     body = "affine.for %i = 0 to 6 {\n%x = affine.load %a[%i, %i * 2] : memref<6x10xi32>\n}"
     with pytest.raises(CoreError, match=r"index \[5, 10\] is outside a memref of shape \[6, 10\] \(.*:\d+:\d+\)"):

@@ -139,27 +139,3 @@ def test_unsigned_memory_keeps_its_values():
     got = run_core(f"%s1 = arith.constant 1 : i32\n{body}", {}, outside)["u"]
     assert got.dtype == np.uint32
     assert list(got) == [2**32 - 1, 2**32 - 1]
-
-
-def test_bits_are_counted():
-    values = np.array([0, 1, -1, 2**30, -(2**31), 40, 6], np.int32)
-    body = """
-      %seven = arith.constant 7 : index
-      scf.for %i = %c0 to %seven step %c1 {
-        %x = memref.load %a[%i] : memref<7xi32>
-        %l = math.ctlz %x : i32
-        %t = math.cttz %x : i32
-        %p = math.ctpop %x : i32
-        %m = math.absi %x : i32
-        memref.store %l, %lead[%i] : memref<7xi32>
-        memref.store %t, %trail[%i] : memref<7xi32>
-        memref.store %p, %ones[%i] : memref<7xi32>
-        memref.store %m, %size[%i] : memref<7xi32>
-      }"""
-    zeros = np.zeros_like(values)
-    got = run_core(body, {"a": values, "lead": zeros, "trail": zeros, "ones": zeros, "size": zeros})
-    texts = [f"{int(v) % 2**32:032b}" for v in values]
-    assert list(got["lead"]) == [len(t) - len(t.lstrip("0")) for t in texts]
-    assert list(got["trail"]) == [len(t) - len(t.rstrip("0")) for t in texts]
-    assert list(got["ones"]) == [t.count("1") for t in texts]
-    same(got["size"], np.abs(values))

@@ -255,8 +255,11 @@ MEANING = {  # what a core runs, what stands beside it, and the fault: none for 
         "a kernel returns nothing or one number",
     ),
     "a kernel of one result": ("%a = func.call @k() : () -> i32", "    func.func private @k() -> i32", ""),
-    "a dimension behind the last": (
-        "%d = memref.dim %g, %c2 : memref<6x8xi32>", "", "there is no dimension 2 of 2 (<string>:"
+    "sizes of the stack that only running tells": (
+        "%a = memref.alloca(%c4) : memref<?xi8>", "", "sizes that only running tells are not supported",
+    ),
+    "doubles multiplied and added at once": (
+        "%x = arith.constant 1.5 : f64\n%y = math.fma %x, %x, %x : f64", "", "of f64 it is not supported",
     ),
 }  # fmt: skip
 

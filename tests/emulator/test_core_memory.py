@@ -96,17 +96,6 @@ def test_casts_check_sizes():
         run_core(bad, {"g": GRID})
 
 
-def test_sizes_can_be_asked_for():
-    body = """%u = memref.cast %g : memref<6x8xi32> to memref<?x?xi32>
-      %a = memref.dim %u, %c0 : memref<?x?xi32>
-      %b = memref.dim %u, %c1 : memref<?x?xi32>
-      %aw = arith.index_cast %a : index to i32
-      %bw = arith.index_cast %b : index to i32
-      memref.store %aw, %u[%c0, %c0] : memref<?x?xi32>
-      memref.store %bw, %u[%c0, %c1] : memref<?x?xi32>"""
-    assert list(run_core(body, {"g": GRID})["g"][0, :2]) == [6, 8]
-
-
 @pytest.mark.parametrize("index", [-1, 6])
 def test_an_index_from_data_is_checked(index):
     body = """%w = memref.load %at[%c0] : memref<1xi32>
@@ -114,15 +103,6 @@ def test_an_index_from_data_is_checked(index):
       %x = memref.load %g[%i, %c0] : memref<6x8xi32>"""
     with pytest.raises(CoreError, match=rf"index \[{index}, 0\] is outside a memref of shape \[6, 8\] \(.*:\d+:\d+\)"):
         run_core(body, {"g": GRID, "at": np.array([index], np.int32)})
-
-
-def test_bytes_are_seen_as_another_type():
-    data = np.arange(32, dtype=np.int8)
-    body = """%v = memref.view %bytes[%c4][] : memref<32xi8> to memref<2x3xi32>
-      %x = memref.load %v[%c1, %c2] : memref<2x3xi32>
-      memref.store %x, %out[%c0] : memref<1xi32>"""
-    got = run_core(body, {"bytes": data, "out": np.zeros(1, np.int32)})
-    assert got["out"][0] == data[4:28].view(np.int32).reshape(2, 3)[1, 2]
 
 
 def test_memory_is_copied_between_views():
@@ -164,7 +144,6 @@ def test_a_missing_constant_is_named():
 
 def test_local_memory_lives_on_the_stack():
     body = """%local = memref.alloca() : memref<4x8xi32>
-      %sized = memref.alloca(%c4) : memref<?xi8>
       scf.for %i = %c0 to %c4 step %c1 {
         %x = memref.load %g[%i, %i] : memref<6x8xi32>
         memref.store %x, %local[%c3, %i] : memref<4x8xi32>

@@ -5,11 +5,10 @@ import pytest
 
 from bdforge.array.emulator import CoreError
 from bdforge.array.emulator.cores.interpreted.affine import _positive
-from bdforge.array.emulator.cores.interpreted.memref_ops import _allocated, _dropped, _strided, _subview, _viewed
+from bdforge.array.emulator.cores.interpreted.memref_ops import _dropped, _strided, _subview
 from bdforge.array.emulator.cores.interpreted.vector_ops import _inside, _window
 
 GRID = np.arange(48, dtype=np.int32).reshape(6, 8)
-BYTES = np.arange(32, dtype=np.int8)
 
 
 def shape_of(function, *arguments) -> tuple[int, ...] | str:
@@ -65,23 +64,6 @@ STRIDED = {  # offset, sizes, strides: shape, or words
 def test_a_reinterpreted_memref_ends_with_its_memory(part):
     found, wanted = shape_of(_strided, GRID, *part), STRIDED[part]
     assert found == wanted or (isinstance(found, str) and str(wanted) in found), f"{part}: {found}, not {wanted}"
-
-
-@pytest.mark.parametrize(
-    ("shift", "shape", "wanted"),
-    [(0, (8,), (8,)), (4, (7,), (7,)), (4, (8,), "bytes 4 to 35 leave a memref of 32 bytes"), (28, (1,), (1,)),
-     (29, (1,), "bytes 29 to 32 leave"), (-4, (1,), "bytes -4 to -1 leave"), (32, (0,), (0,)),
-     (0, (-1, 2), "leave a memref"), (8, (2, 3), (2, 3))],
-)  # fmt: skip
-def test_a_view_of_bytes_ends_with_them(shift, shape, wanted):
-    found = shape_of(_viewed, BYTES, shift, shape, np.dtype(np.int32))
-    assert found == wanted or (isinstance(found, str) and str(wanted) in found), f"{shift}, {shape}: {found}"
-
-
-@pytest.mark.parametrize(("count", "fits"), [(0, True), (1024, True), (1025, False), (-1, False)])
-def test_a_stack_holds_what_a_program_takes_up_to_its_last_byte(count, fits):
-    found = shape_of(_allocated, (count,), np.dtype(np.int32), 4096)
-    assert found == (count,) if fits else "does not fit the stack of 4096 bytes (here)" in str(found), f"{found}"
 
 
 @pytest.mark.parametrize(

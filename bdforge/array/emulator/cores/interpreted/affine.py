@@ -17,7 +17,6 @@ from xdsl.ir.affine import (
 from bdforge.array.emulator.cores.interpreted.emit import copy_all, emits, literals, unsupported, wrapped
 from bdforge.array.emulator.cores.interpreted.memref_ops import emit_load, emit_store
 from bdforge.array.emulator.cores.interpreted.translation import Translation
-from bdforge.array.emulator.cores.interpreted.vector_ops import emit_vector_load, emit_vector_store
 from bdforge.array.emulator.errors import CoreError
 
 _OPERATORS = {AffineBinaryOpKind.Add: "+", AffineBinaryOpKind.Mul: "*"}
@@ -107,22 +106,15 @@ def apply(t: Translation, op: affine.ApplyOp) -> None:
     wrapped(t, op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
 
 
-@emits("affine.min")
-def least(t: Translation, op: affine.MinOp) -> None:
-    found = expressions(t, op, op.map.data, op.operands)
-    wrapped(t, op.results[0], f"min({', '.join(found)})" if len(found) > 1 else found[0])
-
-
-def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp):
+def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp) -> list[str]:
     return [t.simple(index) for index in expressions(t, op, op.map.data, op.indices)]
 
 
-@emits("affine.load", "affine.vector_load")
-def load(t: Translation, op: affine.LoadOp | affine.VectorLoadOp) -> None:
-    (emit_load if isinstance(op, affine.LoadOp) else emit_vector_load)(t, op, op.memref, _indices(t, op))
+@emits("affine.load")
+def load(t: Translation, op: affine.LoadOp) -> None:
+    emit_load(t, op, op.memref, _indices(t, op))
 
 
-@emits("affine.store", "affine.vector_store")
-def store(t: Translation, op: affine.StoreOp | affine.VectorStoreOp) -> None:
-    write = emit_store if isinstance(op, affine.StoreOp) else emit_vector_store
-    write(t, op, op.value, op.memref, _indices(t, op))
+@emits("affine.store")
+def store(t: Translation, op: affine.StoreOp) -> None:
+    emit_store(t, op, op.value, op.memref, _indices(t, op))

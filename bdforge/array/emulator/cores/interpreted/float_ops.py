@@ -7,7 +7,6 @@ precision and then rounded; the array's own library may differ in the last bit.
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -185,8 +184,6 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, element: Att
     Of narrower types the product is exact in double precision, and the sum is rounded to odd there, so that
     rounding it again to the type is as good as one rounding (Boldo and Melquiond, 2008).
     """
-    if isinstance(element, Float64Type):
-        return np.vectorize(_fused_double, otypes=[np.float64])(a, b, c)
     a, b, c = (np.asarray(v, np.float64) for v in (a, b, c))
     product = a * b
     total = product + c
@@ -198,21 +195,11 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, element: Att
     return round_array(odd, element)
 
 
-def _fused_double(a: float, b: float, c: float) -> float:
-    if not all(map(math.isfinite, (a, b, c))):
-        return a * b + c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c  # the sign of zero
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf
-
-
 def emit_fused(t: Translation, op: Operation) -> None:
     """Multiply and add with one rounding, of scalars or vectors."""
     type_ = element_of(op.results[0].type)
+    if isinstance(type_, Float64Type):
+        raise unsupported(op, "of f64 it is not supported: the exact product needs more than a double")
     function = t.object("F", _quietly(partial(fused_multiply_add, element=type_)))
     expression = f"{function}({', '.join(literals(t, op.operands))})"
     t.assign(op, expression if is_vector(op.results[0]) else f"float({expression})")

@@ -105,9 +105,6 @@ _OF_UNSIGNED: dict[str, Callable[..., int]] = {
     "arith.divui": _quotient, "arith.remui": _remainder, "arith.ceildivui": _ceil_quotient,
     "arith.maxui": lambda _, a, b, where: max(a, b), "arith.minui": lambda _, a, b, where: min(a, b),
     "arith.shrui": _OF_SIGNED["arith.shrsi"],
-    "math.ctlz": lambda bits, a, where: bits - a.bit_length(),
-    "math.cttz": lambda bits, a, where: (a & -a).bit_length() - 1 if a else bits,
-    "math.ctpop": lambda _, a, where: a.bit_count(),
 }  # fmt: skip
 
 

@@ -117,13 +117,6 @@ def cast(t: Translation, op: memref.CastOp) -> None:
     require(t, " and ".join(checks), f"a memref of shape {{{name}.shape}} is no {kind}", op)
 
 
-@emits("memref.dim")
-def dim(t: Translation, op: memref.DimOp) -> None:
-    array, index = literals(t, op.operands)
-    require(t, f"0 <= {index} < {array}.ndim", f"there is no dimension {{{index}}} of {{{array}.ndim}}", op)
-    t.assign(op, f"{array}.shape[{index}]")
-
-
 @emits("memref.subview")
 def subview(t: Translation, op: memref.SubviewOp) -> None:
     assert isinstance(op.result.type, MemRefType)
@@ -227,41 +220,15 @@ def _reshaped(array: np.ndarray, shape: tuple[int, ...], where: Where) -> np.nda
         raise CoreError(f"{shapes}{where()}") from None
 
 
-@emits("memref.view")
-def view(t: Translation, op: memref.ViewOp) -> None:
-    kind = op.result.type
-    assert isinstance(kind, MemRefType)
-    shape = tuple_of(mixed(t, kind.get_shape(), op.sizes))
-    dtype = t.object("D", dtype_of_memory(kind.element_type))
-    source, shift = t.value(op.source), t.value(op.byte_shift)
-    t.assign(op, f"{t.helper(_viewed)}({source}, {shift}, {shape}, {dtype}, {t.where(op)})")
-
-
-def _viewed(array: np.ndarray, shift: int, shape: tuple[int, ...], dtype: np.dtype, where: Where) -> np.ndarray:
-    end = shift + math.prod(shape) * dtype.itemsize
-    if shift < 0 or min(shape, default=0) < 0 or end > array.size:
-        raise CoreError(f"bytes {shift} to {end - 1} leave a memref of {array.size} bytes{where()}")
-    return array[shift:end].view(dtype).reshape(shape)
-
-
 @emits("memref.alloca")
 def alloca(t: Translation, op: memref.AllocaOp) -> None:
     kind = op.memref.type
     assert isinstance(kind, MemRefType)
-    shape = mixed(t, kind.get_shape(), op.dynamic_sizes)
+    if op.dynamic_sizes:
+        raise unsupported(op, "sizes that only running tells are not supported; write them into its type")
     dtype = dtype_of_memory(kind.element_type)
-    if not op.dynamic_sizes:
-        t.use_stack(math.prod(kind.get_shape()) * dtype.itemsize)
-        t.assign(op, f"np.zeros({tuple_of(shape)}, {t.object('D', dtype)})")
-        return
-    limit, where = t.op.stack_size, t.where(op)
-    t.assign(op, f"{t.helper(_allocated)}({tuple_of(shape)}, {t.object('D', dtype)}, {limit}, {where})")
-
-
-def _allocated(shape: tuple[int, ...], dtype: np.dtype, limit: int, where: Where) -> np.ndarray:
-    if min(shape) < 0 or math.prod(shape) * dtype.itemsize > limit:
-        raise CoreError(f"a memref of shape {list(shape)} and {dtype} does not fit the stack of {limit} bytes{where()}")
-    return np.zeros(shape, dtype)
+    t.use_stack(math.prod(kind.get_shape()) * dtype.itemsize)
+    t.assign(op, f"np.zeros({tuple(kind.get_shape())}, {t.object('D', dtype)})")
 
 
 @emits("memref.alloc", "memref.dealloc")

@@ -70,30 +70,21 @@ def _fits_block(op: Operation, type_: VectorType, array: SSAValue) -> None:
         raise unsupported(op, f"{type_} has more dimensions than {array.type}")
 
 
-def emit_vector_load(t: Translation, op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
-    """Read a block of memory."""
-    type_ = _vector_type(op.results[0])
-    _fits_block(op, type_, array)
-    function = t.object("F", partial(_load, type_.element_type, type_.get_shape()))
-    t.assign(op, f"{function}({t.value(array)}, {tuple_of(indices)}, {t.where(op)})")
-
-
-def emit_vector_store(t: Translation, op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]) -> None:
-    """Write a block of memory."""
-    type_ = _vector_type(value)
-    _fits_block(op, type_, array)
-    function = t.object("F", partial(_store, type_.element_type))
-    t.line(f"{function}({t.value(value)}, {t.value(array)}, {tuple_of(indices)}, {t.where(op)})")
-
-
 @emits("vector.load")
 def load(t: Translation, op: vector.LoadOp) -> None:
-    emit_vector_load(t, op, op.base, literals(t, op.indices))
+    type_ = _vector_type(op.result)
+    _fits_block(op, type_, op.base)
+    function = t.object("F", partial(_load, type_.element_type, type_.get_shape()))
+    t.assign(op, f"{function}({t.value(op.base)}, {tuple_of(literals(t, op.indices))}, {t.where(op)})")
 
 
 @emits("vector.store")
 def store(t: Translation, op: vector.StoreOp) -> None:
-    emit_vector_store(t, op, op.vector, op.base, literals(t, op.indices))
+    type_ = _vector_type(op.vector)
+    _fits_block(op, type_, op.base)
+    function = t.object("F", partial(_store, type_.element_type))
+    place = tuple_of(literals(t, op.indices))
+    t.line(f"{function}({t.value(op.vector)}, {t.value(op.base)}, {place}, {t.where(op)})")
 
 
 def _moved(t: Translation, op, function: Callable, array: SSAValue, value: SSAValue) -> str:

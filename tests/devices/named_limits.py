@@ -40,7 +40,7 @@ NO_LIMIT = {
     "array.emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
     "core.exact.core_memory.END": "an address",
     "array.emulator.diagnose.LONGEST_REPORT": "the length of a message",
-    "array.emulator.waits.MOST_OTHERS": "the length of a message",
+    "array.emulator.diagnose.MOST_OTHERS": "the length of a message",
     "models.weights.gguf_header.ENTRY_BYTES_MIN": "a size of the format: counts are refused before reading",
     "models.weights.gguf_header.TENSOR_BYTES_MIN": "as above",
     "design.sequences.sequence_program.MOST_VALUES": "tests/sequences/test_program_limits.py: values, and their places",

@@ -3,17 +3,16 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock
+from bdforge.array.emulator.diagnose import deadlock
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.verification import verify_design
-from bdforge.array.emulator.waits import deadlock
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.register_designs import column
 
@@ -179,7 +178,7 @@ def reported(waits: dict[str, str]) -> str:
     agents = {name: Agent(name) for name in waits}
     for name, others in waits.items():
         agents[name].waiting = Gate(f"waits for {others or 'nobody'}", [agents[other] for other in others])
-    return str(deadlock(cast("Any", None), Gate("waits for a", [agents["a"]])))
+    return str(deadlock(Gate("waits for a", [agents["a"]])))
 
 
 @dataclass
@@ -232,6 +231,6 @@ def test_those_who_are_behind_lead_to_the_root_even_by_a_longer_way(often: int, 
     lock.take(waiter, 5)
     for _ in range(often):
         lock.add(1, agent=busy)
-    lines = str(deadlock(cast("Any", None), Gate("waits", [waiter]))).splitlines()
+    lines = str(deadlock(Gate("waits", [waiter]))).splitlines()
     way = lines[: lines.index("stuck as well, but waited for less directly:")]
     assert way[-1] == f"  {first} has no task"

@@ -20,7 +20,7 @@ from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.observe import attend, counted
-from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, Scheduler, scheduler_named, whole
+from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named, whole
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.array.emulator.trace import Recorder, Trace
@@ -31,7 +31,6 @@ from bdforge.array.txn import Operation
 from bdforge.array.txn.lower import lower
 from bdforge.core.exact.profile import CoreProfile
 from bdforge.core.isa.elf import CoreProgram
-from bdforge.devices import Device
 from bdforge.devices.capacities import KNOWN
 
 
@@ -108,7 +107,9 @@ def emulate(
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
-    array = _array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, capacity)
+    words = KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
+    host = _host(entry, args, instructions, strictness)
+    array = Array(start.device, host, scheduler, strictness, poison, words)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
     writes = () if image is None else only_configuration(image)
@@ -118,13 +119,6 @@ def emulate(
     report = None if trace is None or timing is None else replay(trace, timing)
     warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
     return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))
-
-
-def _array(
-    device: Device, host: HostBuffers, scheduler: Scheduler, strictness: Strictness, poison: bool, capacity: int | str
-) -> Array:
-    words = KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
-    return Array(device, host, scheduler, strictness, poison, words)
 
 
 def _host(

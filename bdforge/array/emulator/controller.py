@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.diagnose import AwaitedToken
+from bdforge.array.emulator.diagnose import AwaitedToken, deadlock
 from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_argument, check_wide_wait
 from bdforge.array.emulator.tokens import lost_token
-from bdforge.array.emulator.waits import deadlock
 from bdforge.devices import AIE2, DeviceError, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES
@@ -142,9 +141,9 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     wait = AwaitedToken(array, key, source)
     if not array.tokens[key]:
         if not wait.possible():
-            array.strictness.fault("missing-token", deadlock(array, wait))
+            array.strictness.fault("missing-token", deadlock(wait))
             return
-        raise deadlock(array, wait)
+        raise deadlock(wait)
     if _token_is_lost(array, key, source):
         return
     array.tokens[key] -= 1
@@ -198,7 +197,7 @@ def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     array.scheduler.last = None
     while not wait.met():
         if not array.scheduler.step():
-            raise deadlock(array, wait)
+            raise deadlock(wait)
     if array.scheduler.observers:
         _notify_poll(array.scheduler, wait)
 

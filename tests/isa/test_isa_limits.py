@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from bdforge.common.binary import ImageError
-from bdforge.core.isa import GENERATIONS, RegisterAccess, after_read, distance, load
+from bdforge.core.isa import GENERATIONS, RegisterAccess, load
 from bdforge.core.isa.assembler import Assembled, assemble
+from bdforge.core.isa.effects import after_read, distance
 from bdforge.core.isa.elf import core_elf, core_segments
 from bdforge.core.isa.errors import AssemblyError, DecodeError, EncodeError
 from bdforge.core.isa.hazards import check_source

@@ -11,17 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, Cycle, bundle_lines, instruction
-from bdforge.core.isa import (
-    EncodeError,
-    Instruction,
-    Isa,
-    RegisterAccess,
-    after_read,
-    collects,
-    distance,
-    effects,
-    touched,
-)
+from bdforge.core.isa import EncodeError, Instruction, Isa
+from bdforge.core.isa.effects import Touch, collects, done_after, effects, register_order, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
 
 
@@ -96,27 +87,15 @@ def _connect(isa: Isa, nodes: Sequence[_Node], branch: _Node | None) -> None:
 
 
 def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
-    """(later, earlier, least cycles between them) for each register that both touch."""
-    writers: dict[str, tuple[_Node, RegisterAccess]] = {}
-    readers: dict[str, list[tuple[_Node, RegisterAccess]]] = {}
-    for node in nodes:
-        found = touched(isa.generation, node.instruction)
-        for leaf, access, writes in found:
-            if leaf in writers and not writes:
-                yield node, writers[leaf][0], distance(writers[leaf][1], access)
-            elif writes and not (collects(leaf) and leaf != "srCarry"):
-                before = (pair for pair in readers.get(leaf, ()) if pair[0] is not node)
-                # never before a read that must not see it, so that nobody reads old values
-                yield from ((node, other, max(0, after_read(access, read))) for other, read in before)
-                if leaf in writers and writers[leaf][0] is not node:
-                    other, earlier = writers[leaf]
-                    yield node, other, max(0, earlier.stage - access.stage + 1)
-        for leaf, access, writes in found:
-            if writes:
-                writers[leaf] = node, access
-                readers[leaf] = [(other, read) for other, read in readers.get(leaf, ()) if other is node]
-            else:
-                readers.setdefault(leaf, []).append((node, access))
+    """(later, earlier, least cycles between them) for each register that both touch; nobody reads old values."""
+    by_leaf: dict[str, list[Touch]] = defaultdict(list)
+    for index, node in enumerate(nodes):
+        for leaf, access, writes in touched(isa.generation, node.instruction):
+            if not writes or not collects(leaf) or leaf == "srCarry":
+                by_leaf[leaf].append((index, access, writes))
+    for touches in by_leaf.values():
+        for earlier, later, cycles, _ in register_order(touches, least=0):
+            yield nodes[later], nodes[earlier], cycles
 
 
 def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
@@ -224,11 +203,4 @@ def _earliest(nodes: Sequence[_Node], branch: _Node, quiet: int) -> int:
 
 def _landed(nodes: Sequence[_Node]) -> int:
     """The first cycle at which a following block may begin: all results there, all stores written, all units free."""
-    end = 0
-    for node in nodes:
-        found = effects(node.instruction)
-        stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
-        units = [cycle + 1 for _, cycle, _ in found.units]
-        memory = [node.memory_stage] if node.stores else []
-        end = max([end, *(node.cycle + span for span in (1, *stages, *units, *memory))])
-    return end
+    return max((node.cycle + done_after(node.instruction) for node in nodes), default=0)

@@ -19,12 +19,8 @@ from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.core_registers import RegisterLeaf, leaves
 from bdforge.core.isa.effects import (
     RegisterAccess,
-    after_read,
-    collects,
-    distance,
     effects,
     memory_turn,
-    touched,
 )
 from bdforge.core.isa.errors import DecodeError, EncodeError, HazardError, IsaError
 from bdforge.core.isa.forms import Bundle, Form, Instruction
@@ -42,12 +38,8 @@ __all__ = [
     "IsaError",
     "RegisterAccess",
     "RegisterLeaf",
-    "after_read",
-    "collects",
-    "distance",
     "effects",
     "leaves",
     "load",
     "memory_turn",
-    "touched",
 ]

@@ -1,7 +1,7 @@
 """What one instruction reads, writes and occupies, with registers resolved: the same for executor and checker."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,6 +38,14 @@ class Effects:
 def distance(write: RegisterAccess, read: RegisterAccess) -> int:
     """Least cycles from the issue of a write to that of a read that sees it; fewer read the old value."""
     return write.stage - read.stage + 1 - write.forwards(read)
+
+
+def done_after(instruction: Instruction) -> int:
+    """Cycles from an instruction's issue until all that it does is done: results there, units free, memory written."""
+    found = effects(instruction)
+    stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
+    units = [cycle + 1 for _, cycle, _ in found.units]
+    return max([1, *stages, *units, *instruction.form.timing.memory_stages])
 
 
 def after_read(write: RegisterAccess, read: RegisterAccess) -> int:
@@ -91,6 +99,35 @@ PART_WORD_STORE = "PART_WORD_STORE"
 def collects(leaf: str) -> bool:
     """Whether a register is a status flag, which several may set: they do not overwrite each other's."""
     return is_status(leaf)
+
+
+Touch = tuple[int, RegisterAccess, bool]
+"""A read or write of a register by the instruction with a number: the access, and whether it writes."""
+
+
+def register_order(
+    touches: Sequence[Touch], blocks: Sequence[int] = (0,), least: int | None = None
+) -> Iterator[tuple[int, int, int, int]]:
+    """(earlier, later, cycles, blocks between) of instructions that touch one register, one block after the other.
+
+    So many cycles at least are between their issues. Writes that come `least` cycles after a read, or after another
+    write, come behind it in the order of the text too.
+    """
+    writer: tuple[int, int, RegisterAccess] | None = None
+    readers: list[tuple[int, int, RegisterAccess]] = []
+    for block in blocks:
+        for index, access, writes in touches:
+            if not writes:
+                if writer is not None:
+                    yield writer[0], index, distance(writer[2], access), block - writer[1]
+                readers.append((index, block, access))
+                continue
+            before = [(one, at, after_read(access, read)) for one, at, read in readers]
+            before += [] if writer is None else [(*writer[:2], writer[2].stage - access.stage + 1)]
+            for one, at, cycles in before:
+                if (one, at) != (index, block):
+                    yield one, index, cycles if least is None else max(least, cycles), block - at
+            writer, readers = (index, block, access), [read for read in readers if read[:2] == (index, block)]
 
 
 def operand_register(instruction: Instruction, operand: str) -> str | None:

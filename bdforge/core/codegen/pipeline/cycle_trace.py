@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, instruction
 from bdforge.core.codegen.schedule import placed
-from bdforge.core.isa import Isa, collects, effects, touched
+from bdforge.core.isa import Isa
+from bdforge.core.isa.effects import collects, done_after, effects, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
 
 _LONGEST = 10  # cycles from an issue to the last that comes of it
@@ -109,7 +110,10 @@ def is_free(isa: Isa, cycle: Cycle, *slots: str) -> bool:
 
 def ended(isa: Isa, cycles: list[Cycle]) -> None:
     """Append cycles until everything has landed and is stored."""
-    end = max((at + _end(isa, op.text) for at, cycle in enumerate(cycles) for op in cycle.ops), default=0)
+    ends = (
+        at + done_after(instruction(isa.generation, op.text)) for at, cycle in enumerate(cycles) for op in cycle.ops
+    )
+    end = max(ends, default=0)
     cycles += [Cycle() for _ in range(end - len(cycles))]
 
 
@@ -121,11 +125,3 @@ def returning(isa: Isa, cycles: list[Cycle]) -> None:
         at += 1
     cycles += [Cycle() for _ in range(at + DELAY_SLOTS + 1 - len(cycles))]
     cycles[at].ops.append(AssemblyOp("ret"))
-
-
-def _end(isa: Isa, text: str) -> int:
-    """Cycles until all that an instruction does is done."""
-    one = instruction(isa.generation, text)
-    found = effects(one)
-    stages = [access.stage for access in found.writes] + [access.stage - 1 for access in found.reads]
-    return max([1, *stages, *(cycle for _, cycle, _ in found.units), *one.form.timing.memory_stages])

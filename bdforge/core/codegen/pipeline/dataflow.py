@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bdforge.core.codegen.basic_block import instruction
-from bdforge.core.isa import Instruction, Isa, RegisterAccess, after_read, collects, distance, effects, touched
+from bdforge.core.isa import Instruction, Isa
+from bdforge.core.isa.effects import RegisterAccess, collects, distance, effects, register_order, touched
 from bdforge.core.isa.modulo import Edge, Places
 
 Value = tuple[str, int]
@@ -54,7 +55,7 @@ class DataflowOp:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class OpTouch:
     """A read or write by an op: of a leaf of a register that stays, or of a leaf of a value's register."""
 
     op: int
@@ -121,11 +122,11 @@ def _filled(text: str, numbers: Mapping[str, int]) -> str:
     return _HOLE.sub(number, text)
 
 
-def touches(isa: Isa, ops: Sequence[DataflowOp]) -> Iterator[Touch]:
+def touches(isa: Isa, ops: Sequence[DataflowOp]) -> Iterator[OpTouch]:
     """All reads and writes, in the ops' order, reads of an op first."""
     for index, op in enumerate(ops):
         for hole, leaf, access, writes in _touched(isa.generation, op.texts[0], _pattern(op)):
-            yield Touch(index, (op.values[hole], leaf) if hole else (leaf,), access, writes)
+            yield OpTouch(index, (op.values[hole], leaf) if hole else (leaf,), access, writes)
 
 
 @cache
@@ -157,7 +158,7 @@ def dependences(isa: Isa, ops: Sequence[DataflowOp], values: bool = True) -> lis
     Values are renamed: of them only what reads them waits. Without `values` there are edges of other registers alone.
     """
     found: dict[tuple[int, int, int], int] = {}
-    by_place: dict[tuple, list[Touch]] = defaultdict(list)
+    by_place: dict[tuple, list[OpTouch]] = defaultdict(list)
     for touch in touches(isa, ops):
         if values or len(touch.place) == 1:
             by_place[touch.place].append(touch)
@@ -168,31 +169,19 @@ def dependences(isa: Isa, ops: Sequence[DataflowOp], values: bool = True) -> lis
     return [Edge(earlier, later, delay, blocks) for (earlier, later, blocks), delay in found.items()]
 
 
-def _of_place(found: Sequence[Touch], value: bool) -> Iterator[tuple[int, int, int, int]]:
+def _of_place(found: Sequence[OpTouch], value: bool) -> Iterator[tuple[int, int, int, int]]:
     """(earlier, later, cycles, blocks between) of what touches one register, or one value."""
-    writer: tuple[Touch, int] | None = None
-    readers: list[tuple[Touch, int]] = []
     if not any(touch.writes for touch in found):
         return
-    for block in (0,) if value else (0, 1):
-        for touch in found:
-            if not touch.writes:
-                if writer is not None:
-                    yield writer[0].op, touch.op, distance(writer[0].access, touch.access), block - writer[1]
-                readers.append((touch, block))
-                continue
-            if value:
-                writer = touch, block
-                continue
-            yield from (
-                (read.op, touch.op, after_read(touch.access, read.access), block - before)
-                for read, before in readers
-                if (read.op, before) != (touch.op, block)
-            )
-            if writer is not None and (writer[0].op, writer[1]) != (touch.op, block):
-                delay = writer[0].access.stage - touch.access.stage + 1
-                yield writer[0].op, touch.op, delay, block - writer[1]
-            writer, readers = (touch, block), []
+    if not value:
+        yield from register_order([(touch.op, touch.access, touch.writes) for touch in found], (0, 1))
+        return
+    writer: OpTouch | None = None
+    for touch in found:
+        if touch.writes:
+            writer = touch
+        elif writer is not None:
+            yield writer.op, touch.op, distance(writer.access, touch.access), 0
 
 
 def places(generation: str, op: DataflowOp, strict: bool = True) -> Places:

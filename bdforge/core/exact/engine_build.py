@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bdforge.common.compilers import compiled
 from bdforge.common.messages import Fault
+from bdforge.core.isa.meaning.shuffle import MODES, is_of_two, routed_bytes
 
 PLACES, OPTIONS = 8, 4
 
@@ -56,7 +57,11 @@ class EngineError(Fault, RuntimeError):
 def library() -> ctypes.CDLL | None:
     """The library, compiled when it is not there yet; None without a C++ compiler. EngineError if that fails."""
     path = compiled(SOURCES / "engine.cpp", ("-fno-strict-aliasing",), EngineError, native=True)
-    return None if path is None else _declared(ctypes.CDLL(str(path)))
+    if path is None:
+        return None
+    found = _declared(ctypes.CDLL(str(path)))
+    found.engine_shuffles(b"".join(map(routed_bytes, range(MODES))), bytes(map(is_of_two, range(MODES))), MODES)
+    return found
 
 
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
@@ -65,6 +70,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     signatures = {
         "engine_functions": (ctypes.c_char_p, []),
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
+        "engine_shuffles": (None, [ctypes.c_char_p, ctypes.c_char_p, integer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
         "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),

@@ -177,6 +177,14 @@ bool engine_product(int n, int rows, const std::uint8_t* s1, const std::uint8_t*
     return true;
 }
 
+// What shuffles move, for all programs: routes of bytes and pairs of so many modes.
+void engine_shuffles(const std::uint8_t* routes, const std::uint8_t* pairs, int modes) {
+    for (int mode = 0; mode < modes; ++mode) {
+        std::memcpy(places::kRoutes.byte[mode], routes + mode * places::kBytes, places::kBytes);
+        places::kRoutes.pair[mode] = pairs[mode];
+    }
+}
+
 Program* engine_program() {
     Program* program = new Program;
     program->states = std::make_unique<States>();

@@ -79,49 +79,13 @@ inline void vshift(Core& core, const Event& event, std::uint8_t* buffer) {
     std::memcpy(core.at(event.a[3], buffer), both + shift, kBytes);
 }
 
-struct Matrix {
-    int mode, bits, rows, columns, kind;  // kind 0: in one register, 1: of two, with the next mode for the upper half, 2: flip
-};
-
-inline const Matrix kMatrices[] = {
-    {0, 8, 64, 2, 1},    {2, 16, 32, 2, 1},  {4, 32, 16, 2, 1},  {6, 64, 8, 2, 1},   {8, 128, 4, 2, 1},
-    {10, 256, 2, 2, 1},  {12, 128, 2, 4, 1}, {14, 64, 2, 8, 1},  {16, 32, 2, 16, 1}, {18, 16, 2, 32, 1},
-    {20, 8, 2, 64, 1},   {22, 512, 1, 2, 1}, {24, 16, 16, 4, 1}, {26, 16, 4, 16, 1}, {28, 16, 8, 4, 0},
-    {29, 16, 4, 8, 0},   {30, 32, 8, 4, 1},  {32, 32, 4, 8, 1},  {34, 32, 4, 4, 0},  {35, 8, 8, 8, 0},
-    {36, 8, 16, 4, 0},   {37, 8, 4, 16, 0},  {38, 16, 1, 2, 2},  {39, 16, 4, 4, 0},  {40, 16, 4, 2, 0},
-    {41, 16, 2, 4, 0},   {42, 16, 8, 2, 0},  {43, 16, 2, 8, 0},  {44, 16, 16, 2, 0}, {45, 16, 2, 16, 0},
-    {46, 8, 8, 4, 0},    {47, 8, 4, 8, 0},   {48, 32, 8, 2, 0},  {49, 32, 2, 8, 0},  {50, 64, 4, 2, 0},
-    {51, 64, 2, 4, 0},   {52, 16, 8, 8, 1},  {54, 32, 1, 16, 2}, {55, 8, 1, 4, 2},
-};
-
+// Source byte of each result byte by mode, and whether the mode is of two registers: handed over by Python.
 struct Routes {
-    std::uint8_t byte[64][kBytes];  // source byte of each result byte, by mode
-    bool pair[64] = {};             // whether the mode is of two registers
-
-    Routes() {
-        for (const Matrix& m : kMatrices) {
-            fill(m, m.mode, 0);
-            if (m.kind != 1) continue;
-            fill(m, m.mode + 1, 8 * kBytes / m.bits);
-            pair[m.mode] = pair[m.mode + 1] = true;
-        }
-    }
-    void fill(const Matrix& m, int mode, int first) {
-        const int size = m.bits / 8, elements = kBytes / size, group = m.rows * m.columns;
-        for (int p = 0; p < elements; ++p) {
-            int source;
-            if (m.kind == 2) {
-                source = p - p % m.columns + (m.columns - 1 - p % m.columns);
-            } else {
-                const int base = m.kind == 1 ? 0 : p - p % group, inside = m.kind == 1 ? p + first : p % group;
-                source = base + inside % m.rows * m.columns + inside / m.rows;
-            }
-            for (int i = 0; i < size; ++i) byte[mode][p * size + i] = std::uint8_t(source * size + i);
-        }
-    }
+    std::uint8_t byte[64][kBytes];
+    bool pair[64];
 };
 
-inline const Routes kRoutes;
+inline Routes kRoutes;
 
 inline void shuffle(Core& core, const std::uint8_t* both, std::uint32_t mode, int modes, std::uint8_t* to) {
     if (mode >= std::uint32_t(modes))

@@ -43,6 +43,18 @@ def routing(mode: int) -> tuple[int, tuple[int, ...]]:
     return bits, tuple(_source(p + (0 if mode in _PAIRS else half), rows, columns) for p in range(half))
 
 
+def routed_bytes(mode: int) -> bytes:
+    """The source byte of each byte of a mode's result."""
+    bits, sources = routing(mode)
+    size = bits // 8
+    return bytes(source * size + i for source in sources for i in range(size))
+
+
+def is_of_two(mode: int) -> bool:
+    """Whether a mode transposes two registers, of which it gives a half."""
+    return mode in _PAIRS or mode - 1 in _PAIRS
+
+
 def _numbers(name: str) -> tuple[int, int, int]:
     bits, shape = name.split("_")
     rows, columns = shape.split("x")
@@ -77,6 +89,5 @@ def vextract_broadcast_shuffle(options: tuple[int, ...], s1: int, index: int, mo
 
 
 def _shuffled_alone(modes: int, s1: int, mode: int) -> int:
-    pair = mode in _PAIRS or mode - 1 in _PAIRS
-    open_if(pair, f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
+    open_if(is_of_two(mode), f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
     return vshuffle((modes,), s1, 0, mode)

@@ -1,13 +1,13 @@
 """Integer operations of MLIR as instructions. Values of fewer than 32 bits are kept sign-extended, an i1 as 0 or 1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from bdforge.array.core_bodies.value_locations import refused
-from bdforge.array.mlir.elementwise_ops import CmpiOp, SelectOp
+from bdforge.array.mlir.elementwise_ops import CmpiOp
 
 
 class Emitter(Protocol):
@@ -41,22 +41,10 @@ def bits_of(kind: Attribute) -> int:
 
 def arithmetic(e: Emitter, op: Operation) -> bool:
     """Emit an operation of the arith dialect; False if it is none that is known."""
-    name = op.name.removeprefix("arith.")
-    if name in _DIRECT:
-        e.result(op.results[0], lambda d: _direct(e, op, name, d))
-    elif isinstance(op, CmpiOp):
-        e.result(op.results[0], lambda d: _compare(e, op, d))
-    elif isinstance(op, SelectOp):
-        e.result(op.results[0], lambda d: _choose(e, d, *(e.read(v) for v in op.operands)))
-    elif name in _CHOICES:
-        e.result(op.results[0], lambda d: _extreme(e, op, _CHOICES[name], d))
-    elif name in ("shli", "shrsi", "shrui"):
-        e.result(op.results[0], lambda d: _shift(e, op, name, d))
-    elif name in ("index_cast", "extsi", "extui", "trunci"):
-        e.result(op.results[0], lambda d: _cast(e, op, name, d))
-    else:
-        return False
-    return True
+    emit = _EMITTED.get(name := op.name.removeprefix("arith."))
+    if emit is not None:
+        e.result(op.results[0], lambda d: emit(e, op, name, d))
+    return emit is not None
 
 
 def decide(e: Emitter, condition: str) -> None:
@@ -69,7 +57,8 @@ def pick(e: Emitter, d: str, then: str, otherwise: str) -> None:
     e.emit(f"sel.nez {d}, {then}, {otherwise}, r27")
 
 
-def _choose(e: Emitter, d: str, condition: str, then: str, otherwise: str) -> None:
+def _choose(e: Emitter, op: Operation, name: str, d: str) -> None:
+    condition, then, otherwise = (e.read(value) for value in op.operands)
     decide(e, condition)
     pick(e, d, then, otherwise)
 
@@ -90,7 +79,8 @@ def _narrow(e: Emitter, value: SSAValue, d: str) -> None:
         e.emit(f"extend.s{bits} {d}, {d}")
 
 
-def _compare(e: Emitter, op: CmpiOp, d: str) -> None:
+def _compare(e: Emitter, op: Operation, name: str, d: str) -> None:
+    assert isinstance(op, CmpiOp)
     text, swapped = _COMPARISONS[op.predicate.value.data]
     if bits_of(op.lhs.type) == 1 and op.predicate.value.data in range(2, 6):
         swapped = not swapped  # a signed i1 is 0 or -1
@@ -98,13 +88,14 @@ def _compare(e: Emitter, op: CmpiOp, d: str) -> None:
     e.emit(f"{text} {d}, {b}, {a}" if swapped else f"{text} {d}, {a}, {b}")
 
 
-def _extreme(e: Emitter, op: Operation, comparison: str, d: str) -> None:
+def _extreme(e: Emitter, op: Operation, name: str, d: str) -> None:
     if bits_of(op.results[0].type) == 1:
         raise refused(op, f"{op.name} of i1 has no machine code here; use arith.andi or arith.ori")
     a, b = (e.read(v) for v in op.operands[:2])
     condition = e.temporary()
-    e.emit(f"{comparison} {condition}, {a}, {b}")
-    _choose(e, d, condition, b, a)
+    e.emit(f"{_CHOICES[name]} {condition}, {a}, {b}")
+    decide(e, condition)
+    pick(e, d, b, a)
 
 
 def _shift(e: Emitter, op: Operation, name: str, d: str) -> None:
@@ -142,3 +133,11 @@ def _cast(e: Emitter, op: Operation, name: str, d: str) -> None:
 def is_number(kind: Attribute) -> bool:
     """Whether values of a type are integers that a register holds."""
     return isinstance(kind, IntegerType | IndexType)
+
+
+_EMITTED: Mapping[str, Callable[[Emitter, Operation, str, str], None]] = {
+    **dict.fromkeys(_DIRECT, _direct), **dict.fromkeys(_CHOICES, _extreme), "cmpi": _compare, "select": _choose,
+    **dict.fromkeys(("shli", "shrsi", "shrui"), _shift),
+    **dict.fromkeys(("index_cast", "extsi", "extui", "trunci"), _cast),
+}  # fmt: skip
+"""What writes an operation's instructions, by its name."""

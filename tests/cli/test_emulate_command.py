@@ -52,15 +52,6 @@ def test_a_timeline_is_a_chrome_trace(run, design):
     assert all(e["dur"] > 0 for e in spans)
 
 
-def test_a_timeline_is_never_overwritten(run, design):
-    Path("run.json").write_text("mine")
-    code, _, err = run("emulate", *design, "--trace", "run.json")
-    assert (code, err) == (2, "bdforge: run.json exists; choose another file, or replace it with --force\n")
-    assert Path("run.json").read_text() == "mine"
-    code, _, err = run("emulate", *design, "--trace", "nowhere/run.json")
-    assert (code, err) == (2, "bdforge: nowhere/run.json: there is no folder nowhere\n")
-
-
 def test_a_timeline_shows_what_led_to_a_deadlock(run, design):
     Path("stuck.mlir").write_text(loopback(send_release=""))
     code, _, err = run("emulate", "stuck.mlir", *design[1:], "--trace", "run.json", "--permissive", "bd-locks")
@@ -203,11 +194,6 @@ def test_insts_encode_tells_what_mlir_aie_reads_otherwise(run, tmp_path):
     assert run("verify", "trap.mlir", "--permissive", "dropped-stride")[2] == ""
 
 
-def test_checks_are_listed(run):
-    _, out, _ = run("checks")
-    assert [line.split(" ")[0] for line in out.splitlines()] == list(NAMES)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -264,13 +250,6 @@ def test_all_faults_of_a_design_are_listed(run):
         assert any(part in line for line in faults), part
 
 
-def test_text_that_is_no_mlir_is_named_with_its_place(run):
-    Path("broken.mlir").write_text("module {\n  aie.device(npu2) {\n    %t = aie.tile(0, 9)\n  }\n}")
-    code, out, err = run("verify", "broken.mlir")
-    assert (code, out) == (2, "")
-    assert err.startswith("bdforge: broken.mlir:3:")
-
-
 SPEC = 'kind = "gemm"\n'
 READERS = {
     "verify": (), "emulate": (), "show": (), "route": (), "lower": (), "convert": ("--dialect", "1.4"),
@@ -288,14 +267,6 @@ def test_a_spec_in_the_place_of_mlir_is_told_that_render_comes_first(run, comman
         "bdforge: mine.toml:1:1: this file is a design's spec, not MLIR; "
         "'bdforge render mine.toml --out NEW.mlir' makes its MLIR first\n",
     )  # fmt: skip
-
-
-def test_buffers_that_do_not_fit_are_a_fault(run):
-    text = "aie.device(npu2) {\n  %t = aie.tile(0, 2)\n  %b = aie.buffer(%t) : memref<20000xi32>\n}"
-    Path("big.mlir").write_text(text)
-    code, _, err = run("verify", "big.mlir")
-    assert code == 2
-    assert "beyond the tile's 65536 bytes" in err
 
 
 def test_the_installed_command_ends_without_a_traceback(tmp_path):

@@ -84,16 +84,3 @@ def test_a_program_takes_names_from_a_design_and_runs_in_it(run, tmp_path):
     for elf in ("gemm.elf", "0,2=gemm.elf"):
         assert run("emulate", "design.mlir", *files, "--elf", elf, "--out", "after", "--force")[0] == 0
         same(np.load(tmp_path / "after" / "2.npy"), expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--elf", "x=core.elf"), "no core: write COLUMN,ROW"),
-        (("--elf", "5,5=core.elf"), "the design has no aie.core there"),
-    ],
-)
-def test_wrong_places_of_elfs_are_refused(emulated, options, message):
-    code, _, err = emulated(*options)
-    assert code == 2
-    assert message in err

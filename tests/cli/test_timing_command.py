@@ -65,13 +65,6 @@ def test_bad_options_are_refused(run, design, options, message):
     assert message in err.replace("\n", " ")
 
 
-@pytest.mark.parametrize("option", [["--device", "strix"], ["--kernel-cycles", "work=5"], ["--macs", "7"]])
-def test_options_of_time_without_timing_are_refused(run, design, option):
-    code, out, err = run("emulate", *design, *option)
-    assert (code, out) == (2, "")
-    assert f"{option[0]} goes with --timing or --timeline" in err
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("built")

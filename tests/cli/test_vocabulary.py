@@ -8,8 +8,6 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 import bdforge
 from bdforge.cli.commands import app
-from bdforge.cli.options import problem
-from bdforge.operators.gemm import Problem
 from support.differences import as_reviewed
 
 WRITTEN = {"--out", "--picture", "--timeline", "--trace"}
@@ -92,21 +90,6 @@ def test_one_thing_has_one_word(one: str, other: str):
 def test_a_design_is_planned_for_a_product_that_can_be_chosen(path: str):
     specs = [p for p in COMMANDS[path].params if p.name == "design" and "Design spec" in (getattr(p, "help", "") or "")]
     assert not specs or "--device" in OPTIONS[path]
-
-
-@pytest.mark.parametrize("text", ["256x2560x640", "256,2560,640", " 256 X 2560, 640 "])
-def test_shapes_are_read_with_x_and_with_commas(text: str):
-    assert problem(text) == Problem(256, 2560, 640)
-    assert str(problem(text)) == "256x2560x640"
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1x2", "1x2x3x4", "0x1x1", "axbxc", "1x2x-3", "1.5x2x3", "9" * 5001 + "x1x1", "٣x1x1"]
-)
-def test_other_shapes_are_refused_in_one_sentence(text: str):
-    with pytest.raises(typer.BadParameter, match="is not MxKxN, three positive numbers") as refused:
-        problem(text)
-    assert len(str(refused.value)) < 250
 
 
 def test_every_command_helps_by_h_and_tells_its_version(run):

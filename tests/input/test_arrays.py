@@ -21,6 +21,7 @@ from bdforge.models.tensors.tensor_operands import typed
 from bdforge.runtime import Loaded, OperandError
 from bdforge.runtime.array_files import ArrayFileError, load_arrays
 from support.differences import same
+from support.idle_backend import IdleBackend
 from support.scaled_rows import DEVICE, PROGRAM, arrays
 
 WORDS = np.arange(4, dtype=np.int32)
@@ -61,18 +62,12 @@ def test_numbers_of_this_machine_are_taken_as_they_are(dtype: Any):
 SEQUENCE = "aie.device(npu2_1col) {{ aie.runtime_sequence @go(%x: memref<4x{}>) {{ }} }}"
 
 
-class Device:
+class Device(IdleBackend):
     """Keeps the buffers of the last run."""
 
     def run(self, planned: Any, buffers: Any, timeout_seconds: float) -> tuple[str, ...]:
         self.buffers = [buffer.copy() for buffer in buffers]
         return ()
-
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        return buffer
-
-    def ready(self) -> None:
-        """Nothing to load."""
 
 
 def rows(device: Any = None) -> Loaded:

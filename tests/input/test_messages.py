@@ -74,11 +74,6 @@ def test_a_word_of_the_limit_is_whole_and_a_longer_one_is_cut(shown, most):
     assert shown("x" * (most + 1)) == "x" * most + f"... ({most + 1} characters)"
 
 
-def test_ten_of_many_are_listed():
-    assert listed(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
-    assert listed(range(13), "\n").splitlines()[-2:] == ["9", "and 3 more"]
-
-
 @pytest.mark.parametrize(("count", "most", "last"), [(3, 3, "2"), (4, 3, "and 1 more"), (1, 1, "0"), (0, 3, "")])
 def test_as_many_as_are_wanted_are_listed(count: int, most: int, last: str):
     assert listed(range(count), "; ", most).split("; ")[-1] == last
@@ -124,14 +119,6 @@ def test_an_excerpt_is_200_characters_around_its_column(length: int, column: int
     line = LETTERS[:length]
     shown = f"{before}{line[first : first + 200]}{after}"
     assert excerpt(line, column) == (shown, column - first + len(before))
-
-
-@pytest.mark.parametrize("column", [1, 2, 100, 101, 5000, 9900, 9999, 10_000])
-def test_an_excerpt_points_at_the_same_character(column):
-    line = "".join(chr(0x4E00 + i) for i in range(10_000))
-    shown, at = excerpt(line, column)
-    assert shown[at - 1] == line[column - 1]
-    assert len(shown) <= 206
 
 
 def test_the_caret_stands_below_the_place_in_a_long_line():

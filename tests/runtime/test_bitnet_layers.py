@@ -36,11 +36,11 @@ def stored_weights(folder, layer: str) -> np.ndarray:
     ("layer", "tokens"),
     [
         ("attention k", 256),
-        ("gate and up", 256),
-        ("down", 256),
+        pytest.param("gate and up", 256, marks=pytest.mark.slow),  # `./go run` has all four layers
+        pytest.param("down", 256, marks=pytest.mark.slow),
         ("attention q", 1),
         ("attention q", 100),
-        ("attention q", 512),
+        pytest.param("attention q", 512, marks=pytest.mark.slow),
     ],
 )
 def test_a_layer_is_exact(flagship, tmp_path, data_regression, layer, tokens):

@@ -121,12 +121,3 @@ def test_a_modules_public_functions_are_kernels(tmp_path: Path):
     assert list(kernels) == ["work"]
     kernels["work"](array)
     assert array.tolist() == [4, 4]
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"), [("1 / 0", "division by zero"), ("raise SystemExit(3)", "3"), ("def", "invalid syntax")]
-)
-def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, text: str, reason: str):
-    (tmp_path / "mine.py").write_text(text)
-    with pytest.raises(KernelLibraryError, match=rf"mine\.py: .*{reason}"):
-        load_kernels(tmp_path / "mine.py")

@@ -6,7 +6,7 @@ import pytest
 import bdforge
 from bdforge.design.sequences import SequenceOptions
 from bdforge.operators.gemm import Problem
-from bdforge.runtime import BuildError, OperandError, first_mismatch
+from bdforge.runtime import OperandError, first_mismatch
 from support.built_designs import build, spec_content
 from support.differences import same
 from support.gemm_problems import reference
@@ -34,14 +34,6 @@ def test_how_runs_wait_can_be_chosen(small, options):
     same(gemm(a, weights), reference(a, weights))
 
 
-def test_weights_are_packed_once_for_many_calls(small):
-    gemm = bdforge.load(small.folder, device="emulated")
-    a, weights = operands(40, 48, 64)
-    packed = gemm.pack(weights)
-    for rows in (40, 3):
-        same(gemm(a[:rows], packed), reference(a[:rows], weights))
-
-
 def test_shapes_that_do_not_fit_are_refused(small):
     gemm = bdforge.load(small.folder)
     a, weights = operands(4, 8, 32)
@@ -64,25 +56,6 @@ def test_a_prepared_problem_runs_without_copies(small, rows):
         same(kept["C"], reference(given, weights))
 
 
-def test_a_prepared_problem_wants_its_packed_operands(small):
-    gemm = bdforge.load(small.folder)
-    with pytest.raises(OperandError, match="operand B of 5x16x64 is not given; pack it"):
-        gemm.prepared(M=5, K=16, N=64)()
-    with pytest.raises(OperandError, match=r"packed B of K = 16, N = 32 .128 bytes.*5x16x64.*256 bytes"):
-        gemm.prepared(M=5, K=16, N=64)(B=gemm.pack(operands(5, 16, 32)[1]))
-    with pytest.raises(OperandError, match=r"packed B of K = 16, N = 64 .256 bytes.*5x16x32.*128 bytes"):
-        gemm.prepared(M=5, K=16, N=32)(B=gemm.pack(operands(5, 16, 64)[1]))
-
-
-def test_the_device_comes_from_the_argument_then_the_variable(small, monkeypatch):
-    monkeypatch.setenv("BDFORGE_DEVICE", "abacus")
-    with pytest.raises(BuildError, match="device 'abacus' is unknown; choose emulated or xrt"):
-        bdforge.load(small.folder)
-    assert bdforge.load(small.folder, device="emulated")
-    with pytest.raises(BuildError, match="device 'loom' is unknown"):
-        bdforge.load(small.folder, device="loom")
-
-
 def test_operands_have_names(small):
     gemm = bdforge.load(small.folder)
     a, weights = operands(4, 8, 32)
@@ -96,20 +69,6 @@ def test_operands_have_names(small):
         gemm(a)
     with pytest.raises(OperandError, match="operand A must be a numpy array, got int"):
         gemm(1, weights)  # type: ignore[arg-type]
-
-
-def test_an_operand_is_given_once(small, monkeypatch):
-    monkeypatch.setenv("BDFORGE_DEVICE", "")
-    gemm = bdforge.load(small.folder)
-    a, weights = operands(4, 8, 32)
-    assert gemm.device == "emulated"
-    with pytest.raises(OperandError, match="design small takes no operand A here; it takes A, B"):
-        gemm(a, A=a, B=weights)
-    with pytest.raises(OperandError, match="2 arrays were given; design small takes B here"):
-        gemm.pack(weights, weights)
-    with pytest.raises(OperandError, match="design small takes no operand A here; it takes B"):
-        gemm.pack(A=a)
-    same(gemm(a, B=weights), reference(a, weights))
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from bdforge.runtime import Loaded, OperandError
 from bdforge.runtime.loading import backend_for
 from bdforge.runtime.run import run
 from support.differences import same
+from support.idle_backend import IdleBackend
 from support.scaled_rows import DEVICE, PROGRAM, arrays
 
 
-class Recorder:
+class Recorder(IdleBackend):
     """Writes 10, 11, ... into the outputs of a run, by their arguments."""
 
     def __init__(self) -> None:
@@ -35,9 +36,6 @@ class Recorder:
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
         self.placed.append((argument, buffer.nbytes, live))
         return buffer
-
-    def ready(self) -> None:
-        """Nothing to load."""
 
 
 def loaded(program: Program = PROGRAM) -> tuple[Loaded, Recorder]:

@@ -11,6 +11,7 @@ from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.runtime import Loaded, OperandError
 from support.built_designs import spec_content
 from support.differences import same
+from support.idle_backend import IdleBackend
 from support.scaled_rows import PROGRAM, arrays
 
 DEVICE = device_named("strix_halo")
@@ -22,19 +23,6 @@ for name, (types, k, n, k_mt) in {
     content = spec_content(16, k, n, k_mt=k_mt, types=types, layouts="row packed row")
     PROGRAMS[name] = sequence(plan_gemm(spec_from(content, "small"), DEVICE), 64, 64, 64).program
 K, N = 64, 64
-
-
-class Memory:
-    """A device that runs nothing."""
-
-    def run(self, planned: PlannedSequence, buffers: Any, timeout_seconds: float) -> tuple[str, ...]:
-        return ()
-
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        return buffer
-
-    def ready(self) -> None:
-        """Nothing to load."""
 
 
 class Design:
@@ -50,7 +38,7 @@ class Design:
 
 
 def loaded(name: str) -> Loaded:
-    return Loaded(Design(name), Memory())  # type: ignore[arg-type]
+    return Loaded(Design(name), IdleBackend())  # type: ignore[arg-type]
 
 
 def weights(high: int = 1) -> np.ndarray:

@@ -20,6 +20,7 @@ from bdforge.runtime import Loaded, OperandError, UseError
 from bdforge.runtime.loading import Emulated
 from support import machine_code_designs
 from support.differences import same
+from support.idle_backend import IdleBackend
 from support.machine_code_designs import gemm_elf, gemm_text
 from support.scaled_rows import DEVICE, PROGRAM, arrays
 from support.threads import together
@@ -40,7 +41,7 @@ def test_calls_of_one_loaded_design_are_each_threads_own(small):
         same(c, a.astype(np.int32) @ b, "C")
 
 
-class Slow:
+class Slow(IdleBackend):
     """A backend whose runs take a while; `most` of them at a time."""
 
     def __init__(self) -> None:
@@ -54,12 +55,6 @@ class Slow:
         self.leave.wait(5)
         self.now -= 1
         return ()
-
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        return buffer
-
-    def ready(self) -> None:
-        """Nothing to load."""
 
     def close(self) -> None:
         self.most = -1

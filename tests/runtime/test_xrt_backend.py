@@ -202,15 +202,6 @@ def test_a_closed_npu_runs_no_more_and_what_it_gave_stays(design, pyxrt):
     gemm.close()
 
 
-def test_few_buffers_are_kept(design, pyxrt, monkeypatch):
-    monkeypatch.setattr("bdforge.runtime.xrt.SPARE_MAX", 4)
-    gemm = bdforge.load(design, device="xrt")
-    for rows in (40, 50, 60, 40):
-        a, weights = operands(rows, 52, 70)
-        same(gemm(a, weights), reference(a, weights))
-    assert len(gemm._runs.backend._loaded._spare) == 4  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -312,36 +303,14 @@ def test_without_a_driver_that_is_said_before_pyxrt(design, monkeypatch, tmp_pat
     assert refusal(NpuError, design).startswith("device=xrt cannot be used: kernel driver amdxdna: not loaded; ")
 
 
-def test_a_missing_xclbin_says_how_to_build_it(design, pyxrt):
-    (design / "small.xclbin").unlink()
-    assert f"{design}/small.xclbin is missing; build it with scons device=strix_halo" in refusal(BuildError, design)
-
-
-def test_a_manifest_without_an_xclbin_says_how_to_build_it(small, pyxrt):
-    fault = refusal(BuildError, small.folder)
-    assert "manifest.json: files.xclbin is missing, this design was built without; build it with scons" in fault
-
-
-@pytest.mark.parametrize(
-    ("file", "role"),
-    [("small.xclbin", "xclbin"), ("small.mlir", "mlir"), ("kernels/libsmall.so", "host_kernels")],
-)
-def test_a_file_of_another_build_is_refused_by_name(design, pyxrt, file, role):
-    with (design / file).open("ab") as changed:
-        changed.write(b"\n")
-    fault = refusal(BuildError, design)
-    assert f"manifest.json: files.{role}.sha256 is not that of {design / file}; they come from different" in fault
-
-
-@pytest.mark.parametrize("name", ["NPU Phoenix", "RyzenAI-npu1", "something new", ""])
+@pytest.mark.parametrize("name", ["NPU Phoenix", ""])
 def test_another_device_is_refused_by_name(design, pyxrt, monkeypatch, name):
     monkeypatch.setattr(Npu, "name", name)
     assert f'design small is for device strix_halo (npu2_2col), this one is "{name}"' in refusal(BuildError, design)
 
 
-@pytest.mark.parametrize("name", ["NPU Strix Halo", "NPU Strix", "NPU Krackan 1", "RyzenAI-npu5"])
-def test_devices_of_one_array_take_the_same_design(design, pyxrt, monkeypatch, name):
-    monkeypatch.setattr(Npu, "name", name)
+def test_devices_of_one_array_take_the_same_design(design, pyxrt, monkeypatch):
+    monkeypatch.setattr(Npu, "name", "NPU Krackan 1")
     bdforge.load(design, device="xrt")
     assert Npu.registered == [str(design / "small.xclbin")]
 
@@ -403,12 +372,6 @@ def test_a_manifest_that_does_not_fit_is_refused_by_the_member(design, pyxrt, me
     assert fault in refusal(BuildError, changed(design, **members)).replace("Input", "input")
 
 
-def test_a_manifest_that_is_cut_short_is_refused(design, pyxrt):
-    file = design / "manifest.json"
-    file.write_text(file.read_text()[:-2])
-    assert f"{file}: is no JSON to use: " in refusal(BuildError, design)
-
-
 def test_sizes_that_cannot_be_are_refused_before_the_npu_sees_them(design, pyxrt, monkeypatch):
     gemm = bdforge.load(design, device="xrt")
     monkeypatch.setattr(Kernel, "__call__", lambda *_: pytest.fail("the NPU was asked"))
@@ -448,15 +411,14 @@ class AnyKernel(Kernel):
 
 
 @pytest.mark.parametrize(("error", "code"), [(0, 0), (3, 1)])
-@pytest.mark.parametrize(("name", "columns"), [("pass_through", 1), ("pass_through_8_columns", 8)])
-def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tmp_path, name, columns, error, code):
-    design = ROOT / "examples" / f"{name}.mlir"
+def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tmp_path, error, code):
+    design = ROOT / "examples" / "pass_through.mlir"
     monkeypatch.setattr(AnyKernel, "text", design.read_text())
     monkeypatch.setattr(AnyKernel, "error", error)
     monkeypatch.setattr(pyxrt, "kernel", AnyKernel)
     files = [tmp_path / "from.npy", tmp_path / "to.npy"]
-    np.save(files[0], np.arange(4096 * columns, dtype=np.int32))
-    np.save(files[1], np.zeros(4096 * columns, np.int32))
+    np.save(files[0], np.arange(4096, dtype=np.int32))
+    np.save(files[1], np.zeros(4096, np.int32))
     arguments = ["--arg", str(files[0]), "--arg", str(files[1]), "--xclbin", "built.xclbin"]
     monkeypatch.setattr(sys, "argv", ["bdforge", "emulate", str(design), *arguments])
     with pytest.raises(SystemExit) as end:
@@ -465,7 +427,7 @@ def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tm
     assert end.value.code == code
     assert Npu.registered == ["built.xclbin"]
     if code:
-        wrong = f"element 7 is 10 on the NPU and 7 emulated; 1 of {4096 * columns} elements differ"
+        wrong = "element 7 is 10 on the NPU and 7 emulated; 1 of 4096 elements differ"
         assert said.err == f"built.xclbin: host buffer 1, {wrong}\n"
     else:
         assert said.out.endswith("built.xclbin: ended on the NPU, every element as emulated\n")

@@ -22,6 +22,7 @@ from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.runtime import Loaded, OperandError
 from support.built_designs import ROOT, build, spec_content
 from support.differences import same
+from support.idle_backend import IdleBackend
 from support.tccg import Case, random_case, tccg
 
 DESIGNS = {
@@ -52,7 +53,7 @@ def test_an_array_that_contractions_ran_on_goes_with_its_last_user(arrays):
     assert gone() is None
 
 
-class Shuffled:
+class Shuffled(IdleBackend):
     """A backend that runs a design anew under the adversarial schedule of a seed, with poisoned memory."""
 
     def __init__(self, design, seed: int):
@@ -64,15 +65,6 @@ class Shuffled:
             design.mlir, buffers, design.kernels, instructions=planned.words(), schedule="random", seed=self.seed,
             poison=True,
         ).warnings  # fmt: skip
-
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        return buffer
-
-    def ready(self) -> None:
-        return None
-
-    def close(self) -> None:
-        return None
 
 
 def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), staged: str | None = None) -> None:

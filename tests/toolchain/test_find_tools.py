@@ -32,14 +32,6 @@ def wheels(tmp_path: Path, monkeypatch) -> Path:
     return folder
 
 
-def test_a_variable_comes_before_the_wheel(tmp_path, wheels):
-    script(wheels / "llvm-aie" / "bin" / "clang++", "echo clang version 19")
-    chosen = script(tmp_path / "mine" / "bin" / "clang++", "echo clang version 21")
-    assert find_peano({}).version == "clang version 19"
-    tool = find_peano({"PEANO_INSTALL_DIR": str(tmp_path / "mine")})
-    assert (tool.path, tool.version, tool.root) == (chosen, "clang version 21", tmp_path / "mine")
-
-
 def test_a_variable_that_points_nowhere_is_not_passed_over(tmp_path, wheels):
     script(wheels / "llvm-aie" / "bin" / "clang++", "echo clang version 19")
     tool = find_peano({"PEANO_INSTALL_DIR": str(tmp_path / "typo")})

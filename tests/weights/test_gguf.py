@@ -90,21 +90,6 @@ def test_padding_after_the_last_tensor_is_accepted(file):
     same(read(file, ["w"]).weights, w)
 
 
-def test_metadata_of_every_type_are_skipped(file):
-    scalars = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-    metadata = [gguf_entry(f"scalar.{kind}", kind, struct.pack(f"<{form}", 1)) for kind, form in scalars.items()]
-    metadata += [
-        gguf_entry(f"array.{kind}", 9, struct.pack(f"<IQ3{form}", kind, 3, 1, 1, 1)) for kind, form in scalars.items()
-    ]
-    strings = struct.pack("<IQ", 8, 3) + gguf_string("") + gguf_string("ä") + gguf_string("token")
-    metadata.append(gguf_entry("strings", 9, strings))
-    metadata.append(gguf_entry("nested", 9, struct.pack("<IQ", 9, 2) + strings + struct.pack("<IQB", 0, 1, 5)))
-    metadata.append(gguf_entry("empty", 9, struct.pack("<IQ", 4, 0)))
-    w = ternary(6, 128, 2)
-    write(file, i2s_entries({"w": (w, 1.0)}), metadata=tuple(metadata))
-    same(read(file, ["w"]).weights, w)
-
-
 @pytest.mark.parametrize(
     ("kind", "dims", "content", "reason"),
     [
@@ -165,7 +150,7 @@ def test_absurd_dimensions_are_refused(file, kind, dims):
             call(file)
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(deadline=None, derandomize=True, max_examples=150)
 @given(data=st.data())
 def test_damaged_files_give_weights_or_one_error(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "damaged.gguf"

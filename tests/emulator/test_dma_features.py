@@ -1,6 +1,6 @@
 """What the DMAs of cores, memtiles and shims can do, against loops over indices."""
 
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from support.array_text import (
     acquire,
     bd,
     buffer,
+    dimensions,
     flow,
     lock,
     module,
@@ -21,6 +22,7 @@ from support.array_text import (
     release,
     sequence,
     tile,
+    visited,
     write_word,
 )
 from support.differences import same
@@ -35,16 +37,17 @@ def run(device: str, *parts: str, args=(), **options) -> dict[str, np.ndarray]:
     return dict(bdforge.emulate(module(device, *TILES, *parts), args, **options).buffers)
 
 
-def visited(dims: list[tuple[int, int]], offset: int = 0) -> list[int]:
-    """Elements that (size, stride) loops visit, outermost first."""
-    return [
-        offset + sum(i * stride for i, (_, stride) in zip(index, dims, strict=True))
-        for index in product(*(range(size) for size, _ in dims))
-    ]
-
-
-def text_of(dims: list[tuple[int, int]]) -> str:
-    return "[" + ", ".join(f"<size = {size}, stride = {stride}>" for size, stride in dims) + "]"
+def sent(
+    device: str, at: str, a: str, words: int, *tasks: Task, channel: int = 0, fills: Sequence[str] = (),
+    element: str = "i32",
+) -> np.ndarray:  # fmt: skip
+    """What arrives in @x, a buffer of core (1, 2), when a tile with buffer `a` runs such tasks."""
+    receives = [Task("S2MM", 0, [bd("x", words, piece, element=element)]) for piece in fills or [""]]
+    found = run(
+        device, a, buffer("x", "12", words, element=element), flow(f"{at} DMA : {channel}", "12 DMA : 0"),
+        program(at, *tasks), program("12", *receives),
+    )  # fmt: skip
+    return found["x"]
 
 
 CORE_DIMS = [[(3, 40), (4, 2), (2, 11)], [(2, 5), (7, 9), (3, 3)], [(5, 7), (4, 1)], [(9, 13)]]
@@ -56,15 +59,8 @@ ALL_DIMS = [("01", dims) for dims in MEMTILE_DIMS] + [("02", dims) for dims in C
 @pytest.mark.parametrize(("at", "dims"), ALL_DIMS)
 def test_a_send_walks_all_its_dimensions(device, at, dims):
     walk = visited(dims, offset=6)
-    found = run(
-        device,
-        buffer("a", at, 300, DATA[:300]),
-        buffer("x", "12", len(walk)),
-        flow(f"{at} DMA : 0", "12 DMA : 0"),
-        program(at, Task("MM2S", 0, [bd("a", 300, f"6, {len(walk)}, {text_of(dims)}")])),
-        program("12", Task("S2MM", 0, [bd("x", len(walk))])),
-    )
-    same(found["x"], DATA[walk])
+    task = Task("MM2S", 0, [bd("a", 300, f"6, {len(walk)}, {dimensions(dims)}")])
+    same(sent(device, at, buffer("a", at, 300, DATA[:300]), len(walk), task), DATA[walk])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -77,7 +73,7 @@ def test_a_receive_walks_all_its_dimensions(device, at, dims):
         buffer("x", at, 300),
         flow("12 DMA : 0", f"{at} DMA : 1"),
         program("12", Task("MM2S", 0, [bd("a", len(walk))])),
-        program(at, Task("S2MM", 1, [bd("x", 300, f"3, {len(walk)}, {text_of(dims)}")])),
+        program(at, Task("S2MM", 1, [bd("x", 300, f"3, {len(walk)}, {dimensions(dims)}")])),
     )
     expected = np.zeros(300, np.int32)
     for word, place in zip(DATA, walk, strict=False):
@@ -90,16 +86,8 @@ def test_a_receive_walks_all_its_dimensions(device, at, dims):
 def test_the_length_and_not_the_outermost_size_ends_a_transfer(device, at):
     """A core has no size for its third dimension: length 40 makes five rounds of 2 x 4 where the text says two."""
     dims = [(2, 20), (2, 9), (4, 1)] if at == "02" else [(2, 20), (1, 1), (2, 9), (4, 1)]
-    walk = visited([(5, 20), (2, 9), (4, 1)])
-    found = run(
-        device,
-        buffer("a", at, 128, DATA[:128]),
-        buffer("x", "12", 40),
-        flow(f"{at} DMA : 0", "12 DMA : 0"),
-        program(at, Task("MM2S", 0, [bd("a", 128, f"0, 40, {text_of(dims)}")])),
-        program("12", Task("S2MM", 0, [bd("x", 40)])),
-    )
-    same(found["x"], DATA[walk])
+    task = Task("MM2S", 0, [bd("a", 128, f"0, 40, {dimensions(dims)}")])
+    same(sent(device, at, buffer("a", at, 128, DATA[:128]), 40, task), DATA[visited([(5, 20), (2, 9), (4, 1)])])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -110,50 +98,30 @@ def test_the_length_and_not_the_outermost_size_ends_a_transfer(device, at):
 def test_elements_of_other_sizes_move_as_words(device, at, element, dtype):
     values = np.random.default_rng(3).integers(-100, 100, 96)
     dims = [(3, 24), (2, 8), (4, 1)]
-    found = run(
-        device,
-        buffer("a", at, 96, values, element=element),
-        buffer("x", "12", 24, element=element),
-        flow(f"{at} DMA : 0", "12 DMA : 0"),
-        program("12", Task("S2MM", 0, [bd("x", 24, element=element)])),
-        program(at, Task("MM2S", 0, [bd("a", 96, f"8, 24, {text_of(dims)}", element=element)])),
-    )
+    task = Task("MM2S", 0, [bd("a", 96, f"8, 24, {dimensions(dims)}", element=element)])
+    found = sent(device, at, buffer("a", at, 96, values, element=element), 24, task, element=element)
     as_stored = (values.astype(np.float32).view(np.uint32) >> 16 if element == "bf16" else values).astype(dtype)
-    same(found["x"], as_stored[visited(dims, offset=8)])
+    same(found, as_stored[visited(dims, offset=8)])
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("at", SENDERS)
 def test_a_chain_repeats_as_a_whole(device, at):
-    found = run(
-        device,
-        buffer("a", at, 12, DATA[:12]),
-        buffer("x", "12", 40),
-        flow(f"{at} DMA : 0", "12 DMA : 0"),
-        program(at, Task("MM2S", 0, [bd("a", 12, "1, 4"), bd("a", 12, "6, 5")], repeat=2)),
-        program("12", Task("S2MM", 0, [bd("x", 40)])),
-    )
-    same(found["x"], [*([*DATA[1:5], *DATA[6:11]] * 3), *[0] * 13])
+    task = Task("MM2S", 0, [bd("a", 12, "1, 4"), bd("a", 12, "6, 5")], repeat=2)
+    found = sent(device, at, buffer("a", at, 12, DATA[:12]), 40, task)
+    same(found, [*([*DATA[1:5], *DATA[6:11]] * 3), *[0] * 13])
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("at", SENDERS)
 def test_tasks_queued_on_one_channel_run_in_order(device, at):
-    found = run(
-        device,
-        buffer("a", at, 12, DATA[:12]),
-        buffer("x", "12", 18),
-        flow(f"{at} DMA : 0", "12 DMA : 0"),
-        program(
-            at,
-            Task("MM2S", 0, [bd("a", 12, "8, 4")], repeat=1),
-            Task("MM2S", 0, [bd("a", 12, "0, 3"), bd("a", 12, "5, 2")]),
-            Task("MM2S", 0, [bd("a", 12, "1, 5")]),
-        ),
-        program("12", Task("S2MM", 0, [bd("x", 18, "0, 9")]), Task("S2MM", 0, [bd("x", 18, "10, 8")])),
-    )
-    sent = [*DATA[8:12], *DATA[8:12], *DATA[:3], *DATA[5:7], *DATA[1:6]]
-    same(found["x"], [*sent[:9], 0, *sent[9:17]])
+    tasks = [
+        Task("MM2S", 0, [bd("a", 12, "8, 4")], repeat=1),
+        Task("MM2S", 0, [bd("a", 12, "0, 3"), bd("a", 12, "5, 2")]), Task("MM2S", 0, [bd("a", 12, "1, 5")]),
+    ]  # fmt: skip
+    found = sent(device, at, buffer("a", at, 12, DATA[:12]), 18, *tasks, fills=["0, 9", "10, 8"])
+    words = [*DATA[8:12], *DATA[8:12], *DATA[:3], *DATA[5:7], *DATA[1:6]]
+    same(found, [*words[:9], 0, *words[9:17]])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -219,8 +187,8 @@ def test_a_memtile_reaches_memory_and_locks_of_both_neighbours(device):
             "11",
             Task("S2MM", 3, [bd("west", 20) + "\n" + release("wf", 3)]),
             Task("S2MM", 2, [bd("east", 20, "4, 12") + "\n" + release("ef", 2)]),
-            Task("MM2S", 0, [acquire("wf", 3) + "\n" + bd("west", 20, f"0, 20, {text_of([(5, 1), (4, 5)])}")]),
-            Task("MM2S", 3, [acquire("ef", 2) + "\n" + bd("east", 20, f"4, 12, {text_of([(4, 1), (3, 4)])}")]),
+            Task("MM2S", 0, [acquire("wf", 3) + "\n" + bd("west", 20, f"0, 20, {dimensions([(5, 1), (4, 5)])}")]),
+            Task("MM2S", 3, [acquire("ef", 2) + "\n" + bd("east", 20, f"4, 12, {dimensions([(4, 1), (3, 4)])}")]),
         ),
         program(
             "12",
@@ -254,7 +222,7 @@ PADS = [
 def padded_send(dims, pads, lock_line: str = "") -> str:
     length = int(np.prod([size + before + after for (size, _), (before, after) in zip(dims, pads, strict=True)]))
     pad_text = ", ".join(f"<const_pad_before = {before}, const_pad_after = {after}>" for before, after in pads)
-    return program("01", Task("MM2S", 3, [lock_line + bd("a", 150, f"2, {length}, {text_of(dims)}, [{pad_text}]")]))
+    return program("01", Task("MM2S", 3, [lock_line + bd("a", 150, f"2, {length}, {dimensions(dims)}, [{pad_text}]")]))
 
 
 def padded(dims, pads, value: int = 0) -> np.ndarray:
@@ -267,7 +235,7 @@ def same_padded(found: np.ndarray, dims, pads, value: int = 0) -> None:
     expected, turned = padded(dims, pads, value), [(after, before) for before, after in pads]
     exchanged = turned != pads and np.array_equal(found, padded(dims, turned, value))
     shape = [size + before + after for (size, _), (before, after) in zip(dims, pads, strict=True)]
-    what = f"{text_of(dims)} padded by {pads}{', as with those before and after exchanged' * exchanged}"
+    what = f"{dimensions(dims)} padded by {pads}{', as with those before and after exchanged' * exchanged}"
     same(found.reshape(shape), expected.reshape(shape), what, names=("plane", "row", "element")[-len(dims) :])
 
 
@@ -308,29 +276,10 @@ def test_only_npu2_pads_with_a_constant_of_the_channel(device, value, channel):
 
 def test_padding_words_of_subword_elements():
     """Eight bytes with four before and four behind: two words of data, two of padding, length 16."""
-    found = run(
-        "npu1_3col",
-        buffer("a", "01", 8, range(1, 9), element="i8"),
-        buffer("x", "12", 16, element="i8"),
-        flow("01 DMA : 0", "12 DMA : 0"),
-        program(
-            "01",
-            Task(
-                "MM2S",
-                0,
-                [
-                    bd(
-                        "a",
-                        8,
-                        "0, 16, [<size = 8, stride = 1>], [<const_pad_before = 4, const_pad_after = 4>]",
-                        element="i8",
-                    )
-                ],
-            ),
-        ),
-        program("12", Task("S2MM", 0, [bd("x", 16, element="i8")])),
-    )
-    same(found["x"], [0] * 4 + list(range(1, 9)) + [0] * 4)
+    padded = "0, 16, [<size = 8, stride = 1>], [<const_pad_before = 4, const_pad_after = 4>]"
+    task = Task("MM2S", 0, [bd("a", 8, padded, element="i8")])
+    found = sent("npu1_3col", "01", buffer("a", "01", 8, range(1, 9), element="i8"), 16, task, element="i8")
+    same(found, [0] * 4 + list(range(1, 9)) + [0] * 4)
 
 
 def test_a_receiving_channel_cannot_pad():

@@ -1,7 +1,5 @@
 """DMA features that need a runtime sequence: shims, iteration, raw register writes; against loops over indices."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from support.array_text import (
     acquire,
     bd,
     buffer,
+    dimensions,
     flow,
     lock,
     module,
@@ -22,6 +21,7 @@ from support.array_text import (
     release,
     sequence,
     tile,
+    visited,
     write_word,
     writebd,
 )
@@ -35,18 +35,6 @@ DATA = np.random.default_rng(5).integers(-(2**31), 2**31, 1024, np.int32)
 
 def run(device: str, *parts: str, args=(), **options) -> dict[str, np.ndarray]:
     return dict(bdforge.emulate(module(device, *TILES, *parts), args, **options).buffers)
-
-
-def visited(dims: list[tuple[int, int]], offset: int = 0) -> list[int]:
-    """Elements that (size, stride) loops visit, outermost first."""
-    return [
-        offset + sum(i * stride for i, (_, stride) in zip(index, dims, strict=True))
-        for index in product(*(range(size) for size, _ in dims))
-    ]
-
-
-def text_of(dims: list[tuple[int, int]]) -> str:
-    return "[" + ", ".join(f"<size = {size}, stride = {stride}>" for size, stride in dims) + "]"
 
 
 SHIM = """aie.shim_dma_allocation @in (%t00, MM2S, 1)
@@ -100,7 +88,7 @@ def test_a_shim_walks_three_dimensions_and_iterates(device, dims, scatter):
 
 def task(at: str, name: str, size: int, dims: list[tuple[int, int]], length: int, repeat: int) -> str:
     return f"""%task = aiex.dma_configure_task(%t{at}, MM2S, 0) {{
-      aie.dma_bd(%{name} : memref<{size}xi32>, 4, {length}, {text_of(dims)})
+      aie.dma_bd(%{name} : memref<{size}xi32>, 4, {length}, {dimensions(dims)})
       aie.end
     }} {{issue_token = true, repeat_count = {repeat} : i32}}
     aiex.dma_start_task(%task)

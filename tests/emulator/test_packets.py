@@ -12,20 +12,25 @@ from bdforge.array.emulator.packet import Arbiter
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices.capacities import StreamCapacities
-from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.array_text import (
+    Task,
+    acquire,
+    bd,
+    buffer,
+    flow,
+    header,
+    lock,
+    module,
+    packet_flow,
+    program,
+    release,
+    tile,
+)
 from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")
 HOLDS = StreamCapacities.uniform(16)
 DATA = np.random.default_rng(7).integers(-(2**31), 2**31, 64, np.int32)
-
-
-def header(column: int, row: int, number: int, kind: int = 0) -> int:
-    """The header word as hardware facts 1.7 lay it out, as int32."""
-    word = column << 21 | row << 16 | kind << 12 | number
-    if bin(word).count("1") % 2 == 0:
-        word |= 1 << 31
-    return word - (1 << 32) if word >> 31 else word
 
 
 def memory(*parts: str, device: str = "npu2_3col", **options) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bdforge
 from bdforge.array.emulator import DesignError
-from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
+from support.array_text import Task, bd, buffer, header, module, packet_flow, program, tile
 
 SENDERS = ("01", "02", "12")
 RECEIVERS = ("03 DMA : 0", "03 DMA : 1", "13 DMA : 0")
@@ -28,18 +28,13 @@ class Traffic:
         found = []
         for sender, (routes, packets) in enumerate(zip(self.routes, self.packets, strict=True)):
             kept = [(n, number, size) for n, (number, size) in enumerate(packets) if receiver in routes[number]]
-            found.append([[header(sender, number), *words(sender, n, size)] for n, number, size in kept])
+            column, row = map(int, SENDERS[sender])
+            found.append([[header(column, row, number), *words(sender, n, size)] for n, number, size in kept])
         return found
 
 
 def words(sender: int, packet: int, size: int) -> list[int]:
     return [sender << 16 | packet << 8 | place for place in range(size)]
-
-
-def header(sender: int, number: int) -> int:
-    column, row = int(SENDERS[sender][0]), int(SENDERS[sender][1])
-    word = column << 21 | row << 16 | number
-    return word if bin(word).count("1") % 2 else word - (1 << 31)
 
 
 @st.composite

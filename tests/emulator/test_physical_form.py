@@ -16,7 +16,20 @@ from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.emulator.verification import verify_design
 from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.txn_format.operations import LoadPdi, MaskWrite, Sync, Write
-from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.array_text import (
+    Task,
+    acquire,
+    bd,
+    buffer,
+    flow,
+    header,
+    lock,
+    module,
+    packet_flow,
+    program,
+    release,
+    tile,
+)
 from support.decoded import device_of
 from support.differences import same
 from support.distribute import distribute
@@ -26,11 +39,6 @@ from support.small_designs import loopback
 DATA = np.random.default_rng(11).integers(-(2**31), 2**31, 96, np.int32)
 TOKENS = r" *aie.packet_rules\(TileControl : 0\) \{\n.*\n *\}\n"
 TOKEN_FLOW = r" *aie.packet_flow\(15\) \{\n(.*\n){2} *\}.*\n"
-
-
-def header(column: int, row: int, number: int) -> int:
-    word = column << 21 | row << 16 | number
-    return word if bin(word).count("1") % 2 else word - (1 << 31)
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])

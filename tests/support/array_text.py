@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
+
+from support import register_designs
 
 _USE_LOCK = re.compile(r"use_lock\((%\w+), (\w+)")
 KINDS = {0: "shim_dma", 1: "memtile_dma"}
@@ -105,42 +108,6 @@ def lock(name: str, at: str, number: int, init: int = 0) -> str:
     return f'%{name} = aie.lock(%t{at}, {number}) {{init = {init} : i32, sym_name = "{name}"}}'
 
 
-WRITEBD = (
-    "bd_id",
-    "buffer_length",
-    "buffer_offset",
-    "column",
-    "row",
-    "enable_packet",
-    "out_of_order_id",
-    "packet_id",
-    "packet_type",
-    "d0_size",
-    "d0_stride",
-    "d1_size",
-    "d1_stride",
-    "d2_size",
-    "d2_stride",
-    "iteration_current",
-    "iteration_size",
-    "iteration_stride",
-    "next_bd",
-    "use_next_bd",
-    "valid_bd",
-    "lock_rel_val",
-    "lock_rel_id",
-    "lock_acq_enable",
-    "lock_acq_val",
-    "lock_acq_id",
-    "d0_zero_before",
-    "d1_zero_before",
-    "d2_zero_before",
-    "d0_zero_after",
-    "d1_zero_after",
-    "d2_zero_after",
-)
-"""Attributes of aiex.npu.writebd."""
-
 MEMTILE_OWN_WORDS = 0x20000
 """Where a memtile's own memory starts for its DMA; its `buffer_offset` counts words from there."""
 
@@ -150,24 +117,42 @@ SUPPRESS_TLAST = 1 << 31
 
 def writebd(at: str, number: int, **fields: int) -> str:
     """An aiex.npu.writebd of a tile such as "01"; fields that are not given are 0."""
-    values = (
-        dict.fromkeys(WRITEBD, 0) | {"bd_id": number, "column": int(at[0]), "row": int(at[1]), "valid_bd": 1} | fields
-    )
-    return "aiex.npu.writebd {" + ", ".join(f"{name} = {value} : i32" for name, value in values.items()) + "}"
+    return register_designs.writebd(_place(at), number, fields.pop("buffer_length", 0), **fields)
 
 
 def write_word(at: str, offset: int, value: int, mask: int = 0xFFFFFFFF) -> str:
     """A masked write of the word at an offset inside a tile."""
-    place = f"address = {offset} : ui32, column = {at[0]} : i32, row = {at[1]} : i32"
-    return f"aiex.npu.maskwrite32 {{{place}, value = {value} : ui32, mask = {mask} : ui32}}"
+    return register_designs.write32(offset, value, mask, f", column = {at[0]} : i32, row = {at[1]} : i32")
 
 
 def push(at: str, direction: str, channel: int, number: int, repeat: int = 0) -> str:
     """A push to a channel's task queue."""
-    options = f"issue_token = false, repeat_count = {repeat} : i32, bd_id = {number} : i32"
-    return f"aiex.npu.push_queue({at[0]}, {at[1]}, {direction} : {channel}) {{{options}}}"
+    return register_designs.push(_place(at), f"{direction} : {channel}", number, repeat=repeat)
+
+
+def _place(at: str) -> tuple[int, int]:
+    return int(at[0]), int(at[1])
+
+
+def visited(dims: Sequence[tuple[int, int]], offset: int = 0) -> list[int]:
+    """Elements that (size, stride) loops visit, outermost first."""
+    return [
+        offset + sum(i * stride for i, (_, stride) in zip(index, dims, strict=True))
+        for index in product(*(range(size) for size, _ in dims))
+    ]
+
+
+def dimensions(dims: Sequence[tuple[int, int]]) -> str:
+    """Such loops as a BD has them."""
+    return "[" + ", ".join(f"<size = {size}, stride = {stride}>" for size, stride in dims) + "]"
 
 
 def sequence(*operations: str) -> str:
     """A runtime sequence without arguments."""
     return "aie.runtime_sequence() {\n" + "\n".join(operations) + "\n}"
+
+
+def header(column: int, row: int, number: int, kind: int = 0) -> int:
+    """The header word of a packet as hardware facts 1.7 lay it out, as int32."""
+    word = column << 21 | row << 16 | kind << 12 | number
+    return word if word.bit_count() % 2 else word - (1 << 31)

@@ -5,6 +5,8 @@ Completion tokens of all three have a way to the controller.
 
 from collections.abc import Iterable, Mapping
 
+from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
+
 COLUMN = """module {{
   aie.device({device}) {{
     %s = aie.tile({column}, 0)
@@ -36,13 +38,6 @@ COLUMN = """module {{
 }}
 """
 
-_NO_FIELDS = (
-    "enable_packet", "out_of_order_id", "packet_id", "packet_type", "d0_size", "d0_stride", "d1_size", "d1_stride",
-    "d2_size", "d2_stride", "iteration_current", "iteration_size", "iteration_stride", "next_bd", "use_next_bd",
-    "lock_rel_val", "lock_rel_id", "lock_acq_enable", "lock_acq_val", "lock_acq_id", "d0_zero_before",
-    "d1_zero_before", "d2_zero_before", "d0_zero_after", "d1_zero_after", "d2_zero_after",
-)  # fmt: skip
-
 
 def column(*lines: str, device: str = "npu2", at: int = 0, extra: str = "") -> str:
     """The design with these lines as its sequence, in column `at`; `extra` goes into the device."""
@@ -52,7 +47,7 @@ def column(*lines: str, device: str = "npu2", at: int = 0, extra: str = "") -> s
 def writebd(tile: tuple[int, int], bd: int, length: int, offset: int = 0, **fields: int) -> str:
     """`aiex.npu.writebd` with every field that is not given 0."""
     given = {"column": tile[0], "row": tile[1], "bd_id": bd, "buffer_length": length, "buffer_offset": offset}
-    return attributed("aiex.npu.writebd", dict.fromkeys(_NO_FIELDS, 0) | given | {"valid_bd": 1} | fields)
+    return attributed("aiex.npu.writebd", dict.fromkeys(WRITEBD_FIELDS, 0) | given | {"valid_bd": 1} | fields)
 
 
 def attributed(operation: str, values: Mapping[str, int], kind: str = "i32") -> str:

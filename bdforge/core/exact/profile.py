@@ -1,7 +1,4 @@
-"""Where the cycles of machine code went: by part of the program, with the issue slots used and the MACs made.
-
-Parts go from each name in program memory to the next one.
-"""
+"""Where the cycles of machine code went: by part of the program, with the issue slots used and the MACs made."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -27,14 +24,21 @@ class PartMark:
 
 
 class Parts:
-    """Parts by number; `numbers` has that of each half of a bundle's address."""
+    """Parts of a program by number: each goes from a name to the next one; `numbers` has that of each half address."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        starts = sorted(address for address in names if 0 <= address < PROGRAM_MEMORY_BYTES)
-        self.names = [NO_NAME, *(names[address] for address in starts)]
-        self.numbers = [0] * (PROGRAM_MEMORY_BYTES // 2)
-        for number, start in enumerate(starts, 1):
-            self.numbers[start // 2 :] = [number] * (PROGRAM_MEMORY_BYTES // 2 - start // 2)
+        self._starts = sorted(address for address in names if 0 <= address < PROGRAM_MEMORY_BYTES)
+        self.names = [NO_NAME, *(names[address] for address in self._starts)]
+        self.numbers = [bisect_right(self._starts, at) for at in range(1, PROGRAM_MEMORY_BYTES, 2)]
+
+    def at(self, pc: int) -> tuple[int, str] | None:
+        """(where the part of an address starts, its name); None before the first."""
+        number = bisect_right(self._starts, pc)
+        return (self._starts[number - 1], self.names[number]) if number else None
+
+    def address(self, name: str) -> int | None:
+        """The address of a name."""
+        return next((at for at, known in zip(self._starts, self.names[1:], strict=True) if known == name), None)
 
 
 class PartTimeline:
@@ -52,22 +56,6 @@ class PartTimeline:
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 _BOTH = {"lng": ("alu", "mv")}
-
-
-class AddressNames:
-    """Names of addresses in program memory: of each address the last one at or before it."""
-
-    def __init__(self, names: Mapping[int, str]) -> None:
-        self._places = sorted(names.items())
-
-    def at(self, pc: int) -> tuple[int, str] | None:
-        """(where it starts, name); None before the first."""
-        index = bisect_right(self._places, (pc, chr(0x10FFFF))) - 1
-        return None if index < 0 else self._places[index]
-
-    def address(self, name: str) -> int | None:
-        """The address of a name."""
-        return next((address for address, known in self._places if known == name), None)
 
 
 @dataclass(slots=True)
@@ -103,12 +91,12 @@ class CoreProfile:
 
 
 def shares(
-    isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], names: AddressNames
+    isa: Isa, code: bytes, counts: Mapping[int, int], macs: Mapping[int, int], parts: Parts
 ) -> list[PartProfile]:
     """Shares of a run from what each bundle did by its address, most bundles first."""
     found: dict[str, PartProfile] = {}
     for pc, count in counts.items():
-        place = names.at(pc)
+        place = parts.at(pc)
         share = found.setdefault(name := place[1] if place else NO_NAME, PartProfile(name))
         share.bundles += count
         share.macs += macs.get(pc, 0)

@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.core.exact.engine_build import REQUEST
 from bdforge.core.exact.instruction_plan import PART_BITS
-from bdforge.core.exact.steps import Steps
 from bdforge.core.isa.errors import ExecutionError, OpenError
-from bdforge.core.isa.meaning import DATA, Meaning
 from bdforge.core.isa.meaning.semantics import signed
 from bdforge.core.python_kernel import AcquireLock, GetCascade, GetStream, PutCascade, PutStream, ReleaseLock, Request
 from bdforge.devices.registers import CONTROL_PACKET, odd_parity
@@ -109,9 +106,6 @@ def _check_enabled(enabled: int, register: str, what: str) -> None:
         raise ExecutionError(f"the cascade's {what} is used while {register} is 0: write 1 to it first")
 
 
-_WORD_BYTES = 4
-
-
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A kind of request: its name, and of each operand whether it is data rather than a number."""
@@ -126,36 +120,3 @@ class Asking:
 
 
 DONE = Asking("done", ())
-NUMBERS = 5
-"""Most numbers of a request."""
-
-
-def ask(steps: Steps, known: list[Asking]) -> None:
-    """Add the step of a request; `known` lists the kinds that a program has, by number."""
-    plan, meaning = steps.plan, steps.plan.meaning
-    sizes = [_size(steps, name) for name in meaning.asks]
-    kind = Asking(meaning.request, tuple(size > _WORD_BYTES for size in sizes))
-    if kind not in known:
-        known.append(kind)
-    sources = [steps.source(name, plan.ask) for name in meaning.asks]
-    numbers = [s for s, size in zip(sources, sizes, strict=True) if size <= _WORD_BYTES]
-    data = [(s, size) for s, size in zip(sources, sizes, strict=True) if size > _WORD_BYTES]
-    given, given_bytes = data[0] if data else (0, 0)
-    numbers += [0] * (NUMBERS - len(numbers))
-    options = (known.index(kind), given_bytes, steps.data_bytes)
-    steps.add("ask", plan.ask, REQUEST, *numbers, given, steps.data, options=options)
-
-
-def _size(steps: Steps, name: str | int) -> int:
-    """Bytes of an operand."""
-    operand = next((o for o in steps.plan.reads if o.name == name), None)
-    return _WORD_BYTES if operand is None else steps.layout.size_bytes(operand.leaves)
-
-
-def answer_bytes(meaning: Meaning) -> int:
-    """Bytes of what a request answers, with room to the widest register; 0 without answer."""
-    if DATA not in meaning.inputs:
-        return 0
-    if meaning.request != "get cascade":
-        return 2 * _WORD_BYTES
-    return _CASCADE_BYTES * (1 if isinstance(meaning.asks[1], int) else PARTS)

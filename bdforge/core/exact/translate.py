@@ -5,12 +5,139 @@ then operands and results. Operands are read where they lie when the results are
 they are copied in that cycle. Results land from the buffer in theirs.
 """
 
-from bdforge.core.exact.engine_build import OPERATE, READ, REQUEST, STORE
-from bdforge.core.exact.instruction_plan import InstructionPlan
-from bdforge.core.exact.register_layout import RegisterLayout
-from bdforge.core.exact.requests import Asking, answer_bytes, ask
-from bdforge.core.exact.steps import Constant, Place, Steps
-from bdforge.core.isa.meaning import DATA, AddressWalk, MeaningKind
+from dataclasses import dataclass, field
+
+from bdforge.core.exact.engine_build import FORWARD, LAND, OPERATE, READ, REQUEST, STORE
+from bdforge.core.exact.instruction_plan import PART_BITS, InstructionPlan, PlannedOperand
+from bdforge.core.exact.register_layout import FORWARDED, OperandSegment, RegisterLayout
+from bdforge.core.exact.requests import PARTS, Asking
+from bdforge.core.isa.meaning import ADDRESS, DATA, AddressWalk, Meaning, MeaningKind
+
+BUFFER_BYTES = 1344  # those of six slots fit into what the library keeps for a bundle
+_FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
+_WORD_MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that stands for its place among a program's constants."""
+
+    value: int
+
+
+Place = int | Constant
+
+
+@dataclass(slots=True)
+class EngineStep:
+    """A row to be: function by name, cycles from issue, phase, places and options."""
+
+    function: str
+    delay: int
+    phase: int
+    places: tuple[Place, ...] = ()
+    options: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Steps:
+    """Steps of one instruction, as they are made.
+
+    `careful` ones also keep account of what is unknown: they check what is read, and tell it of what lands.
+    """
+
+    layout: RegisterLayout
+    plan: InstructionPlan
+    careful: bool = False
+    made: list[EngineStep] = field(default_factory=list)
+    used: int = _FIRST
+    data: int = 0
+    data_bytes: int = 0
+    flags: dict[str, int] = field(default_factory=dict)
+
+    def buffer(self, size_bytes: int) -> int:
+        """The place of a new part of the buffer."""
+        at = self.used
+        self.used += -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
+        assert self.used <= BUFFER_BYTES
+        return ~at
+
+    def add(self, function: str, stage: int, phase: int, *places: Place, options: tuple[int, ...] = ()) -> None:
+        """A step at a stage."""
+        self.made.append(EngineStep(function, stage - 1, phase, places, options))
+
+    def source(self, name: str | int, at_stage: int) -> Place:
+        """Where an operand lies at a stage; it is copied there if it is read before, or is in several pieces."""
+        if isinstance(name, int):
+            return Constant(name)
+        if name == DATA:
+            return self.data
+        if name == ADDRESS:
+            return ~0
+        if name in self.plan.constants:
+            return Constant(self.plan.constants[name])
+        operand = self.plan.read(name)
+        image = FORWARDED if operand.bypass else 0
+        segments = self.layout.segments(operand.leaves)
+        places = [segment.place + (image if segment.vector else 0) for segment in segments]
+        for segment, place in zip(segments, places, strict=True) if self.careful else ():
+            self.add("known", operand.stage, REQUEST, place, options=(segment.size_bytes,))
+        if operand.stage == at_stage and len(segments) == 1:
+            return places[0]
+        to = self.buffer(self.layout.size_bytes(operand.leaves))
+        for segment, place in zip(segments, places, strict=True):
+            self.copy(place, ~(~to + segment.offset), segment.size_bytes, segment.size_bytes, operand.stage)
+        return to
+
+    def copy(self, source: Place, to: int, source_bytes: int, bytes_: int, stage: int) -> None:
+        """Copy the low bytes, the rest zeroed."""
+        same = source_bytes == bytes_
+        name = f"copy{bytes_}" if same and bytes_ in (4, 32, 64, 256) else "copy"
+        self.add(name, stage, READ, source, to, options=(min(source_bytes, bytes_), bytes_))
+
+    def land(self, operand: PlannedOperand, buffer: int) -> None:
+        """Let a result land, and show it to those to whom it is forwarded."""
+        for segment in self.layout.segments(operand.leaves):
+            source = ~(~buffer + segment.offset)
+            self._tell(operand, segment)
+            if not segment.vector:
+                self._land_words(source, segment.place, segment.size_bytes, segment.bits, operand.stage)
+                continue
+            name = f"land{segment.size_bytes}" if segment.size_bytes in (32, 64, 256) else "land"
+            self.add(name, operand.stage + 1, LAND, source, segment.place, options=(segment.size_bytes,))
+            if operand.bypass:
+                name = f"forward{segment.size_bytes}" if segment.size_bytes in (64, 256) else "forward"
+                self.add(name, operand.stage, FORWARD, source, segment.place, options=(segment.size_bytes,))
+
+    def land_part(self, operand: PlannedOperand, buffer: int, part: Place) -> None:
+        """Let the part with a number land; the rest of the register stays."""
+        (segment,) = self.layout.segments(operand.leaves)
+        self.add("land_part", operand.stage + 1, LAND, buffer, segment.place, part, options=(PART_BITS // 8,))
+
+    def _tell(self, operand: PlannedOperand, segment: OperandSegment) -> None:
+        """What of a result is unknown."""
+        if not self.careful:
+            return
+        places = self.flags.get(operand.name, Constant(0)), segment.place
+        options = (segment.size_bytes, segment.offset)
+        self.add("tell", operand.stage + 1, LAND, *places, options=(*options, 0))
+        if operand.bypass and segment.vector:
+            self.add("tell", operand.stage, FORWARD, *places, options=(*options, 1))
+
+    def flag(self, name: str) -> int:
+        """The place of the mask of what is unknown of a result."""
+        return self.flags.setdefault(name, self.buffer(4))
+
+    def _land_words(self, source: int, place: int, size_bytes: int, bits: int, stage: int) -> None:
+        mask = ((1 << bits) - 1) & _WORD_MASK
+        signed = mask - (1 << 32) if mask >> 31 else mask
+        for at in range(0, size_bytes, 4):
+            self.add("land_word", stage + 1, LAND, ~(~source + at), place + at, options=(signed,))
+
+    def result(self, name: str) -> int:
+        """The buffer of a result."""
+        return self.buffer(self.layout.size_bytes(self.plan.writes[name].leaves))
+
 
 _WALK_RESULTS = {"ptr_out": 4, "sp": 4, "dc": 8, "dcl": 8, "dch": 12}
 _WALKS = {
@@ -24,6 +151,8 @@ _WALKS = {
 _CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
 _ALIASES = ("move", "store_low")
 _PRODUCT_BYTES = 64 + 256  # conf, and the lanes behind it
+_WORD_BYTES, _PART_BYTES = 4, PART_BITS // 8
+_NUMBERS = 5  # of a request, at most
 
 
 def steps_of(layout: RegisterLayout, plan: InstructionPlan, known: list[Asking], careful: bool) -> Steps:
@@ -34,13 +163,44 @@ def steps_of(layout: RegisterLayout, plan: InstructionPlan, known: list[Asking],
         _branch(steps)
         return steps
     if plan.meaning.request:
-        steps.data_bytes = answer_bytes(plan.meaning)
+        steps.data_bytes = _answer_bytes(plan.meaning)
         steps.data = steps.buffer(steps.data_bytes)
-        ask(steps, known)
+        _ask(steps, known)
     _compute(steps)
     if plan.meaning.counts:
         _count(steps, *plan.meaning.counts)
     return steps
+
+
+def _ask(steps: Steps, known: list[Asking]) -> None:
+    """Add the step of a request; `known` lists the kinds that a program has, by number."""
+    plan, meaning = steps.plan, steps.plan.meaning
+    sizes = [_size(steps, name) for name in meaning.asks]
+    kind = Asking(meaning.request, tuple(size > _WORD_BYTES for size in sizes))
+    if kind not in known:
+        known.append(kind)
+    sources = [steps.source(name, plan.ask) for name in meaning.asks]
+    numbers = [s for s, size in zip(sources, sizes, strict=True) if size <= _WORD_BYTES]
+    data = [(s, size) for s, size in zip(sources, sizes, strict=True) if size > _WORD_BYTES]
+    given, given_bytes = data[0] if data else (0, 0)
+    numbers += [0] * (_NUMBERS - len(numbers))
+    options = (known.index(kind), given_bytes, steps.data_bytes)
+    steps.add("ask", plan.ask, REQUEST, *numbers, given, steps.data, options=options)
+
+
+def _size(steps: Steps, name: str | int) -> int:
+    """Bytes of an operand."""
+    operand = next((o for o in steps.plan.reads if o.name == name), None)
+    return _WORD_BYTES if operand is None else steps.layout.size_bytes(operand.leaves)
+
+
+def _answer_bytes(meaning: Meaning) -> int:
+    """Bytes of what a request answers, with room to the widest register; 0 without answer."""
+    if DATA not in meaning.inputs:
+        return 0
+    if meaning.request != "get cascade":
+        return 2 * _WORD_BYTES
+    return _PART_BYTES * (1 if isinstance(meaning.asks[1], int) else PARTS)
 
 
 def _count(steps: Steps, counter: str, result: str) -> None:

@@ -11,8 +11,7 @@ from bdforge.core.exact.engine_build import EngineError, library
 from bdforge.core.exact.instruction_plan import plan_of
 from bdforge.core.exact.register_layout import layout_of
 from bdforge.core.exact.requests import DONE, Asking
-from bdforge.core.exact.steps import Constant, EngineStep, Place
-from bdforge.core.exact.translate import steps_of
+from bdforge.core.exact.translate import Constant, EngineStep, Place, steps_of
 from bdforge.core.isa import Isa, memory_turn
 from bdforge.core.isa.errors import IsaError
 

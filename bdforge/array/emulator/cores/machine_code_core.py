@@ -12,7 +12,7 @@ from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.interpreter import Interpreter
-from bdforge.core.exact.profile import AddressNames, CoreProfile, Parts, PartTimeline, shares
+from bdforge.core.exact.profile import CoreProfile, Parts, PartTimeline, shares
 from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
 from bdforge.core.exact.translated import Executor, Translated
 from bdforge.core.isa import Isa, IsaError
@@ -43,11 +43,10 @@ class MachineCode:
 
     def __init__(self, instructions: Isa, code: bytes, names: Mapping[int, str], file: str) -> None:
         self.instructions, self.code, self.file = instructions, code, file
-        self.names = AddressNames(names)
+        self.parts = Parts(names)
         self.executor: Executor | None = None
         self.waits: Counter[str] = Counter()
-        self._parts = Parts(names)
-        self._timeline = PartTimeline(self._parts)
+        self._timeline = PartTimeline(self.parts)
         self._counted = 0, 0, [0] * BANKS
 
     def run(self, core: EmulatedCore) -> Generator[None, None, None]:
@@ -56,8 +55,8 @@ class MachineCode:
         executor = self.executor = executor_for(core)(self.instructions, self.code, memory_of(core))
         self._counted = 0, 0, [0] * BANKS
         if core.observed:
-            self._timeline = PartTimeline(self._parts)
-            executor.watch(self._parts)
+            self._timeline = PartTimeline(self.parts)
+            executor.watch(self.parts)
         if core.array.strictness.permits(_EDGES):
             executor.assume()
         self.waits.clear()
@@ -103,7 +102,7 @@ class MachineCode:
 
     def _resolved(self, core: EmulatedCore, place: str) -> int:
         address = address_of(place)
-        address = self.names.address(place) if address is None else address
+        address = self.parts.address(place) if address is None else address
         if address is None:
             raise CoreError(
                 f"no name {place[:_MOST_NAME]!r} is in {self.file}, at which {core.name} should be looked at"
@@ -171,7 +170,7 @@ class MachineCode:
         run = self.executor
         if run is None:
             return None
-        found = shares(self.instructions, self.code, run.counts, run.macs, self.names)
+        found = shares(self.instructions, self.code, run.counts, run.macs, self.parts)
         return CoreProfile(core.name, self.file, run.cycle, run.bundles, run.conflicts, dict(self.waits), found)
 
     def place(self, error: Exception) -> str:
@@ -183,7 +182,7 @@ class MachineCode:
         if self.executor is None:
             return f" ({self.file})"
         pc = self.executor.pc
-        place = self.names.at(pc)
+        place = self.parts.at(pc)
         if place is None:
             return f" ({self.file}, at {pc:#x})"
         start, name = place

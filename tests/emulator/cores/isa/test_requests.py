@@ -15,7 +15,7 @@ from bdforge.core import isa
 from bdforge.core.exact import verdicts
 from bdforge.core.exact.core_memory import END, FIRST, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.core_state import ControlState, checked
-from bdforge.core.exact.profile import NO_NAME, AddressNames, shares
+from bdforge.core.exact.profile import NO_NAME, Parts, shares
 from bdforge.core.exact.requests import (
     Asking,
     GetRegister,
@@ -211,7 +211,7 @@ def test_a_core_reaches_the_cores_to_the_south_west_and_north(place, there):
 
 
 def test_names_begin_at_their_address_and_reach_to_the_next():
-    names = AddressNames({0x20: "b", 0x10: "a", 0x40: "c"})
+    names = Parts({0x20: "b", 0x10: "a", 0x40: "c"})
     found = {pc: names.at(pc) for pc in (0, 0xF, 0x10, 0x1E, 0x20, 0x3E, 0x40, 0x3FFE)}
     a, b, c = (0x10, "a"), (0x20, "b"), (0x40, "c")
     assert found == {0: None, 0xF: None, 0x10: a, 0x1E: a, 0x20: b, 0x3E: b, 0x40: c, 0x3FFE: c}
@@ -224,7 +224,7 @@ def test_shares_count_bundles_slots_and_macs_by_name():
     code, main = program.code[0][1], program.symbols["main"]
     isa_ = isa.load("aie2p")
     behind = main + isa_.decode(code, main).size
-    first, second = shares(isa_, code, {main: 5, behind: 2, 0: 3}, {behind: 64}, AddressNames({main: "main"}))
+    first, second = shares(isa_, code, {main: 5, behind: 2, 0: 3}, {behind: 64}, Parts({main: "main"}))
     assert (first.name, first.bundles, first.macs) == ("main", 7, 64)
     assert (second.name, second.bundles, second.macs) == (NO_NAME, 3, 0)
     assert (first.slots["alu"], first.slots["lda"], first.slots["mv"]) == (7, 5, 0)

@@ -1,8 +1,9 @@
 """Kernels that are software pipelined: small dataflow descriptions become modulo schedules, registers and loops.
 
-A block of a kernel is operations on named values (`dataflow`, `product`). Its schedule repeats
-(`bdforge.core.isa.modulo`, `block`), its values get registers that they leave in time for the next block's
-(`registers`), and its blocks, written one after the other, are folded into a loop again (`trace`, `fold`).
+A block of a kernel is operations on named values (`dataflow`, `block_dataflow`). Its schedule repeats
+(`bdforge.core.isa.modulo`, `steady_block`), its values get registers that they leave in time for the next block's
+(`register_colouring`), and its blocks, written one after the other (`cycle_trace`), are folded into a loop again
+(`loop_folding`).
 """
 
 from bdforge.core.codegen.pipeline.pipelined_function import Pipelined

@@ -14,7 +14,7 @@ from pathlib import Path
 from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.mlir import parse
 from bdforge.operators import plan_of
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime import BuiltDesign, first_mismatch, run
 
 DESIGN = Path(__file__).resolve().parents[1] / "build" / "strix_halo" / "gemm_i8_i2_bitnet"
@@ -43,7 +43,7 @@ def main() -> None:
     """Measure one problem."""
     sizes = [argument for argument in sys.argv[1:] if argument[0].isdigit()]
     m, k, n = map(int, sizes[0].split(",")) if sizes else (256, 2560, 13824)
-    design, problem = BuiltDesign.load(DESIGN), Problem(m, k, n)
+    design, problem = BuiltDesign.load(DESIGN), GemmProblem(m, k, n)
     plan = plan_of(design.manifest)
     inputs = plan.random(problem, 0)
     start = time.perf_counter()

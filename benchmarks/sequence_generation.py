@@ -12,7 +12,7 @@ from pathlib import Path
 from contractions import cpp_seconds
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import AXES, Plan, load_spec, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import AXES, GemmPlan, load_spec, plan_gemm, sequence, spec_from
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -33,7 +33,7 @@ ROW = "{:>18} {:>10} {:>8} {:>6} {:>10} {:>9} {:>8} {:>10}"
 Shape = tuple[int, int, int]
 
 
-def python_seconds(plan: Plan, shape: Shape) -> float:
+def python_seconds(plan: GemmPlan, shape: Shape) -> float:
     """Median time from sizes to words."""
     times = []
     for _ in range(RUNS):
@@ -43,7 +43,7 @@ def python_seconds(plan: Plan, shape: Shape) -> float:
     return statistics.median(times)
 
 
-def table(plan: Plan, title: str, shapes: list[Shape]) -> list[tuple[float, float | None]]:
+def table(plan: GemmPlan, title: str, shapes: list[Shape]) -> list[tuple[float, float | None]]:
     """Print one row for each shape and return the times."""
     print(f"\n{title}")
     print(ROW.format("M x K x N", "Python ms", "C++ ms", "steps", "operations", "bytes", "tiles", "words/tile"))
@@ -62,7 +62,7 @@ def table(plan: Plan, title: str, shapes: list[Shape]) -> list[tuple[float, floa
     return times
 
 
-def int8_plan(layout: str) -> Plan:
+def int8_plan(layout: str) -> GemmPlan:
     """A design with B as others store it."""
     content = {
         "kind": "gemm",

@@ -17,7 +17,7 @@ import typer
 from bdforge.array.emulator import TimingOptions, TimingReport, replay
 from bdforge.devices.timing import Timing
 from bdforge.operators import plan_of
-from bdforge.operators.gemm import Plan, Problem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.runtime import BuiltDesign, run
 
@@ -48,10 +48,10 @@ def dram_seconds(timing: Timing, report: TimingReport) -> float:
     return timing.port_ns(report.dram.read_bytes, report.dram.write_bytes) / 1e9
 
 
-def measure(design: BuiltDesign, problem: Problem, efficiency: float) -> None:
+def measure(design: BuiltDesign, problem: GemmProblem, efficiency: float) -> None:
     """One row of the table."""
     plan = plan_of(design.manifest)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, GemmPlan)
     inputs = plan.random(problem, 0)
     cycles = scheduled_cycles(plan, efficiency=efficiency)
     options = replace(timing_options(plan, problem, "ideal"), kernels=cycles)
@@ -91,7 +91,7 @@ def main(
     print("modelled lower bounds: compute, DRAM, ratio to the larger | emulated: kernels, DRAM, controller busy")
     print(TITLE.format(*COLUMNS))
     for m, k, n in [tuple(map(int, text.split(","))) for text in sizes or []] or SHAPES:
-        measure(built, Problem(m, k, n), kernel_efficiency)
+        measure(built, GemmProblem(m, k, n), kernel_efficiency)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
 from bdforge.operators import Spec, load_spec, operator_of, plan
-from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
+from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import INTERVAL
@@ -44,7 +44,7 @@ from bdforge.perf.tune.shapes import Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.time_model import basis_named, kernel_on
 
-CaseOf = Callable[[Problem], GemmCase]
+CaseOf = Callable[[GemmProblem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
 
 
@@ -80,7 +80,7 @@ def shapes_command(weighted: Sequence[Weighted], case_of: CaseOf, model_case: Es
 
 
 def versus_command(
-    other: str, cpu_tops: float | None, shapes: Sequence[Problem], case_of: CaseOf, model_case: Estimator
+    other: str, cpu_tops: float | None, shapes: Sequence[GemmProblem], case_of: CaseOf, model_case: Estimator
 ) -> None:
     """Print from which M on the array is faster than a CPU, for K and N of shapes or of BitNet's layers."""
     if other != "cpu":
@@ -220,7 +220,7 @@ def _on(spec: Spec, where: RunConditions, kernel: str, rate: float | None) -> tu
     timing = where.timing(plan.device)
     check_rate(rate, plan.device)
 
-    def case_on(problem: Problem) -> GemmCase:
+    def case_on(problem: GemmProblem) -> GemmCase:
         plan.check(problem)
         return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
 
@@ -232,7 +232,7 @@ def _on(spec: Spec, where: RunConditions, kernel: str, rate: float | None) -> tu
 
 
 def _design(
-    spec: Spec, path: Path, given: list[Problem], where: RunConditions, kernel: str, rate: float | None
+    spec: Spec, path: Path, given: list[GemmProblem], where: RunConditions, kernel: str, rate: float | None
 ) -> None:
     case_on, modelled = _on(spec, where, kernel, rate)
     if not (chosen := given or list(spec.problems)):

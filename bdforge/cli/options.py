@@ -16,9 +16,8 @@ from bdforge.common.messages import clip, listed
 from bdforge.common.screen import say
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
-from bdforge.operators import Operator
-from bdforge.operators import Problem as AnyProblem
-from bdforge.operators.gemm import AXES, Problem
+from bdforge.operators import Operator, Problem
+from bdforge.operators.gemm import AXES, GemmProblem
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.kernel_cost import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
@@ -132,18 +131,18 @@ def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:
     return found
 
 
-def problem(text: str) -> Problem:
+def problem(text: str) -> GemmProblem:
     """The GEMM of `sizes`."""
     M, K, N = sizes(text)
-    return Problem(M, K, N)
+    return GemmProblem(M, K, N)
 
 
-def problems_of(operator: Operator, texts: list[str] | None) -> list[AnyProblem]:
+def problems_of(operator: Operator, texts: list[str] | None) -> list[Problem]:
     """Those of a repeatable --shape for an operator, none without."""
     return [operator.problem(sizes(text, operator.axes)) for text in texts or []]
 
 
-def problems(texts: list[str] | None) -> list[Problem]:
+def problems(texts: list[str] | None) -> list[GemmProblem]:
     """Those of a repeatable --shape, none without."""
     return [problem(text) for text in texts or []]
 

@@ -28,7 +28,7 @@ from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
-from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSpec, load_spec, plan_gemm
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, c_out_channel
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
@@ -158,17 +158,17 @@ def utilisation_command(
     draw(lambda: utilisation(report, f"{spec.name}: {chosen} on {device}, {basis} kernel"), out)
 
 
-def _problems(spec: GemmSpec) -> tuple[Problem, ...]:
+def _problems(spec: GemmSpec) -> tuple[GemmProblem, ...]:
     if not spec.problems:
         raise PerfError(f"{spec.name}: has no problems; give a shape")
     return spec.problems
 
 
-def _one_problem(spec: GemmSpec, shape: str | None) -> Problem:
+def _one_problem(spec: GemmSpec, shape: str | None) -> GemmProblem:
     return problem(shape) if shape else _problems(spec)[0]
 
 
-def _points(plan: Plan, one: Problem, basis: Basis, emulate: bool) -> list[Point]:
+def _points(plan: GemmPlan, one: GemmProblem, basis: Basis, emulate: bool) -> list[Point]:
     plan.check(one)
     case, name = case_of(plan.spec, plan.device, one), f"{plan.spec.name} {one}"
     found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_on(plan, case, basis)))]
@@ -203,7 +203,7 @@ def _published_depths(case: GemmCase) -> list[tuple[int, float]]:
     return [(r.case.k_mt, r.tops) for r in measured_rows() if r.tops and same(r.case) and r.case.bd_overlap]
 
 
-def _reorder(plan: Plan, operand: str) -> tuple[str, Pattern, int]:
+def _reorder(plan: GemmPlan, operand: str) -> tuple[str, Pattern, int]:
     """Title, pattern and elements of a row (of C: a micro-tile): how a memtile sends the first slice or tile."""
     channels = {"a": A_CHANNELS[0], "b": B_CHANNEL, "c": c_out_channel(plan.spec)}
     if operand not in channels:

@@ -12,7 +12,7 @@ from threading import Lock
 
 from bdforge.models.processor import Numpy, processor
 from bdforge.operators import Plan
-from bdforge.operators.gemm import GemmSpec, Problem
+from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
 
@@ -46,7 +46,7 @@ class Split:
     def _decided(self, M: int, K: int, N: int) -> Decision:
         spec = self.plan.spec
         assert isinstance(spec, GemmSpec)
-        npu_us = float(estimate(case_of(spec, self.plan.device, Problem(M, K, N))).time_us)
+        npu_us = float(estimate(case_of(spec, self.plan.device, GemmProblem(M, K, N))).time_us)
         if self.rule != "estimate":
             return Decision(self.rule == "array", f"as asked, M = {M}", npu_us)
         cpu_us = self.processor.us(M, K, N)

@@ -11,7 +11,7 @@ from itertools import product
 
 from bdforge.devices import Device
 from bdforge.devices.types import Order
-from bdforge.operators.gemm import GemmSpec, Problem, plan_gemm
+from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import Estimate, estimate
@@ -37,7 +37,7 @@ class Swept:
         return intensity(self.found.case)
 
 
-def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[Problem]:
+def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[GemmProblem]:
     """M, K and N each from `sizes`, to the nearest multiple of what the array takes; equal ones once.
 
     PerfError for sizes that no problem has, or more than `SHAPES_MOST` problems.
@@ -49,11 +49,11 @@ def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[Problem]:
     axes = [sorted({max(1, round(size / unit)) * unit for size in wanted}) for unit in units]
     if (count := len(axes[0]) * len(axes[1]) * len(axes[2])) > SHAPES_MOST:
         raise PerfError(f"{count} problems exceed the {SHAPES_MOST} of one sweep; give fewer sizes")
-    return [Problem(M, K, N) for M, K, N in product(*axes)]
+    return [GemmProblem(M, K, N) for M, K, N in product(*axes)]
 
 
 def sweep(
-    spec: GemmSpec, device: Device, layouts: Sequence[Order], problems: Sequence[Problem], basis: Basis
+    spec: GemmSpec, device: Device, layouts: Sequence[Order], problems: Sequence[GemmProblem], basis: Basis
 ) -> Iterator[Swept]:
     """Every problem with every layout of B; SpecError for a layout or a problem that the design cannot have."""
     for layout in layouts:

@@ -15,8 +15,7 @@ from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS
 from bdforge.operators import Plan, Problem, render
-from bdforge.operators.gemm import Plan as GemmPlan
-from bdforge.operators.gemm import Problem as GemmProblem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
 from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.case import case_of

@@ -33,7 +33,7 @@ from bdforge.core.isa.hazards import check_source
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, spec_from
 
 HERE = Path(__file__).parent
 
@@ -48,12 +48,12 @@ class Run:
     seconds: float
 
 
-def plan(tables: Mapping[str, Any]) -> Plan:
+def plan(tables: Mapping[str, Any]) -> GemmPlan:
     """The design that tables like those of `gemm.toml` describe."""
     return plan_gemm(spec_from(dict(tables), "gemm", "gemm.toml"), device_named("strix_halo"))
 
 
-def program(planned: Plan, mlir: str) -> tuple[Assembled, list[tuple[int, int]]]:
+def program(planned: GemmPlan, mlir: str) -> tuple[Assembled, list[tuple[int, int]]]:
     """The program of a design's cores, and the cores that run it: all, as their memories are laid out alike."""
     (device,) = (op for op in parse(mlir).walk() if isinstance(op, DeviceOp))
     cores = [(op.tile.column, op.tile.row) for op in device.walk() if isinstance(op, CoreOp)]
@@ -62,7 +62,7 @@ def program(planned: Plan, mlir: str) -> tuple[Assembled, list[tuple[int, int]]]
     return assemble((HERE / "gemm.s").read_text(encoding="utf-8"), "aie2p", "gemm.s", symbols), cores
 
 
-def run(planned: Plan, problem: Problem, operands_seed: int = 0, **options: Any) -> Run:
+def run(planned: GemmPlan, problem: GemmProblem, operands_seed: int = 0, **options: Any) -> Run:
     """Multiply random matrices on the emulated array; `options` are those of `emulate`."""
     rng = np.random.default_rng(operands_seed)
     a = rng.integers(-128, 128, (problem.M, problem.K), np.int8)
@@ -85,7 +85,7 @@ def run(planned: Plan, problem: Problem, operands_seed: int = 0, **options: Any)
 def main() -> None:
     """Print what a run took."""
     m, k, n = map(int, (sys.argv[1] if sys.argv[1:] else "256x2560x2560").split("x"))
-    done = run(plan(tomllib.loads((HERE / "gemm.toml").read_text(encoding="utf-8"))), Problem(m, k, n))
+    done = run(plan(tomllib.loads((HERE / "gemm.toml").read_text(encoding="utf-8"))), GemmProblem(m, k, n))
     bundles = sum(core.bundles for core in done.result.cores)
     verdict = "equals numpy" if np.array_equal(done.c, done.expected) else "is not what numpy says"
     print(f"{m}x{k}x{n} on {len(done.result.cores)} cores of machine code {verdict}: {bundles / 1e6:.1f} M bundles")

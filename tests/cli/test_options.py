@@ -25,7 +25,7 @@ from bdforge.cli.timing import Timed, _named_cycles
 from bdforge.common.files import FileError
 from bdforge.devices.types import TypeNameError
 from bdforge.operators import load_spec, operator_of
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import PerfError
 from bdforge.perf.kernels.kernel_cost import ScheduleError
 from support.built_designs import ROOT
@@ -64,7 +64,7 @@ def test_other_sizes_are_refused_with_an_example(text: str, axes: str, example: 
 
 
 def test_shapes_of_an_option_keep_their_order():
-    assert problem("1x2x3") == Problem(1, 2, 3)
+    assert problem("1x2x3") == GemmProblem(1, 2, 3)
     spec = load_spec(DESIGN)
     found = problems_of(operator_of(spec), ["5x6x7", "1x2x3"])
     assert [each.sizes for each in found] == [{"M": 5, "K": 6, "N": 7}, {"M": 1, "K": 2, "N": 3}]

@@ -16,7 +16,7 @@ from bdforge.core.exact.profile import CoreProfile, PartProfile
 from bdforge.models import Ledger
 from bdforge.models.weights import TernaryMatrix, WeightError
 from bdforge.operators import SpecError
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.tune.balanced_tiles import Balance, RankedTile
 from bdforge.runtime import ElementMismatch
@@ -72,19 +72,20 @@ def test_a_balance_that_no_height_gives_says_so(printed):
     )
 
 
-def checked(wrong: ElementMismatch | None = None, exact: bool = True, name: str = "") -> Any:
+def checked(wrong: ElementMismatch | None = None, closeness: str = "exact", name: str = "") -> Any:
     problem = fake(name=name, __str__=lambda self: "1x2x3")
     found = fake(sequence="sequence", seconds=1.26, warnings=("loud",) if wrong else (), timing=None)
-    return run_module._Checked(problem, found, wrong, exact)
+    return run_module._Checked(problem, found, wrong, closeness)
 
 
 WRONG = ElementMismatch("C", (1, 2), 5, 6, 3)
 
 
 @pytest.mark.parametrize(("row", "verdict"), [
-    (checked(), "exact"), (checked(exact=False), "within its bound"),
+    (checked(), "exact"), (checked(closeness="within its bound"), "within its bound"),
+    (checked(closeness=""), "not checked: it has no reference"),
     (checked(WRONG), "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
-    (checked(WRONG, exact=False), "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
+    (checked(WRONG, closeness=""), "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
 ])  # fmt: skip
 def test_a_run_is_exact_within_its_bound_or_wrong(row: Any, verdict: str):
     assert row.verdict == verdict
@@ -231,7 +232,7 @@ def modelled(us: float, tops: float = 1.5) -> Any:
 
 def test_many_problems_are_each_counted_as_often_as_they_run(printed):
     """1500 us, three times, and 500 us once: 5 ms."""
-    weighted = [(Problem(1, 2, 3, "mine"), 3), (Problem(4, 5, 6), 1)]
+    weighted = [(GemmProblem(1, 2, 3, "mine"), 3), (GemmProblem(4, 5, 6), 1)]
     lines = printed(lambda: estimate.shapes_command(weighted, SAME, lambda p: modelled(1500 if p.M == 1 else 500)))
     assert "1x2x3 3 1500 4.5 1.50 compute mine" in lines
     assert "4x5x6 1 500 0.5 1.50 compute" in lines
@@ -246,7 +247,7 @@ def test_a_processor_is_overtaken_from_an_m_on(printed, monkeypatch, first, told
         estimate, "crossover", lambda linear, rate, *how: asked.append((linear.K, linear.N, rate)) or first
     )
     monkeypatch.setattr(estimate, "measured_cpu_tops", lambda: 0.75)
-    lines = printed(lambda: estimate.versus_command("cpu", 2.5, [Problem(9, 64, 32)], SAME, SAME))
+    lines = printed(lambda: estimate.versus_command("cpu", 2.5, [GemmProblem(9, 64, 32)], SAME, SAME))
     assert lines[0] == "array (modelled) against a CPU at 2.50 TOPS (given):"
     assert f"64x32 {told}" in lines
     lines = printed(lambda: estimate.versus_command("cpu", None, [], SAME, SAME))
@@ -415,7 +416,7 @@ def test_a_search_looks_as_deep_as_its_deepest_problem_and_sums_allow(monkeypatc
     monkeypatch.setattr(tune, "check_basis", lambda *given: None)
 
     def wanted(*depths: int, a: str = "row", c: str = "column", stays: bool = False) -> Any:
-        weighted = tuple((Problem(1, depth, 1), 1) for depth in depths)
+        weighted = tuple((GemmProblem(1, depth, 1), 1) for depth in depths)
         return tune._wanted("strix", "i8,i8,i32", weighted, ("row",), (a, c), "ideal", {"k": (8,)}, stays)
 
     assert wanted(64, 640, 8).problems[1][0].K == 640

@@ -3,7 +3,7 @@
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, plan_gemm
+from bdforge.operators.gemm import GemmProblem, plan_gemm
 from tools.docs.emulated import AGREEMENT, Comparison, compare, read_table, side_by_side, write_table
 
 ROWS = [row for row in read_table() if row.group == "agreement"]
@@ -11,7 +11,7 @@ ROWS = [row for row in read_table() if row.group == "agreement"]
 
 def run_again(index: int) -> Comparison:
     spec, device, shape = AGREEMENT[index]
-    return compare("agreement", plan_gemm(spec, device_named(device)), Problem(*shape), "ideal")
+    return compare("agreement", plan_gemm(spec, device_named(device)), GemmProblem(*shape), "ideal")
 
 
 def test_both_models_agree_on_all_designs_but_one_half_arrays_among_them():

@@ -12,15 +12,15 @@ from bdforge.array.emulator import Deadlock
 from support.built_designs import ROOT
 from support.differences import same
 from support.distribute import distribute
-from support.gemm_problems import GemmProblem
+from support.gemm_problems import FilledProblem
 
 BITNET = [(256, 2560, 2560), (256, 2560, 640), (256, 2560, 13824), (256, 6912, 2560)]
 
 
 @pytest.fixture(scope="module")
-def problem(small) -> GemmProblem:
+def problem(small) -> FilledProblem:
     """Two row panels, odd K steps, ragged in every direction."""
-    return GemmProblem.random(small, 41, 50, 100)
+    return FilledProblem.random(small, 41, 50, 100)
 
 
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 50), marks=pytest.mark.slow)])
@@ -39,7 +39,7 @@ def test_our_gemm_reads_no_memory_that_nobody_wrote(problem):
 
 
 def check_bitnet(flagship, shape, seeds) -> None:
-    problem = GemmProblem.random(flagship, *shape)
+    problem = FilledProblem.random(flagship, *shape)
     for seed in seeds:
         c, result = problem.run(schedule="random", seed=seed)
         same(c, problem.expected, f"seed {seed}")
@@ -74,13 +74,13 @@ import bdforge
 from bdforge.array.emulator.observe import PerfettoTrace
 from support.built_designs import PlannedDesign
 from support.distribute import distribute
-from support.gemm_problems import GemmProblem
+from support.gemm_problems import FilledProblem
 from support.two_devices import module, run_of
 
 folder, out = Path(sys.argv[1]), Path(sys.argv[2])
 texts = [module(run_of("first", "a", "b"), run_of("second", "b", "c")), distribute()]
 arrays = [np.zeros((3, 8), np.int32), np.zeros((1, 48), np.int32)]
-gemm = GemmProblem.random(PlannedDesign.load(folder), 41, 50, 100)
+gemm = FilledProblem.random(PlannedDesign.load(folder), 41, 50, 100)
 for schedule in ("in-order", "random"):
     for number, (text, given) in enumerate(zip(texts, arrays)):
         timeline = PerfettoTrace()
@@ -105,7 +105,7 @@ def test_the_order_of_events_does_not_depend_on_the_hash_seed(small, tmp_path):
     assert traces[0] == traces[1]
 
 
-def fault_of(problem: GemmProblem) -> str:
+def fault_of(problem: FilledProblem) -> str:
     with pytest.raises(Deadlock) as fault:
         problem.run(file="broken.mlir")
     return str(fault.value)

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from bdforge.operators import manifest
-from bdforge.operators.gemm import Plan
+from bdforge.operators.gemm import GemmPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ def compiled(folder: Path, name: str, *flags: str) -> Path:
     return program
 
 
-def manifests(file: Path, plans: list[Plan]) -> Path:
+def manifests(file: Path, plans: list[GemmPlan]) -> Path:
     """The plans' manifests in a file, one to a line."""
     file.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
     return file

@@ -15,7 +15,7 @@ import numpy as np
 
 from bdforge.devices import device_named
 from bdforge.operators import built_files, manifest, render
-from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from bdforge.runtime.service.software_npu import LIBRARY
 from support.built_designs import compile_kernels, spec_content
 
@@ -93,7 +93,7 @@ def c_program(folder: Path, *sources: Path) -> Path:
     return folder / "program"
 
 
-def small_plan(**changes: int) -> Plan:
+def small_plan(**changes: int) -> GemmPlan:
     """A design of 2 x 2 cores with one built-in problem, whose edges are all ragged."""
     sizes = {"m": 16, "k": 16, "n": 32, "k_mt": 32} | changes
     content = spec_content(sizes["m"], sizes["k"], sizes["n"], k_mt=sizes["k_mt"])
@@ -101,7 +101,7 @@ def small_plan(**changes: int) -> Plan:
     return plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
 
 
-def write_manifest(folder: Path, plan: Plan) -> Path:
+def write_manifest(folder: Path, plan: GemmPlan) -> Path:
     """The plan's manifest in `folder`, which is made, with the hashes of the files that are there."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {role: folder / path for role, path in built_files(plan, plan.spec.problems).items()}
@@ -111,7 +111,7 @@ def write_manifest(folder: Path, plan: Plan) -> Path:
     return path
 
 
-def small_design(folder: Path, plan: Plan | None = None) -> Path:
+def small_design(folder: Path, plan: GemmPlan | None = None) -> Path:
     """The path of an xclbin of a plan, the small design's, as it lies in what a build leaves in `folder`.
 
     The file itself is a stand-in, and so is the ELF's.
@@ -133,7 +133,7 @@ def edit_manifest(folder: Path, **members: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | members))
 
 
-def replace_kernels(folder: Path, plan: Plan, do: str, more: str = "") -> None:
+def replace_kernels(folder: Path, plan: GemmPlan, do: str, more: str = "") -> None:
     """Kernels of a built design that all do the same, in C, with `more` beside them."""
     bodies = "".join(f"void {name}(void) {{ {do} }}\n" for name in manifest(plan, ())["kernels"])
     (folder / "kernels.c").write_text(f"#include <stdint.h>\n#include <string.h>\n#include <unistd.h>\n{bodies}{more}")

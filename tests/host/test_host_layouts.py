@@ -9,7 +9,7 @@ import pytest
 from library_builds import Done, run, sanitized_build, small_design
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import same
 
@@ -28,11 +28,11 @@ OFTEN = {"column-major"}
 SIZES = [(33, 41, 70), (130, 17, 5)]
 
 
-def plan_of(types: tuple[str, ...] = INT8, device: str = "strix_halo", **content: Any) -> Plan:
+def plan_of(types: tuple[str, ...] = INT8, device: str = "strix_halo", **content: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(16, 16, 16, types=types, **content), "small"), device_named(device))
 
 
-def design(folder: Path, plan: Plan) -> Path:
+def design(folder: Path, plan: GemmPlan) -> Path:
     """A stand-in for an xclbin in what a build of the plan leaves."""
     return small_design(folder, plan)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from bdforge.operators.gemm import Plan, sequence
-from bdforge.operators.gemm.spec import Problem
+from bdforge.operators.gemm import GemmPlan, sequence
+from bdforge.operators.gemm.spec import GemmProblem
 from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
 from support.xrt_packages import Packages
 
@@ -34,7 +34,7 @@ def make_xclbin(
     return path
 
 
-def make_elf(xrt: Packages, xclbin: Path, plan: Plan) -> Path:
+def make_elf(xrt: Packages, xclbin: Path, plan: GemmPlan) -> Path:
     """The full ELF of `plan` beside an xclbin, made as `scons format=elf` makes it."""
     tools = ElfTools(xrt.command("xclbinutil"), xrt.command("aiebu-asm"))
     output = xclbin.with_suffix(".elf")
@@ -43,14 +43,14 @@ def make_elf(xrt: Packages, xclbin: Path, plan: Plan) -> Path:
     return output
 
 
-def make_instruction_elf(xrt: Packages, path: Path, plan: Plan, problem: Problem) -> Path:
+def make_instruction_elf(xrt: Packages, path: Path, plan: GemmPlan, problem: GemmProblem) -> Path:
     """An ELF with instructions only."""
     write_words(path.parent / "insts.bin", plan, problem)
     tool(xrt, path.parent, "aiebu-asm", "-t", "aie2txn", "-c", "insts.bin", "-o", path.name)
     return path
 
 
-def write_words(path: Path, plan: Plan, problem: Problem) -> None:
+def write_words(path: Path, plan: GemmPlan, problem: GemmProblem) -> None:
     """The instruction stream as a file."""
     sequence(plan, problem.M, problem.K, problem.N).words().astype("<u4").tofile(path)
 

@@ -15,8 +15,7 @@ from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import AIE2P, DEVICES
 from bdforge.devices.capacities import KNOWN
 from bdforge.operators import Plan, load_spec, operator_of, plan, render
-from bdforge.operators.gemm import Plan as GemmPlan
-from bdforge.operators.gemm import Problem as GemmProblem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.runtime.toolchain.assembled import built_image, cpp_only
 from support.built_designs import ROOT, kernels_of
 from support.family import GROUPS, PRODUCTS, SEED, SIZE, Member, group, kernel_of

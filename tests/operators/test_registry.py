@@ -101,7 +101,7 @@ def test_shapes_have_as_many_sizes_as_the_operator_has_axes():
 
 
 def test_problems_are_their_sizes():
-    named, plain = gemm.Problem(1, 2, 3, "layer"), Problem("gemm", {"M": 1, "K": 2, "N": 3})
+    named, plain = gemm.GemmProblem(1, 2, 3, "layer"), Problem("gemm", {"M": 1, "K": 2, "N": 3})
     assert named == plain
     assert len({named, plain}) == 1
     assert (str(plain), plain.sequence) == ("1x2x3", "gemm_1x2x3")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, plan_gemm, spec_from
 from bdforge.perf.assembled import counted_tiles as forms
 from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles
 from bdforge.perf.assembled.counted_tiles import CoreForm, Kind, core_form
@@ -23,7 +23,7 @@ from bdforge.perf.tune.time_model import kernel_of, kernel_on
 from bdforge.perf.tune.tuner import tune
 
 KIND = Kind("strix_halo", ("int8", "int8", "int32", "int32"), ("row", "row", "row"))
-PROBLEM = Problem(64, 288, 48)
+PROBLEM = GemmProblem(64, 288, 48)
 
 
 def plan(c: str = "int32", a: str = "int8"):
@@ -138,7 +138,7 @@ def test_kernels_of_the_host_take_what_was_counted():
 
 def test_machine_code_in_time_takes_what_was_counted():
     small = plan()
-    few, many = (timed(small, Problem(64, 144 * slabs, 48), "assembled").cores[0] for slabs in (2, 4))
+    few, many = (timed(small, GemmProblem(64, 144 * slabs, 48), "assembled").cores[0] for slabs in (2, 4))
     counted = kernel_on(small, case_of(small.spec, small.device, PROBLEM), "assembled")
     took = [core.busy["core program"] + core.stalled.get("own banks", 0) for core in (few, many)]
     assert took[1] - took[0] == pytest.approx(4 * (counted.cycles + counted.around))
@@ -158,10 +158,10 @@ def test_a_search_believes_counted_cycles(form):
         device_named("strix_halo"), "int8,int8,int32", 512, b_layouts=("row",),
         fixed={"m": (16,), "k": (16,), "n": (32, 48), "k_mt": (32,), "c_buffers": (1,), "a_shims": (1,)},
     )  # fmt: skip
-    found = tune(Search(space, "assembled", ((Problem(512, 512, 768), 1),)), finalists=0)
+    found = tune(Search(space, "assembled", ((GemmProblem(512, 512, 768), 1),)), finalists=0)
     ranked = found.best.ranked
     spec = space.spec(ranked.candidate)
-    case = case_of(spec, space.device, Problem(512, 512, 768))
+    case = case_of(spec, space.device, GemmProblem(512, 512, 768))
     assert ranked.time_us == pytest.approx(estimate(case, kernel=kernel_of(case, "assembled")).time_us)
     (verdict,) = verdicts(found.wanted, ranked.candidate)
     assert list(verdict.estimates) == ["assembled", "compiled", "ideal"]

@@ -5,7 +5,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles
 from bdforge.perf.tune import balanced_tiles as module
@@ -14,7 +14,7 @@ from bdforge.perf.tune.space import Candidates, search_space
 
 SPACE = search_space(device_named("phoenix"), "bf16,bf16,bf16", 4032, b_layouts=("column",), fixed=FIXED)
 
-PROBLEM = Problem(4224, 4032, 4224)
+PROBLEM = GemmProblem(4224, 4032, 4224)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_figures_of_a_tile_by_hand(walk):
 def test_reads_have_a_bandwidth_of_their_own():
     """On strix_halo reads alone get 55.5 GB/s of the port's 67.4, so they bind where C is small beside A and B."""
     space = search_space(device_named("strix_halo"), "bf16,bf16,bf16", 4096, b_layouts=("column",), fixed=FIXED)
-    problem = Problem(4096, 4096, 4096)
+    problem = GemmProblem(4096, 4096, 4096)
     tile = balance(space, "fitted", problem).ranked[0]
     read, c = 2 * problem.macs * (1 / (8 * tile.n) + 1 / (4 * tile.m)), 2 * problem.M * problem.N
     assert read / 55.5 > (read + c) / 67.4, "reads bind"

@@ -13,7 +13,7 @@ from bdforge.devices.limits import CORE
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
 from bdforge.devices.types import TYPES
 from bdforge.operators import Cost
-from bdforge.operators.gemm import Problem, load_spec
+from bdforge.operators.gemm import GemmProblem, load_spec
 from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf import GemmCase, KernelCycles, estimate
 from bdforge.perf.bounds.case import case_of
@@ -98,7 +98,7 @@ def test_a_design_s_case_has_every_fact_of_its_spec():
     spec = replace(spec, layouts=replace(spec.layouts, a="column", b="row", c="column"),
                    tile=replace(spec.tile, m=48, k=32, n=24, m_used=8),
                    buffers=replace(spec.buffers, k_mt=96, a_shims=2, c_buffers=1, rho=3, c_in_parts=True))  # fmt: skip
-    found = case_of(spec, device_named("krackan"), Problem(5, 6, 7), core_macs_per_cycle=9.0)
+    found = case_of(spec, device_named("krackan"), GemmProblem(5, 6, 7), core_macs_per_cycle=9.0)
     assert found == GemmCase(
         device="krackan", a="int8", b="int2", c="int32", m=48, k=32, n=24, k_mt=96, rows=4, columns=8, M=5, K=6, N=7,
         a_layout="column", b_layout="row", c_layout="column", accumulator="int32", a_shims=2, c_buffers=1, rho=3,

@@ -14,7 +14,7 @@ import pytest
 from bdforge.cli import main
 from bdforge.devices import DEVICES, DeviceError, device_named
 from bdforge.devices.hosts import HOSTS, host_named
-from bdforge.operators.gemm import Problem, load_spec
+from bdforge.operators.gemm import GemmProblem, load_spec
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import Copy, run_as
@@ -34,7 +34,7 @@ from support.built_designs import ROOT
 TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
 
 
-def published(problem: Problem) -> GemmCase:
+def published(problem: GemmProblem) -> GemmCase:
     """The int8 design of the published hybrid: 64x128x64, column-major B, one buffer of C (13.2 TOPS at best)."""
     return GemmCase(
         device="strix_halo", a="int8", b="int8", c="int32", m=64, k=128, n=64, k_mt=128, rows=4, columns=8,
@@ -47,7 +47,7 @@ def test_parts_are_gemms_of_the_model_and_measured_operators():
     assert [(part.operator, part.problem) for part in found.parts[:3]] == [
         ("q", "1024x2560x2560"), ("k", "1024x2560x640"), ("v", "1024x2560x640"),
     ]  # fmt: skip
-    one = estimate(published(Problem(1024, 2560, 2560))).time_us
+    one = estimate(published(GemmProblem(1024, 2560, 2560))).time_us
     assert found.parts[0].ms == pytest.approx(30 * one / 1e3)
     assert found.ms() == pytest.approx(found.ms("NPU") + found.ms("CPU"))
     measured = {part.operator: part.ms for part in found.parts if part.where == "CPU"}
@@ -118,7 +118,7 @@ def test_a_training_step_has_its_twelve_sizes():
     assert flops == pytest.approx(189.8e9, rel=0.001)
 
 
-def in_layouts(a: str, b: str, c: str = "row") -> Callable[[Problem], GemmCase]:
+def in_layouts(a: str, b: str, c: str = "row") -> Callable[[GemmProblem], GemmCase]:
     """Cases of the tile of GPT-2's published training on Phoenix, in layouts."""
     return lambda problem: GemmCase(
         device="phoenix", a="bf16", b="bf16", c="f32", m=64, k=64, n=32, k_mt=256, rows=4, columns=4,
@@ -145,7 +145,7 @@ FORWARD, TO_INPUTS, TO_WEIGHTS = GPT2_TRAIN.linears[0], GPT2_TRAIN.linears[5], G
     ],
 )
 def test_the_host_transposes_as_little_as_a_design_allows(layouts, linear, swapped, turned):
-    problem = Problem(linear.M, linear.K, linear.N)
+    problem = GemmProblem(linear.M, linear.K, linear.N)
     case, copies = run_as(linear, problem, in_layouts(*layouts))
     sides = (problem.N, problem.M) if swapped else (problem.M, problem.N)
     assert sides == (case.M, case.N)
@@ -173,7 +173,7 @@ def test_the_host_s_copies_are_counted_for_every_product():
 def test_gradients_of_a_layer_are_submitted_together():
     found = layers(GPT2_TRAIN, 256, (), in_layouts("row", "column"))
     assert found.submissions == 98
-    alone = estimate(in_layouts("row", "column")(Problem(2304, 256, 768)))
+    alone = estimate(in_layouts("row", "column")(GemmProblem(2304, 256, 768)))
     spared = alone.serial["dispatch"] - alone.case.timing.runlist_dispatch_ns / 1e3
     part = next(part for part in found.parts if part.operator == "dW qkv")
     assert part.ms == pytest.approx(12 * (alone.time_us - spared) / 1e3)
@@ -214,7 +214,7 @@ def test_many_sizes_are_weighed(command):
 
 
 def published_tuned(M: int, K: int, N: int) -> GemmCase:
-    return case_of(load_spec(TUNED), device_named("strix_halo"), Problem(M, K, N))
+    return case_of(load_spec(TUNED), device_named("strix_halo"), GemmProblem(M, K, N))
 
 
 def test_the_crossover_is_where_both_take_equally_long():
@@ -223,7 +223,7 @@ def test_the_crossover_is_where_both_take_equally_long():
     assert first is not None
 
     def array_wins(M: int) -> bool:
-        case = published(Problem(M, 2560, 2560))
+        case = published(GemmProblem(M, 2560, 2560))
         return estimate(case).time_us < 2 * case.macs / 2.0 / 1e6
 
     assert array_wins(first)

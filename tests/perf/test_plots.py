@@ -15,7 +15,7 @@ from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import Order
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm, spec_from
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots import layouts as layouts_module
@@ -203,7 +203,7 @@ def test_points_of_a_sweep_are_small_from_61_on(count: int, area: float, alpha: 
 
 
 def test_points_of_the_roofline_are_those_of_the_models():
-    case = case_of(load_spec(DESIGN), device_named("strix_halo"), Problem(1024, 2560, 2560))
+    case = case_of(load_spec(DESIGN), device_named("strix_halo"), GemmProblem(1024, 2560, 2560))
     a, b, c = 1024 * 2560 * 2560 / 512, 1024 * 2560 * 2560 / 4 / 256, 1024 * 2560 * 4
     assert intensity(case) == pytest.approx(2 * 1024 * 2560 * 2560 / (a + b + c))
     assert modelled_point(case, "x").tops == estimate(case).tops
@@ -224,7 +224,7 @@ def test_the_sweep_goes_over_the_depths_that_memtiles_can_send():
 
 def test_utilisation_counts_kernels_of_cores_and_busiest_channels_of_the_rest():
     plan = plan_gemm(spec_from(spec_content(16, 32, 32, k_mt=64), "small"), device_named("strix_halo"))
-    report = timed(plan, Problem(32, 128, 64), "compiled")
+    report = timed(plan, GemmProblem(32, 128, 64), "compiled")
     shares = tile_shares(report)
     assert {place for place, (kind, _, _) in shares.items() if kind == "core"} == {(0, 2), (1, 2), (0, 3), (1, 3)}
     assert {row for _, row in shares} == {0, 1, 2, 3}

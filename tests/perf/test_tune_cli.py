@@ -9,7 +9,7 @@ import pytest
 
 from bdforge import cli
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.tune.shapes import shapes
@@ -17,7 +17,7 @@ from bdforge.perf.tune.time_model import Basis, kernel_of
 
 TUNED = Path(__file__).parents[2] / "designs" / "gemm_i8_i2_tuned.toml"
 HALO = device_named("strix_halo")
-SQUARE, WIDE = Problem(1024, 2560, 2560), Problem(1024, 2560, 13824)
+SQUARE, WIDE = GemmProblem(1024, 2560, 2560), GemmProblem(1024, 2560, 13824)
 
 
 @pytest.fixture
@@ -98,30 +98,30 @@ def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
 
 def test_shapes_come_from_models_lists_and_files(tmp_path):
     assert [count for _, count in shapes("bitnet-2b", 512)] == [2, 2, 1, 1]
-    assert shapes("bitnet-2b", 512)[2][0] == Problem(512, 2560, 13824)
+    assert shapes("bitnet-2b", 512)[2][0] == GemmProblem(512, 2560, 13824)
     trained = shapes("gpt2")
     assert len({(p.M, p.K, p.N) for p, _ in trained}) == len(trained) == 12  # forward, to inputs, to weights (llm.c)
     assert sorted(count for _, count in trained) == [1] * 3 + [12] * 6 + [24] * 3
-    assert (Problem(256, 768, 50304), 1) in trained
-    assert (Problem(50304, 256, 768), 1) in trained
-    assert shapes("1x2x3,4x5x6*7") == ((Problem(1, 2, 3), 1), (Problem(4, 5, 6), 7))
+    assert (GemmProblem(256, 768, 50304), 1) in trained
+    assert (GemmProblem(50304, 256, 768), 1) in trained
+    assert shapes("1x2x3,4x5x6*7") == ((GemmProblem(1, 2, 3), 1), (GemmProblem(4, 5, 6), 7))
     file = tmp_path / "list.txt"
     file.write_text('# mine\n8x16x32*2 up "and" down\n\n1x2x3\n')
     read = shapes(str(file))
-    assert read == ((Problem(8, 16, 32), 2), (Problem(1, 2, 3), 1))
+    assert read == ((GemmProblem(8, 16, 32), 2), (GemmProblem(1, 2, 3), 1))
     assert read[0][0].name == 'up "and" down'
     file.write_text("8x16\n")
     with pytest.raises(PerfError, match=r"list.txt:1: '8x16' is not"):
         shapes(str(file))
 
 
-def tops(problem: Problem, basis: Basis, **changes) -> float:
+def tops(problem: GemmProblem, basis: Basis, **changes) -> float:
     """Modelled TOPS of the tuned design, dispatch included."""
     case = replace(case_of(load_spec(TUNED), HALO, problem), **changes)
     return estimate(case, kernel=kernel_of(case, basis)).tops
 
 
-def stock(problem: Problem, m: int, c_buffers: int) -> float:
+def stock(problem: GemmProblem, m: int, c_buffers: int) -> float:
     """Modelled TOPS of mlir-aie's stock tiling with column-major int8 B."""
     case = GemmCase(
         device="strix_halo", a="int8", b="int8", c="int32", m=m, k=64, n=64, k_mt=64, rows=4, columns=8,

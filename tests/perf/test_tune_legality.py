@@ -8,7 +8,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.types import TypeNameError
-from bdforge.operators.gemm import Problem, SpecError, plan_gemm
+from bdforge.operators.gemm import GemmProblem, SpecError, plan_gemm
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
@@ -74,7 +74,7 @@ def test_tuner_and_plan_agree_where_b_stays(types):
     assert 0 < judged.sum() < draws, "the draw should meet both answers"
     for index in np.flatnonzero(judged & (candidates.c_memtile_buffers == 1))[:8]:
         spec = space.spec(candidates.row(int(index)))
-        kept = case_at(space, candidates.row(int(index)), Problem(512, 3000, 512)).b_kept
+        kept = case_at(space, candidates.row(int(index)), GemmProblem(512, 3000, 512)).b_kept
         assert kept == kept_share(spec, space.device, -(-3000 // spec.buffers.k_mt) * spec.buffers.k_mt)
 
 

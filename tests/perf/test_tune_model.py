@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import estimate
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
@@ -16,7 +16,7 @@ CASES = [
     ("phoenix", "bf16,bf16,bf16", "row", "row"),
     ("strix", "bfp16,bfp16,bfp16", "row", "row"),
 ]
-PROBLEMS = [(Problem(300, 1000, 2100), 1), (Problem(1024, 2560, 640), 3)]
+PROBLEMS = [(GemmProblem(300, 1000, 2100), 1), (GemmProblem(1024, 2560, 640), 3)]
 
 
 def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidates:

@@ -12,7 +12,7 @@ import pytest
 from bdforge.devices import AIE2P, device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import PEAK_MACS, Order
-from bdforge.operators.gemm import Problem, SpecError, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, SpecError, load_spec, plan_gemm, spec_from
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError
 from bdforge.perf import size_sweep as native
@@ -71,7 +71,7 @@ def ranked(time_us: float = 5.0, **changes: int) -> Ranked:
      (f"1x{LARGEST_SIZE}x1*{LARGEST_SIZE}", (1, LARGEST_SIZE, 1), LARGEST_SIZE), ("2x3x4*1", (2, 3, 4), 1)],
 )  # fmt: skip
 def test_the_largest_sizes_and_counts_are_taken(text: str, problem: tuple[int, int, int], count: int):
-    assert shapes(text) == ((Problem(*problem), count),)
+    assert shapes(text) == ((GemmProblem(*problem), count),)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_core_holds_buffers_to_its_last_byte_aligned_for_vectors():
 )  # fmt: skip
 def test_a_finalist_runs_a_few_tiles_of_whole_slabs(changes: dict, K: int, expected: tuple[int, int, int]):
     spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=128, **changes))
-    found = reduced(spec, ((Problem(1, 7, 1), 5), (Problem(1, K, 1), 1)), 3)
+    found = reduced(spec, ((GemmProblem(1, 7, 1), 5), (GemmProblem(1, K, 1), 1)), 3)
     assert expected == (found.M, found.K, found.N)
 
 
@@ -160,7 +160,7 @@ def test_emulation_scales_what_is_steady():
 
 
 def test_what_happens_once_counts_every_run_of_every_problem():
-    problem = Problem(64, 64, 64)
+    problem = GemmProblem(64, 64, 64)
     once, more = (_fixed_us(Search(SPACE, "fitted", ((problem, n),)), tuple(PLAIN.values())) for n in (1, 3))
     both = Search(SPACE, "fitted", ((problem, 1), (problem, 2)))
     assert more == pytest.approx(3 * once) == pytest.approx(_fixed_us(both, tuple(PLAIN.values())))
@@ -168,7 +168,7 @@ def test_what_happens_once_counts_every_run_of_every_problem():
 
 
 def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
-    wanted = Search(replace(SPACE, fixed=(("m", (8, 16, 24)),)), "fitted", ((Problem(64, 64, 64), 1),))
+    wanted = Search(replace(SPACE, fixed=(("m", (8, 16, 24)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
     told: list[tuple[int, int]] = []
 
     def run(_, heights):
@@ -206,13 +206,13 @@ def test_a_verdict_tells_the_four_largest_parts_of_its_first_basis():
     first = SimpleNamespace(parallel={"a": 1.0, "b": 9.0, "c": 4.0}, serial={"d": 7.0, "e": 5.0}, bound="b",
                             time_us=21.4, tops=1.234)  # fmt: skip
     other = SimpleNamespace(tops=2.0)
-    verdict = Verdict(Problem(1, 2, 3), 1, {"fitted": first, "ideal": other})  # type: ignore[dict-item]
+    verdict = Verdict(GemmProblem(1, 2, 3), 1, {"fitted": first, "ideal": other})  # type: ignore[dict-item]
     assert verdict.sentence() == "1x2x3: 1.23 fitted, 2.00 ideal TOPS; bound: b (b 9, d 7, e 5, c 4 us of 21)"
 
 
 def test_a_state_of_other_data_is_another(tmp_path):
     """Rates of kernels are data beside the sources."""
-    wanted = Search(SPACE, "fitted", ((Problem(64, 64, 64), 1),))
+    wanted = Search(SPACE, "fitted", ((GemmProblem(64, 64, 64), 1),))
     data = tmp_path / "bdforge" / "perf" / "data" / "rates.csv"
     data.parent.mkdir(parents=True)
     data.write_text("1\n")
@@ -269,7 +269,7 @@ def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_the
 @pytest.mark.parametrize("basis", ["fitted", "ideal"])
 def test_a_call_of_the_product_takes_its_share_of_a_step_in_emulated_time(basis: Basis):
     """With rho parts of A a step of K is rho calls of m / rho rows; what is known of a kernel is known of the step."""
-    device, sizes = device_named("strix_halo"), Problem(256, 512, 512)
+    device, sizes = device_named("strix_halo"), GemmProblem(256, 512, 512)
     for rho in (1, 2, 4):
         plan = plan_gemm(replace(SPEC, buffers=replace(SPEC.buffers, rho=rho)), device)
         step = kernel_of(case_of(plan.spec, device, sizes), basis).cycles
@@ -289,7 +289,7 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
 
     monkeypatch.setattr(tuner, "emulated", emulated)
     monkeypatch.setattr(tuner, "_fixed_us", lambda *_: 0.0)
-    wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((Problem(64, 64, 64), 1),))
+    wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
     found = tune(wanted, lambda *_: iter([SearchPart(8, 4, 4, tuple(best))]), finalists=2).finalists
     assert [(f.ranked.candidate[0], f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
     assert [f.passed_over for f in found] == ["", "", "it stops"]
@@ -318,7 +318,7 @@ def test_slabs_keep_their_depth_when_k_changes(k: int, k_mt: int):
 )  # fmt: skip
 def test_other_choices_are_tried_up_to_twice_a_size(field: str, values: Iterable[int]):
     """With rho 2, m goes in 16s; slabs to one slice more than 200 deep; int2 has packed B alone."""
-    wanted = Search(replace(SPACE, deepest=200), "fitted", ((Problem(64, 200, 64), 1),))
+    wanted = Search(replace(SPACE, deepest=200), "fitted", ((GemmProblem(64, 200, 64), 1),))
     assert _values(wanted, ranked(rho=2).candidate, field) == list(values)
 
 
@@ -345,7 +345,7 @@ def test_a_finalist_is_held_to_the_additional_tiles_of_the_larger_run(monkeypatc
     monkeypatch.setattr(
         emulate, "estimate", lambda case, kernel: SimpleNamespace(time_us={2: 300.0, 5: 700.0}[tiles(case)])
     )
-    wanted = Search(SPACE, "ideal", ((Problem(64, 64, 64), 1),))
+    wanted = Search(SPACE, "ideal", ((GemmProblem(64, 64, 64), 1),))
     found = emulate.emulated(wanted, tuple(PLAIN.values()))
     assert (found.emulated_us, found.modelled_us, found.ratio) == (500, 400, 1.25)
     assert found.problem == (4 * 64, 128, 5 * 8 * 64)
@@ -362,7 +362,7 @@ def test_passes_over_c_in_parts_take_a_part_of_it_in_emulated_time():
     plan = plan_gemm(replace(SPEC, buffers=buffers), device_named("strix_halo"))
     tile = plan.spec.tile
     assert tile.m % 4 == 0
-    part, found = Problem(tile.m // 4, tile.k, tile.n), scheduled_cycles(plan)
+    part, found = GemmProblem(tile.m // 4, tile.k, tile.n), scheduled_cycles(plan)
     for symbol in ("zero_i32", "unscale_i32"):
         assert found[symbol] == kernel_cost(symbol, part.M, part.K, part.N, generation=AIE2P).cycles, symbol
 
@@ -405,7 +405,7 @@ def test_a_part_counts_what_it_examined_and_what_can_be_built():
     space = replace(SPACE, fixed=(("rho", (1, 2)),))
     pieces = list(candidates_of(space, 32))
     assert len(pieces) == 2
-    part = search_part(Search(space, "fitted", ((Problem(64, 64, 64), 1),)), 32)
+    part = search_part(Search(space, "fitted", ((GemmProblem(64, 64, 64), 1),)), 32)
     assert part.examined == sum(map(len, pieces))
     assert part.legal == sum(len(buildable(space, piece)) for piece in pieces)
 
@@ -424,12 +424,12 @@ def test_the_peak_of_a_timed_run_is_that_of_its_types():
         plan = plan_gemm(SPEC, device_named("strix_halo"))
         named = replace(plan, spec=replace(plan.spec, a=types[0], b=types[1]))
         assert PEAK_MACS["AIE2P"][types] == peak
-        assert timing_options(named, Problem(256, 512, 512), "fitted").peak_macs_per_cycle == peak
+        assert timing_options(named, GemmProblem(256, 512, 512), "fitted").peak_macs_per_cycle == peak
 
 
 def test_no_other_choice_is_faster_than_the_best_of_its_part():
     fixed = (("m", (32,)), ("rho", (1, 2)))
-    wanted = Search(replace(SPACE, fixed=fixed), "fitted", ((Problem(512, 64, 512), 1),))
+    wanted = Search(replace(SPACE, fixed=fixed), "fitted", ((GemmProblem(512, 64, 512), 1),))
     best = search_part(wanted, 32).best[0].candidate
     told = [line for line in alternatives(wanted, best) if not line.startswith("m = ")]
     changes = [float(change) for line in told for change in re.findall(r"takes ([+-][\d.]+)% of the time", line)]
@@ -448,14 +448,14 @@ def test_no_other_choice_is_faster_than_the_best_of_its_part():
 def test_a_choice_without_another_says_why_with_its_numbers(field: str, told: str):
     """Only what stands in brackets is left out: places, parts of a sum."""
     candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
-    wanted = Search(ALL_INT8, "fitted", ((Problem(512, 512, 512), 1),))
+    wanted = Search(ALL_INT8, "fitted", ((GemmProblem(512, 512, 512), 1),))
     assert list(_alternative(wanted, candidate, field, 1.0)) == [told]
 
 
 def test_of_other_choices_the_fastest_is_told_and_how_many_fit():
     """Of k_mt 224 to 672, three slabs at most for K = 512; own time is that of the choice itself."""
     candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
-    wanted = Search(ALL_INT8, "fitted", ((Problem(512, 512, 512), 1),))
+    wanted = Search(ALL_INT8, "fitted", ((GemmProblem(512, 512, 512), 1),))
     others = Candidates.of(
         [tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": k_mt}).values()) for k_mt in (448, 672)]
     )
@@ -468,26 +468,26 @@ def test_of_other_choices_the_fastest_is_told_and_how_many_fit():
 
 def test_a_sweep_models_every_problem_with_every_layout_of_b():
     """One core of 16 x 16 x 32: what one tile moves is A, B and C once."""
-    device, problems = device_named("strix_halo"), [Problem(16, 32, 32), Problem(32, 64, 64)]
+    device, problems = device_named("strix_halo"), [GemmProblem(16, 32, 32), GemmProblem(32, 64, 64)]
     swept = list(native.sweep(BYTES, device, ("row", "column"), problems, "fitted"))
     assert [(one.layout, native._shape(one)) for one in swept] == [
         (layout, tuple(problem.sizes.values())) for layout in ("row", "column") for problem in problems
     ]
     for one in swept:
-        case = replace(case_of(BYTES, device, Problem(*native._shape(one))), b_layout=one.layout)
+        case = replace(case_of(BYTES, device, GemmProblem(*native._shape(one))), b_layout=one.layout)
         assert one.found.time_us == estimate(case).time_us
     assert swept[0].intensity == pytest.approx(2 * 16 * 32 * 32 / (16 * 32 + 32 * 32 + 4 * 16 * 32))
     (ideal,) = native.sweep(BYTES, device, ("row",), problems[:1], "ideal")
     assert ideal.found.kernel.basis.startswith("modelled: ideal")
     times = [one.found.time_us for one in swept]
     assert native.ratios(swept, "row", "column") == pytest.approx([times[0] / times[2], times[1] / times[3]])
-    for wrong, sizes in ((SPEC, Problem(16, 32, 32)), (BYTES, Problem(1, 1 << 17, 1))):
+    for wrong, sizes in ((SPEC, GemmProblem(16, 32, 32)), (BYTES, GemmProblem(1, 1 << 17, 1))):
         with pytest.raises(SpecError):
             list(native.sweep(wrong, device, ("row",), [sizes], "fitted"))
 
 
 def test_a_sweep_is_written_line_by_line():
-    swept = list(native.sweep(BYTES, device_named("strix_halo"), ("row",), [Problem(16, 32, 64)], "fitted"))
+    swept = list(native.sweep(BYTES, device_named("strix_halo"), ("row",), [GemmProblem(16, 32, 64)], "fitted"))
     found, lines = swept[0].found, native.write_csv(swept).splitlines()
     low, high = found.time_us * 0.84, found.time_us * 1.19
     assert lines == [

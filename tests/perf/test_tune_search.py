@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
 from bdforge.perf.tune.candidate_search import (
@@ -29,7 +29,7 @@ from bdforge.perf.tune.tuner import search, tune
 
 HALO = device_named("strix_halo")
 SMALL = Search(
-    search_space(HALO, "i8,i2,i32", 40), "compiled", ((Problem(100, 40, 300), 1), (Problem(512, 32, 640), 2))
+    search_space(HALO, "i8,i2,i32", 40), "compiled", ((GemmProblem(100, 40, 300), 1), (GemmProblem(512, 32, 640), 2))
 )
 TABLES = ("taka-table2", "taka-table3", "wang-table2")
 
@@ -59,7 +59,7 @@ def test_search_models_no_slower_than_the_published_best_tile(row):
     """Even one part of the search, that of the published m, holds a design which the model gives at least its speed."""
     case = replace(row.case, core_macs_per_cycle=None)
     space = search_space(device_named(case.device), f"{case.a},{case.b},{case.c}", case.K, b_layouts=(case.b_layout,))
-    problem = Problem(case.M, case.K, case.N)
+    problem = GemmProblem(case.M, case.K, case.N)
     best = search_part(Search(space, "fitted", ((problem, 1),)), case.m).best[0]
     assert best.time_us <= estimate(case).time_us * (1 + 1e-9)
 

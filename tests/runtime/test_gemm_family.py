@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.operators.gemm.spec import _GemmFile
 from support.differences import same
@@ -94,7 +94,7 @@ def test_the_oracle_sees_one_wrong_element(types):
     content["types"]["accumulator"] = accumulator
     content |= {"array": {"rows": 1, "columns": 1}, "tile": {"m": 32, "k": 64, "n": 16}}
     content |= {"epilogue": {"shift": 7} if c == "int8" else {"scale": True} if accumulator == "int32" else {}}
-    member = Member(content, DEVICES["strix_halo"], Problem(9, 70, 13))
+    member = Member(content, DEVICES["strix_halo"], GemmProblem(9, 70, 13))
     plan = member.plan
     data = random_data(plan, member.problem, 5)
     right = wanted(plan, data)
@@ -114,7 +114,7 @@ def test_the_runtimes_reference_and_the_oracle_agree_on_ragged_depths(b, depth):
     """Where the last slab moves back, other values of K share an exponent."""
     content = {"kind": "gemm", "types": {"a": "bf16", "b": "bf16", "c": "f32"}, "layouts": {"b": b}}
     content |= {"array": {"rows": 1, "columns": 1}, "tile": {"m": 8, "k": 16, "n": 32}}
-    member = Member(content, DEVICES["strix_halo"], Problem(11, depth, 13))
+    member = Member(content, DEVICES["strix_halo"], GemmProblem(11, depth, 13))
     plan = member.plan
     data = random_data(plan, member.problem, 6)
     same(plan.reference(data.inputs)["C"].values, wanted(plan, data), rtol=1e-12)

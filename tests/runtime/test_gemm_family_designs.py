@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSpec, load_spec, plan_gemm
 from support.built_designs import ROOT, kernels_of
 from support.family_oracle import check, random_data
 from support.family_runs import run
@@ -25,17 +25,17 @@ each_design = pytest.mark.parametrize(
 )
 
 
-def plan_of(spec: GemmSpec) -> Plan:
+def plan_of(spec: GemmSpec) -> GemmPlan:
     return plan_gemm(spec, DEVICES[PRODUCTS[spec.array or "npu2"]])
 
 
-def corner(path: Path) -> Plan:
+def corner(path: Path) -> GemmPlan:
     """The design on two columns of two cores each, or one where both shims bring a row's A."""
     spec = load_spec(path)
     return plan_of(replace(spec, rows=2 // spec.buffers.a_shims, columns=2, problems=()))
 
 
-def exact(plan: Plan, problem: Problem, **options) -> None:
+def exact(plan: GemmPlan, problem: GemmProblem, **options) -> None:
     data = random_data(plan, problem, 3)
     c = run(plan, problem, data, kernels_of(plan), **options)
     assert not check(plan, data, c)
@@ -46,7 +46,7 @@ def test_a_named_design_is_right_on_a_corner_of_the_array(path):
     """Two slabs and a rest of K, ragged M and N."""
     plan = corner(path)
     tiles = plan.tiling
-    problem = Problem(tiles.panel_rows - 3, tiles.k_mt + tiles.k - 5, tiles.step_columns - 7)
+    problem = GemmProblem(tiles.panel_rows - 3, tiles.k_mt + tiles.k - 5, tiles.step_columns - 7)
     exact(plan, problem, schedule="random", seed=4)
 
 

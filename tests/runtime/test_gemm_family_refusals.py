@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bdforge.devices import DEVICES
 from bdforge.devices.formats.narrowing import MODES
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, SpecError, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.specs import Rounding
 from support.built_designs import ROOT, compiler_says, host_defines
@@ -75,14 +75,14 @@ def test_any_spec_is_planned_rendered_and_sequenced_or_refused_with_reasons(draw
     assert all(reason.startswith("any: ") and len(reason) > len("any: ") for reason in reasons)
 
 
-def runs(plan: Plan, shape: tuple[int, int, int]) -> None:
+def runs(plan: GemmPlan, shape: tuple[int, int, int]) -> None:
     """What must be there for a plan to run."""
     assert all((ROOT / source).is_file() for source in plan.kernels.sources)
     assert len(sequence(plan, *shape).words())
     assert plan.spec.name in render(plan, [])
 
 
-def smallest(kernel: Kernel, c: str, layouts: tuple[str, ...], epilogue: tuple[bool, ...]) -> Plan | None:
+def smallest(kernel: Kernel, c: str, layouts: tuple[str, ...], epilogue: tuple[bool, ...]) -> GemmPlan | None:
     """A plan with a few of a kernel's least tiles, whole vectors of block floats too, if there is one."""
     m, k, n = kernel.multiples
     fed = epilogue[0] or epilogue[1]
@@ -130,7 +130,7 @@ NARROW = [kernel for kernel in KERNELS.values() if kernel.accumulator.name in ("
 
 @pytest.mark.parametrize("kernel", NARROW, ids=name_of)
 def test_the_largest_shift_that_is_planned_is_the_largest_that_compiles(kernel):
-    def planned(shift: int) -> Plan:
+    def planned(shift: int) -> GemmPlan:
         m, k, n = kernel.multiples
         types = {"a": "int8", "b": kernel.b.name, "c": kernel.accumulator.name, "accumulator": kernel.accumulator.name}
         content = {"kind": "gemm", "types": types, "array": {"rows": 1, "columns": 1}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bdforge.devices import DEVICES
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.gemm.kernels import Kernel
 from support.family import PRODUCTS, Member
 from support.family_cells import row_key, small, untested
@@ -25,7 +25,7 @@ def test_what_no_random_member_has_is_right(kernel, c):
     device = DEVICES[PRODUCTS[kernel.generation.name]]
     for seed, content in enumerate(untested(kernel, c)):
         tile = content["tile"]
-        problem = Problem(tile["m"] + 5, 2 * tile["k"] + 3, 2 * tile["n"] + 7)
+        problem = GemmProblem(tile["m"] + 5, 2 * tile["k"] + 3, 2 * tile["n"] + 7)
         member = Member(content, device, problem)
         assert [fault(member, seed, booted) for booted in (False, True)] == ["", ""]
 

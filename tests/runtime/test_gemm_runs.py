@@ -10,7 +10,7 @@ from bdforge.array.emulator import Deadlock, PoisonError, emulate
 from bdforge.cli.run import run_problems
 from bdforge.design.manifest import BuiltProblem
 from bdforge.operators import render
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime import BuildError, BuiltDesign, ElementMismatch, OperandError, first_mismatch
 from support.built_designs import PlannedDesign, build, spec_content
 from support.differences import same
@@ -63,7 +63,7 @@ def test_extreme_values_do_not_overflow(small):
 
 def test_the_loaded_array_serves_one_problem_after_the_other(small):
     """Two sequences in one run, the first with an odd number of k-steps: the ping-pong turn carries over."""
-    first, second = Problem(32, 48, 64), Problem(64, 32, 128)
+    first, second = GemmProblem(32, 48, 64), GemmProblem(64, 32, 128)
     text = render(small.plan, [first, second])
     head, one, two = re.split(r"(?=    // C \()", text)
     body = one[one.index("{\n") + 2 : one.rindex("    }")]
@@ -83,7 +83,7 @@ def renamed(text: str) -> str:
     return re.sub(r"%(A|B|C|[abc]\d_step\d+)\b", r"%first_\1", text)
 
 
-def host_arrays(design: PlannedDesign, problem: Problem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
+def host_arrays(design: PlannedDesign, problem: GemmProblem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
     a, weights = operands(problem.M, problem.K, problem.N, seed)
     staged, packed, _ = host_buffers(design.plan.sequence(problem), {"A": a, "B": weights})
     c = np.zeros((problem.M, problem.N), np.int32)
@@ -97,7 +97,7 @@ LOCK = r"%mem_1_b_full(?=, AcquireGreaterEqual)"
 
 
 def run_mutated(small: PlannedDesign, pattern: str, replacement) -> tuple[ElementMismatch | None, tuple[str, ...]]:
-    problem = Problem(32, 64, 64)
+    problem = GemmProblem(32, 64, 64)
     text = render(small.plan, [problem])
     mutated = re.sub(pattern, replacement, text, count=1)
     assert mutated != text
@@ -137,7 +137,7 @@ def test_a_swapped_lock_order_gives_a_wrong_column(small):
 
 
 def test_wrong_results_suggest_poison_which_names_the_reader(small, tmp_path, capsys):
-    problem = Problem(32, 64, 64)
+    problem = GemmProblem(32, 64, 64)
     text = re.sub(LOCK, "%mem_1_b_free", render(small.plan, [problem]), count=1)
     (tmp_path / "mutated.mlir").write_text(text)
     built = {"name": "", "sequence": problem.sequence, "sizes": problem.sizes}
@@ -154,7 +154,7 @@ def test_wrong_results_suggest_poison_which_names_the_reader(small, tmp_path, ca
 
 
 def test_one_flipped_weight_bit_shows_in_one_column(small):
-    problem = Problem(32, 16, 64)
+    problem = GemmProblem(32, 16, 64)
     (a, _), (b, _), (c, expected) = host_arrays(small, problem, 5)
     b.reshape(-1)[0] ^= 1  # the code of row 0, column 0; every row of A is 77 there
     emulate(small.mlir_for(problem), [a, b, c], small.kernels, problem.sequence)

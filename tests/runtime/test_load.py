@@ -5,7 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.design.sequences import SequenceOptions
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime import OperandError, first_mismatch
 from support.built_designs import build, spec_content
 from support.differences import same
@@ -120,7 +120,7 @@ def test_a_prepared_epilogue_has_arrays_of_its_own(tmp_path):
 def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):
     fed = spec_content(16, 64, 32, types=("int8", "int2", "bf16"), epilogue={"scale": True, "bias": True})
     built = build(tmp_path, fed)
-    gemm, problem = bdforge.load(tmp_path), Problem(20, 100, 40)
+    gemm, problem = bdforge.load(tmp_path), GemmProblem(20, 100, 40)
     inputs = built.plan.random(problem, 5)
     right = built.plan.reference(inputs)["C"]
     packed = gemm.pack(inputs["B"], column_scales=inputs["column_scales"], bias=inputs["bias"])

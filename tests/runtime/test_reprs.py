@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 import bdforge
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.runtime.prepared import operand_table
@@ -24,7 +24,7 @@ def test_objects_show_themselves_in_a_line(tmp_path):
     assert repr(gemm) == "<Loaded small (gemm) for strix_halo on device emulated, takes A, B>"
     assert repr(gemm.pack(np.zeros((64, 64), np.int8))) == "<Packed B, 64x64, 1024 bytes>"
     assert repr(gemm.prepared(M=3, K=4, N=5)) == "<Prepared 3x4x5 of small: A int8[3, 4], C int32[3, 5]>"
-    found = estimate(case_of(design.plan.spec, design.plan.device, Problem(64, 64, 64)))
+    found = estimate(case_of(design.plan.spec, design.plan.device, GemmProblem(64, 64, 64)))
     assert repr(found).startswith("<Estimate of 64x64x64 on strix_halo: ")
     assert repr(found).endswith(f"TOPS (modelled), bound: {found.bound}>")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bdforge.operators.gemm import GemmSequence, Problem
+from bdforge.operators.gemm import GemmProblem, GemmSequence
 from bdforge.runtime import first_mismatch, run
 from support.built_designs import TERNARY, build, spec_content
 
@@ -21,7 +21,7 @@ SCALED = {"scale": True, "bias": True}
     ids=["one row", "three of eight", "scaled", "AIE2"],
 )
 def test_problems_of_few_rows_need_no_staging(tmp_path, content, device, sizes):
-    design, problem = build(tmp_path, content, device=device), Problem(*sizes)
+    design, problem = build(tmp_path, content, device=device), GemmProblem(*sizes)
     inputs = design.plan.random(problem, 7)
     done = run(design, inputs)
     right = design.plan.reference(inputs)["C"]

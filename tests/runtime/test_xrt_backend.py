@@ -21,7 +21,7 @@ from bdforge.common.messages import warn_once
 from bdforge.design.sequences import ProgramError
 from bdforge.devices.timing import timing_of
 from bdforge.operators import manifest, render
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime import BuildError, OperandError, UseError
 from bdforge.runtime.npu import binding
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, difference, run_words, warn_of_late
@@ -441,7 +441,7 @@ def test_a_design_in_mlir_for_another_npu_is_refused(pyxrt, monkeypatch):
 
 
 def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small, caplog):
-    planned = small.plan.sequence(Problem(1 << 18, 1 << 15, 1 << 11))
+    planned = small.plan.sequence(GemmProblem(1 << 18, 1 << 15, 1 << 11))
     warn_once.cache_clear()
     warn_of_late(planned, small.device)
     assert re.search(r"262144x32768x2048: its transfers alone take .* s \(modelled\), more than 2 s", caplog.text)
@@ -451,7 +451,7 @@ def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small, capl
 def test_the_time_after_which_a_driver_ends_a_job_is_itself_too_long(
     small, monkeypatch, caplog, above: float, warns: bool
 ):
-    planned = small.plan.sequence(Problem(64, 64, 64))
+    planned = small.plan.sequence(GemmProblem(64, 64, 64))
     moved = planned.traffic()
     limit = timing_of(small.device).port_ns(moved.read_bytes, moved.write_bytes) / 1e9 + above
     monkeypatch.setattr("bdforge.runtime.xrt.JOB_TIMEOUT_SECONDS", limit)

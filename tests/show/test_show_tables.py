@@ -11,7 +11,7 @@ from bdforge.array.show import ShowError, as_text, command, tables
 from bdforge.array.show.array_use import places, ranges
 from bdforge.devices import device_named
 from bdforge.operators import render
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +41,7 @@ def test_tiles_that_are_alike_share_rows():
 def test_chains_that_repeat_on_shims_are_told(sizes, row):
     """K of whole slabs, or of two, takes one BD; three and more with one moved back a chain for each column step."""
     plan = plan_gemm(load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml"), device_named("strix_halo"))
-    problem = Problem(*sizes)
+    problem = GemmProblem(*sizes)
     lines = as_text(tables(parse(render(plan, [problem])))).splitlines()
     told = [" ".join(line.split()) for line in lines if problem.sequence in line]
     assert told == ([f"{problem.sequence} {row}"] if row else [])

@@ -50,7 +50,7 @@ def spec_content(
 
 
 @cache
-def named_plans() -> tuple[gemm.Plan, ...]:
+def named_plans() -> tuple[gemm.GemmPlan, ...]:
     """Every GEMM of `designs/` on every array that it fits, a product for each array."""
     found = []
     for path in sorted((ROOT / "designs").glob("gemm_*.toml")):

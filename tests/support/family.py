@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from bdforge.devices import DEVICES, Device
-from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, SpecError, plan_gemm, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 
 TURNS = 4
@@ -44,10 +44,10 @@ class Member:
 
     content: dict[str, Any]
     device: Device
-    problem: Problem
+    problem: GemmProblem
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> GemmPlan:
         """The member's plan; SpecError where it is not legal."""
         return _planned(json.dumps(self.content), self.device)
 
@@ -59,7 +59,7 @@ class Member:
 
 
 @lru_cache(maxsize=512)
-def _planned(content: str, device: Device) -> Plan:
+def _planned(content: str, device: Device) -> GemmPlan:
     """Members are planned again and again: to be drawn, to be run and to be counted."""
     return plan_gemm(spec_from(json.loads(content), "member"), device)
 
@@ -94,7 +94,7 @@ def group(index: int, size: int, seed: int) -> list[Member]:
 def _legal(rng: random.Random, device: Device, draw: Callable[[], dict[str, Any]]) -> Iterator[Member]:
     """Designs that can be built, each with a problem; the others are refused with reasons."""
     while True:
-        member = Member(draw(), device, Problem(1, 1, 1))
+        member = Member(draw(), device, GemmProblem(1, 1, 1))
         try:
             plan = member.plan
         except SpecError:
@@ -152,7 +152,7 @@ def _surroundings(rng: random.Random, k: int, rho: int, layouts: dict[str, str])
     return {"layouts": layouts, "array": {"rows": rows, "columns": columns}, "buffers": buffers}
 
 
-def _problem(rng: random.Random, plan: Plan) -> Problem:
+def _problem(rng: random.Random, plan: GemmPlan) -> GemmProblem:
     """Ragged edges: a little more than one tile, or more than the whole array, or less than a tile."""
 
     def size(tile: int, whole: int) -> int:
@@ -161,4 +161,4 @@ def _problem(rng: random.Random, plan: Plan) -> Problem:
     tiles = plan.tiling
     k_mt = tiles.k_mt
     depth = rng.choice((rng.randint(1, k_mt), k_mt + rng.randint(1, k_mt), 2 * k_mt + rng.randint(0, tiles.k)))
-    return Problem(size(tiles.m, tiles.panel_rows), depth, size(tiles.n, tiles.step_columns))
+    return GemmProblem(size(tiles.m, tiles.panel_rows), depth, size(tiles.n, tiles.step_columns))

@@ -3,14 +3,14 @@
 from functools import lru_cache
 from typing import Any
 
-from bdforge.operators.gemm import Plan
+from bdforge.operators.gemm import GemmPlan
 from bdforge.operators.gemm.kernels import Kernel
 from support.family import GROUPS, SEED, SIZE, group
 from tools.docs.family import COLUMNS, LEAST_TILES, Column, content_of, works
 
 
 @lru_cache(maxsize=1)
-def tested() -> tuple[Plan, ...]:
+def tested() -> tuple[GemmPlan, ...]:
     """Plans of all random members."""
     return tuple(member.plan for index in range(GROUPS) for member in group(index, SIZE, SEED))
 

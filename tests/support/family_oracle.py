@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from bdforge.devices.formats import error_bound, rounded
-from bdforge.operators.gemm import Plan, Problem, sequence
+from bdforge.operators.gemm import GemmPlan, GemmProblem, sequence
 from support.differences import difference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -37,7 +37,7 @@ class Data:
         return {"A": self.a, "B": self.b, **self.fed}
 
 
-def random_data(plan: Plan, problem: Problem, seed: int) -> Data:
+def random_data(plan: GemmPlan, problem: GemmProblem, seed: int) -> Data:
     """Integers over the whole range, floats of many magnitudes; column-major operands lie so."""
     rng = np.random.default_rng(seed)
     spec = plan.spec
@@ -61,19 +61,19 @@ def _ordered(matrix: np.ndarray, order: str) -> np.ndarray:
     return np.asfortranarray(matrix) if order == "column" else matrix
 
 
-def check(plan: Plan, data: Data, c: np.ndarray) -> str:
+def check(plan: GemmPlan, data: Data, c: np.ndarray) -> str:
     """What is wrong with a C that is not exact (integers) or not within its bound (floats)."""
     right, allowed = _right(plan, data)
     tile = (plan.spec.tile.rows, plan.spec.tile.n)
     return difference(c, right, tile=tile, atol=0 if allowed is None else allowed)
 
 
-def wanted(plan: Plan, data: Data) -> np.ndarray:
+def wanted(plan: GemmPlan, data: Data) -> np.ndarray:
     """The exact C: int64, or float64 that no core has rounded."""
     return _right(plan, data)[0]
 
 
-def _right(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray | None]:
+def _right(plan: GemmPlan, data: Data) -> tuple[np.ndarray, np.ndarray | None]:
     """C, and for floats how far a core's may be from it."""
     if plan.kernel.accumulator.integer:
         sums, bound = _integer_sums(plan, data), None
@@ -84,12 +84,12 @@ def _right(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray | None]:
     return _finished_floats(plan, data, sums.astype(np.float64), bound)
 
 
-def in_slabs(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray]:
+def in_slabs(plan: GemmPlan, data: Data) -> tuple[np.ndarray, np.ndarray]:
     """A and B as steps of K meet them: the last slab moves back, and what the one before it held counts once.
 
     Packed B holds zeros there, and A is read again; otherwise A holds the zeros.
     """
-    problem = Problem(data.a.shape[0], data.a.shape[1], data.b.shape[1])
+    problem = GemmProblem(data.a.shape[0], data.a.shape[1], data.b.shape[1])
     k_mt, K = plan.tiling.k_mt, sequence(plan, problem.M, problem.K, problem.N).walk.K
     a = np.zeros((problem.M, K), data.a.dtype)
     b = np.zeros((K, problem.N), data.b.dtype)
@@ -103,7 +103,7 @@ def in_slabs(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray]:
     return a_slabs, b_slabs.T
 
 
-def _integer_sums(plan: Plan, data: Data) -> np.ndarray:
+def _integer_sums(plan: GemmPlan, data: Data) -> np.ndarray:
     accumulator, epilogue = plan.spec.accumulator, plan.spec.epilogue
     if accumulator == "int32":
         return data.a.astype(np.int64) @ data.b.astype(np.int64)
@@ -147,14 +147,14 @@ ROUND = {
 """Exact quotients to integers, by the names of the AIE API."""
 
 
-def _finished_integers(plan: Plan, sums: np.ndarray) -> np.ndarray:
+def _finished_integers(plan: GemmPlan, sums: np.ndarray) -> np.ndarray:
     epilogue, c = plan.spec.epilogue, plan.spec.c
     if plan.spec.accumulator != c:
         sums = _narrowed(sums, epilogue.shift, epilogue.rounding, c)
     return np.maximum(sums, 0) if epilogue.relu else sums
 
 
-def _float_sums(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray]:
+def _float_sums(plan: GemmPlan, data: Data) -> tuple[np.ndarray, np.ndarray]:
     """Exact sums of the operands as the products see them, and how far a core's may be from them."""
     blocks = "bfp16" in (plan.spec.a, plan.spec.b) or plan.kernel.generation.name == "AIE2P"
     a, b = in_slabs(plan, data)
@@ -165,7 +165,7 @@ def _float_sums(plan: Plan, data: Data) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _finished_floats(
-    plan: Plan, data: Data, sums: np.ndarray, bound: np.ndarray | None
+    plan: GemmPlan, data: Data, sums: np.ndarray, bound: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     epilogue, spec = plan.spec.epilogue, plan.spec
     allowed = np.zeros(sums.shape) if bound is None else bound

@@ -9,7 +9,7 @@ from bdforge.array.lower import configuration
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan
+from bdforge.operators.gemm import GemmPlan
 from support.built_designs import kernels_of
 from support.family import Member
 from support.family_oracle import Data, check, random_data
@@ -18,7 +18,7 @@ SCHEDULES = ({"schedule": "random", "seed": 1}, {"schedule": "random", "seed": 2
 """Of runs from the text and of those from its own PDI."""
 
 
-def run(plan: Plan, problem, data: Data, kernels, text: str | None = None, **options) -> np.ndarray:
+def run(plan: GemmPlan, problem, data: Data, kernels, text: str | None = None, **options) -> np.ndarray:
     """C of a problem on the emulated array."""
     planned = plan.sequence(problem)
     buffers = arguments(planned, placed(planned, data.inputs))

@@ -10,7 +10,7 @@ import numpy as np
 from bdforge.array.emulator import Result, emulate
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import arguments, fetched, placed
-from bdforge.operators.gemm import Plan, Problem, sequence
+from bdforge.operators.gemm import GemmPlan, GemmProblem, sequence
 from bdforge.runtime import BuiltDesign, Run, run
 from support.built_designs import PlannedDesign
 
@@ -30,7 +30,7 @@ def host_buffers(planned: PlannedSequence, inputs: Mapping[str, np.ndarray]) -> 
     return arguments(planned, placed(planned, inputs))
 
 
-def natural_leading(plan: Plan, problem: Problem) -> dict[str, int]:
+def natural_leading(plan: GemmPlan, problem: GemmProblem) -> dict[str, int]:
     """Positions from line to line of operands without gaps, by operand."""
     M, K, N, layouts = problem.M, problem.K, problem.N, plan.spec.layouts
     shapes = {"a": (layouts.a, M, K), "b": (layouts.b, K, N), "c": (layouts.c, M, N)}
@@ -38,22 +38,22 @@ def natural_leading(plan: Plan, problem: Problem) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class GemmProblem:
+class FilledProblem:
     """One problem on one design: its text, host buffers of A and B, and the C that numpy makes of them."""
 
     design: PlannedDesign
-    problem: Problem
+    problem: GemmProblem
     mlir: str
     a: np.ndarray
     b: np.ndarray
     expected: np.ndarray
 
     @classmethod
-    def random(cls, design: PlannedDesign, m: int, k: int, n: int, seed: int = 1) -> "GemmProblem":
+    def random(cls, design: PlannedDesign, m: int, k: int, n: int, seed: int = 1) -> "FilledProblem":
         """A problem of M, K, N with random int8 activations and ternary weights."""
         rng = np.random.default_rng(seed)
         a, weights = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
-        problem = Problem(m, k, n)
+        problem = GemmProblem(m, k, n)
         staged, packed, _ = host_buffers(sequence(design.plan, m, k, n), {"A": a, "B": weights})
         return cls(design, problem, design.mlir_for(problem), staged, packed, reference(a, weights))
 
@@ -64,8 +64,8 @@ class GemmProblem:
         result = emulate(self.mlir, buffers, self.design.kernels, self.problem.sequence, **options)
         return fetched(planned, buffers)["C"], result
 
-    def mutated(self, pattern: str, replacement: str, count: int = 1) -> "GemmProblem":
+    def mutated(self, pattern: str, replacement: str, count: int = 1) -> "FilledProblem":
         """The same with `count` matches of a pattern replaced in its text."""
         text, found = re.subn(pattern, replacement, self.mlir, count=count)
         assert found == count
-        return GemmProblem(self.design, self.problem, text, self.a, self.b, self.expected)
+        return FilledProblem(self.design, self.problem, text, self.a, self.b, self.expected)

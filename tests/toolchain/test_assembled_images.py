@@ -12,7 +12,7 @@ from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
 from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.operators import plan, render, spec_from
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime.toolchain import Tool, assembled
 from bdforge.runtime.toolchain.assembled import built_image, cpp_only, for_emulation_only, toolchain_facts
 from support.differences import same
@@ -65,7 +65,7 @@ def test_machine_code_in_every_core_equals_numpy(planned):
     assert not image.without
     programs = {program.tile: program for program in read_programs(image.xclbin) if program.tile is not None}
     assert len(programs) == 4
-    problem = Problem(*SHAPE)
+    problem = GemmProblem(*SHAPE)
     inputs = planned.random(problem, 3)
     steps = planned.sequence(problem)
     buffers = arguments(steps, placed(steps, inputs))

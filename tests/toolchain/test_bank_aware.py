@@ -11,7 +11,7 @@ import pytest
 
 from bdforge.devices import DEVICES
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, load_spec, plan_gemm, sequence
+from bdforge.operators.gemm import GemmPlan, GemmProblem, load_spec, plan_gemm, sequence
 from support.built_designs import ROOT, named_plans
 
 BITS = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32}
@@ -44,11 +44,11 @@ def bank_aware(text: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
-def test_the_default_keeps_every_address_of_a_named_design(plan: Plan):
+def test_the_default_keeps_every_address_of_a_named_design(plan: GemmPlan):
     """And with them the words: parameters are written where the cores read them."""
     placed = bank_aware(render(plan, []))
     assert placed == plan.design.buffer_addresses
-    problem = Problem(plan.spec.tile.m, plan.spec.tile.k, plan.spec.tile.n)
+    problem = GemmProblem(plan.spec.tile.m, plan.spec.tile.k, plan.spec.tile.n)
     writes = {
         getattr(operation, "address", None)
         for operation in sequence(plan, problem.M, problem.K, problem.N).operations()

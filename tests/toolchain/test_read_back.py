@@ -9,13 +9,13 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from bdforge.runtime.toolchain.read_back import ReadBack, differences, read_back
 from support.built_designs import spec_content
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> GemmPlan:
     return plan_gemm(spec_from(spec_content(16, 16, 32, rows=1, columns=2), "small"), device_named("strix_halo"))
 
 
@@ -79,7 +79,7 @@ def test_twelve_moved_buffers_are_told_one_by_one(plan, moved: int, lines: int, 
     assert told[-1] == last if moved > 12 else names[-1] in told[-1]
 
 
-def seen_by_cores(plan: Plan) -> dict[tuple[int, int], dict[str, int]]:
+def seen_by_cores(plan: GemmPlan) -> dict[tuple[int, int], dict[str, int]]:
     """Symbols of core programs: a core's own memory starts at 0x70000."""
     return {
         (tile.column, tile.row): {b.name: 0x70000 + (b.address or 0) for b in tile.buffers}

@@ -19,7 +19,7 @@ from bdforge.array.txn import MaskWrite, Operation, decode
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem, sequence
+from bdforge.operators.gemm import GemmPlan, GemmProblem, sequence
 from bdforge.runtime.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report
 from bdforge.runtime.toolchain.aiecc import form_of
 from bdforge.runtime.toolchain.assembled import built_image
@@ -44,12 +44,12 @@ LOWER = (
 WHOLE_BUILDS = ("gemm_i8_i2_bitnet", "gemm_i8_i2_tuned", "gemm_i8_i8_i32_96x64x96", "gemm_bf16_bf16_f32_64x64x32")
 
 
-def whole_builds() -> list[Plan]:
+def whole_builds() -> list[GemmPlan]:
     """One design for each kind of core program: aiecc takes minutes for each."""
     return [plan for plan in named_plans() if plan.spec.name in WHOLE_BUILDS]
 
 
-def name_of(plan: Plan) -> str:
+def name_of(plan: GemmPlan) -> str:
     return f"{plan.spec.name}-{plan.device.name}"
 
 
@@ -81,26 +81,26 @@ def run(words: Sequence[str], folder: Path, seconds: int) -> str:
     return done.stdout
 
 
-def text_of(plan: Plan, problems: Sequence[Problem]) -> str:
+def text_of(plan: GemmPlan, problems: Sequence[GemmProblem]) -> str:
     """The design's text as the found aiecc reads it."""
     text = render(plan, problems)
     return text if ERA is Era.MARCH else convert(text, ERA, plan.spec.name)
 
 
-def problem_of(plan: Plan) -> Problem:
+def problem_of(plan: GemmPlan) -> GemmProblem:
     """The first of the design's problems, or one with ragged edges."""
     tile = plan.spec.tile
-    return plan.spec.problems[0] if plan.spec.problems else Problem(tile.m + 1, 2 * tile.k, tile.n + 4)
+    return plan.spec.problems[0] if plan.spec.problems else GemmProblem(tile.m + 1, 2 * tile.k, tile.n + 4)
 
 
 @each_plan
-def test_the_dialects_verifier_accepts_the_design(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+def test_the_dialects_verifier_accepts_the_design(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     (tmp_path / "design.mlir").write_text(text_of(plan, plan.spec.problems or [problem_of(plan)]))
     assert "aie.runtime_sequence" in mlir_aie("aie-opt", "design.mlir")
 
 
 @each_plan
-def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+def test_the_routes_exist(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     (tmp_path / "design.mlir").write_text(text_of(plan, []))
     routed = mlir_aie("aie-opt", "--aie-create-pathfinder-flows", "design.mlir")
     assert "aie.flow(" not in routed
@@ -108,7 +108,7 @@ def test_the_routes_exist(plan: Plan, mlir_aie: Tool, tmp_path: Path):
 
 
 @each_plan
-def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+def test_mlir_aie_lowers_to_our_words(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     problem = problem_of(plan)
     (tmp_path / "design.mlir").write_text(text_of(plan, [problem]))
     pipeline = f"builtin.module(aie.device({','.join(PLACE + LOWER)}))"
@@ -119,7 +119,7 @@ def test_mlir_aie_lowers_to_our_words(plan: Plan, mlir_aie: Tool, tmp_path: Path
 
 
 @each_plan
-def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_path: Path):
+def test_the_default_placement_moves_nothing(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     work = tmp_path / "design.mlir.prj"
     work.mkdir()
     (tmp_path / "design.mlir").write_text(text_of(plan, []))
@@ -133,7 +133,7 @@ def test_the_default_placement_moves_nothing(plan: Plan, mlir_aie: Tool, tmp_pat
 @pytest.fixture(scope="module", params=whole_builds(), ids=name_of)
 def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
     """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
-    plan: Plan = request.param
+    plan: GemmPlan = request.param
     build = tmp_path_factory.mktemp("build")
     words = [f"device={plan.device.name}", f"design={plan.spec.name}", f"build={build}", "xrt=none"]
     kind = "elf" if find_aiebu() and plan.spec.problems else "xclbin"

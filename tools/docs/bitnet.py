@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators import Problem, load_spec, plan
-from bdforge.operators.gemm import GemmSpec
-from bdforge.operators.gemm import Problem as Gemm
+from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.layers import Layers, layers
@@ -167,7 +166,7 @@ def _crossing(K: int, N: int) -> str:
     spec, product = load_spec(DESIGNS / "gemm_i8_i2_bf16.toml"), device_named("strix_halo")
     assert isinstance(spec, GemmSpec)
     rows = range(8, 257, 8)
-    faster = [estimate(case_of(spec, product, Gemm(M, K, N))).time_us < measured_cpu_us(M, K, N) for M in rows]
+    faster = [estimate(case_of(spec, product, GemmProblem(M, K, N))).time_us < measured_cpu_us(M, K, N) for M in rows]
     first = next((M for M, wins in zip(rows, faster, strict=True) if wins), None)
     return "nowhere below 256" if first is None else str(first)
 

@@ -19,7 +19,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
 from bdforge.devices import Generation, device_named
 from bdforge.devices.timing import Timing, timing_of
-from bdforge.operators.gemm import GemmSpec, Problem, SpecError, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmProblem, GemmSpec, SpecError, load_spec, plan_gemm
 from bdforge.perf.assembled.counted_core import MAIN, CoreCosts
 from bdforge.perf.assembled.counted_tiles import Kind
 from bdforge.perf.bounds.case import case_of
@@ -177,7 +177,7 @@ def choices() -> Iterator[Choice]:
 def reached() -> Iterator[Reached]:
     """The designs of `TARGETS`, each run once and timed with every DRAM."""
     for name, (M, K, N), target in TARGETS:
-        plan, problem = plan_gemm(_spec(name), device_named("strix_halo")), Problem(M, K, N)
+        plan, problem = plan_gemm(_spec(name), device_named("strix_halo")), GemmProblem(M, K, N)
         case, (result, options) = case_of(plan.spec, plan.device, problem), recorded(plan, problem, "assembled")
         assert result.trace is not None
         for timing in _timings(timing_of(plan.device)):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmSpec, Plan, Problem, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSpec, load_spec, plan_gemm, spec_from
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.timed import timed
@@ -129,16 +129,16 @@ def side_by_side() -> Iterator[Comparison]:
         plan = plan_gemm(spec, device_named("strix_halo"))
         for basis in ("ideal", "compiled"):
             for shape in SHAPES:
-                yield compare("side by side", plan, Problem(*shape), basis)
+                yield compare("side by side", plan, GemmProblem(*shape), basis)
 
 
 def agreement() -> Iterator[Comparison]:
     """Both models on the designs of `AGREEMENT`."""
     for spec, device, shape in AGREEMENT:
-        yield compare("agreement", plan_gemm(spec, device_named(device)), Problem(*shape), "ideal")
+        yield compare("agreement", plan_gemm(spec, device_named(device)), GemmProblem(*shape), "ideal")
 
 
-def compare(group: str, plan: Plan, problem: Problem, basis: Basis) -> Comparison:
+def compare(group: str, plan: GemmPlan, problem: GemmProblem, basis: Basis) -> Comparison:
     """Both models on one problem, with the same kernel cycles."""
     case = case_of(plan.spec, plan.device, problem)
     modelled = estimate(case, kernel=kernel_of(case, basis))

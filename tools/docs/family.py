@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.devices import DEVICES, Device
-from bdforge.operators.gemm import Plan, SpecError, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, SpecError, plan_gemm, spec_from
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from tools.docs.markdown import table
 
@@ -26,7 +26,7 @@ class Column:
 
     title: str
     change: Change
-    has: Callable[[Plan], bool]
+    has: Callable[[GemmPlan], bool]
 
 
 def _set(section: str, **values: Any) -> Change:
@@ -88,7 +88,7 @@ def content_of(kernel: Kernel, c: str) -> dict[str, Any]:
     }
 
 
-def planned(kernel: Kernel, content: dict[str, Any]) -> Plan:
+def planned(kernel: Kernel, content: dict[str, Any]) -> GemmPlan:
     """The plan; SpecError where it is refused."""
     return plan_gemm(spec_from(content, "design"), device_of(kernel))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bdforge.devices import device_named
 from bdforge.operators import load_spec
-from bdforge.operators.gemm import GemmSpec, Problem
+from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.operators.gemm.spec import Layouts, TileSizes
 from bdforge.perf.bounds.case import GemmCase, case_of
 from bdforge.perf.bounds.copies import run_as
@@ -41,7 +41,7 @@ def designs() -> dict[str, tuple[str, GemmSpec]]:
     }
 
 
-def case_on(product: str, spec: GemmSpec, problem: Problem) -> GemmCase:
+def case_on(product: str, spec: GemmSpec, problem: GemmProblem) -> GemmCase:
     """The case of a size on a design."""
     return case_of(spec, device_named(product), problem)
 
@@ -92,7 +92,9 @@ def layout_lines() -> Iterator[tuple[str, ...]]:
 def _turned(product: str, spec: GemmSpec, index: int) -> str:
     linear = GPT2_TRAIN.linears[index]
     names = dict(zip("ABC", {0: ("X", "W", "Y"), 5: ("dY", "W", "dX"), 6: ("dY", "X", "dW")}[index], strict=True))
-    _, copies = run_as(linear, Problem(linear.M, linear.K, linear.N), lambda problem: case_on(product, spec, problem))
+    _, copies = run_as(
+        linear, GemmProblem(linear.M, linear.K, linear.N), lambda problem: case_on(product, spec, problem)
+    )
     return ", ".join(names[copy.operand] for copy in copies if copy.what.endswith(", transposed")) or "nothing"
 
 

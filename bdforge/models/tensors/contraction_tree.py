@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bdforge.operators.contraction import ContractionError, contraction, plan_contraction
-from bdforge.operators.gemm import Plan as GemmPlan
+from bdforge.operators.gemm import GemmPlan
 
 Path = Sequence[Sequence[int]]
 

@@ -11,7 +11,7 @@ from bdforge.common.messages import clip
 from bdforge.design.sequences import PlannedSequence
 from bdforge.operators import plan_of
 from bdforge.operators.contraction import ContractionPlan, contraction, parse, plan_contraction
-from bdforge.operators.gemm import Plan as GemmPlan
+from bdforge.operators.gemm import GemmPlan
 from bdforge.runtime import BuildError, BuiltDesign, OperandError
 
 PLANS_MAX = 256

@@ -18,7 +18,7 @@ from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
 from bdforge.operators.contraction.walks import WalkReason
-from bdforge.operators.gemm.walked import Walked
+from bdforge.operators.gemm.sequence_basis import SequenceBasis
 
 KEPT = 3
 """Boxes of a group that are tried by each measure."""
@@ -48,7 +48,7 @@ class Given:
 
 def choose(
     found: Contraction,
-    walked: Walked,
+    basis: SequenceBasis,
     device: Device,
     staged: str | None = None,
     once: str = "",
@@ -61,10 +61,10 @@ def choose(
     if staged is not None and (set(staged) - set(NAMES) or len(set(staged)) < len(staged)):
         raise ContractionError(f"staged {clip(repr(staged))}: names operands of A, B and C, each once, such as AB")
     reasons: dict[str, None] = {}
-    turned = [found, found.exchanged()] if walked.types[0] == walked.types[1] and given is None else [found]
+    turned = [found, found.exchanged()] if basis.types[0] == basis.types[1] and given is None else [found]
     priced, number = [], count()
     for contraction in turned:
-        for mapped in _mappings(contraction, walked, staged, given, reasons):
+        for mapped in _mappings(contraction, basis, staged, given, reasons):
             try:
                 priced.append((price(mapped, device), next(number), contraction, mapped))
             except WalkReason as reason:
@@ -90,9 +90,9 @@ def _refusal(mapped: Mapped) -> str | None:
 
 
 def _mappings(
-    contraction: Contraction, walked: Walked, staged: str | None, given: Given | None, reasons: dict[str, None]
+    contraction: Contraction, basis: SequenceBasis, staged: str | None, given: Given | None, reasons: dict[str, None]
 ) -> Iterator[Mapped]:
-    packed = walked.tiling.b.order == "packed"
+    packed = basis.tiling.b.order == "packed"
     for stages in product((False, True), repeat=3):
         named = "".join(name for name, stage in zip(NAMES, stages, strict=True) if stage)
         if (packed and not stages[1]) or (
@@ -103,18 +103,18 @@ def _mappings(
         fused = contraction if given else contraction.fused(here)
         batch = tuple(Part(dim, 1, dim.size) for dim in fused.of("C"))
         units = (given.rows, given.columns) if given else ("", "")
-        for m, n, k in product(*_choices(fused, stages, walked, given, reasons)):
-            if (mapped := _mapped(Tiles(batch, m, n, k), stages, walked, reasons, units)) is not None:
+        for m, n, k in product(*_choices(fused, stages, basis, given, reasons)):
+            if (mapped := _mapped(Tiles(batch, m, n, k), stages, basis, reasons, units)) is not None:
                 yield mapped
 
 
 def _choices(
-    fused: Contraction, stages: Sequence[bool], walked: Walked, given: Given | None, reasons: dict[str, None]
+    fused: Contraction, stages: Sequence[bool], basis: SequenceBasis, given: Given | None, reasons: dict[str, None]
 ) -> list[list[Box]]:
     """Boxes of M, N and K that are tried."""
     if given:
         return [[box] for box in given.boxes]
-    tiling = walked.tiling
+    tiling = basis.tiling
     sizes: dict[Kind, int] = {"M": tiling.m, "N": tiling.n, "K": tiling.k_mt}
     return [list(_boxes(fused, kind, size, stages, reasons)) for kind, size in sizes.items()]
 
@@ -156,40 +156,44 @@ def _staged(tensors: Sequence[int]) -> str:
 
 
 def _mapped(
-    tiles: Tiles, stages: Sequence[bool], walked: Walked, reasons: dict[str, None], units: tuple[str, str] = ("", "")
+    tiles: Tiles,
+    stages: Sequence[bool],
+    basis: SequenceBasis,
+    reasons: dict[str, None],
+    units: tuple[str, str] = ("", ""),
 ) -> Mapped | None:
     """A mapping where operands in place can be; None, with the reasons, where not."""
     if not (stages[0] or stages[1]) and any(not part.regular for part in tiles.k):
         reasons["K is no whole number of slabs: stage A or B, for zeros in what is read twice"] = None
         return None
-    most = walked.limits.iteration_wrap_max
-    rows = spreads(tiles.m, walked.tiling.rows, 1, along=units[0])
-    columns = spreads(tiles.n, walked.tiling.columns, most, _near(stages, walked), units[1])
+    most = basis.limits.iteration_wrap_max
+    rows = spreads(tiles.m, basis.tiling.rows, 1, along=units[0])
+    columns = spreads(tiles.n, basis.tiling.columns, most, _near(stages, basis), units[1])
     if odd := [name for name, spread in zip(units, (rows, columns), strict=True) if name and spread.unit != name]:
         reasons[f"spatial dimension {odd[0]}: its tiles cannot be dealt out regularly; name another, or none"] = None
         return None
     tiles = replace(tiles, m=rows.box, n=columns.box)
-    sides = _sides(tiles, stages, walked)
+    sides = _sides(tiles, stages, basis)
     for side in sides:
         if not side.staged and (faults := list(side.unreachable())):
             reasons[f"{side.name} in place: {faults[0]}"] = None
             return None
-    return _within_steps(Mapped(sides, rows, columns, walked))
+    return _within_steps(Mapped(sides, rows, columns, basis))
 
 
-def _near(stages: Sequence[bool], walked: Walked) -> Near:
+def _near(stages: Sequence[bool], basis: SequenceBasis) -> Near:
     """Whether tasks of B and C that are in place can move on so far."""
-    stores = [(tensor, store) for tensor, store in ((1, walked.tiling.b), (2, walked.tiling.c)) if not stages[tensor]]
+    stores = [(tensor, store) for tensor, store in ((1, basis.tiling.b), (2, basis.tiling.c)) if not stages[tensor]]
 
     def near(part: Part, tiles: int) -> bool:
         steps = (store.words(tiles * part.size * (part.dim.strides[tensor] or 0)) for tensor, store in stores)
-        return all(step <= walked.limits.step_max for step in steps)
+        return all(step <= basis.limits.step_max for step in steps)
 
     return near
 
 
-def _sides(tiles: Tiles, stages: Sequence[bool], walked: Walked) -> tuple[Side, Side, Side]:
-    tiling, packing = walked.tiling, walked.packing
+def _sides(tiles: Tiles, stages: Sequence[bool], basis: SequenceBasis) -> tuple[Side, Side, Side]:
+    tiling, packing = basis.tiling, basis.packing
     packed = Packed(tiling.k, tiling.n, packing.t, packing.scaled) if tiling.b.order == "packed" else None
     return (
         Side(0, tiles, tiling.a, stages[0]),

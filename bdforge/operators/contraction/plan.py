@@ -17,18 +17,16 @@ from bdforge.operators.contraction.config import Config
 from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.spec import KIND, ContractionSpec
-from bdforge.operators.gemm.plan import Plan as GemmPlan
-from bdforge.operators.gemm.plan import plan_gemm
+from bdforge.operators.gemm.plan import GemmPlan, plan_gemm
 from bdforge.operators.gemm.reference import Reference, random_operand
+from bdforge.operators.gemm.sequence_basis import sequence_basis
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.gemm.walked import walked
-from bdforge.operators.operator_api import Cost, Expected, Kernels
-from bdforge.operators.operator_api import Plan as AnyPlan
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import Problem
 
 
 @dataclass(frozen=True, repr=False)
-class ContractionPlan(AnyPlan):
+class ContractionPlan(Plan):
     """A contraction on the array of a GEMM's plan. Operands have an axis for each dimension, longest strides first."""
 
     gemm: GemmPlan
@@ -188,17 +186,17 @@ def _planned(
 ) -> ContractionPlan:
     if reasons := list(_unfit(gemm.spec)):
         raise ContractionError("\n  - ".join([f"design {gemm.spec.name} takes no contractions:", *reasons]))
-    walks = walked(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
+    basis = sequence_basis(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
     depth = prod(dim.size for dim in contraction.of("K"))
     if depth > gemm.kernel.depth_limit:
         raise ContractionError(
             f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}: contract parts of K and add them"
         )
-    return ContractionPlan(gemm, choose(contraction, walks, gemm.device, staged, once, given), gemm.spec)
+    return ContractionPlan(gemm, choose(contraction, basis, gemm.device, staged, once, given), gemm.spec)
 
 
 def _unfit(spec: GemmSpec):
-    """What of a GEMM design the walks of contractions do not know."""
+    """What of a GEMM design the basis of contractions do not know."""
     if spec.buffers.a_shims > 1:
         yield "buffers.a_shims = 2: one shim must bring a core row's A"
     if spec.buffers.residency != "none":

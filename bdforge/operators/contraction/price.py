@@ -41,7 +41,7 @@ class Price:
 
 def price(mapped: Mapped, device: Device) -> Price:
     """The price of a mapping."""
-    timing, tiling, types = timing_of(device), mapped.walked.tiling, mapped.walked.types
+    timing, tiling, types = timing_of(device), mapped.basis.tiling, mapped.basis.types
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
     cycles = tiles * tiling.m * tiling.n * mapped.depth / peak_macs(device.generation.name, types[0], types[1])
     units, slabs = (tiling.rows, tiling.columns, tiling.rows * tiling.columns), mapped.depth // tiling.k_mt
@@ -83,7 +83,7 @@ def _copy_us(side: Side) -> float:
 
 def useful(mapped: Mapped) -> float:
     """MACs that the answer needs over those that the array does."""
-    tiling, needed = mapped.walked.tiling, 1
+    tiling, needed = mapped.basis.tiling, 1
     for name, size in {p.dim.name: p.dim.size for side in mapped.sides for p in side.parts}.items():
         needed *= size if name else 1
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles * tiling.rows * tiling.columns

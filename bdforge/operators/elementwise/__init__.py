@@ -15,7 +15,7 @@ from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.elementwise.mapping import (
     LARGEST_LENGTH,
-    Tiling,
+    ElementwiseTiling,
     elementwise_program,
     map_elementwise,
 )
@@ -102,7 +102,7 @@ class ElementwisePlan(Plan):
     spec: ElementwiseSpec
     device: Device
     design: Design
-    tiling: Tiling
+    tiling: ElementwiseTiling
 
     @property
     def program(self) -> Program:
@@ -157,7 +157,7 @@ def _symbol(type_: ElementType) -> str:
 def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form = spec.form
-    tiling = Tiling(TYPES[form.type], form.tile, form.array.rows, form.array.columns or device.columns)
+    tiling = ElementwiseTiling(TYPES[form.type], form.tile, form.array.rows, form.array.columns or device.columns)
     refuse(spec, _reasons(form, tiling, device))
     comment = (
         f"{spec.name}: y = {form.function}(a, b), {form.type}, tile of {form.tile} elements, "
@@ -169,7 +169,7 @@ def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     return ElementwisePlan(spec, device, design, tiling)
 
 
-def _reasons(form: ElementwiseForm, tiling: Tiling, device: Device) -> Iterator[str]:
+def _reasons(form: ElementwiseForm, tiling: ElementwiseTiling, device: Device) -> Iterator[str]:
     yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
     if not tiling.type.integer and form.narrowing != Narrowing():

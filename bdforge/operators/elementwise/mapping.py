@@ -42,7 +42,7 @@ LARGEST_LENGTH = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class ElementwiseTiling:
     """Cores in use, and the elements of a core's tile."""
 
     type: ElementType
@@ -56,7 +56,9 @@ class Tiling:
         return self.rows * self.tile
 
 
-def map_elementwise(name: str, device: str, tiling: Tiling, symbol: str, stack_bytes: int, comment: str) -> Design:
+def map_elementwise(
+    name: str, device: str, tiling: ElementwiseTiling, symbol: str, stack_bytes: int, comment: str
+) -> Design:
     """The design for the array that MLIR calls `device`, without sequences; cores call `symbol(a, b, y)` for a tile."""
     columns, rows = range(tiling.columns), range(FIRST_CORE_ROW, FIRST_CORE_ROW + tiling.rows)
     shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
@@ -83,7 +85,7 @@ def _flows(shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> 
         yield Flow(memtile.dma(JOIN_CHANNEL), (shim.dma(0),), "y: memtiles to DRAM")
 
 
-def _memtile(tiling: Tiling, column: int) -> Tile:
+def _memtile(tiling: ElementwiseTiling, column: int) -> Tile:
     """Each core row has stores of its own: with one for all, a fast core would take a slow one's turn."""
     locks = Locks(f"mem_{column}")
     rows, tile = range(tiling.rows), (tiling.tile, tiling.type)
@@ -99,7 +101,7 @@ def _memtile(tiling: Tiling, column: int) -> Tile:
     return Tile(locks.tile, column, 1, TileKind.MEMTILE, buffers, tuple(locks.taken), tuple(channels))
 
 
-def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: int, link_with: str) -> Tile:
+def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, stack_bytes: int, link_with: str) -> Tile:
     """A core: once told of how many tiles, for each it waits for a and b and room for y."""
     locks = Locks(f"core_{column}_{row}")
     a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
@@ -122,18 +124,18 @@ def _core_tile(tiling: Tiling, column: int, row: int, symbol: str, stack_bytes: 
 
 
 @lru_cache(maxsize=64)
-def elementwise_program(tiling: Tiling, cores: tuple[RtpAddresses, ...], in_flight: int) -> Program:
+def elementwise_program(tiling: ElementwiseTiling, cores: tuple[RtpAddresses, ...], in_flight: int) -> Program:
     """The sequence program: y = f(a, b) of `length` elements, in one step.
 
     Columns take as many panels each, but for one, one behind the other. The last panel moves back, so that it ends with
     the operands: what it covers twice is computed twice, with one result. Operands of no whole words, or of less than a
     panel, are staged.
     """
-    return _Walk(tiling, cores, in_flight).program()
+    return _Writer(tiling, cores, in_flight).program()
 
 
-class _Walk:
-    def __init__(self, tiling: Tiling, cores: tuple[RtpAddresses, ...], in_flight: int):
+class _Writer:
+    def __init__(self, tiling: ElementwiseTiling, cores: tuple[RtpAddresses, ...], in_flight: int):
         self.tiling, self.cores, self.build = tiling, cores, Builder(["length"], in_flight)
         self.length = self.build.parameter("length")
         granule = GRANULE_BITS // tiling.type.bits

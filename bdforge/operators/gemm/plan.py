@@ -1,4 +1,4 @@
-"""A GEMM design: a spec becomes a Plan, or every reason why it cannot."""
+"""A GEMM design: a spec becomes a GemmPlan, or every reason why it cannot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,15 @@ from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
 from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
+from bdforge.operators.gemm.sequence_basis import sequence_basis
 from bdforge.operators.gemm.spec import AXES, GemmSpec
 from bdforge.operators.gemm.spec_check import design_problems, spec_problems
-from bdforge.operators.gemm.walked import walked
-from bdforge.operators.operator_api import Cost, Expected, Kernels
-from bdforge.operators.operator_api import Plan as AnyPlan
-from bdforge.operators.specs import Problem as AnyProblem
-from bdforge.operators.specs import refuse
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
+from bdforge.operators.specs import Problem, refuse
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan(AnyPlan):
+class GemmPlan(Plan):
     """Every number of a GEMM design."""
 
     spec: GemmSpec
@@ -47,7 +45,7 @@ class Plan(AnyPlan):
     @property
     def program(self) -> Program:
         """The runtime sequence of any M, K, N."""
-        return gemm_program(walked(self.spec, self.kernel, self.tiling, self.design, self.device))
+        return gemm_program(sequence_basis(self.spec, self.kernel, self.tiling, self.design, self.device))
 
     @property
     def kernels(self) -> Kernels:
@@ -94,7 +92,7 @@ class Plan(AnyPlan):
         grown += [f"{' and '.join(staged)} staged"] if staged else []
         return ", ".join(grown) or "none"
 
-    def random(self, problem: AnyProblem, seed: int) -> dict[str, np.ndarray]:
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """A and B over the whole range of integers, floats as small integers; scales and biases as it takes them."""
         return random_inputs(self.spec, problem, seed)
 
@@ -102,7 +100,7 @@ class Plan(AnyPlan):
         """C, exact for integers, with a bound for floats."""
         return {"C": Reference(self.spec, self.kernel, self.tiling).expected(inputs)}
 
-    def cost(self, problem: AnyProblem) -> Cost:
+    def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the MACs of cores at the peak of their types; `bdforge.perf` models kernels closer."""
         sequence, tile, (M, K, N) = self.sequence(problem), self.spec.tile, problem.sizes.values()
         panels, columns = -(-M // self.tiling.panel_rows), -(-N // self.tiling.step_columns)
@@ -111,11 +109,11 @@ class Plan(AnyPlan):
         return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / peak)
 
 
-def plan_gemm(spec: GemmSpec, device: Device) -> Plan:
+def plan_gemm(spec: GemmSpec, device: Device) -> GemmPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     refuse(spec, spec_problems(spec, device))
     kernel = kernel_for(device.generation, spec)
     assert kernel is not None
     design = map_gemm(spec, kernel, device.part(spec.columns))
     refuse(spec, [*pool_reasons(spec, design), *design_problems(design)])
-    return Plan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design)
+    return GemmPlan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design)

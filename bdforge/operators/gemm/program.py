@@ -16,8 +16,8 @@ from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
 from bdforge.operators.gemm.grid import Feed, Storage
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
+from bdforge.operators.gemm.sequence_basis import SequenceBasis
 from bdforge.operators.gemm.stages import Stages
-from bdforge.operators.gemm.walked import Walked
 
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 
@@ -45,16 +45,16 @@ class Groups:
         return any_of(*self.begins[1:])
 
 
-class Walk:
+class GemmProgram:
     """How the shims walk a problem; every panel of B comes from DRAM for each row panel of A."""
 
     in_flight_max = TASK_QUEUE_ENTRIES
 
-    def __init__(self, walked: Walked):
-        self.walked, self.tiling, self.limits = walked, walked.tiling, walked.limits
-        self.build = Builder(PARAMETERS, walked.in_flight, self.in_flight_max)
+    def __init__(self, basis: SequenceBasis):
+        self.basis, self.tiling, self.limits = basis, basis.tiling, basis.limits
+        self.build = Builder(PARAMETERS, basis.in_flight, self.in_flight_max)
         self.named = self.build.named
-        self.stages = Stages(self.build, walked.tiling, walked.limits)
+        self.stages = Stages(self.build, basis.tiling, basis.limits)
         self.M, self.K, self.N = self.stages.sizes
         self.lda, self.ldb, self.ldc = (
             self.named(f"ld{name}_walked", leading) for name, leading in zip("abc", self.stages.leading, strict=True)
@@ -72,9 +72,9 @@ class Walk:
         self.b_stride = _outer_offset(tiling.b, "column", tiling.step_columns, self.ldb)
 
     def program(self) -> Program:
-        self.stages.require(self.walked.largest_size, self.walked.depth_limit)
+        self.stages.require(self.basis.largest_size, self.basis.depth_limit)
         self.arguments()
-        operands = Operands(self.build, self.tiling, self.stages, self.walked.packing, self.walked.types)
+        operands = Operands(self.build, self.tiling, self.stages, self.basis.packing, self.basis.types)
         operands.add(self.panels, self.depth, self.n_tiles)
         self.areas()
         return self.build.program
@@ -84,7 +84,7 @@ class Walk:
         elements = [*self.stages.elements]
         if self.packed:
             elements[B] = self.n_tiles * self.b_bytes
-        for name, type_, count, order in zip(names, self.walked.memory, elements, orders, strict=True):
+        for name, type_, count, order in zip(names, self.basis.memory, elements, orders, strict=True):
             bits = getattr(self.tiling, name.lower()).bits
             note = "packed tile by tile, n-tile by n-tile" if order == "packed" else f"{order}-major"
             self.build.argument(name, type_, BYTE_BITS if order == "packed" else bits, count, note)
@@ -164,7 +164,7 @@ class Walk:
 
     def most_panels(self) -> Expr:
         """Panels that one task can walk: the BDs of A, and of a column-major C, iterate over them."""
-        most = min(self.walked.most, self.limits.iteration_wrap_max)
+        most = min(self.basis.most, self.limits.iteration_wrap_max)
         return select(self.near(self.tiling.a, self.a_stride), most, 1)
 
     def column_ranges(self):
@@ -175,7 +175,7 @@ class Walk:
         # All BDs of a chain run equally often, so the step that moved back cannot join the others.
         off = any_of(~(self.n_tiles % self.tiling.columns).equals(0), ~(self.N % self.tiling.n).equals(0))
         end = self.steps - all_of(single, off)
-        runs = self.walked.most
+        runs = self.basis.most
         most = select(iterate, select(single, min(runs, self.limits.iteration_wrap_max), runs), 1)
         whole = ceildiv(end, most)
 
@@ -206,7 +206,7 @@ class Walk:
 
     def step(self, index: Expr, area: Area) -> None:
         """Those of A come first: the array can start on them while others are set up. C's tokens end the step."""
-        direction, channel = self.walked.channels[C].direction, self.walked.channels[C].index
+        direction, channel = self.basis.channels[C].direction, self.basis.channels[C].index
         note = "{} row panels from panel {} on, {} column steps from step {} on"
         numbers = (area.panels, area.panel, area.count, area.first)
         with self.build.step([(direction, channel, 0, self.tiling.columns)], note, numbers):
@@ -222,14 +222,14 @@ class Walk:
                 self.task(C, column, *self.c(area, groups, column), token=True)
 
     def task(self, argument: int, column: Operand, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
-        channel = self.walked.channels[argument]
+        channel = self.basis.channels[argument]
         self.build.task(channel.direction, channel.index, column, *bds, runs=runs, token=token)
 
     def release(self) -> None:
         """Every core's parameters, then the lock that says that they are there."""
-        for core in self.walked.cores:
+        for core in self.basis.cores:
             words = {
-                K_STEPS: self.depth // self.tiling.k - self.walked.fixed_steps,
+                K_STEPS: self.depth // self.tiling.k - self.basis.fixed_steps,
                 OUTPUT_TILES: self.panels * self.steps,
             }
             self.build.set_parameters(core.parameters, words, core.go)

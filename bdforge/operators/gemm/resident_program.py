@@ -17,9 +17,9 @@ from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
 from bdforge.operators.gemm.operands import A, B, C, R, S
-from bdforge.operators.gemm.program import Area, Walk
+from bdforge.operators.gemm.program import Area, GemmProgram
 from bdforge.operators.gemm.resident import SLOTS, Division, divided
-from bdforge.operators.gemm.walked import Walked
+from bdforge.operators.gemm.sequence_basis import SequenceBasis
 
 _MEMTILE = TILE_REGISTERS[TileKind.MEMTILE]
 _ROW, _CHANNEL = 1, 0  # of memtiles; of B in them
@@ -29,9 +29,9 @@ _FREE, _FULL, _CHUNK_FREE, _CHUNK_FULL = range(4)
 
 
 @lru_cache(maxsize=256)
-def gemm_program(walked: Walked) -> Program:
+def gemm_program(basis: SequenceBasis) -> Program:
     """The program that serves every problem of a design."""
-    return (ResidentWalk if walked.pool else Walk)(walked).program()
+    return (ResidentProgram if basis.pool else GemmProgram)(basis).program()
 
 
 class _Numbers(NamedTuple):
@@ -55,15 +55,15 @@ class _Numbers(NamedTuple):
         return self.fill(1) + number - 1 if number else 1
 
 
-class ResidentWalk(Walk):
+class ResidentProgram(GemmProgram):
     """Column step by column step, all row panels of it."""
 
     in_flight_max = TASK_QUEUE_ENTRIES // _TASKS
 
-    def __init__(self, walked: Walked):
-        super().__init__(walked)
-        assert walked.pool is not None
-        self.pool = walked.pool
+    def __init__(self, basis: SequenceBasis):
+        super().__init__(basis)
+        assert basis.pool is not None
+        self.pool = basis.pool
         self.numbers = _Numbers(*self.pool.room)
         tiles = self.depth // self.tiling.k
         self.division: Division = divided(self.pool, tiles, self.fed)
@@ -96,7 +96,7 @@ class ResidentWalk(Walk):
 
     def panels_step(self, index: Expr, whole: Area, last: Area, moved: Expr) -> None:
         """Data of A and B first, then what memtiles do with B, then C, whose last tokens end the step."""
-        channel = self.walked.channels[C]
+        channel = self.basis.channels[C]
         passes, some = whole.panels + moved, whole.panels > 0
         note = "{} row panels from panel {} on, column step {}"
         tokens = [(channel.direction, channel.index, 0, self.tiling.columns)]

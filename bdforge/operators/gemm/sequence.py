@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bdforge.design.sequences import Builder, Expr, PlannedSequence, Start, evaluate
 from bdforge.devices import TileKind
-from bdforge.operators.gemm.spec import AXES, Problem
+from bdforge.operators.gemm.spec import AXES, GemmProblem
 from bdforge.operators.gemm.stages import Stages
 from bdforge.operators.operator_api import Plan
 
@@ -42,7 +42,7 @@ class Staging(NamedTuple):
     a_in_slabs: bool
 
 
-class Walk(NamedTuple):
+class WalkedSizes(NamedTuple):
     """What the shims walk: sizes, positions from line to line (0 for packed B), whole panels, slabs and n-tiles."""
 
     M: int
@@ -97,9 +97,9 @@ class GemmSequence(PlannedSequence):
         return cls(found.program, found.parameters, found.device, found.wide, found.events, plan)
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> GemmProblem:
         """The user's sizes."""
-        return Problem.of(self.parameters)
+        return GemmProblem.of(self.parameters)
 
     @cached_property
     def staging(self) -> Staging:
@@ -107,11 +107,11 @@ class GemmSequence(PlannedSequence):
         return Staging(*(self._staged(name) for name in "abc"), bool(self._at(self._stages.a_in_slabs)))  # type: ignore[arg-type]
 
     @cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> WalkedSizes:
         """The numbers by which the shims walk."""
         stages = self._stages
         found = (*stages.sizes, *stages.leading, stages.panels, stages.depth, stages.n_tiles, stages.steps)
-        return Walk(*map(self._at, found))
+        return WalkedSizes(*map(self._at, found))
 
     @property
     def leading(self) -> Mapping[str, int]:
@@ -181,4 +181,4 @@ def sequence(plan: Plan, M: int, K: int, N: int, **leading: int | None) -> GemmS
     given = {name: positions for name, positions in leading.items() if positions is not None}
     if unknown := given.keys() - set(GAPS):
         raise TypeError(f"sequence() takes {', '.join(GAPS)}, not {', '.join(sorted(unknown))}")
-    return GemmSequence.of(plan, plan.sequence(Problem(M, K, N), given))
+    return GemmSequence.of(plan, plan.sequence(GemmProblem(M, K, N), given))

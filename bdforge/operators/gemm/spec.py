@@ -16,6 +16,7 @@ from bdforge.operators.specs import (
     Count,
     Form,
     MatrixProblem,
+    Problem,
     Rounding,
     Section,
     Shift,
@@ -24,7 +25,6 @@ from bdforge.operators.specs import (
     SpecError,
     validated,
 )
-from bdforge.operators.specs import Problem as AnyProblem
 
 KIND = "gemm"
 COLUMNS = 8  # of specs that do not say
@@ -32,14 +32,14 @@ AXES = ("M", "K", "N")
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Problem(AnyProblem):
+class GemmProblem(Problem):
     """One GEMM: C (M x N) = A (M x K) · B (K x N)."""
 
     def __init__(self, M: int, K: int, N: int, name: str = ""):
         super().__init__(KIND, {"M": M, "K": K, "N": N}, name)
 
     @classmethod
-    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+    def of(cls, sizes: Mapping[str, int]) -> "GemmProblem":
         """The GEMM of sizes by axis."""
         return cls(sizes["M"], sizes["K"], sizes["N"])
 
@@ -163,7 +163,7 @@ class GemmSpec(Spec):
     tile: TileSizes
     buffers: Buffers
     epilogue: Epilogue
-    problems: tuple[Problem, ...]
+    problems: tuple[GemmProblem, ...]
     array: str | None = None
     sequence: SequenceOptions = DEFAULT_OPTIONS
 
@@ -220,7 +220,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         tile=file.tile,
         buffers=replace(buffers, k_mt=buffers.k_mt or file.tile.k),
         epilogue=file.epilogue,
-        problems=tuple(Problem(p.M, p.K, p.N, p.name) for p in file.problems),
+        problems=tuple(GemmProblem(p.M, p.K, p.N, p.name) for p in file.problems),
         array=file.array.device,
         sequence=file.sequence.options(where),
     )

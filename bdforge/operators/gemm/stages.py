@@ -24,7 +24,7 @@ def walked_size(tiling: Tiling, axis: str, size: int) -> int:
     return walked
 
 
-class Reason(NamedTuple):
+class StagingReason(NamedTuple):
     """A reason to stage an operand where `when` is not 0: text with {} for `value`."""
 
     when: Expr
@@ -68,15 +68,17 @@ class Stages:
     def storage(self, name: str) -> Storage:
         return getattr(self.tiling, name)
 
-    def reasons(self, name: str) -> list[Reason]:
+    def reasons(self, name: str) -> list[StagingReason]:
         """Why an operand cannot be reached where it is, in the order in which people are told."""
         store, leading, axes = self.storage(name), self.lines[name], AXES[name]
         if store.order == "packed":
             return []
         tile = dict(zip("MKN", ("m", "k_mt", "n"), strict=True))
         small = [
-            Reason(self.given[axis] < self.least[axis], f"{axis} = {{}} is below {tile[axis]} = {self.least[axis]}",
-                   self.given[axis])
+            StagingReason(
+                self.given[axis] < self.least[axis], f"{axis} = {{}} is below {tile[axis]} = {self.least[axis]}",
+                self.given[axis],
+            )
             for axis in axes
         ]  # fmt: skip
         slabs = f"K = {{}} is no multiple of k_mt = {self.tiling.k_mt} and B is not packed"
@@ -85,21 +87,21 @@ class Stages:
         return [
             *small,
             *self.odd(name),
-            Reason(step > self.limits.step_max, far, leading),  # type: ignore[operator]
-            *([Reason(self.a_in_slabs, slabs, self.walked["K"])] if name == "a" else []),
+            StagingReason(step > self.limits.step_max, far, leading),  # type: ignore[operator]
+            *([StagingReason(self.a_in_slabs, slabs, self.walked["K"])] if name == "a" else []),
         ]
 
-    def odd(self, name: str) -> list[Reason]:
+    def odd(self, name: str) -> list[StagingReason]:
         """Sizes that are no whole granules; each is told only where those before it are."""
         store, axes = self.storage(name), AXES[name]
         along = axes[0 if store.order == "column" else 1]
         sizes = [(axis, self.given[axis], self.granules[axis]) for axis in axes]
-        found: list[Reason] = []
+        found: list[StagingReason] = []
         for what, value, multiple in (*sizes, (f"ld{name}", self.lines[name], store.granule)):
             lines = "lines" if what in (along, f"ld{name}") else "tiles"
             text = f"{what} = {{}} is no multiple of {multiple}, so that {lines} do not start at whole words"
             odd = ~(value % multiple).equals(0)
-            found.append(Reason(all_of(odd, *(~other.when for other in found)), text, value))
+            found.append(StagingReason(all_of(odd, *(~other.when for other in found)), text, value))
         return found
 
     def shape(self, name: str) -> tuple[Expr, Expr]:

@@ -13,7 +13,7 @@ from bdforge.devices.formats import error_bound, rounded
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES, peak_macs
-from bdforge.operators.gemv.mapping import Tiling, map_gemv
+from bdforge.operators.gemv.mapping import GemvTiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
@@ -29,7 +29,7 @@ class GemvPlan(Plan):
     spec: GemvSpec
     device: Device
     design: Design
-    tiling: Tiling
+    tiling: GemvTiling
 
     @property
     def program(self) -> Program:
@@ -94,7 +94,7 @@ class GemvPlan(Plan):
 _program = lru_cache(maxsize=64)(gemv_program)
 
 
-def _symbols(tiling: Tiling) -> tuple[str, ...]:
+def _symbols(tiling: GemvTiling) -> tuple[str, ...]:
     kernel, c = tiling.kernel, tiling.c
     narrowed = (f"finish_{kernel.accumulator.code}_{c.code}",) if c is not kernel.accumulator else ()
     return kernel.multiply, kernel.zero, *(("unscale_i32",) if kernel.field_scaled else narrowed)
@@ -108,7 +108,7 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     assert kernel is not None
     lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
     channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
-    tiling = Tiling(kernel, TYPES[types.w], TYPES[types.c], tile.k, tile.n, lines, array.rows, columns, channels)
+    tiling = GemvTiling(kernel, TYPES[types.w], TYPES[types.c], tile.k, tile.n, lines, array.rows, columns, channels)
     comment = (
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."

@@ -43,7 +43,7 @@ the work of half a shim, passes that it lets go by before each tile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class GemvTiling:
     """What of a spec its mapping depends on.
 
     A core's tile of W is k x n, of C `height` x n, where `lines` rows hold data: whole blocks of the kernel's r, or
@@ -83,7 +83,7 @@ class Tiling:
 
 
 def map_gemv(
-    name: str, device: str, tiling: Tiling, symbols: tuple[str, ...], stack_bytes: int, comment: str
+    name: str, device: str, tiling: GemvTiling, symbols: tuple[str, ...], stack_bytes: int, comment: str
 ) -> Design:
     """The design for the array that MLIR calls `device`, without sequences.
 
@@ -100,7 +100,7 @@ def map_gemv(
     return placed(Design(name, device, tiles, flows, tuple(_names(tiling, shims)), comments=(comment,)))
 
 
-def _names(tiling: Tiling, shims: list[Tile]) -> Iterator[Allocation]:
+def _names(tiling: GemvTiling, shims: list[Tile]) -> Iterator[Allocation]:
     yield Allocation("a", shims[0], "MM2S", A_SHIM_CHANNEL)
     for shim in shims:
         for channel, _ in tiling.feeds(shim.column):
@@ -108,7 +108,7 @@ def _names(tiling: Tiling, shims: list[Tile]) -> Iterator[Allocation]:
         yield Allocation(f"c_{shim.column}", shim, "S2MM", C_SHIM_CHANNEL)
 
 
-def _flows(tiling: Tiling, shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
+def _flows(tiling: GemvTiling, shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
     yield Flow(shims[0].dma(A_SHIM_CHANNEL), (memtiles[0].dma(A_IN),), "A: DRAM to a memtile")
     yield Flow(memtiles[0].dma(A_OUT), tuple(core.dma(0) for column in cores for core in column), "A: to every core")
     for shim, memtile in zip(shims, memtiles, strict=True):
@@ -124,7 +124,7 @@ def _flows(tiling: Tiling, shims: list[Tile], memtiles: list[Tile], cores: list[
         yield Flow(memtile.dma(C_OUT), (shim.dma(C_SHIM_CHANNEL),), "C: memtiles to DRAM")
 
 
-def _memtile(tiling: Tiling, column: int) -> Tile:
+def _memtile(tiling: GemvTiling, column: int) -> Tile:
     """Each core row has slots of its own: with some for all, a fast core would take a slow one's turn."""
     locks, kernel, rows = Locks(f"mem_{column}"), tiling.kernel, range(tiling.rows)
     weights, sums = (tiling.k * tiling.n, tiling.w), (tiling.height * tiling.n, tiling.c)
@@ -144,7 +144,7 @@ def _memtile(tiling: Tiling, column: int) -> Tile:
     return Tile(locks.tile, column, 1, TileKind.MEMTILE, buffers, tuple(locks.taken), ordered)
 
 
-def _a_channels(tiling: Tiling, slots: Slots) -> Iterator[Channel]:
+def _a_channels(tiling: GemvTiling, slots: Slots) -> Iterator[Channel]:
     """Chunks of A, line by line, leave as micro-tiles: `(height/r, r*k)(k/s, s)(r, k)(s, 1)`, with zeros below."""
     kernel, k, height = tiling.kernel, tiling.k, tiling.height
     missing = height - tiling.lines  # less than a block of r rows: there is but one
@@ -155,14 +155,16 @@ def _a_channels(tiling: Tiling, slots: Slots) -> Iterator[Channel]:
     yield Channel("MM2S", A_OUT, slots.send(micro_tiles, padding), "A to every core")
 
 
-def _lines(tiling: Tiling) -> Pattern:
+def _lines(tiling: GemvTiling) -> Pattern:
     """A tile of C from r x t micro-tiles to lines: `(height/r, r*n)(r, t)(n/t, r*t)(t, 1)`, without the padded rows."""
     kernel, n, missing = tiling.kernel, tiling.n, tiling.height - tiling.lines
     r, t = kernel.r, kernel.t
     return Pattern((tiling.height // r, r - missing, n // t, t), (r * n, t, r * t, 1))
 
 
-def _core(tiling: Tiling, column: int, row: int, symbols: tuple[str, ...], stack_bytes: int, link_with: str) -> Tile:
+def _core(
+    tiling: GemvTiling, column: int, row: int, symbols: tuple[str, ...], stack_bytes: int, link_with: str
+) -> Tile:
     locks, kernel = Locks(f"core_{column}_{row}"), tiling.kernel
     a = Slots.of(locks, "a", tiling.height * tiling.k, kernel.a, "chunk of A, micro-tiles")
     w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel")

@@ -12,7 +12,7 @@ from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, 
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.operands import micro_tiles, packed_values
-from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, Tiling
+from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, GemvTiling
 from bdforge.operators.specs import LARGEST_SIZE
 
 AXES = ("M", "K", "N")
@@ -20,10 +20,10 @@ A, W, C = range(3)
 """Arguments."""
 
 
-class _Walk:
+class _Writer:
     """Writes the program of a mapped design; `rows` are those of A and C that users may have."""
 
-    def __init__(self, design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int):
+    def __init__(self, design: Design, tiling: GemvTiling, limits: TileLimits, rows: int, in_flight: int):
         self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
         self.cores, self.wrap = rtp_addresses(design), limits.wraps[0]
         self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
@@ -165,6 +165,6 @@ class _Walk:
             self.build.set_parameters(parameters, words, go)
 
 
-def gemv_program(design: Design, tiling: Tiling, limits: TileLimits, rows: int, in_flight: int) -> Program:
+def gemv_program(design: Design, tiling: GemvTiling, limits: TileLimits, rows: int, in_flight: int) -> Program:
     """The program that serves every problem of a mapped design; `rows` are those of A and C that users may have."""
-    return _Walk(design, tiling, limits, rows, in_flight).program()
+    return _Writer(design, tiling, limits, rows, in_flight).program()

@@ -30,7 +30,7 @@ class Types(Section):
     c: Literal["int32", "f32", "bf16"]
 
 
-class TileSizes(Section):
+class GemvTile(Section):
     """Rows of A and C, up to `m`; cores take tiles of W of k x n at a time."""
 
     m: Annotated[int, Field(ge=1, le=8, strict=True)] = 8
@@ -38,7 +38,7 @@ class TileSizes(Section):
     n: Size
 
 
-class Array(ArraySection):
+class GemvArray(ArraySection):
     """No `columns`: all of the product's; no `channels`: as many of each shim's as read W as fast as DRAM."""
 
     channels: Literal[1, 2] | None = None
@@ -49,8 +49,8 @@ class GemvForm(Form[MatrixProblem]):
 
     kind: Literal["gemv"]
     types: Types
-    tile: TileSizes
-    array: Array = Array()
+    tile: GemvTile
+    array: GemvArray = GemvArray()
     stack_bytes: Size = STACK_BYTES
 
 

@@ -22,7 +22,7 @@ from bdforge.core.isa.elf import CoreProgram as ElfProgram
 from bdforge.core.isa.elf import core_segments, program_of
 from bdforge.devices import Device
 from bdforge.operators import render
-from bdforge.operators.gemm import GemmSpec, Plan, plan_gemm
+from bdforge.operators.gemm import GemmPlan, GemmSpec, plan_gemm
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
 
 MAIN = "main"
@@ -61,7 +61,7 @@ class CoreCosts:
     code_bytes: int
 
 
-def core_costs(plan: Plan) -> CoreCosts:
+def core_costs(plan: GemmPlan) -> CoreCosts:
     """Costs of a plan's cores; CodegenError where a kernel has no machine code."""
     return _costs(plan.spec, plan.device)
 
@@ -92,7 +92,7 @@ def _costs(spec: GemmSpec, device: Device) -> CoreCosts:
     return CoreCosts(Cycles(**step), Cycles(**ends), plan.kernel.multiply, program.code_bytes)
 
 
-def core_elfs(plan: Plan, text: str) -> dict[Tile, ElfProgram]:
+def core_elfs(plan: GemmPlan, text: str) -> dict[Tile, ElfProgram]:
     """What the cores of a plan run, by column and row; `text` is its MLIR. CodegenError as `core_costs`."""
     device = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
     generation = plan.device.generation.name.lower()

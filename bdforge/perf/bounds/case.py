@@ -10,7 +10,7 @@ from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.mapping import kept_share
-from bdforge.operators.gemm.spec import GemmSpec, Problem
+from bdforge.operators.gemm.spec import GemmProblem, GemmSpec
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.traffic import padded
 
@@ -164,7 +164,9 @@ class GemmCase:
         return self.columns * self.panel_rows * self.n * self.element_bytes[2]
 
 
-def case_of(spec: GemmSpec, device: Device, problem: Problem, *, core_macs_per_cycle: float | None = None) -> GemmCase:
+def case_of(
+    spec: GemmSpec, device: Device, problem: GemmProblem, *, core_macs_per_cycle: float | None = None
+) -> GemmCase:
     """The case of `problem` on `spec`'s design, all buffers and layouts as in the spec."""
     return GemmCase(
         device=device.name, a=spec.a, b=spec.b, c=spec.c,

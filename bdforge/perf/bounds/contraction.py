@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from bdforge.operators.contraction import ContractionPlan
-from bdforge.operators.gemm.spec import Problem
+from bdforge.operators.gemm.spec import GemmProblem
 from bdforge.perf.bounds.case import DramTraffic, GemmCase, case_of
 
 
@@ -55,7 +55,7 @@ def contraction_case(plan: ContractionPlan, *, core_macs_per_cycle: float | None
     """The case of a planned contraction."""
     mapped, tiles, spec = plan.choice.mapped, plan.gemm.tiling, plan.gemm.spec
     M, N = mapped.rows.tiles * tiles.panel_rows, mapped.columns.tiles * tiles.step_columns
-    known = case_of(spec, plan.device, Problem(M, mapped.depth, N), core_macs_per_cycle=core_macs_per_cycle)
+    known = case_of(spec, plan.device, GemmProblem(M, mapped.depth, N), core_macs_per_cycle=core_macs_per_cycle)
     facts = {field.name: getattr(known, field.name) for field in fields(GemmCase)}
     return ContractionCase(
         **facts, batches=mapped.batches, needed=plan.choice.contraction.macs,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bdforge.devices.hosts import Host
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.models import Linear
 
@@ -38,7 +38,7 @@ class Copy:
 
 
 def run_as(
-    linear: Linear, problem: Problem, case_of: Callable[[Problem], GemmCase]
+    linear: Linear, problem: GemmProblem, case_of: Callable[[GemmProblem], GemmCase]
 ) -> tuple[GemmCase, tuple[Copy, ...]]:
     """The case that a design computes for `linear`, whose sizes are those of `problem`, and the copies of one run; none
     where the program holds what the array takes."""
@@ -49,7 +49,7 @@ def run_as(
     ways = [dict(zip("ABC", way, strict=True)) for way in _turned(linear.held, case)]
     itself, transposed = (sum(elements[name] for name in elements if way[name]) for way in ways)
     if transposed < itself:
-        case = case_of(Problem(problem.N, problem.K, problem.M, problem.name))
+        case = case_of(GemmProblem(problem.N, problem.K, problem.M, problem.name))
     return case, tuple(_copies(linear, case, elements, ways[transposed < itself]))
 
 

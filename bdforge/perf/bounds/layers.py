@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from bdforge.devices.hosts import Host, host_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.copies import run_as
 from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
 from bdforge.perf.bounds.models import ATTENTION, SCALING, SYNCHRONISING, Linear, Model
 
-CaseOf = Callable[[Problem], GemmCase]
+CaseOf = Callable[[GemmProblem], GemmCase]
 Estimator = Callable[[GemmCase], Estimate]
 
 
@@ -142,8 +142,8 @@ def _npu(
     return [_part(linear, tokens, case_of, model_case) for linear in model.fused(fusions)]
 
 
-def _problem(linear: Linear, tokens: int) -> Problem:
-    return Problem(linear.M or tokens, linear.K, linear.N, linear.name)
+def _problem(linear: Linear, tokens: int) -> GemmProblem:
+    return GemmProblem(linear.M or tokens, linear.K, linear.N, linear.name)
 
 
 def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> OperatorTime:
@@ -163,7 +163,7 @@ def crossover(linear: Linear, cpu_tops: float, case_of: CaseOf, model_case: Esti
     """The smallest M, up to `most`, from which on the array takes less time than a CPU at `cpu_tops`; None if none."""
     first = None
     for M in reversed(range(8, most + 1, 8)):
-        case = case_of(Problem(M, linear.K, linear.N))
+        case = case_of(GemmProblem(M, linear.K, linear.N))
         if model_case(case).time_us >= 2 * case.macs / cpu_tops / 1e6:
             return first
         first = M

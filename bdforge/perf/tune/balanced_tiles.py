@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.bounds import core_bound as core
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.case import GemmCase
@@ -69,7 +69,7 @@ class Balance:
     balanced_m: float
 
 
-def balance(space: SearchSpace, basis: Basis, problem: Problem) -> Balance:
+def balance(space: SearchSpace, basis: Basis, problem: GemmProblem) -> Balance:
     """Walk from the fastest tile of one core to the balanced one for a problem.
 
     PerfError when no tile keeps its kernel busy; ScheduleError where a basis has no kernel.
@@ -92,7 +92,7 @@ def balance(space: SearchSpace, basis: Basis, problem: Problem) -> Balance:
     return Balance(tuple(tiles), tuple(steps), ridge, m)
 
 
-def _tiles(space: SearchSpace, basis: Basis, problem: Problem) -> list[RankedTile]:
+def _tiles(space: SearchSpace, basis: Basis, problem: GemmProblem) -> list[RankedTile]:
     """Every tile that fits a core and whose streams keep up with its kernel."""
     found: list[RankedTile] = []
     for m in rows_of_tiles(space):
@@ -104,7 +104,7 @@ def _tiles(space: SearchSpace, basis: Basis, problem: Problem) -> list[RankedTil
     return found
 
 
-def _timed(space: SearchSpace, basis: Basis, problem: Problem, c: Candidates) -> list[RankedTile]:
+def _timed(space: SearchSpace, basis: Basis, problem: GemmProblem, c: Candidates) -> list[RankedTile]:
     case = cases_of(space, c, int(c.b_layout[0]), problem)
     cycles = np.broadcast_to(kernel_of(case, basis).cycles, len(c))
     a, b, _ = case.element_bytes
@@ -117,7 +117,7 @@ def _timed(space: SearchSpace, basis: Basis, problem: Problem, c: Candidates) ->
 
 
 def _tile(
-    space: SearchSpace, case: GemmCase, problem: Problem, sizes: tuple[int, int, int], cycles: tuple[float, float]
+    space: SearchSpace, case: GemmCase, problem: GemmProblem, sizes: tuple[int, int, int], cycles: tuple[float, float]
 ) -> RankedTile:
     (m, k, n), (a, b, c), timing = sizes, case.element_bytes, case.timing
     whole, cores = (problem.M, problem.K, problem.N), space.rows * space.columns

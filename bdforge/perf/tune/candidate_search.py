@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.space import FIELDS, Candidates, SearchSpace, candidates_of
@@ -31,7 +31,7 @@ class Search:
 
     space: SearchSpace
     basis: Basis
-    problems: tuple[tuple[Problem, int], ...]
+    problems: tuple[tuple[GemmProblem, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

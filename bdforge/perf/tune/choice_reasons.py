@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bdforge.operators.gemm import Problem, SpecError, plan_gemm
+from bdforge.operators.gemm import GemmProblem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.tune.candidate_search import Search, buildable
 from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
@@ -29,7 +29,7 @@ LIFTS = {
 class Verdict:
     """A problem on a design: estimates by basis of the kernel."""
 
-    problem: Problem
+    problem: GemmProblem
     count: int
     estimates: dict[Basis, Estimate]
 

@@ -11,7 +11,7 @@ from math import ceil
 
 from bdforge.array.emulator import EmulationError
 from bdforge.operators import WalkError
-from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence
+from bdforge.operators.gemm import GemmPlan, GemmProblem, SpecError, plan_gemm, sequence
 from bdforge.operators.gemm.plan import GemmSpec
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
@@ -38,7 +38,7 @@ class EmulatedFinalist:
         return self.emulated_us / self.modelled_us
 
 
-def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: int) -> Problem:
+def reduced(spec: GemmSpec, problems: tuple[tuple[GemmProblem, int], ...], rounds: int) -> GemmProblem:
     """Whole tiles of one row panel and `rounds` column steps, or the other way round where B stays.
 
     Slabs are up to the problems' K or `_DEPTH`.
@@ -46,8 +46,8 @@ def reduced(spec: GemmSpec, problems: tuple[tuple[Problem, int], ...], rounds: i
     deepest = min(max(problem.K for problem, _ in problems), _DEPTH)
     k_mt = spec.buffers.k_mt
     if spec.buffers.residency == "b":  # what stays is of use for several row panels
-        return Problem(rounds * spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, spec.tile.n * spec.columns)
-    return Problem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
+        return GemmProblem(rounds * spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, spec.tile.n * spec.columns)
+    return GemmProblem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
 
 
 def emulated(wanted: Search, candidate: tuple[int, ...]) -> EmulatedFinalist:
@@ -65,5 +65,5 @@ def emulated(wanted: Search, candidate: tuple[int, ...]) -> EmulatedFinalist:
     return EmulatedFinalist((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
 
 
-def _emulated_us(plan: Plan, wanted: Search, problem: Problem) -> float:
+def _emulated_us(plan: GemmPlan, wanted: Search, problem: GemmProblem) -> float:
     return timed(plan, problem, wanted.basis).array_seconds * 1e6

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bdforge.common.files import SETTINGS_BYTES_MAX, read_text
 from bdforge.common.messages import clip
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf.bounds.models import GPT2_TRAIN, Linear, Model
 from bdforge.perf.errors import PerfError
 
-Weighted = tuple[Problem, int]
+Weighted = tuple[GemmProblem, int]
 """A problem and how often it is run."""
 
 DEFAULT_ROWS = 256  # tokens of one prefill
@@ -79,8 +79,8 @@ def _shape(text: str, where: str) -> Weighted:
     return _problem(M, K, N, match.group(5) or ""), count
 
 
-def _problem(M: int, K: int, N: int, name: str) -> Problem:
+def _problem(M: int, K: int, N: int, name: str) -> GemmProblem:
     for axis, size in (("M", M), ("K", K), ("N", N)):
         if not 1 <= size <= LARGEST_SIZE:
             raise PerfError(f"{M}x{K}x{N}: {axis} = {size} is not within 1 and {LARGEST_SIZE}")
-    return Problem(M, K, N, name)
+    return GemmProblem(M, K, N, name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.devices import Generation
-from bdforge.operators.gemm import Plan, Problem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.perf.assembled.counted_core import CoreCosts, core_costs
 from bdforge.perf.assembled.counted_tiles import Kind, core_form
 from bdforge.perf.bounds.case import GemmCase
@@ -80,7 +80,7 @@ def _assembled(case: GemmCase) -> KernelCycles:
     )  # fmt: skip
 
 
-def counted(plan: Plan) -> CoreCosts:
+def counted(plan: GemmPlan) -> CoreCosts:
     """Counted cycles of a plan's cores; ScheduleError where a kernel is not assembled."""
     try:
         return core_costs(plan)
@@ -88,7 +88,7 @@ def counted(plan: Plan) -> CoreCosts:
         raise ScheduleError(str(error)) from None
 
 
-def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
+def kernel_on(plan: GemmPlan, case: GemmCase, basis: Basis) -> KernelCycles:
     """Cycles of one step of a case of a plan: as `kernel_of`, of assembled kernels exactly and with stalls at banks."""
     if basis != "assembled":
         return kernel_of(case, basis)
@@ -98,13 +98,13 @@ def kernel_on(plan: Plan, case: GemmCase, basis: Basis) -> KernelCycles:
     return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
 
 
-def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: Problem) -> GemmCase:
+def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: GemmProblem) -> GemmCase:
     """One candidate on one problem."""
     return _case(space, dict(zip(FIELDS, candidate, strict=True)), problem)
 
 
 def modelled_us(
-    space: SearchSpace, basis: Basis, candidates: Candidates, problems: Sequence[tuple[Problem, int]]
+    space: SearchSpace, basis: Basis, candidates: Candidates, problems: Sequence[tuple[GemmProblem, int]]
 ) -> np.ndarray:
     """Microseconds that each candidate needs for all problems, each as often as its count says (modelled)."""
     total = np.zeros(len(candidates))
@@ -117,12 +117,12 @@ def modelled_us(
     return total
 
 
-def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: Problem) -> GemmCase:
+def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: GemmProblem) -> GemmCase:
     """Candidates that share B's layout on one problem, as a case of arrays."""
     return _case(space, {name: getattr(candidates, name) for name in FIELDS} | {"b_layout": b_layout}, problem)
 
 
-def _case(space: SearchSpace, sizes: dict[str, Any], problem: Problem) -> GemmCase:
+def _case(space: SearchSpace, sizes: dict[str, Any], problem: GemmProblem) -> GemmCase:
     here = SimpleNamespace(**sizes | {"c_memtile_buffers": space.c_memtile_buffers})
     sizes = {name: size for name, size in sizes.items() if name not in ("c_memtile_buffers", "b_layout")}
     if space.residency == "b":

@@ -13,7 +13,7 @@ from bdforge.operators.contraction import ContractionError, ContractionPlan, con
 from bdforge.operators.contraction.boxes import box_count, box_size
 from bdforge.operators.contraction.choose import _refusal
 from bdforge.operators.contraction.config import config_of
-from bdforge.operators.gemm import Plan, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm, spec_from
 from support.built_designs import ROOT, spec_content
 from support.tccg import tccg
 
@@ -21,7 +21,7 @@ PHOENIX = device_named("phoenix")
 
 
 @pytest.fixture(scope="module")
-def phoenix() -> Plan:
+def phoenix() -> GemmPlan:
     return plan_gemm(load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"), PHOENIX)
 
 

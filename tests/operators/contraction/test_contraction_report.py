@@ -12,7 +12,7 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.price import Price, useful
 from bdforge.operators.contraction.report import report_lines
-from bdforge.operators.gemm import Plan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import same
 
@@ -21,7 +21,7 @@ FUSED, GIVEN = "aebf,fdec->abcd", {"a": 3, "b": 4, "c": 5, "d": 2, "e": 3, "f": 
 
 
 @cache
-def small() -> Plan:
+def small() -> GemmPlan:
     """Tiles of 8 x 16 x 8 on 2 x 2 cores."""
     content = spec_content(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
     return plan_gemm(spec_from(content, "small"), STRIX_HALO)

@@ -120,7 +120,7 @@ def labels_of(side: Side) -> str:
 
 def tiles_of_a(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
     """[tiles in slabs] of m x k_mt."""
-    tile, order = plan.gemm.tiling, plan.spec.layouts.a
+    tile, order = plan.gemm.tiling, plan.gemm.spec.layouts.a
     shape = (tile.k_mt, tile.m) if order == "column" else (tile.m, tile.k_mt)
     found = stream.reshape(-1, *shape)
     return found.swapaxes(1, 2) if order == "column" else found
@@ -128,12 +128,12 @@ def tiles_of_a(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
 
 def tiles_of_b(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
     """[tiles in slabs] of k_mt x n; packed ones as docs/designs.md has them."""
-    tile, order, t = plan.gemm.tiling, plan.spec.layouts.b, plan.gemm.kernel.t
+    tile, order, t = plan.gemm.tiling, plan.gemm.spec.layouts.b, plan.gemm.kernel.t
     if order != "packed":
         shape = (tile.n, tile.k_mt) if order == "column" else (tile.k_mt, tile.n)
         found = stream.reshape(-1, *shape)
         return found.swapaxes(1, 2) if order == "column" else found
-    if plan.spec.b == "int2":
+    if plan.gemm.spec.b == "int2":
         codes = stream.view(np.uint8).reshape(-1, tile.n // (4 * t), tile.k, t)
         fields = np.stack([(codes >> 2 * field & 3).astype(np.int8) - 1 for field in range(4)], axis=-2)
         found = fields.transpose(0, 2, 1, 3, 4).reshape(-1, tile.k, tile.n)
@@ -157,7 +157,7 @@ def parameters_of(plan: ContractionPlan, sequence: PlannedSequence) -> tuple[int
 def memory_of(plan: ContractionPlan) -> list[np.ndarray]:
     """Random inputs as they lie in the user's memory."""
     rng = np.random.default_rng(7)
-    ranges = ((-128, 128), (-1, 2) if plan.spec.b == "int2" else (-128, 128))
+    ranges = ((-128, 128), (-1, 2) if plan.gemm.spec.b == "int2" else (-128, 128))
     extents = [plan.choice.contraction.extent(tensor) for tensor in range(2)]
     return [rng.integers(*ends, size).astype(np.int8) for ends, size in zip(ranges, extents, strict=True)]
 
@@ -176,7 +176,7 @@ def buffers_of(sequence: PlannedSequence, plan: ContractionPlan, user: Sequence[
 
 def multiply(plan: ContractionPlan, sequence: PlannedSequence, buffers: Sequence[np.ndarray]) -> None:
     """What the cores do with the streams: so many tiles of C, each of so many steps of K."""
-    spec, tile, streams = plan.spec, plan.gemm.tiling, streams_of(sequence)
+    spec, tile, streams = plan.gemm.spec, plan.gemm.tiling, streams_of(sequence)
     a, b, c = (buffer.view(type_) for buffer, type_ in zip(buffers, (np.int8, np.int8, np.int32), strict=True))
     left = [tiles_of_a(a[streams[0, tile.a_column(row)]], plan) for row in range(spec.rows)]
     right = [tiles_of_b(b[streams[1, column]], plan) for column in range(spec.columns)]
@@ -197,11 +197,11 @@ def test_what_passes_the_cores_is_the_contraction(name: str):
     case = CASES[name]
     plan = planned(case)
     if case.staged is not None:
-        packed = {"B"} if plan.spec.layouts.b == "packed" else set()
+        packed = {"B"} if plan.gemm.spec.layouts.b == "packed" else set()
         assert {side.name for side in plan.sides if side.staged} == set(case.staged) | packed
     sequence, user = plan.sequence(plan.problem), memory_of(plan)
     waits = [wait for event in sequence.events if isinstance(event, Await) for wait in event.waits]
-    assert sum(wait.columns for wait in waits) == plan.spec.columns * plan.choice.mapped.steps
+    assert sum(wait.columns for wait in waits) == plan.gemm.spec.columns * plan.choice.mapped.steps
     buffers = buffers_of(sequence, plan, user)
     multiply(plan, sequence, buffers)
     views, side = [axes_view(flat, side) for flat, side in zip(user, plan.sides, strict=False)], plan.sides[2]

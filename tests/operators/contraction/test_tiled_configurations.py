@@ -8,7 +8,7 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators.contraction import Config, ContractionError, contraction, plan_config, plan_contraction
 from bdforge.operators.contraction.config import config_of
-from bdforge.operators.gemm import Plan, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm, spec_from
 from support.built_designs import ROOT, spec_content
 from support.differences import same
 
@@ -24,7 +24,7 @@ STRIDES = (
 
 
 @pytest.fixture(scope="module")
-def phoenix() -> Plan:
+def phoenix() -> GemmPlan:
     design = load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")
     return plan_gemm(design, device_named("phoenix"))
 

@@ -8,7 +8,7 @@ from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import Era, convert
 from bdforge.array.txn.insts import encode_mlir
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from support.built_designs import named_plans
 from support.differences import same
 
@@ -28,16 +28,16 @@ def each_plan():
 
 
 @pytest.mark.parametrize("plan", list(each_plan()))
-def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: Plan):
+def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: GemmPlan):
     tile = plan.spec.tile
-    march = render(plan, [Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])
+    march = render(plan, [GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])
     modern = convert(march, Era.MODERN)
     assert not LITERAL.search(modern)
     assert convert(modern, Era.MARCH) == march
 
 
 def test_words_and_verdict_of_one_design_are_the_same_in_both_forms(small):
-    march = render(small.plan, [Problem(33, 40, 70)])
+    march = render(small.plan, [GemmProblem(33, 40, 70)])
     modern = convert(march, Era.MODERN)
     assert convert(modern, Era.MARCH) == march
     same(encode_mlir(march), encode_mlir(modern))

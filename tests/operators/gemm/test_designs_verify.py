@@ -4,7 +4,7 @@ import pytest
 
 from bdforge.array.emulator.verification import verify_design
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, Problem
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from support.built_designs import ROOT, named_plans
 
 TILES = """
@@ -21,15 +21,15 @@ OFTEN = {"gemm_i8_i2_resident", "gemm_bf16_bfp16_bf16_64x88x64", "gemm_i8_i8_i8_
 """Both generations, integers and blocks, B that stays; the sweep tries all."""
 
 
-def kept(plan: Plan) -> object:
+def kept(plan: GemmPlan) -> object:
     name = f"{plan.spec.name}-{plan.device.name}"
     return pytest.param(plan, id=name, marks=() if plan.spec.name in OFTEN else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("plan", [kept(plan) for plan in named_plans()])
-def test_a_named_design_has_no_fault(plan: Plan):
+def test_a_named_design_has_no_fault(plan: GemmPlan):
     tile = plan.spec.tile
-    ragged = Problem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)
+    ragged = GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)
     found = verify_design(render(plan, [ragged]))
     assert found.faults == ()
     assert found.warnings == ()

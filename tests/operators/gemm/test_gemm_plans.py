@@ -9,7 +9,7 @@ import pytest
 from bdforge.design.sequences import place
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import Plan, Problem, SpecError, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.grid import Feed, Tiling, feeding_column, storage_of
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.resident import Room, bd_room
@@ -20,7 +20,7 @@ INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16
 ROWS, FED = "row row row", ("int8", "int8", "bf16")
 
 
-def planned(device: str = "strix_halo", **changes: Any) -> Plan:
+def planned(device: str = "strix_halo", **changes: Any) -> GemmPlan:
     facts = {"m": 16, "k": 16, "n": 32, **changes}
     return plan_gemm(spec_from(spec_content(**facts), "small"), device_named(device))
 
@@ -240,17 +240,17 @@ def test_padding_and_cost_are_of_whole_tiles(sizes: tuple[int, int, int], paddin
     plan = planned()
     found = sequence(plan, *sizes)
     assert plan.padding(found) == padding
-    cost = plan.cost(Problem(*sizes))
+    cost = plan.cost(GemmProblem(*sizes))
     assert cost.core_cycles == macs * 16 * 32 * 32 / 512
     assert cost.operations == sizes[0] * sizes[1] * sizes[2]
     assert found.counts().macs == macs * 32 * 32 * 64
-    assert Problem(*sizes).macs == cost.operations
+    assert GemmProblem(*sizes).macs == cost.operations
 
 
 def test_a_plan_is_told_in_a_line():
     plan = planned("phoenix", types=("int8", "int8", "int16"), rows=3, columns=4)
     told = "small: int8 x int8 -> int16, tile 16x16x32 on 3 x 4 cores of phoenix"
-    assert (plan.summary, repr(plan)) == (told, f"<Plan {told}>")
+    assert (plan.summary, repr(plan)) == (told, f"<GemmPlan {told}>")
     assert plan.note(sequence(plan, 48, 16, 128)) == "C (48 x 128) = A (48 x 16) B (16 x 128), edges: none"
     assert plan.note(sequence(plan, 49, 16, 128)) == (
         "C (49 x 128) = A (49 x 16) B (16 x 128), edges: A reads 47 rows again; C writes 47 rows again"
@@ -287,7 +287,7 @@ def test_the_array_multiplies_whole_tiles_where_few_rows_are_used():
         found = sequence(plan, M, 16, 64)
         assert (found.counts().output_tiles, found.counts().macs) == (4 * panels, 4 * panels * 8 * 16 * 32)
         assert found.processed == (6 * panels, 16, 64)
-        assert plan.cost(Problem(M, 16, 64)).core_cycles == panels * 8 * 16 * 32 / 512
+        assert plan.cost(GemmProblem(M, 16, 64)).core_cycles == panels * 8 * 16 * 32 / 512
 
 
 @pytest.mark.parametrize(("types", "sizes", "said"), [
@@ -304,7 +304,7 @@ def test_a_size_is_taken_at_its_limit_and_refused_beyond(
     types: tuple[str, ...], sizes: tuple[int, int, int], said: str
 ):
     try:
-        planned(types=types).check(Problem(*sizes))
+        planned(types=types).check(GemmProblem(*sizes))
         refused = ""
     except SpecError as error:
         refused = str(error)

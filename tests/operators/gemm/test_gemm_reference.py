@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Plan, Problem, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, spec_from
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.reference import k_steps, moved_back, product
 from support.built_designs import spec_content
@@ -15,7 +15,7 @@ from support.differences import same
 BF16, ROWS = ("bf16", "bf16", "bf16", "f32"), "row row row"
 
 
-def planned(**changes: Any) -> Plan:
+def planned(**changes: Any) -> GemmPlan:
     facts = {"m": 8, "k": 8, "n": 32, "rows": 1, "columns": 1, **changes}
     return plan_gemm(spec_from(spec_content(**facts), "small"), device_named("strix_halo"))
 
@@ -152,7 +152,7 @@ def test_small_integers_are_exact_in_floats_whatever_moved_back(name: str, K: in
     """Slabs of 64 in steps of 32; C is off by half of its last place, block floats by that of the largest of eight."""
     types, layouts = FLOATS[name]
     plan = planned(types=types, layouts=layouts, m=16, k=32, n=32, k_mt=64)
-    inputs = plan.random(Problem(9, K, 12), K)
+    inputs = plan.random(GemmProblem(9, K, 12), K)
     found, wanted = plan.reference(inputs)["C"], inputs["A"].astype(int) @ inputs["B"].astype(int)
     same(found.values, wanted.astype(float))
     assert found.bound is not None
@@ -174,7 +174,7 @@ RANGES = {
 
 @pytest.mark.parametrize("types", RANGES, ids=" ".join)
 def test_random_operands_have_every_value_of_their_types(types: tuple[str, str, str]):
-    inputs = planned(types=types, k=16).random(Problem(40, 100, 40), 3)
+    inputs = planned(types=types, k=16).random(GemmProblem(40, 100, 40), 3)
     assert list(inputs) == ["A", "B"]
     ends = [(array.astype(int).min(), array.astype(int).max()) for array in inputs.values()]
     assert ends == list(RANGES[types])
@@ -186,7 +186,7 @@ def test_random_operands_have_every_value_of_their_types(types: tuple[str, str, 
     ("row packed row", [False, False]),
 ])  # fmt: skip
 def test_random_operands_lie_in_their_order(layouts: str, columns: list[bool]):
-    inputs = planned(types=("int8", "int8", "int32"), layouts=layouts).random(Problem(3, 5, 7), 1)
+    inputs = planned(types=("int8", "int8", "int32"), layouts=layouts).random(GemmProblem(3, 5, 7), 1)
     assert [array.flags.f_contiguous for array in inputs.values()] == columns
     assert [array.flags.c_contiguous for array in inputs.values()] == [not column for column in columns]
 
@@ -198,7 +198,7 @@ def test_random_operands_lie_in_their_order(layouts: str, columns: list[bool]):
 def test_random_numbers_of_an_epilogue_are_those_that_it_takes(epilogue: dict[str, bool], fed: str):
     """Scales are between 1/2 and 1, biases within 1, and the operands are those without an epilogue."""
     plan, plain = planned(types=BF16, k=64, epilogue=epilogue), planned(types=BF16, k=64)
-    problem = Problem(300, 8, 200)
+    problem = GemmProblem(300, 8, 200)
     inputs, others = plan.random(problem, 5), plain.random(problem, 5)
     assert " ".join(inputs) == f"A B {fed}".strip()
     for name, (low, high, size) in {

@@ -9,7 +9,7 @@ import pytest
 from bdforge.design.model import Tile
 from bdforge.devices import AIE2P, DEVICES, TileKind
 from bdforge.operators import render
-from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import ROOT, named_plans, spec_content
 from support.family import GROUPS, SEED, SIZE, group
 
@@ -22,11 +22,11 @@ each_named = pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{
 
 
 @pytest.fixture(scope="module")
-def family() -> list[Plan]:
+def family() -> list[GemmPlan]:
     return [member.plan for index in range(0, GROUPS, 4) for member in group(index, SIZE, SEED)]
 
 
-def holders(plan: Plan) -> list[Tile]:
+def holders(plan: GemmPlan) -> list[Tile]:
     return [tile for tile in plan.design.tiles if tile.buffers]
 
 
@@ -61,7 +61,7 @@ def test_bds_are_numbered_within_what_their_channel_may_use(family):
                 assert all((i in range(24, 48)) == odd for i, odd in ids)
 
 
-def addressed(text: str, plan: Plan) -> None:
+def addressed(text: str, plan: GemmPlan) -> None:
     """Every tile, buffer, lock, BD of a text says where it is."""
     tiles = re.findall(r"%(\w+) = aie.tile\((\d+), (\d+)\) \{(.*)\}", text)
     assert len(tiles) == len(re.findall(r"aie\.tile\(", text)) == len(plan.design.tiles)

@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.design import Parameters
 from bdforge.devices import DEVICES, TileKind
-from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import ROOT
 
 PRINTED = Path(__file__).parent / "published_tiles.csv"
@@ -29,7 +29,7 @@ def name_of(row: dict[str, str]) -> str:
 each_row = pytest.mark.parametrize("row", rows(), ids=name_of)
 
 
-def planned(row: dict[str, str]) -> Plan:
+def planned(row: dict[str, str]) -> GemmPlan:
     """A printed row as a design: B column-major where the paper has it so, else packed; C once in memtiles."""
     a, b, c, accumulator = (TYPES.get(row[name], row[name]) for name in ("a", "b", "c", "accumulator"))
     content = {
@@ -44,13 +44,13 @@ def planned(row: dict[str, str]) -> Plan:
     return plan_gemm(spec_from(content, name_of(row)), DEVICES[PRODUCTS[row["array"]]])
 
 
-def core_bytes(plan: Plan) -> int:
+def core_bytes(plan: GemmPlan) -> int:
     """Operands in one core: all of its buffers but the run-time parameters."""
     core = next(tile for tile in plan.design.tiles if tile.core)
     return sum(buffer.bytes for buffer in core.buffers if buffer is not Parameters.held(core).buffer)
 
 
-def memtile_bytes(plan: Plan) -> int:
+def memtile_bytes(plan: GemmPlan) -> int:
     return sum(b.bytes for tile in plan.design.tiles if tile.kind is TileKind.MEMTILE for b in tile.buffers)
 
 
@@ -97,7 +97,7 @@ def test_the_largest_published_tile_leaves_room_for_stack_and_parameters_and_no_
         planned({**row, "k": "64", "k_mt": "320"})
 
 
-def named_designs() -> dict[tuple, Plan]:
+def named_designs() -> dict[tuple, GemmPlan]:
     plans = {}
     for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
         spec = load_spec(path)

@@ -6,12 +6,12 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import render
-from bdforge.operators.gemm import Problem, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import as_reviewed
 
 STRIX_HALO = device_named("strix_halo")
-SMALL = (Problem(40, 48, 64), Problem(16, 16, 128))
+SMALL = (GemmProblem(40, 48, 64), GemmProblem(16, 16, 128))
 
 
 def small(**changes) -> str:
@@ -44,7 +44,7 @@ def flagship(pytestconfig):
 
 def test_one_configuration_serves_every_problem(flagship):
     """Only the runtime sequence differs between problems, M from 1 to 4096 and the four layers included."""
-    problems = [*flagship.spec.problems, *(Problem(m, 2560, 2560) for m in (1, 100, 512, 4096))]
+    problems = [*flagship.spec.problems, *(GemmProblem(m, 2560, 2560) for m in (1, 100, 512, 4096))]
     configurations = {configuration(render(flagship, [problem])) for problem in problems}
     assert len(configurations) == 1
     assert configurations == {configuration(render(flagship, problems))}
@@ -60,7 +60,7 @@ def test_sequences_differ_only_in_shim_bds_and_parameters(flagship):
 
 
 def test_no_more_than_four_tasks_are_in_flight_on_any_channel(flagship):
-    text = render(flagship, [Problem(5000, 20000, 2560)])  # A's panels are too far apart for one task
+    text = render(flagship, [GemmProblem(5000, 20000, 2560)])  # A's panels are too far apart for one task
     flying: dict[str, int] = {}
     most = 0
     for line in text.splitlines():

@@ -17,7 +17,7 @@ from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
 from bdforge.devices.txn_format.operations import BlockWrite, Write
 from bdforge.operators import render
-from bdforge.operators.gemm import GemmSequence, Plan, Problem, SpecError, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of
 from support.built_designs import kernels_of, spec_content
 from support.differences import same
@@ -35,14 +35,14 @@ Change = Callable[[dict[str, int]], None]
 
 @dataclass(frozen=True)
 class Loaded:
-    plan: Plan
+    plan: GemmPlan
     mlir: str
     kernels: Mapping[str, Callable[..., Any]]
 
     def moved(self, sizes: tuple[int, int, int]) -> tuple[int, int]:
         """Bytes that the emulated shims read from DRAM and write to it."""
         planned = sequence(self.plan, *sizes)
-        buffers = host_buffers(planned, self.plan.random(Problem(*sizes), 1))
+        buffers = host_buffers(planned, self.plan.random(GemmProblem(*sizes), 1))
         options = TimingOptions(kernels=dict.fromkeys(self.kernels, 1))
         timed = emulate(self.mlir, buffers, self.kernels, instructions=planned.words(), timing=options).timing
         assert timed is not None
@@ -50,7 +50,7 @@ class Loaded:
 
     def exact(self, sizes: tuple[int, int, int], seed: int, words: np.ndarray | None = None) -> bool:
         """Whether C is as it should be, under the adversary's schedule of a seed; 0 is in order."""
-        problem = Problem(*sizes)
+        problem = GemmProblem(*sizes)
         inputs, planned = self.plan.random(problem, seed), sequence(self.plan, *sizes)
         buffers = host_buffers(planned, inputs)
         result = emulate(
@@ -63,7 +63,7 @@ class Loaded:
         return bool((off <= (0 if expected.bound is None else expected.bound)).all())
 
 
-def planned(**content: Any) -> Plan:
+def planned(**content: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(**content), "small"), device_named("strix_halo"))
 
 
@@ -72,7 +72,7 @@ def load(**content: Any) -> Loaded:
     return Loaded(plan, render(plan, []), kernels_of(plan))
 
 
-def division(plan: Plan, depth: int) -> dict[str, int]:
+def division(plan: GemmPlan, depth: int) -> dict[str, int]:
     found = divided(pool_of(plan.spec, plan.design), Builder([], 1).constant(depth), any(plan.tiling.fed_bytes))
     return {name: evaluate(value, {}) for name, value in found._asdict().items()}
 
@@ -198,7 +198,7 @@ def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
 def test_the_words_are_those_of_the_mlir():
     plan = planned(**FED, pool_bytes=2560)
     for sizes in ((50, 200, 130), (9, 640, 65)):
-        module = parse(render(plan, [Problem(*sizes)]), "resident.mlir")
+        module = parse(render(plan, [GemmProblem(*sizes)]), "resident.mlir")
         device, operations = lower_module(module)
         same(encode(operations, device), sequence(plan, *sizes).words())
 

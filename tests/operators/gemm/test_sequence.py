@@ -15,7 +15,16 @@ from bdforge.design import Parameters
 from bdforge.design.sequences import SequenceOptionError
 from bdforge.devices import device_named
 from bdforge.operators import manifest, render
-from bdforge.operators.gemm import Plan, Problem, SequenceOptions, SpecError, load_spec, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import (
+    GemmPlan,
+    GemmProblem,
+    SequenceOptions,
+    SpecError,
+    load_spec,
+    plan_gemm,
+    sequence,
+    spec_from,
+)
 from support.built_designs import spec_content
 from support.differences import same
 from support.gemm_problems import natural_leading
@@ -23,17 +32,17 @@ from support.gemm_problems import natural_leading
 STRIX_HALO = device_named("strix_halo")
 
 
-def planned(device: str = "strix_halo", **design) -> Plan:
+def planned(device: str = "strix_halo", **design) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(**design), "small"), device_named(device))
 
 
 @pytest.fixture(scope="module")
-def small() -> Plan:
+def small() -> GemmPlan:
     return planned(m=16, k=16, n=32, k_mt=32)
 
 
 @pytest.fixture(scope="module")
-def flagship(pytestconfig) -> Plan:
+def flagship(pytestconfig) -> GemmPlan:
     return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
 
 
@@ -55,9 +64,9 @@ DESIGNS = {
 }  # fmt: skip
 
 
-def gaps(rng: np.random.Generator, plan: Plan, M: int, K: int, N: int) -> dict[str, int]:
+def gaps(rng: np.random.Generator, plan: GemmPlan, M: int, K: int, N: int) -> dict[str, int]:
     """Leading dimensions with gaps behind the lines; none for packed B."""
-    natural = natural_leading(plan, Problem(M, K, N))
+    natural = natural_leading(plan, GemmProblem(M, K, N))
     leading = {f"ld{name}": natural[name] + int(rng.integers(0, 6)) for name in "abc"}
     return {name: value for name, value in leading.items() if name != "ldb" or plan.tiling.b.order != "packed"}
 
@@ -81,7 +90,7 @@ def test_the_words_are_those_of_the_mlir(name):
 
 
 def test_the_flagships_words_are_those_of_its_mlir(flagship):
-    problems = [Problem(1, 2560, 2560), Problem(300, 2562, 700), Problem(4096, 6912, 2560)]
+    problems = [GemmProblem(1, 2560, 2560), GemmProblem(300, 2562, 700), GemmProblem(4096, 6912, 2560)]
     module = parse(render(flagship, problems), "flagship.mlir")
     for p in problems:
         device, operations = lower_module(module, p.sequence)
@@ -124,12 +133,12 @@ def test_operands_are_staged_only_where_they_must_be(small, sizes, a, c):
 
 
 @pytest.fixture(scope="module")
-def rows() -> Plan:
+def rows() -> GemmPlan:
     return planned(**DESIGNS["row-major"])
 
 
 @pytest.fixture(scope="module")
-def columns() -> Plan:
+def columns() -> GemmPlan:
     return planned(**DESIGNS["column-major"])
 
 

@@ -7,7 +7,7 @@ import pytest
 from sequence_replay import Replay, replay
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmSequence, Plan, Problem, load_spec, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, load_spec, plan_gemm, sequence, spec_from
 from support.built_designs import spec_content
 from support.differences import same
 from support.gemm_problems import natural_leading
@@ -23,7 +23,7 @@ LARGE = [(4096, 6912, 2560), (70_000, 512, 512), (64, 512, 70_001), (66, 262_143
 
 
 @pytest.fixture(scope="module")
-def flagship(pytestconfig) -> Plan:
+def flagship(pytestconfig) -> GemmPlan:
     return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
 
 
@@ -276,12 +276,12 @@ INT8_B = {
 }
 
 
-def planned_design(device: str = "strix_halo", **design: Any) -> Plan:
+def planned_design(device: str = "strix_halo", **design: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(**design), "small"), device_named(device))
 
 
 @pytest.fixture(scope="module")
-def int8_plans() -> dict[str, Plan]:
+def int8_plans() -> dict[str, GemmPlan]:
     return {layout: planned_design(**design) for layout, design in INT8_B.items()}
 
 
@@ -333,7 +333,7 @@ def test_random_sizes_and_leading_dimensions_are_covered(name):
     most = np.array([5 * spec.rows * spec.tile.m, 5 * spec.buffers.k_mt, 5 * spec.columns * spec.tile.n])
     for _ in range(25):
         M, K, N = (int(size) for size in rng.integers(1, most))
-        natural = natural_leading(plan, Problem(M, K, N))
+        natural = natural_leading(plan, GemmProblem(M, K, N))
         gaps = dict(zip("abc", rng.integers(0, 9, 3), strict=True))
         leading = {f"ld{name}": natural[name] + int(gap) for name, gap in gaps.items()}
         if spec.layouts.b == "packed":

@@ -14,7 +14,7 @@ from bdforge.design.sequences.buffers import empty, fetched
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import render
-from bdforge.operators.gemm import GemmSequence, GemmSpec, Plan, Problem, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, GemmSpec, plan_gemm, sequence, spec_from
 from support.built_designs import kernels_of, spec_content
 from support.differences import same
 from support.gemm_problems import host_buffers, natural_leading
@@ -54,7 +54,7 @@ VALUES = {"int2": (-1, 2), "int8": (-128, 128), "bf16": (-8, 8)}  # sums of floa
 class Loaded:
     """A design on the array, without any sequence in its MLIR."""
 
-    plan: Plan
+    plan: GemmPlan
     mlir: str
     kernels: Mapping[str, Callable[..., Any]]
 
@@ -67,7 +67,7 @@ def built(name: str) -> Loaded:
     return Loaded(plan, render(plan, []), kernels_of(plan))
 
 
-def sizes_of(plan: Plan, count: int) -> list[tuple[int, ...]]:
+def sizes_of(plan: GemmPlan, count: int) -> list[tuple[int, ...]]:
     """M, K, N beyond two panels, slabs and column steps, and gaps behind the lines of A, B, C in every second."""
     spec, tile = plan.spec, plan.spec.tile
     most = ((2 * spec.rows + 1) * tile.m, 2 * spec.buffers.k_mt + tile.k, (2 * spec.columns + 1) * tile.n)
@@ -101,7 +101,7 @@ def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequen
     M, K, N, *gaps = sizes
     spec, rng = design.plan.spec, np.random.default_rng(seed)
     a, b = random_values(rng, spec.a, (M, K)), random_values(rng, spec.b, (K, N))
-    natural = natural_leading(design.plan, Problem(M, K, N))
+    natural = natural_leading(design.plan, GemmProblem(M, K, N))
     leading = {f"ld{name}": natural[name] + gap for name, gap in zip("abc", gaps, strict=True)}
     packed = spec.layouts.b == "packed"
     planned = sequence(design.plan, M, K, N, **leading | ({"ldb": None} if packed else {}))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import Problem, SpecError, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, SpecError, load_spec, plan_gemm, spec_from
 from support.built_designs import spec_content
 
 STRIX_HALO = device_named("strix_halo")
@@ -21,7 +21,7 @@ def planned(device: str = "strix_halo", **changes):
 def test_the_flagship_reads_and_names_bitnets_layers(pytestconfig):
     spec = load_spec(pytestconfig.rootpath / FLAGSHIP)
     shapes = [(256, 2560, 2560), (256, 2560, 640), (256, 2560, 13824), (256, 6912, 2560)]
-    assert list(spec.problems) == [Problem(*shape) for shape in shapes]
+    assert list(spec.problems) == [GemmProblem(*shape) for shape in shapes]
 
 
 def test_a_spec_survives_its_own_content():

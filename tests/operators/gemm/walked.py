@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from bd_patterns import Pattern
 from bdforge.design import RtpAddresses
@@ -11,10 +12,10 @@ from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.operands import Packing
 from bdforge.operators.gemm.resident_program import gemm_program
-from bdforge.operators.gemm.walked import Channel, Walked
+from bdforge.operators.gemm.sequence_basis import SequenceBasis, ShimChannel
 
 OPERANDS = {("MM2S", 0): "A", ("MM2S", 1): "B", ("S2MM", 0): "C"}
-CHANNELS = tuple(Channel(*key) for key in OPERANDS)
+CHANNELS: Any = tuple(ShimChannel(*key) for key in OPERANDS)
 CORE = RtpAddresses(0, 0x200400, 0x21F060)
 
 
@@ -70,12 +71,14 @@ def events(
     """What the program tells the controller; operands lie where the problem says."""
     memory, types = ("i8", "i8", "i32"), ("int8", "int8", "int32")
     packing = Packing(tiling.k, tiling.n, tiling.m)
-    walked = Walked(tiling, limits, 1 << 20, 1 << 20, CHANNELS, (CORE,), memory, types, packing, in_flight, max_count)  # type: ignore[arg-type]
+    basis = SequenceBasis(
+        tiling, limits, 1 << 20, 1 << 20, CHANNELS, (CORE,), memory, types, packing, in_flight, max_count
+    )
     given = {"M": problem.M, "K": problem.K, "N": problem.N}
     lda = problem.lda
     if problem.a_in_slabs:  # the user's own A; the staged one has no gaps
         lda = problem.M if tiling.a.order == "column" else problem.K
-    return interpret(gemm_program(walked), given | {"lda": lda, "ldb": problem.ldb, "ldc": problem.ldc}, limits)
+    return interpret(gemm_program(basis), given | {"lda": lda, "ldb": problem.ldb, "ldc": problem.ldc}, limits)
 
 
 def walk(tiling: Tiling, problem: Problem, limits: TileLimits, *, max_count: int = 256) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.core.isa.assembler import assemble
-from bdforge.operators.gemm import Problem
+from bdforge.operators.gemm import GemmProblem
 from support.differences import same
 from support.examples import example
 
@@ -54,7 +54,7 @@ def test_programs_know_buffers_and_locks_that_their_core_reaches():
 @pytest.mark.parametrize(("schedule", "capacity"), [("in-order", "known"), ("random", 0)])
 def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule, capacity):
     planned = GEMM.plan(SMALL)
-    done = GEMM.run(planned, Problem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True, capacity=capacity)
+    done = GEMM.run(planned, GemmProblem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True, capacity=capacity)
     same(done.c, done.expected)
     assert len(done.result.cores) == 4
     assert done.result.warnings == ()
@@ -64,7 +64,7 @@ def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule, capacity):
 
 
 def test_a_gemm_of_machine_code_takes_the_cycles_of_its_bundles():
-    done = GEMM.run(GEMM.plan(SMALL), Problem(32, 48, 64), timing=TimingOptions())
+    done = GEMM.run(GEMM.plan(SMALL), GemmProblem(32, 48, 64), timing=TimingOptions())
     report = done.result.timing
     same(done.c, done.expected)
     for core, profile in zip(report.cores, done.result.cores, strict=True):

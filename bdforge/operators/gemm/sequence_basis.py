@@ -18,7 +18,7 @@ from bdforge.operators.specs import LARGEST_SIZE
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ShimChannel:
     """A shim's channel."""
 
     direction: str
@@ -26,14 +26,14 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class SequenceBasis:
     """All of a design that its sequences depend on. `memory` are the MLIR types of A, B and C in host memory."""
 
     tiling: Tiling
     limits: TileLimits
     depth_limit: int
     largest_size: int
-    channels: tuple[Channel, Channel, Channel]
+    channels: tuple[ShimChannel, ShimChannel, ShimChannel]
     cores: tuple[RtpAddresses, ...]
     memory: tuple[str, str, str]
     types: tuple[str, str, str]
@@ -47,10 +47,10 @@ class Walked:
     """Where panels of B stay."""
 
 
-def walked(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, device: Device) -> Walked:
+def sequence_basis(spec: GemmSpec, kernel: Kernel, tiling: Tiling, design: Design, device: Device) -> SequenceBasis:
     """All of it of a placed design."""
-    channels = {a.name[0]: Channel(a.direction, a.channel) for a in design.allocations}
-    return Walked(
+    channels = {a.name[0]: ShimChannel(a.direction, a.channel) for a in design.allocations}
+    return SequenceBasis(
         tiling=tiling,
         limits=device.generation.limits(TileKind.SHIM),
         depth_limit=kernel.depth_limit,

@@ -73,8 +73,10 @@ def plan_command(
     if (content := document_in(design)) is not None:
         return print_or_write(document(design_of(content, str(design))), out, force)
     planned, chosen = _planned(design, device, shape, wait, in_flight)
-    whole = design_for(planned, chosen)
-    return print_or_write(document(replace(whole, program=None) if shape else replace(whole, sequences=())), out, force)
+    found = planned.whole
+    if shape:
+        found = replace(found, program=None, sequences=design_for(planned, chosen).sequences)
+    return print_or_write(document(found), out, force)
 
 
 def _planned(

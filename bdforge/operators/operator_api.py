@@ -133,10 +133,16 @@ class Plan(ABC):
     @property
     def document(self) -> dict[str, Any]:
         """The tables of the document of the design, with the spec that it was made from."""
-        kernels = self.kernels
-        sources = tuple(source.removeprefix("kernels/") for source in kernels.sources)
-        design = replace(self.design, kernels=sources, macros=kernels.defines)
-        return tomllib.loads(document(design)) | {"made_from": self.spec.content}
+        return tomllib.loads(document(replace(self.whole, program=None, made_from=None))) | {
+            "made_from": self.spec.content
+        }
+
+    @property
+    def whole(self) -> Design:
+        """The design with its sequence of any size, the kernels that it calls, and the spec that it was made from."""
+        sources = tuple(source.removeprefix("kernels/") for source in self.kernels.sources)
+        facts = {"kernels": sources, "macros": self.kernels.defines, "made_from": self.spec.content}
+        return replace(self.design, program=self.program, **facts)
 
     def text(self, sequences: Mapping[str, PlannedSequence]) -> str:
         """MLIR of the array configuration with runtime sequences by name; DesignError as of `bdforge.design.render`.

@@ -1,7 +1,7 @@
 """The sequence of any size in a document: `[sequence]` and `[[operand]]` as a sequence program."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ from bdforge.design.document.tables import (
     value,
 )
 from bdforge.design.sequences import Builder, Program, ProgramError
-from bdforge.design.sequences.expressions import expression
+from bdforge.design.sequences.expressions import Expr, expression
 from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
@@ -140,8 +140,10 @@ class _Reading:
         ]
         dims = [(d["axis"], d["count"], d["step"], d["stride"]) for d in given["dims"]]
         facts = {key: given[key] for key in ("values", "bias", "blocked", "missing", "order", "leading")}
+        argument = self.index(given["argument"] or given["name"])
+        loops = dims or lines_of([walked for _, walked, _, _ in axes], given["order"])
         self.build.operand(
-            given["name"], self.index(given["argument"]), given["direction"], given["type"], bits, axes, dims,
+            given["name"], argument, given["direction"], given["type"], bits, axes, loops,
             staged=given["staged"], offset=given["offset"], **facts,
         )  # fmt: skip
         return True
@@ -264,6 +266,17 @@ class _Reading:
         return known[name]
 
 
+def lines_of(counts: Sequence[Expr], order: str) -> list[tuple[int, Expr, int, Expr]]:
+    """Loops over the places of an array that lies line by line, along its last axis or (`order` column) its first."""
+    axes = range(len(counts)) if order == "row" else range(len(counts) - 1, -1, -1)
+    loops: list[tuple[int, Expr, int, Expr]] = []
+    stride = expression(1)
+    for axis in reversed(axes):
+        loops.insert(0, (axis, counts[axis], 1, stride))
+        stride = stride * counts[axis]
+    return loops
+
+
 def _statements(found: Any, scope: Scope) -> Any:
     """Statements as they are: they are read where those before them are known."""
     return found
@@ -318,13 +331,13 @@ _DIM = Table(
     {"axis": Key(number), "count": Key(value), "step": Key(value, expression(1)), "stride": Key(value, expression(1))},
 )
 OPERAND = Table(
-    "An array of the user's in an argument's buffer.",
+    "An array of the user's in an argument's buffer, that of its name if none is said; without `dims` line by line.",
     {
-        "name": Key(text), "argument": Key(text), "direction": Key(one_of("in", "out")), "type": Key(plain),
+        "name": Key(text), "argument": Key(text, ""), "direction": Key(one_of("in", "out")), "type": Key(plain),
         "bits": Key(number, None), "values": Key(many(number), None),
         "bias": Key(number, 0), "blocked": Key(one_of("across", "down"), None), "missing": Key(plain_number, None),
         "order": Key(one_of("row", "column"), "row"), "leading": Key(plain, None), "staged": Key(value, expression(1)),
-        "axes": Key(many(_AXIS, 1)), "offset": Key(value, expression(0)), "dims": Key(many(_DIM, 1)),
+        "axes": Key(many(_AXIS, 1)), "offset": Key(value, expression(0)), "dims": Key(many(_DIM), ()),
     },
 )  # fmt: skip
 _BD = Table(

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
+from bdforge.design.document.program_reading import lines_of
 from bdforge.design.document.repeats import Formula, Repeating, Verbatim
 from bdforge.design.sequences.expression_text import text_of
 from bdforge.design.sequences.expressions import Expr
@@ -192,7 +193,8 @@ class _Writing:
         return found | ({"role": argument.note} if argument.note else {})
 
     def operand(self, operand: Operand) -> Plain:
-        found: Plain = {"name": operand.name, "argument": self.program.arguments[operand.argument].name}
+        argument = self.program.arguments[operand.argument].name
+        found: Plain = {"name": operand.name} | ({} if argument == operand.name else {"argument": argument})
         found |= {"direction": operand.direction, "type": operand.type}
         if operand.type not in TYPES or TYPES[operand.type].bits != operand.bits:
             found["bits"] = operand.bits
@@ -204,10 +206,20 @@ class _Writing:
             | ({"once": True} if axis.once else {})
             for axis in operand.axes
         ]
-        found["dims"] = [
-            {"axis": dim.axis} | self.keyed(count=dim.count, step=dim.step, stride=dim.stride) for dim in operand.dims
-        ]
+        if not self.in_lines(operand):
+            found["dims"] = [
+                {"axis": dim.axis} | self.keyed(count=dim.count, step=dim.step, stride=dim.stride)
+                for dim in operand.dims
+            ]
         return found
+
+    def in_lines(self, operand: Operand) -> bool:
+        """Whether its places are walked as a document without dims means."""
+        lines = lines_of([self.values[axis.walked] for axis in operand.axes], operand.order)
+        dims = [
+            (d.axis, self.values[d.count], self.values[d.step].constant, self.values[d.stride]) for d in operand.dims
+        ]
+        return dims == lines
 
     def keyed(self, **places: int | None) -> Plain:
         """Values by key, but for those that are meant where a key is left out."""

@@ -4,11 +4,13 @@
 """
 
 import ctypes
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 
 from bdforge.common.compilers import compiled
 from bdforge.common.messages import Fault
+from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES
 from bdforge.core.isa.meaning.shuffle import MODES, is_of_two, routed_bytes
 
 PLACES, OPTIONS = 8, 4
@@ -61,6 +63,9 @@ def library() -> ctypes.CDLL | None:
         return None
     found = _declared(ctypes.CDLL(str(path)))
     found.engine_shuffles(b"".join(map(routed_bytes, range(MODES))), bytes(map(is_of_two, range(MODES))), MODES)
+    for aie2, shapes in enumerate((SHAPES, AIE2_SHAPES)):
+        numbers = [n for modes, shape in shapes.items() for n in (*modes, *astuple(shape))]
+        found.engine_shapes(aie2, (ctypes.c_int32 * len(numbers))(*numbers), len(shapes))
     return found
 
 
@@ -71,6 +76,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_functions": (ctypes.c_char_p, []),
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
         "engine_shuffles": (None, [ctypes.c_char_p, ctypes.c_char_p, integer]),
+        "engine_shapes": (None, [boolean, pointer, integer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
         "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),

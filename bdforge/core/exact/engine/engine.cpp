@@ -185,6 +185,11 @@ void engine_shuffles(const std::uint8_t* routes, const std::uint8_t* pairs, int 
     }
 }
 
+// The shapes of integer products that a generation's multiplier knows.
+void engine_shapes(bool aie2, const multiply::Shape* shapes, int count) {
+    multiply::kShapes[aie2].assign(shapes, shapes + count);
+}
+
 Program* engine_program() {
     Program* program = new Program;
     program->states = std::make_unique<States>();

@@ -9,31 +9,21 @@ namespace engine::multiply {
 using I = std::int64_t;
 
 struct Shape {
-    int amode, bmode, variant, rows, depth, columns, bits1, bits2, lane;
+    std::int32_t amode, bmode, variant, rows, depth, columns, bits1, bits2, lane;
 };
 
-// int8 matrices, the `usual` ones, stand first.
-constexpr Shape kAie2p[] = {
-    {0, 1, 0, 8, 8, 8, 8, 8, 32},   {0, 1, 1, 64, 0, 1, 8, 8, 32},  {0, 2, 0, 8, 4, 8, 16, 8, 32},
-    {0, 3, 0, 8, 2, 8, 16, 16, 32}, {1, 0, 0, 4, 2, 8, 32, 16, 64}, {1, 2, 0, 4, 8, 8, 16, 8, 64},
-    {1, 3, 0, 4, 4, 8, 16, 16, 64}, {1, 3, 2, 32, 0, 1, 16, 16, 64},
-};
-constexpr Shape kAie2[] = {
-    {0, 1, 0, 4, 8, 8, 8, 8, 32},  {0, 0, 0, 4, 16, 8, 8, 4, 32}, {0, 2, 0, 4, 4, 8, 16, 8, 32},
-    {0, 3, 0, 4, 2, 8, 16, 16, 32}, {1, 2, 0, 2, 8, 8, 16, 8, 64}, {1, 3, 0, 2, 4, 8, 16, 16, 64},
-    {1, 0, 0, 4, 2, 4, 32, 16, 64}, {1, 2, 1, 4, 8, 4, 16, 8, 64}, {1, 3, 1, 4, 4, 4, 16, 16, 64},
-};
+// Those of AIE2P and of AIE2, handed over by Python; int8 matrices, the `usual` ones, stand first.
+inline std::vector<Shape> kShapes[2];
 
-template <std::size_t N>
-const Shape* find(const Shape (&shapes)[N], std::uint32_t conf) {
-    const int amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
-    for (const Shape& s : shapes)
+inline const Shape* find(bool aie2, std::uint32_t conf) {
+    const std::int32_t amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
+    for (const Shape& s : kShapes[aie2])
         if (s.amode == amode && s.bmode == bmode && s.variant == variant) return &s;
     return nullptr;
 }
 
 inline const Shape* shape_of(Core& core, bool aie2, std::uint32_t conf) {
-    const Shape* shape = aie2 ? find(kAie2, conf) : find(kAie2p, conf);
+    const Shape* shape = find(aie2, conf);
     if (!shape)
         core.fail(kOpen, "amode %d, bmode %d, variant %d of a multiplication are open", conf >> 1 & 3, conf >> 3 & 3,
                   conf >> 5 & 7);
@@ -61,7 +51,7 @@ void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, boo
 constexpr int kProduct = 64;  // where a product lies behind its conf
 
 inline const Shape* usual(bool aie2, std::uint32_t conf) {
-    return (conf & ~0x3F01u) == 0x8 ? (aie2 ? kAie2 : kAie2p) : nullptr;  // int8 matrices
+    return (conf & ~0x3F01u) == 0x8 ? kShapes[aie2].data() : nullptr;  // int8 matrices
 }
 
 // a: s1, s2, conf, product; o: whether AIE2. A conf that is open is left to `accumulated`, in its cycle.
@@ -74,7 +64,7 @@ inline void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
     save(to, conf);
     if (const Shape* shape = usual(aie2, conf))
         return bytes::product(shape->rows, s1, s2, sign1, sign2, reinterpret_cast<std::int32_t*>(to + kProduct));
-    const Shape* shape = aie2 ? find(kAie2, conf) : find(kAie2p, conf);
+    const Shape* shape = find(aie2, conf);
     if (!shape) return;
     if (shape->lane == 32) product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint32_t*>(to + kProduct));
     else product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint64_t*>(to + kProduct));

@@ -1,17 +1,19 @@
 """The multiplier: products of small matrices or of lanes, accumulated.
 
 `conf`, a scalar register, says what is done: zero_acc (bit 0), amode (1-2), bmode (3-4), variant (5-7), sign of s2 (8)
-and s1 (9), shift16 (10), negations of the product, acc1 and acc2 (11 to 13), sub_mask (16-31). AIE2's has the same
-layout; its accumulators have half the lanes, so its matrices half the rows (4 x 8 x 8 for int8, aie_api). That bmode 0
-means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers of AIE2, not recorded. Its products of four
-columns are named there too; with 4 x 4 x 4 of int16 public GEMMs equal numpy.
+and s1 (9), shift16 (10), negations of the product, acc1 and acc2 (11 to 13), sub_mask (16-31). Shapes by modes are the
+table `data/products.csv`. AIE2's has the same layout; its accumulators have half the lanes, so its matrices half the
+rows (4 x 8 x 8 for int8, aie_api). That bmode 0 means int4 (4 x 16 x 8, aie_api) is recollected from llvm-aie's headers
+of AIE2, not recorded. Its products of four columns are named there too; with 4 x 4 x 4 of int16 public GEMMs equal
+numpy.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.meaning.semantics import Meaning, joined, lanes, open_if, operation
 
 ZERO_ACC, SHIFT16, SUB_PRODUCT, SUB_ACC1, SUB_ACC2 = 1 << 0, 1 << 10, 1 << 11, 1 << 12, 1 << 13
@@ -36,24 +38,13 @@ class Shape:
     lane: int
 
 
-SHAPES: Mapping[tuple[int, int, int], Shape] = {
-    (0, 1, 0): Shape(8, 8, 8, 8, 8, 32),
-    (0, 1, 1): Shape(64, 0, 1, 8, 8, 32),
-    (0, 2, 0): Shape(8, 4, 8, 16, 8, 32),
-    (0, 3, 0): Shape(8, 2, 8, 16, 16, 32),
-    (1, 0, 0): Shape(4, 2, 8, 32, 16, 64),
-    (1, 2, 0): Shape(4, 8, 8, 16, 8, 64),
-    (1, 3, 0): Shape(4, 4, 8, 16, 16, 64),
-    (1, 3, 2): Shape(32, 0, 1, 16, 16, 64),
-}
-_HALVED = ((0, 1, 0), (0, 2, 0), (0, 3, 0), (1, 2, 0), (1, 3, 0))
-AIE2_SHAPES: Mapping[tuple[int, int, int], Shape] = {
-    (0, 0, 0): Shape(4, 16, 8, 8, 4, 32),
-    (1, 0, 0): Shape(4, 2, 4, 32, 16, 64),
-    (1, 2, 1): Shape(4, 8, 4, 16, 8, 64),
-    (1, 3, 1): Shape(4, 4, 4, 16, 16, 64),
-    **{modes: replace(SHAPES[modes], rows=SHAPES[modes].rows // 2) for modes in _HALVED},
-}
+def _shapes(generation: str) -> dict[tuple[int, int, int], Shape]:
+    """Shapes by (amode, bmode, variant), that of int8 matrices first."""
+    found = [[int(n) for n in list(row.values())[1:]] for row in rows("products") if row["generation"] == generation]
+    return {(amode, bmode, variant): Shape(*sizes) for amode, bmode, variant, *sizes in found}
+
+
+SHAPES, AIE2_SHAPES = _shapes("aie2p"), _shapes("aie2")
 
 
 def modes(conf: int) -> tuple[int, int, int]:

@@ -8,7 +8,6 @@ from bdforge.array.emulator import DesignError, RegisterAccessError
 from bdforge.array.mlir import MlirError
 from support.array_text import (
     Task,
-    acquire,
     bd,
     buffer,
     flow,
@@ -16,7 +15,6 @@ from support.array_text import (
     module,
     packet_flow,
     program,
-    release,
     tile,
 )
 from support.differences import same
@@ -87,21 +85,6 @@ def test_control_packets_configure_and_start_a_dma(device):
         device=device,
     ).buffers["x"]
     same(found, [*data[4:10], *data[4:10], *[0] * 8])
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_control_packet_sets_a_lock(device):
-    found = controlled(
-        [write(0x1F000 + 0x10 * 3, 1)],
-        lock("gate", "02", 3),
-        buffer("a", "02", 4, [1, 2, 3, 4]),
-        buffer("x", "12", 4),
-        flow("02 DMA : 0", "12 DMA : 0"),
-        program("02", Task("MM2S", 0, [acquire("gate") + "\n" + bd("a", 4)])),
-        program("12", Task("S2MM", 0, [bd("x", 4)])),
-        device=device,
-    ).buffers["x"]
-    same(found, [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -215,26 +198,3 @@ def test_control_packets_of_a_runtime_sequence_are_refused_by_name():
     operation = "aiex.control_packet {address = 0 : ui32, data = array<i32: 1>, opcode = 0 : i32, stream_id = 0 : i32}"
     with pytest.raises(MlirError, match=r"aiex.control_packet: has no form in an instruction stream"):
         bdforge.emulate(module("npu2_3col", f"aie.runtime_sequence() {{ {operation} }}"))
-
-
-def test_a_lock_released_late_lets_the_port_go_on():
-    """The first packet waits for its lock, the second is held back behind it, in order."""
-    parts = [
-        *TILES,
-        lock("late", "01", 0),
-        lock("start", "02", 0, 1),
-        buffer("first", "01", 2, write(0x10, 1)),
-        buffer("second", "01", 2, write(0x10, 2)),
-        buffer("x", "12", 8),
-        buffer("dummy", "02", 1),
-        packet_flow(6, "01 DMA : 0", "12 TileControl : 0"),
-        flow("02 DMA : 0", "01 DMA : 1"),
-        buffer("sink", "01", 1),
-        program(
-            "01",
-            Task("MM2S", 0, [acquire("late") + "\n" + bd("first", 2, "", 6), bd("second", 2, "", 6)]),
-            Task("S2MM", 1, [bd("sink", 1) + "\n" + release("late")]),
-        ),
-        program("02", Task("MM2S", 0, [acquire("start") + "\n" + bd("dummy", 1)])),
-    ]
-    assert bdforge.emulate(module("npu2_3col", *parts)).buffers["x"][4] == 2

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import BudgetExceeded, CoreError, RegisterAccessError
+from bdforge.array.emulator import CoreError, RegisterAccessError
 from bdforge.array.emulator.cores.interpreted.control_flow import _returned
-from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.strictness import Strictness
 from support.core_bodies import run_core
@@ -49,32 +48,6 @@ def test_a_core_s_control_register_resets_before_it_starts(code, program, value,
     ProgramMemories(array).control_core((0, 2), value, " (here)")
     assert (core.program or "none") == after
     assert [warning in told for told in rules.warnings] == ([True] if warning else [])
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "step", "trips"),
-    [(0, 6, 3, 2), (0, 7, 3, 3), (0, 8, 3, 3), (0, 9, 3, 3), (5, 5, 1, 0), (5, 3, 1, 0), (-4, 5, 4, 3), (0, 1, 9, 1)],
-)
-def test_a_loop_spends_a_step_of_its_budget_for_each_trip(low: int, high: int, step: int, trips: int):
-    bounds = [f"({n})" for n in (low, high, step)]
-    assert Translation._trips(cast("Any", None), bounds) == trips == len(range(low, high, step))
-    body = f"""
-      %l = arith.constant {low} : index
-      %h = arith.constant {high} : index
-      %s = arith.constant {step} : index
-      scf.for %i = %l to %h step %s {{
-      }}"""
-    run_core(body, {}, budget=max(trips, 1))
-    if trips > 1:
-        with pytest.raises(BudgetExceeded, match=f"no end after {trips - 1} loop iterations"):
-            run_core(body, {}, budget=trips - 1)
-
-
-@pytest.mark.parametrize(
-    "bounds", [["v1", "(4)", "(1)"], ["(0)", "v1", "(1)"], ["(0)", "(4)", "v1"], ["(0)", "(4)", "(0)"]]
-)
-def test_trips_of_a_loop_are_known_only_with_all_its_bounds(bounds: list[str]):
-    assert Translation._trips(cast("Any", None), bounds) is None
 
 
 INNER = """    memref.global "private" constant @fixed : memref<4xi32> = dense<1>

@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.core_machine import Machine
+from bdforge.array.emulator.core_machine import Machine, parsed
 from bdforge.array.emulator.errors import DesignError, EmulationError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
@@ -44,7 +44,7 @@ def verified(text: str, file: str) -> None:
 
 
 def lowered(text: str, file: str) -> None:
-    module = parse(text, file)
+    module = parsed(text, file)
     for device in devices(module):
         check_device(device)
         configuration(device, program_of, Strictness())
@@ -53,7 +53,7 @@ def lowered(text: str, file: str) -> None:
 
 def loaded(text: str, file: str) -> None:
     """What a run does before anything moves."""
-    module = parse(text, file)
+    module = parsed(text, file)
     for device in devices(module):
         Machine(module, device, _AnyKernel(), Array(device.device, HostBuffers(), Scheduler(), Strictness()))
     encoded(module)

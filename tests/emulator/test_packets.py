@@ -359,29 +359,6 @@ def test_who_waits_for_packets_names_all_senders():
         bdforge.emulate(module("npu2_3col", *parts), [np.zeros(4, np.int32)])
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        [
-            packet_flow(27, "01 TileControl : 0", "00 South : 0", keep=True),
-            packet_flow(26, "02 TileControl : 0", "00 South : 0", keep=True),
-        ],
-        [flow("00 TileControl : 0", "00 South : 0")],
-    ],
-)
-def test_the_way_of_tokens_is_accepted(tokens):
-    found = memory(
-        *TILES,
-        buffer("a", "01", 4, DATA[:4]),
-        buffer("x", "02", 4),
-        packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
-        *tokens,
-        sends("01", "a", 4, [(0, 4, 1)]),
-        fills("02", "x", 4),
-    )
-    same(found["x"], DATA[:4])
-
-
 def test_an_arbiter_serves_its_waiters_in_turn_and_not_by_arrival():
     scheduler = Scheduler()
     streams = [Stream(Agent(name, scheduler), scheduler) for name in "abcd"]

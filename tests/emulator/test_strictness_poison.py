@@ -7,7 +7,6 @@ import bdforge
 from bdforge.array.emulator import PoisonError
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.poison import check_written
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices import mlir_device_named
@@ -175,24 +174,3 @@ def test_what_a_kernel_was_given_counts_as_written():
     result = bdforge.emulate(kernel_design(body), kernels={"probe": fill}, poison=True)
     assert result.buffers["data"].tolist() == [2] * 8
     assert type(result.buffers["data"]) is np.ndarray
-
-
-def test_nothing_is_kept_where_poison_mode_is_off():
-    def tile(poison: bool):
-        return Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness(), poison).tile(0, 1)
-
-    assert tile(False).written is None
-    same(tile(False).memory, 0)
-    written = tile(True).written
-    assert written is not None
-    assert written.nbytes == tile(True).memory.nbytes
-
-
-@pytest.mark.parametrize(("base", "hinted"), [(0, True), (1, False), (5, False)])
-def test_only_a_memorys_first_word_gets_its_hint(base: int, hinted: bool):
-    written = np.zeros((8, 4), bool)
-    with pytest.raises(PoisonError, match=f"the first at word {base} of") as caught:
-        check_written(written, base, np.arange(2), lambda: "BD 3", "; keep it elsewhere")
-    assert str(caught.value).endswith("; keep it elsewhere") == hinted
-    written[base : base + 2] = True
-    check_written(written, base, np.arange(2), lambda: "BD 3")

@@ -12,7 +12,6 @@ import bdforge
 from bdforge.array.emulator import TimingOptions, TimingReport
 from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import role, tables, write_timeline
-from support.array_text import Task, bd, buffer, module, packet_flow, program, tile
 from support.register_designs import column, push, sync, write32, writebd
 from support.timed_designs import FREE, to_cores
 
@@ -130,23 +129,6 @@ def test_a_cascade_passes_values_and_holds_four():
     assert report.cycles == pytest.approx(6 * 101)
     sender = next(core for core in report.cores if core.place == (0, 3))
     assert sender.stalled["cascade out"] == pytest.approx(100 - 4 + 100)
-
-
-def test_packets_take_turns_at_their_destination():
-    """Two packets of 32 words, 16 cycles each, behind a cycle of arbitration each; headers end at the DMA."""
-
-    def sender(row: int, number: int) -> str:
-        return program(f"0{row}", Task("MM2S", 0, [bd(f"b{row}", 32, "0, 32", number)]))
-
-    text = module(
-        "npu2", tile(0, 1), tile(0, 2), tile(0, 3), buffer("b2", "02", 32), buffer("b3", "03", 32),
-        buffer("all", "01", 64), packet_flow(1, "02 DMA : 0", "01 DMA : 0"), packet_flow(2, "03 DMA : 0", "01 DMA : 0"),
-        sender(2, 1), sender(3, 2), program("01", Task("S2MM", 0, [bd("all", 64, "0, 64")])),
-    )  # fmt: skip
-    report = timed(text, timing=TimingOptions(replace(FREE, packet_arbitration_cycles=1)))
-    assert report.cycles == pytest.approx(2 * (1 + 16))
-    waits = sorted(channel.stalled.get("packet arbiter", 0) for channel in report.channels)
-    assert waits == pytest.approx([0, 0, 17])
 
 
 def slow_core(spans: list[TimelineSpan] | None = None) -> TimingReport:

@@ -15,7 +15,7 @@ from oracle.array_text import mlir
 from oracle.comparison import DTYPES, expected_of, kernels, mode_of
 from support.differences import same
 from support.distribute import distribute
-from support.register_designs import column, push, write32, writebd
+from support.register_designs import column, push, writebd
 from support.small_designs import core, loopback
 from support.timed_designs import FREE, to_cores
 from support.two_devices import module, run_of
@@ -137,7 +137,6 @@ def test_a_reconfiguration_takes_its_time_and_stops_what_ran():
 
 
 LOCK = (1 << 20) + 0xC0030  # lock 3 of the memtile
-RESET = (1 << 20) + 0xA0600  # control of its S2MM 0
 
 
 def test_a_poll_waits_in_time_until_a_lock_has_its_value():
@@ -155,24 +154,3 @@ def test_a_poll_waits_in_time_until_a_lock_has_its_value():
     report = bdforge.emulate(column(), arrays, instructions=words, timing=options).timing
     assert report is not None
     assert report.controller.stalled == pytest.approx({"lock ml": 700 + 32})
-
-
-def test_a_reset_ends_a_wait():
-    """S2MM 0 waits for a lock that nobody releases; reset and pushed again it runs a BD without a lock."""
-    lines = [
-        writebd((0, 1), 0, 64, 0x20000 + 1024, lock_acq_enable=1, lock_acq_val=-5, lock_acq_id=67),
-        push((0, 1), "S2MM : 0", 0),
-        write32(RESET, 2), write32(RESET, 0),
-        writebd((0, 1), 0, 64, 0x20000 + 1024),
-        push((0, 1), "S2MM : 0", 0),
-        "aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) {id = 0 : i64, metadata = @in}"
-        " : memref<64xi32>",
-    ]  # fmt: skip
-    options = TimingOptions(replace(FREE, controller_write_ns=100))
-    arrays = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
-    result = bdforge.emulate(column(*lines), arrays, timing=options)
-    same(result.buffers["mb"], arrays[0])
-    assert result.timing is not None
-    channel = {c.name: c for c in result.timing.channels}["memtile (0, 1) S2MM 0"]
-    assert channel.busy["transfer"] == pytest.approx(32)
-    assert channel.stalled["lock ml"] > 0

@@ -6,7 +6,8 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 
 import importlib
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -224,24 +225,20 @@ def warn_of_late(planned: PlannedSequence, product: Device) -> None:
         )
 
 
-class _named:  # noqa: N801  reads as a word in `with`
+@contextmanager
+def _named(what: str) -> Iterator[None]:
     """Turns pyxrt's RuntimeErrors into NpuErrors that say what was being done and what this machine lacks.
 
     "No such device" is all that XRT says of most causes.
     """
-
-    def __init__(self, what: str):
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind, error, trace) -> None:
-        if isinstance(error, RuntimeError) and not isinstance(error, NpuError):
-            text = " ".join(str(error).split())
-            missing = first_missing()
-            reason = f"{missing} (XRT: {text})" if missing else text
-            raise NpuError(f"{self._what}: {reason}; bdforge doctor shows the machine") from error
+    try:
+        yield
+    except NpuError:
+        raise
+    except RuntimeError as error:
+        text, missing = " ".join(str(error).split()), first_missing()
+        reason = f"{missing} (XRT: {text})" if missing else text
+        raise NpuError(f"{what}: {reason}; bdforge doctor shows the machine") from error
 
 
 def _pyxrt() -> Any:

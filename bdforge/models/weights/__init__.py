@@ -11,16 +11,16 @@ a file or a tensor is a `WeightError`.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
 from bdforge.models.weights import gguf, huggingface
 from bdforge.models.weights.ggml_blocks import QuantisedRows
 from bdforge.models.weights.gguf_header import ARRAY_VALUE, Value
-from bdforge.models.weights.matrix import TernaryMatrix, WeightError, check_shape, fuse, write_packed
+from bdforge.models.weights.matrix import TernaryMatrix, WeightError, WeightFile, check_shape, fuse, write_packed
 
 __all__ = [
     "ARRAY_VALUE", "QuantisedRows", "TernaryMatrix", "WeightError", "check_shape", "floats", "fuse", "metadata",
@@ -34,44 +34,43 @@ def read(path: str | PathLike[str], names: Sequence[str]) -> TernaryMatrix:
     """The ternary matrix K x N of the tensors called `names`, side by side along N (gate and up make one matrix).
 
     Raises `WeightError` when the file cannot be read, is of no known format or damaged, when it lacks a tensor, or
-    when a tensor is not ternary or differs in K from the others.
+    when a tensor is not ternary or differs in K from the others; so do the others, where it concerns them.
     """
-    names = [names] if isinstance(names, str) else names
-    return fuse(_reader(Path(path)).read(Path(path), names))
+    with _opened(path) as file:
+        return fuse([file.read(name) for name in ([names] if isinstance(names, str) else names)])
 
 
 def tensors(path: str | PathLike[str]) -> list[tuple[str, tuple[int, int]]]:
-    """Name and (K, N) of every ternary matrix that `read` can read from the file, in the file's order.
-
-    Raises `WeightError` as `read` does for the file.
-    """
-    return _reader(Path(path)).tensors(Path(path))
+    """Name and (K, N) of every ternary matrix that `read` can read from the file, in the file's order."""
+    with _opened(path) as file:
+        return list(file.tensors().items())
 
 
 def names(path: str | PathLike[str]) -> list[str]:
-    """Of every tensor of the file, whatever its type; `WeightError` as `read` for the file."""
-    return _reader(Path(path)).names(Path(path))
+    """Of every tensor of the file, whatever its type."""
+    with _opened(path) as file:
+        return file.names()
 
 
 def floats(path: str | PathLike[str], name: str) -> np.ndarray | QuantisedRows | None:
-    """A tensor of float32, float16, bfloat16 or Q8_0, mapped from the file: what is not touched takes no memory.
-
-    None where the file has no tensor of that name; `WeightError` as `read` for the file, and for other types.
-    """
-    return _reader(Path(path)).floats(Path(path), name)
+    """A tensor of float32, float16, bfloat16 or Q8_0, mapped from the file; None where there is none of that name."""
+    with _opened(path) as file:
+        return file.floats(name)
 
 
 def metadata(path: str | PathLike[str]) -> Mapping[str, Value] | None:
-    """Numbers and strings of a GGUF file by key, ARRAY_VALUE for arrays; None for safetensors. Raises as `read`."""
-    return gguf.metadata(Path(path)) if _reader(Path(path)) is gguf else None
+    """Numbers and strings of a GGUF file by key, ARRAY_VALUE for arrays; None for safetensors."""
+    with _opened(path) as file:
+        return file.metadata()
 
 
-def _reader(path: Path) -> ModuleType:
-    """The module that reads the file's format."""
+def _opened(given: str | PathLike[str]) -> AbstractContextManager[WeightFile]:
+    """The file, by the module that reads its format."""
+    path = Path(given)
     beginning = _beginning(path)
     for reader in (gguf, huggingface):
         if reader.recognised(beginning):
-            return reader
+            return reader.opened(path)
     shown = f"it begins with {beginning.hex(' ')}" if beginning else "it is empty"
     raise WeightError(f"{path}: neither GGUF nor safetensors, {shown}; give a .gguf or .safetensors file")
 

@@ -10,7 +10,7 @@ The file is mapped, and only the header and the tensors asked for are touched.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -60,106 +60,89 @@ def recognised(beginning: bytes) -> bool:
     return beginning.startswith(MAGIC)
 
 
-def tensors(path: Path) -> list[tuple[str, tuple[int, int]]]:
-    """Name and (K, N) of every ternary matrix of the layouts above."""
-    with _mapped(path) as data:
-        return [(name, _shape(info)) for name, info in _matrices(read_header(path, data)).items()]
-
-
-def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
-    """The tensors called `names`, transposed to K x N.
-
-    Raises `WeightError` for a damaged or cut off file, a missing tensor, one of another type, shape or size, code 3,
-    blocks of unequal scales and a scale that is not finite.
-    """
-    with _mapped(path) as data:
-        header = read_header(path, data)
-        return [_read_one(path, data, header, name) for name in names]
-
-
-def names(path: Path) -> list[str]:
-    """Of all tensors; WeightError for a damaged file."""
-    with _mapped(path) as data:
-        return list(read_header(path, data).tensors)
-
-
-def metadata(path: Path) -> Mapping[str, Value]:
-    """Numbers and strings of the header by key; WeightError for a damaged file."""
-    with _mapped(path) as data:
-        return read_header(path, data).metadata
-
-
-def floats(path: Path, name: str) -> np.ndarray | QuantisedRows | None:
-    """A tensor of F32, F16, BF16 or a matrix of Q8_0, mapped, slowest dimension first; None where there is none.
-
-    Raises `WeightError` for a damaged file and for a tensor of another type.
-    """
-    with _mapped(path) as data:
-        info = read_header(path, data).tensors.get(name)
-    if info is None:
-        return None
-    if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % FLOAT_BLOCK == 0:
-        shape = (info.dims[1], info.dims[0] // FLOAT_BLOCK)
-        return QuantisedRows(np.memmap(path, Q8_0, "r", info.start, shape))
-    if info.type not in FLOATS:
-        known = "F32, F16, BF16 or a matrix of Q8_0"
-        raise WeightError(f"{path}: tensor {name} has type {info.type}, expected {known}: convert it anew")
-    return np.memmap(path, FLOATS[info.type], "r", info.start, info.dims[::-1])
-
-
 @contextmanager
-def _mapped(path: Path) -> Iterator[mmap]:
+def opened(path: Path) -> Iterator["GgufFile"]:
+    """The file, mapped while it is open; WeightError for one that cannot be read or has a damaged header."""
     try:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            yield data
+            yield GgufFile(path, data, read_header(path, data))
     except OSError as error:
         raise WeightError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _matrices(header: GgufHeader) -> dict[str, TensorInfo]:
-    return {name: info for name, info in header.tensors.items() if not _problem(info, header.alignment)}
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """A GGUF file that is open, as `WeightFile` says."""
+
+    path: Path
+    data: mmap
+    header: GgufHeader
+
+    def names(self) -> list[str]:
+        return list(self.header.tensors)
+
+    def metadata(self) -> Mapping[str, Value]:
+        return self.header.metadata
+
+    def tensors(self) -> dict[str, tuple[int, int]]:
+        found = {name: info for name, info in self.header.tensors.items() if not self._problem(info)}
+        return {name: _shape(info) for name, info in found.items()}
+
+    def read(self, name: str) -> TernaryMatrix:
+        """WeightError also for blocks of unequal scales."""
+        info = self.header.tensors.get(name)
+        if info is None:
+            raise missing_tensor(self.path, name, list(self.tensors()))
+        where = f"{self.path}: tensor {name}"
+        if problem := self._problem(info):
+            raise WeightError(f"{where} {problem}; convert the model to I2_S with bitnet.cpp's current tools")
+        layout = LAYOUTS[info.type]
+        try:
+            content = self.data[info.start : info.start + layout.size(info.elements)]
+            weights, scale = layout.read(content, *_shape(info))
+        except ValueError as error:
+            raise WeightError(f"{where}: {error}") from None
+        refuse_invalid(weights, where)
+        if not isfinite(scale):
+            raise WeightError(f"{self.path}: the scale of tensor {name} is {scale}, expected a finite number")
+        return TernaryMatrix(weights, (name,), (info.dims[1],), (scale,))
+
+    def floats(self, name: str) -> np.ndarray | QuantisedRows | None:
+        """F32, F16, BF16, or a matrix of Q8_0; the slowest dimension comes first."""
+        info = self.header.tensors.get(name)
+        if info is None:
+            return None
+        if info.type == Q8_0_TYPE and len(info.dims) == 2 and info.dims[0] % FLOAT_BLOCK == 0:
+            shape = (info.dims[1], info.dims[0] // FLOAT_BLOCK)
+            return QuantisedRows(np.memmap(self.path, Q8_0, "r", info.start, shape))
+        if info.type not in FLOATS:
+            known = "F32, F16, BF16 or a matrix of Q8_0"
+            raise WeightError(f"{self.path}: tensor {name} has type {info.type}, expected {known}: convert it anew")
+        return np.memmap(self.path, FLOATS[info.type], "r", info.start, info.dims[::-1])
+
+    def _problem(self, info: TensorInfo) -> str:
+        """Why a tensor is not in a layout above; empty when it is."""
+        layout = LAYOUTS.get(info.type)
+        if layout is None:
+            known = ", ".join(f"{number} ({layout.name})" for number, layout in LAYOUTS.items())
+            return f"has type {info.type}, expected {known}"
+        if len(info.dims) != 2:
+            return f"has {len(info.dims)} dimensions, expected 2 (K, N)"
+        depth, columns = info.dims
+        if depth % layout.block:
+            return f"has K = {depth}, expected a multiple of {layout.block}"
+        expected, room = layout.size(info.elements), info.end - info.start
+        if expected <= room <= round_up(expected, self.header.alignment):
+            return ""
+        return (
+            f"takes {room} bytes, expected {expected} for {depth} x {columns} {layout.name} weights; "
+            f"the file is cut off or of another {layout.name} layout"
+        )
 
 
 def _shape(info: TensorInfo) -> tuple[int, int]:
     depth, columns = info.dims
     return depth, columns
-
-
-def _problem(info: TensorInfo, alignment: int) -> str:
-    """Why a tensor is not in a layout above; empty when it is."""
-    layout = LAYOUTS.get(info.type)
-    if layout is None:
-        known = ", ".join(f"{number} ({layout.name})" for number, layout in LAYOUTS.items())
-        return f"has type {info.type}, expected {known}"
-    if len(info.dims) != 2:
-        return f"has {len(info.dims)} dimensions, expected 2 (K, N)"
-    if info.dims[0] % layout.block:
-        return f"has K = {info.dims[0]}, expected a multiple of {layout.block}"
-    expected, room = layout.size(info.elements), info.end - info.start
-    if expected <= room <= round_up(expected, alignment):
-        return ""
-    depth, columns = info.dims
-    return (
-        f"takes {room} bytes, expected {expected} for {depth} x {columns} {layout.name} weights; "
-        f"the file is cut off or of another {layout.name} layout"
-    )
-
-
-def _read_one(path: Path, data: mmap, header: GgufHeader, name: str) -> TernaryMatrix:
-    info = header.tensors.get(name)
-    if info is None:
-        raise missing_tensor(path, name, list(_matrices(header)))
-    if problem := _problem(info, header.alignment):
-        raise WeightError(f"{path}: tensor {name} {problem}; convert the model to I2_S with bitnet.cpp's current tools")
-    layout = LAYOUTS[info.type]
-    try:
-        weights, scale = layout.read(data[info.start : info.start + layout.size(info.elements)], *_shape(info))
-    except ValueError as error:
-        raise WeightError(f"{path}: tensor {name}: {error}") from None
-    refuse_invalid(weights, f"{path}: tensor {name}")
-    if not isfinite(scale):
-        raise WeightError(f"{path}: the scale of tensor {name} is {scale}, expected a finite number")
-    return TernaryMatrix(weights, (name,), (info.dims[1],), (scale,))
 
 
 def _i2_s(content: bytes, depth: int, columns: int) -> tuple[np.ndarray, float]:

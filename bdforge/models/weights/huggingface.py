@@ -10,7 +10,7 @@ by the header (8 bytes of length, then JSON; https://github.com/huggingface/safe
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -35,53 +35,77 @@ def recognised(beginning: bytes) -> bool:
     return header_bytes <= HEADER_BYTES_MAX and beginning[8:9] == b"{"
 
 
-def tensors(path: Path) -> list[tuple[str, tuple[int, int]]]:
-    """Name and (K, N) of every uint8 matrix in the file."""
-    with _opened(path) as file:
-        return list(_matrices(file).items())
-
-
-def names(path: Path) -> list[str]:
-    """Of all tensors; WeightError for a damaged file."""
-    with _opened(path) as file:
-        return list(file.keys())
-
-
-def read(path: Path, names: Sequence[str]) -> list[TernaryMatrix]:
-    """The tensors called `names`, transposed to K x N; scale 1.0 where the file has none.
-
-    Raises `WeightError` for a file that is no intact safetensors file, for a missing tensor, one that is no uint8
-    matrix, code 3, and a scale that is not one finite float.
-    """
-    with _opened(path) as file:
-        return [_read_one(path, file, name) for name in names]
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def opened(path: Path) -> Iterator["SafetensorsFile"]:
+    """The file while it is open; WeightError for one that is not intact."""
     try:
         with safe_open(path, framework="np") as file:
-            yield file
+            yield SafetensorsFile(path, file)
     except (SafetensorError, OSError) as error:
         raise WeightError(f"{path}: no intact safetensors file: {error}; get the file again") from error
 
 
-def _matrices(file: Any) -> dict[str, tuple[int, int]]:
-    found = {}
-    for name in file.keys():  # noqa: SIM118  a safe_open is no dict
-        tensor = file.get_slice(name)
-        shape = tensor.get_shape()
-        if tensor.get_dtype() == "U8" and len(shape) == 2 and min(shape) > 0:
-            found[name] = (shape[1], shape[0] * ROWS_PER_BYTE)
-    return found
+class SafetensorsFile:
+    """A safetensors file that is open, as `WeightFile` says."""
 
+    def __init__(self, path: Path, file: Any):
+        self.path, self._file = path, file
 
-def _read_one(path: Path, file: Any, name: str) -> TernaryMatrix:
-    matrices = _matrices(file)
-    if name not in matrices:
-        raise _unreadable(path, file, name, list(matrices))
-    weights = unpacked(file.get_tensor(name), f"{path}: tensor {name}")
-    return TernaryMatrix(weights, (name,), weights.shape[1:], (_scale(path, file, f"{name}_scale"),))
+    def names(self) -> list[str]:
+        return list(self._file.keys())
+
+    def metadata(self) -> None:
+        """Nothing: a model's sizes stand in other files."""
+
+    def tensors(self) -> dict[str, tuple[int, int]]:
+        kinds = {name: self._kind(name) for name in self.names()}
+        return {
+            name: (shape[1], shape[0] * ROWS_PER_BYTE)
+            for name, (dtype, shape) in kinds.items()
+            if dtype == "U8" and len(shape) == 2 and min(shape) > 0
+        }
+
+    def read(self, name: str) -> TernaryMatrix:
+        """The scale is 1.0 where the file has none."""
+        known = self.tensors()
+        if name not in self.names():
+            raise missing_tensor(self.path, name, list(known))
+        if name not in known:
+            dtype, shape = self._kind(name)
+            raise WeightError(
+                f"{self.path}: tensor {name} is {dtype} of shape {shape}, expected packed ternary weights, U8 of shape "
+                "[N/4, K]; unpacked checkpoints (bf16, f32) are not read"
+            )
+        weights = unpacked(self._file.get_tensor(name), f"{self.path}: tensor {name}")
+        return TernaryMatrix(weights, (name,), weights.shape[1:], (self._scale(f"{name}_scale"),))
+
+    def floats(self, name: str) -> np.ndarray | None:
+        """F32, F16 or BF16."""
+        if name not in self.names():
+            return None
+        dtype, shape = self._kind(name)
+        if dtype not in FLOATS:
+            known = ", ".join(FLOATS)
+            raise WeightError(f"{self.path}: tensor {name} is {dtype}, expected {known}: convert the model anew")
+        return np.memmap(self.path, FLOATS[dtype], "r", _place(self.path, name), tuple(shape))
+
+    def _kind(self, name: str) -> tuple[str, list[int]]:
+        tensor = self._file.get_slice(name)
+        return tensor.get_dtype(), tensor.get_shape()
+
+    def _scale(self, name: str) -> float:
+        if name not in self.names():
+            return 1.0
+        dtype, shape = self._kind(name)
+        if dtype not in FLOATS or shape not in ([], [1]):
+            known = ", ".join(FLOATS)
+            raise WeightError(f"{self.path}: scale {name} is {dtype} of shape {shape}, expected one of {known}")
+        found = self.floats(name)
+        assert found is not None
+        scale = float(found.reshape(()))
+        if not isfinite(scale):
+            raise WeightError(f"{self.path}: scale {name} is {scale}, expected a finite number")
+        return scale
 
 
 def unpacked(rows: np.ndarray, where: str) -> np.ndarray:
@@ -96,46 +120,6 @@ def unpacked(rows: np.ndarray, where: str) -> np.ndarray:
         weights[:, field * quarter : (field + 1) * quarter] = decode(packed, 2 * field)
     refuse_invalid(weights, where)
     return weights
-
-
-def floats(path: Path, name: str) -> np.ndarray | None:
-    """A tensor of F32, F16 or BF16, mapped; None where there is none of that name.
-
-    Raises `WeightError` for a damaged file and for a tensor of another type.
-    """
-    with _opened(path) as file:
-        if name not in file.keys():  # noqa: SIM118
-            return None
-        tensor = file.get_slice(name)
-        dtype, shape = tensor.get_dtype(), tensor.get_shape()
-    if dtype not in FLOATS:
-        raise WeightError(f"{path}: tensor {name} is {dtype}, expected {', '.join(FLOATS)}: convert the model anew")
-    return np.memmap(path, FLOATS[dtype], "r", _place(path, name), tuple(shape))
-
-
-def _unreadable(path: Path, file: Any, name: str, known: list[str]) -> WeightError:
-    if name not in file.keys():  # noqa: SIM118
-        return missing_tensor(path, name, known)
-    tensor = file.get_slice(name)
-    return WeightError(
-        f"{path}: tensor {name} is {tensor.get_dtype()} of shape {tensor.get_shape()}, expected packed ternary "
-        "weights, U8 of shape [N/4, K]; unpacked checkpoints (bf16, f32) are not read"
-    )
-
-
-def _scale(path: Path, file: Any, name: str) -> float:
-    if name not in file.keys():  # noqa: SIM118
-        return 1.0
-    tensor = file.get_slice(name)
-    dtype, shape = tensor.get_dtype(), tensor.get_shape()
-    if dtype not in FLOATS or shape not in ([], [1]):
-        raise WeightError(f"{path}: scale {name} is {dtype} of shape {shape}, expected one of {', '.join(FLOATS)}")
-    found = floats(path, name)
-    assert found is not None
-    scale = float(found.reshape(()))
-    if not isfinite(scale):
-        raise WeightError(f"{path}: scale {name} is {scale}, expected a finite number")
-    return scale
 
 
 def _place(path: Path, name: str) -> int:

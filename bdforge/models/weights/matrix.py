@@ -3,16 +3,18 @@
 Code 3 stands for no weight. WeightError is the one error of this package.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from bdforge.common.files import whole
 from bdforge.common.messages import InputError
+from bdforge.models.weights.ggml_blocks import QuantisedRows
 
 NAMES_COMPARED_MAX = 4096  # looking for a near name must stay quick even in a file with a million tensors
 
@@ -84,6 +86,32 @@ class TernaryMatrix:
     def column_scales(self) -> np.ndarray:
         """The scale of every column: float32 of shape (N,)."""
         return np.repeat(np.asarray(self.scales, np.float32), self.columns)
+
+
+class WeightFile(Protocol):
+    """A file of weights that is open. WeightError for a damaged file, and as its methods say."""
+
+    def names(self) -> list[str]:
+        """Of every tensor, whatever its type."""
+        ...
+
+    def metadata(self) -> Mapping[str, Any] | None:
+        """Numbers and strings of the file by key; None where its format has none."""
+        ...
+
+    def tensors(self) -> dict[str, tuple[int, int]]:
+        """(K, N) of every ternary matrix by name, in the file's order."""
+        ...
+
+    def read(self, name: str) -> TernaryMatrix:
+        """A tensor, transposed to K x N; WeightError for one that is missing, of another type, shape or size, for
+        code 3, and for a scale that is not finite."""
+        ...
+
+    def floats(self, name: str) -> np.ndarray | QuantisedRows | None:
+        """A tensor of floats, mapped: what is not touched takes no memory. None where there is none of that name,
+        WeightError for another type."""
+        ...
 
 
 def fuse(matrices: Sequence[TernaryMatrix]) -> TernaryMatrix:

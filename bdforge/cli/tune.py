@@ -26,33 +26,41 @@ from bdforge.cli.options import (
     with_schedule,
 )
 from bdforge.cli.progress import counting
+from bdforge.common.files import read_toml
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
+from bdforge.operators import Spec, SpecError, load_spec, operator_of
+from bdforge.operators.gemm import GemmSpec
 from bdforge.perf import PerfError
 from bdforge.perf.tune.balanced_tiles import FIXED, Balance, RankedTile, balance
 from bdforge.perf.tune.candidate_search import Runner, Search, in_processes, on_cluster
 from bdforge.perf.tune.choice_reasons import LIFTS, verdicts
+from bdforge.perf.tune.free_numbers import tune_numbers
 from bdforge.perf.tune.search_state import State, default_state
 from bdforge.perf.tune.shapes import Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.space import FIXABLE, search_space
 from bdforge.perf.tune.time_model import basis_named, check_basis
-from bdforge.perf.tune.tuned_design import design_name, design_toml
+from bdforge.perf.tune.tuned_design import choice_line, design_name, design_toml, numbers_toml
 from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
 
 _POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()
 _JOBS_MAX = 256
+_TYPES, _MODEL = "int8,int2,int32", "bitnet-2b"
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
 
 @app.command(name="tune")
 def tune_command(
+    design: Annotated[
+        Path | None, typer.Argument(help="Design whose free numbers are chosen for its problems; of any operator.")
+    ] = None,
     device: ProductName = "strix_halo",
-    types: Types = "int8,int2,int32",
-    shapes: ManyShapes = "bitnet-2b",
+    types: Types = _TYPES,
+    shapes: ManyShapes = _MODEL,
     tokens: Tokens = None,
     b_layouts: Layouts = "packed,row,column",
     a_layout: Annotated[str, typer.Option(help="Layout of A: row or column.")] = "row",
@@ -62,7 +70,10 @@ def tune_command(
     ] = False,
     fix: Annotated[
         list[str] | None,
-        typer.Option(help=f"NAME=VALUE,...: only these values, of {', '.join(FIXABLE)}; repeatable."),
+        typer.Option(
+            help=f"NAME=VALUE,...: only these values, of {', '.join(FIXABLE)} or what the design's operator declares; "
+            "repeatable."
+        ),
     ] = None,
     stays: Annotated[
         bool, typer.Option("--stays", help="Designs whose panels of packed B stay in the memtiles.")
@@ -84,8 +95,20 @@ def tune_command(
     A search that was interrupted goes on when the same command is given again.
     """
     runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
-    fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])])
-    weighted = many_shapes("bitnet-2b" if shapes is None else shapes, tokens)
+    spec = None if design is None else load_spec(design)
+    if spec is not None and (types != _TYPES or shapes != _MODEL or tokens or stays):
+        raise typer.BadParameter("--types, --shapes, --tokens and --stays go without a design, which says them itself")
+    if design is not None and spec is not None and not isinstance(spec, GemmSpec):
+        _tune_numbers(design, spec, device, fix or [], finalists, (out, force))
+        return
+    fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])], FIXABLE)
+    if isinstance(spec, GemmSpec):
+        types, weighted = f"{spec.a},{spec.b},{spec.c},{spec.accumulator}", tuple((p, 1) for p in spec.problems)
+        a_layout, c_layout, stays = spec.layouts.a, spec.layouts.c, spec.buffers.residency == "b"
+    else:
+        weighted = many_shapes(_MODEL if shapes is None else shapes, tokens)
+    if not weighted:
+        raise PerfError(f"{design}: has no problems to be fast at; add [[problems]]")
     wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays)
     kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)
@@ -100,16 +123,34 @@ def tune_command(
     print_or_write(design_toml(tuned), out, force)
 
 
-def _fixed(entries: list[str]) -> dict[str, tuple[int, ...]]:
-    """Values by field from NAME=VALUE,VALUE."""
+def _tune_numbers(
+    path: Path, spec: Spec, device: str, fix: list[str], finalists: int, written: tuple[Path | None, bool]
+) -> None:
+    """Choose the free numbers of a design of any operator but GEMM."""
+    product, console = device_named(device), screen(stderr=True)
+    fixed = _fixed(fix, tuple(operator_of(spec).free(spec, product)))
+    with counting(console) as progress:
+        trying = progress.add_task("choices", total=None)
+        tuned = tune_numbers(
+            read_toml(path, SpecError), path.stem, product, fixed=fixed, finalists=finalists,
+            ended=lambda done, of: progress.update(trying, completed=done, total=of),
+        )  # fmt: skip
+    console.print(f"{tuned.legal:,} designs of {tuned.examined:,} choices can be built; the fastest, microseconds:")
+    for choice in tuned.best[:8]:
+        console.print(f"  {choice_line(choice)}", soft_wrap=True)
+    print_or_write(numbers_toml(tuned, path.stem), *written)
+
+
+def _fixed(entries: list[str], names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Values by field of `names` from NAME=VALUE,VALUE."""
     found: dict[str, tuple[int, ...]] = {}
     for entry in entries:
         name, _, values = entry.partition("=")
         numbers = values.split(",")
-        if name not in FIXABLE or name in found or not all(_POSITIVE.fullmatch(number) for number in numbers):
+        if name not in names or name in found or not all(_POSITIVE.fullmatch(number) for number in numbers):
             raise typer.BadParameter(
                 f"{clip(entry)!r} is not NAME=VALUE,..., each name once, such as rho=1 or k=64,128; names are "
-                f"{', '.join(FIXABLE)}",
+                f"{', '.join(names)}",
                 param_hint="--fix",
             )
         found[name] = tuple(int(number) for number in numbers)

@@ -199,7 +199,8 @@ class Operator:
     `kind` stands at the top of a spec's TOML. `axes` are the parameters that shapes give, in order ("M", "K", "N");
     none where a design is for one problem. `load(content, name, where)` checks a spec's content, `plan(spec, device)`
     plans it; both raise SpecError with every reason. `fits(spec, device)`: whether a spec is meant for a product's
-    array; to be for another one is no fault.
+    array; to be for another one is no fault. `free(spec, device)`: places of numbers in a spec's content that a tuner
+    may choose ("tile.k"), with the values worth trying; whether a choice can be built its plan says.
     """
 
     kind: str
@@ -207,6 +208,7 @@ class Operator:
     load: Callable[[dict[str, Any], str, str], Any]
     plan: Callable[[Any, Device], Plan]
     fits: Callable[[Any, Device], bool] = lambda spec, device: True
+    free: Callable[[Any, Device], Mapping[str, Sequence[int]]] = lambda spec, device: {}
 
     def problem(self, sizes: Sequence[int], name: str = "") -> Problem:
         """A problem of these sizes; SpecError for another number of them."""

@@ -185,6 +185,12 @@ class FormSpec(Spec, Generic[FormT]):
         return cls(name, form, tuple(problems), form.sequence.options(where))
 
 
+def sizes_tried(step: int, least: int, most: int) -> list[int]:
+    """Multiples of a step within both ends that are worth trying: powers of two, three and five times those."""
+    tried = {step * odd << doubled for odd in (1, 3, 5) for doubled in range(LARGEST_SIZE.bit_length())}
+    return sorted(size for size in tried if least <= size <= most)
+
+
 def refuse(spec: Spec, reasons: Iterable[str]) -> None:
     """Raise SpecError with all reasons, if there are any."""
     if told := [f"{spec.name}: {reason}" for reason in reasons]:

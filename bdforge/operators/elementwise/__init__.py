@@ -11,7 +11,7 @@ from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.formats import shifted
-from bdforge.devices.limits import BYTE_BITS
+from bdforge.devices.limits import BYTE_BITS, CORE
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.elementwise.mapping import (
     LARGEST_LENGTH,
@@ -35,6 +35,7 @@ from bdforge.operators.specs import (
     design_reasons,
     for_array,
     refuse,
+    sizes_tried,
     stack_reasons,
 )
 
@@ -181,4 +182,10 @@ def fits(spec: ElementwiseSpec, device: Device) -> bool:
     return for_array(spec.form.array, device)
 
 
-OPERATOR = Operator(KIND, AXES, ElementwiseSpec.load, plan_elementwise, fits)
+def free_numbers(spec: ElementwiseSpec, device: Device) -> dict[str, list[int]]:
+    """Elements of a tile, in whole vectors, up to what a core's memory holds."""
+    vector = device.generation.vector_align_bytes * BYTE_BITS // TYPES[spec.form.type].bits
+    return {"tile": sizes_tried(vector, vector, CORE.memory_bytes // device.generation.vector_align_bytes * vector)}
+
+
+OPERATOR = Operator(KIND, AXES, ElementwiseSpec.load, plan_elementwise, fits, free_numbers)

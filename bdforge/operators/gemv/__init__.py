@@ -17,9 +17,10 @@ from bdforge.operators.gemv.mapping import GemvTiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, gemv_program
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, stack_reasons
+from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, sizes_tried, stack_reasons
 
 _BF16_ROUNDOFF = 2.0**-8
+_LEAST_DEPTH = 64  # of a tile that a tuner tries: calls and locks outweigh shorter ones
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,4 +143,16 @@ def _reasons(spec: GemvSpec, device: Device) -> Iterator[str]:
             yield f"tile.{name} = {size} is not a multiple of {multiple}, which {kernel.multiply} needs; use {up}"
 
 
-OPERATOR = Operator(KIND, AXES, GemvSpec.load, plan_gemv, fits)
+def free_numbers(spec: GemvSpec, device: Device) -> dict[str, list[int]]:
+    """The tile of W that a core takes at a time, in whole micro-tiles, and the channels that bring it."""
+    kernel = spec.kernel(device.generation)
+    if kernel is None:
+        return {}
+    _, k, n = kernel.multiples
+    return {
+        "tile.k": sizes_tried(k, _LEAST_DEPTH, _LEAST_DEPTH << 5), "tile.n": sizes_tried(n, n, n << 3),
+        "array.channels": [1, 2],
+    }  # fmt: skip
+
+
+OPERATOR = Operator(KIND, AXES, GemvSpec.load, plan_gemv, fits, free_numbers)

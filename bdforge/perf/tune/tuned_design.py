@@ -1,10 +1,11 @@
 """A tuned design as TOML that `load_spec` reads, with the reasons as comments. Every figure is modelled or emulated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
 from bdforge.perf.tune.choice_reasons import LIFTS, alternatives, verdicts
+from bdforge.perf.tune.free_numbers import DesignChoice, TunedNumbers
 from bdforge.perf.tune.space import B_LAYOUTS
 from bdforge.perf.tune.tuner import Finalist, Tuned
 
@@ -22,13 +23,43 @@ def design_toml(tuned: Tuned) -> str:
     lines = [*_head(tuned), 'kind = "gemm"', ""]
     content = tuned.wanted.space.content(tuned.best.ranked.candidate)
     for name in ("types", "layouts", "array", "tile", "buffers"):
-        lines += [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in content[name].items()), ""]
+        lines += [f"[{name}]", *_entries(content[name]), ""]
     for problem, count in tuned.wanted.problems:
         lines += ["[[problems]]", *([f"name = {_value(problem.name)}"] if problem.name else [])]
         lines += [f"{axis} = {getattr(problem, axis)}" for axis in "MKN"]
         lines[-1] += f" # {count} times" if count > 1 else ""
         lines.append("")
     return "\n".join(lines)
+
+
+def numbers_toml(tuned: TunedNumbers, name: str) -> str:
+    """The winner's design, of any operator."""
+    best, content = tuned.best[0], tuned.best[0].content
+    told = [
+        f"{name}, tuned by bdforge for {best.plan.device.name}: {best}. Nothing here was measured.",
+        f"Searched: {tuned.legal:,} designs that can be built of {tuned.examined:,} choices, by what their runs cost.",
+        "Microseconds for all problems:",
+        *(f"- {choice_line(choice)}" for choice in tuned.best[:8]),
+        *([f"- as it was: {choice_line(tuned.given)}"] if tuned.given else []),
+    ]
+    lines = [f"# {line}" for part in told for line in wrap(part, _WIDTH, subsequent_indent="  ")]
+    lines += _entries({key: value for key, value in content.items() if not isinstance(value, dict | list)})
+    for key, value in content.items():
+        for table in value if isinstance(value, list) else [value] * isinstance(value, dict):
+            lines += ["", f"[[{key}]]" if isinstance(value, list) else f"[{key}]", *_entries(table)]
+    return "\n".join(lines) + "\n"
+
+
+def choice_line(choice: DesignChoice) -> str:
+    """A choice and its times."""
+    told = f"{str(choice) or 'its own numbers'}: {choice.modelled_us:.0f} modelled"
+    if choice.passed_over:
+        return f"{told}, passed over: {choice.passed_over}"
+    return told if choice.emulated_us is None else f"{told}, {choice.emulated_us:.0f} emulated"
+
+
+def _entries(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_value(value)}" for key, value in table.items()]
 
 
 def _head(tuned: Tuned) -> list[str]:
@@ -96,6 +127,10 @@ def design_name(candidate: tuple[int, ...]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_entries(value))} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
     if not isinstance(value, str):
         return str(value)
     plain = "".join(letter if letter.isprintable() else " " for letter in value)

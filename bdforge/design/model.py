@@ -4,14 +4,14 @@ Python decides every number; templates only place them. Flows, cascades and allo
 placed after them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bdforge.design.core_code import Core
 from bdforge.design.sequence import Sequence
 from bdforge.design.sequences.sequence_program import Program
-from bdforge.design.tile_memory import Bd, Buffer, Lock
+from bdforge.design.tile_memory import Bd, Buffer, Lock, Locks, Slots
 from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.registers import TILE_REGISTERS, address
@@ -54,6 +54,23 @@ class Tile:
     channels: tuple[Channel, ...] = ()
     core: Core | None = None
     reserved_bds: range = range(0)
+
+    @classmethod
+    def shim(cls, column: int) -> "Tile":
+        """The shim of a column, whose tasks runtime sequences start."""
+        return cls(f"shim_{column}", column, 0, TileKind.SHIM)
+
+    @classmethod
+    def holding(
+        cls, locks: Locks, column: int, row: int, stores: Iterable[Slots], channels: Iterable[Channel],
+        core: Core | None = None, *buffers: Buffer,
+    ) -> "Tile":  # fmt: skip
+        """The memtile (without `core`) or core with `stores`, other `buffers` and all that `locks` gave so far."""
+        return cls(
+            locks.tile, column, row, TileKind.CORE if core else TileKind.MEMTILE,
+            (*(buffer for store in stores for buffer in store.buffers), *buffers), tuple(locks.taken),
+            tuple(sorted(channels, key=lambda channel: (channel.direction != "S2MM", channel.index))), core,
+        )  # fmt: skip
 
     @property
     def controller_id(self) -> int:

@@ -2,7 +2,7 @@
 
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -62,6 +62,12 @@ class Kernels:
     sources: tuple[str, ...]
     defines: tuple[str, ...] = ()
     cycles: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def ours(cls, symbols: Iterable[str], defines: Iterable[str], cycles: Mapping[str, int] | None = None) -> "Kernels":
+        """Functions of bdforge's kernels, each of the source of its name."""
+        names = tuple(symbols)
+        return cls(names, tuple(f"kernels/aie2p/{name}.cc" for name in names), tuple(defines), cycles or {})
 
 
 class Plan(ABC):

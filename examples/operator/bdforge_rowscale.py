@@ -30,7 +30,7 @@ from bdforge.design import (
     rtp_addresses,
 )
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, ceildiv, largest, least
-from bdforge.devices import FIRST_CORE_ROW, Device, TileKind
+from bdforge.devices import FIRST_CORE_ROW, Device
 from bdforge.devices.types import TYPES
 from bdforge.operators import (
     STACK_BYTES,
@@ -101,9 +101,9 @@ class RowscalePlan(Plan):
 
     @property
     def kernels(self) -> Kernels:
-        """bdforge's own product of two tiles; one of yours is a C++ file beside this one, named by its whole path."""
+        """bdforge's own product of two tiles; of a C++ file beside this one: `Kernels` with its whole path."""
         defines = ("FUNCTION=mul", f"TILE_ELEMENTS={self.spec.form.width}")
-        return Kernels((KERNEL,), (f"kernels/aie2p/{KERNEL}.cc",), defines, {KERNEL: self._cycles})
+        return Kernels.ours([KERNEL], defines, {KERNEL: self._cycles})
 
     @property
     def _cycles(self) -> int:
@@ -152,7 +152,7 @@ X, W, Y = range(3)
 
 def map_rowscale(name: str, device: str, width: int, columns: int, stack_bytes: int) -> Design:
     """The design for the array that MLIR calls `device`: in each column a shim and a core, without a memtile."""
-    shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in range(columns)]
+    shims = [Tile.shim(c) for c in range(columns)]
     cores = [_core(c, width, stack_bytes, f"{name}.o") for c in range(columns)]
     pairs = list(zip(shims, cores, strict=True))
     flows = [Flow(shim.dma(i), (core.dma(i),), "X and w") for shim, core in pairs for i in range(2)]
@@ -180,9 +180,8 @@ def _core(column: int, width: int, stack_bytes: int, link_with: str) -> Tile:
         Channel("S2MM", 1, w.fill(), "w in"),
         Channel("MM2S", 0, y.send(), "Y out"),
     )
-    buffers = (*x.buffers, *w.buffers, *y.buffers, parameters.buffer)
     core = Core(body, stack_bytes, link_with)
-    return Tile(locks.tile, column, FIRST_CORE_ROW, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
+    return Tile.holding(locks, column, FIRST_CORE_ROW, (x, w, y), channels, core, parameters.buffer)
 
 
 def rowscale_program(design: Design, width: int, in_flight: int) -> Program:

@@ -117,7 +117,7 @@ class ElementwisePlan(Plan):
         shift, rounding = spec.narrowing.shift, spec.narrowing.rounding
         narrowing = (f"SHIFT={shift}", f"ROUNDING={rounding}") if self.tiling.type.integer else ()
         defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *narrowing)
-        return Kernels((symbol,), (f"kernels/aie2p/{symbol}.cc",), defines, {symbol: self._cycles})
+        return Kernels.ours([symbol], defines, {symbol: self._cycles})
 
     @property
     def _cycles(self) -> int:

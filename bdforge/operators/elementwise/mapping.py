@@ -29,7 +29,7 @@ from bdforge.design import (
     placed,
 )
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least
-from bdforge.devices import FIRST_CORE_ROW, TileKind
+from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType
 
@@ -61,7 +61,7 @@ def map_elementwise(
 ) -> Design:
     """The design for the array that MLIR calls `device`, without sequences; cores call `symbol(a, b, y)` for a tile."""
     columns, rows = range(tiling.columns), range(FIRST_CORE_ROW, FIRST_CORE_ROW + tiling.rows)
-    shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
+    shims = [Tile.shim(c) for c in columns]
     memtiles = [_memtile(tiling, c) for c in columns]
     cores = [[_core_tile(tiling, c, row, symbol, stack_bytes, f"{name}.o") for row in rows] for c in columns]
     tiles = (*shims, *memtiles, *(tile for column in cores for tile in column))
@@ -92,20 +92,18 @@ def _memtile(tiling: ElementwiseTiling, column: int) -> Tile:
     a, b, y = ([Slots.of(locks, f"{x}{row}", *tile, f"{x} of core row {row}") for row in rows] for x in "aby")
     channels = [Channel("S2MM", i, in_turn(s.fill() for s in (a, b)[i]), f"{'ab'[i]} from DRAM") for i in range(2)]
     channels += [Channel("S2MM", 2 + row, y[row].fill(), f"y from core row {row}") for row in rows]
-    out = [Channel("MM2S", JOIN_CHANNEL, in_turn(s.send() for s in y), "y of the column")]
+    channels.append(Channel("MM2S", JOIN_CHANNEL, in_turn(s.send() for s in y), "y of the column"))
     for row in rows:
         both = in_turn((a[row].send(), b[row].send()))
-        out.append(Channel("MM2S", DEAL_CHANNELS[row], both, f"a and b to core row {row}"))
-    channels += sorted(out, key=lambda channel: channel.index)
-    buffers = tuple(buffer for slots in (*a, *b, *y) for buffer in slots.buffers)
-    return Tile(locks.tile, column, 1, TileKind.MEMTILE, buffers, tuple(locks.taken), tuple(channels))
+        channels.append(Channel("MM2S", DEAL_CHANNELS[row], both, f"a and b to core row {row}"))
+    return Tile.holding(locks, column, 1, (*a, *b, *y), channels)
 
 
 def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, stack_bytes: int, link_with: str) -> Tile:
     """A core: once told of how many tiles, for each it waits for a and b and room for y."""
     locks = Locks(f"core_{column}_{row}")
     a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
-    told = Parameters.of(locks, "tiles")
+    parameters = Parameters.of(locks, "tiles")
     turn = Rotation("turn")
     tile = (
         *(Acquire(lock) for lock in (a.full, b.full, y.free)),
@@ -113,14 +111,13 @@ def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, st
         *(Release(lock) for lock in (a.free, b.free, y.full)),
         Advance(turn),
     )
-    body = (told.problems({"tiles": 0}, Loop("tiles", tile, "tile")),)
+    body = (parameters.problems({"tiles": 0}, Loop("tiles", tile, "tile")),)
     channels = (
         Channel("S2MM", 0, in_turn((a.fill(), b.fill())), "a and b in"),
         Channel("MM2S", 0, y.send(), "y out"),
     )
-    buffers = (*a.buffers, *b.buffers, *y.buffers, told.buffer)
     core = Core(body, stack_bytes, link_with)
-    return Tile(locks.tile, column, row, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
+    return Tile.holding(locks, column, row, (a, b, y), channels, core, parameters.buffer)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bdforge.design.model import Allocation, Design, Flow, Tile
 from bdforge.design.placement import placed
-from bdforge.devices import FIRST_CORE_ROW, Device, TileKind
+from bdforge.devices import FIRST_CORE_ROW, Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
@@ -57,7 +57,7 @@ class _Mapping:
     def design(self, device: str) -> Design:
         spec, columns = self.spec, range(self.spec.columns)
         rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + spec.rows)
-        shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
+        shims = [Tile.shim(c) for c in columns]
         mem = memtiles(spec, self.kernel, self.tiling)
         cores = [[core_tile(spec, self.kernel, c, r) for r in rows] for c in columns]
         tiles = (*shims, *mem, *(core for column in cores for core in column))

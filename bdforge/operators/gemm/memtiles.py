@@ -93,12 +93,7 @@ class _Memtiles:
         c = [self.c[column, row] for row in range(self.spec.rows)]
         stores = [*self.b[column : column + 1], *a, *c]
         channels = [*self.b_channels(column), *self.a_channels(column, a), *self.c_channels(c)]
-        tile = Tile(
-            f"mem_{column}", column, 1, TileKind.MEMTILE,
-            tuple(buffer for store in stores for buffer in store.buffers),
-            tuple(self.locks[column].taken),
-            tuple(sorted(channels, key=lambda c: (c.direction != "S2MM", c.index))),
-        )  # fmt: skip
+        tile = Tile.holding(self.locks[column], column, 1, stores, channels)
         return with_pool(tile, self.spec, self.kernel, self.room) if self.resident else tile
 
     @property

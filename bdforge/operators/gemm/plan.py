@@ -51,9 +51,7 @@ class GemmPlan(Plan):
     def kernels(self) -> Kernels:
         """What zeroes a tile of C, adds to it and finishes it."""
         symbols = (self.kernel.multiply, self.kernel.zero, *((self.finish.symbol,) if self.finish else ()))
-        return Kernels(
-            symbols, tuple(f"kernels/aie2p/{name}.cc" for name in symbols), (*self._sizes, *self.epilogue_defines)
-        )
+        return Kernels.ours(symbols, (*self._sizes, *self.epilogue_defines))
 
     @property
     def _sizes(self) -> tuple[str, ...]:

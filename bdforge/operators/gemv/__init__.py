@@ -41,9 +41,9 @@ class GemvPlan(Plan):
     @property
     def kernels(self) -> Kernels:
         """Multiply, zero, and what makes C of the sums."""
-        symbols, tiling = _symbols(self.tiling), self.tiling
+        tiling = self.tiling
         defines = f"DIM_M={tiling.height}", f"DIM_K={tiling.k}", f"DIM_N={tiling.n}"
-        return Kernels(symbols, tuple(f"kernels/aie2p/{symbol}.cc" for symbol in symbols), defines, self._cycles)
+        return Kernels.ours(_symbols(tiling), defines, self._cycles)
 
     @property
     def _cycles(self) -> dict[str, int]:

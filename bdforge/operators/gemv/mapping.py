@@ -29,7 +29,7 @@ from bdforge.design import (
     in_turn,
     placed,
 )
-from bdforge.devices import FIRST_CORE_ROW, TileKind
+from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.kernels import Kernel
 
@@ -90,7 +90,7 @@ def map_gemv(
     `symbols` are the kernels that cores call: multiply, zero, and what makes C of the sums, where that is needed.
     """
     columns, rows = range(tiling.columns), range(tiling.rows)
-    shims = [Tile(f"shim_{c}", c, 0, TileKind.SHIM) for c in columns]
+    shims = [Tile.shim(c) for c in columns]
     memtiles = [_memtile(tiling, c) for c in columns]
     cores = [
         [_core(tiling, c, FIRST_CORE_ROW + row, symbols, stack_bytes, f"{name}.o") for row in rows] for c in columns
@@ -139,9 +139,7 @@ def _memtile(tiling: GemvTiling, column: int) -> Tile:
         channels.append(Channel("S2MM", C_IN + row, c[row].fill(), f"C from core row {row}"))
     lines = in_turn(slots.send(_lines(tiling)) for slots in c)
     channels.append(Channel("MM2S", C_OUT, lines, "C of the column, line by line of each tile"))
-    buffers = tuple(buffer for slots in (*w, *a, *c) for buffer in slots.buffers)
-    ordered = tuple(sorted(channels, key=lambda channel: (channel.direction != "S2MM", channel.index)))
-    return Tile(locks.tile, column, 1, TileKind.MEMTILE, buffers, tuple(locks.taken), ordered)
+    return Tile.holding(locks, column, 1, (*w, *a, *c), channels)
 
 
 def _a_channels(tiling: GemvTiling, slots: Slots) -> Iterator[Channel]:
@@ -169,18 +167,17 @@ def _core(
     a = Slots.of(locks, "a", tiling.height * tiling.k, kernel.a, "chunk of A, micro-tiles")
     w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel")
     c = Slots.of(locks, "c", tiling.height * tiling.n, kernel.accumulator, "tile of C, micro-tiles")
-    told = Parameters.of(locks, "tiles of C, idle passes, K/k")
+    parameters = Parameters.of(locks, "tiles of C, idle passes, K/k")
     slots = {"tiles": TILES, "idle": IDLE, "chunks": CHUNKS} | ({"between": BETWEEN} if tiling.lags(column) else {})
-    body = (told.problems(slots, *_problem(a, w, c, symbols, tiling.lags(column))),)
+    body = (parameters.problems(slots, *_problem(a, w, c, symbols, tiling.lags(column))),)
     held = tiling.height * tiling.n * tiling.c.bits // kernel.accumulator.memory_bits  # C may be the narrower type
     channels = (
         Channel("S2MM", 0, a.fill(), "A in"),
         Channel("S2MM", 1, w.fill(), "W in"),
         Channel("MM2S", 0, c.send(Pattern((held,), (1,))), "C out"),
     )
-    buffers = (*a.buffers, *w.buffers, *c.buffers, told.buffer)
     core = Core(body, stack_bytes, link_with)
-    return Tile(locks.tile, column, row, TileKind.CORE, buffers, tuple(locks.taken), channels, core)
+    return Tile.holding(locks, column, row, (a, w, c), channels, core, parameters.buffer)
 
 
 def _problem(a: Slots, w: Slots, c: Slots, symbols: tuple[str, ...], lags: bool) -> Iterator[Loop]:

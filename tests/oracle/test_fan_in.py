@@ -49,13 +49,13 @@ def check(memory: bytes, packets: dict[int, list[tuple[int, ...]]]) -> None:
     assert not any(left.values())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_packets_of_many_sources_arrive_whole_and_in_order(seed):
     design, packets = fan_in(seed)
     check(emulated(design).memory["sink"], packets)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_slow_interpreter_keeps_packets_whole_too(seed):
     design, packets = fan_in(seed)
     array = SlowArray(design, seed, fifo_words=2)

@@ -29,7 +29,6 @@ from oracle.array_design import (
 from oracle.comparison import (
     disagreement,
     expected_of,
-    explanation,
 )
 from oracle.random_designs import random_design
 from oracle.slow_array import Outcome, SlowArray, packet_header, word_offsets
@@ -196,12 +195,12 @@ def test_a_hundred_designs_exercise_every_feature():
 
 
 def test_nearly_every_design_ends():
-    ended = sum(SlowArray(random_design(seed), seed, fifo_words=1).run() is Outcome.DONE for seed in range(20))
-    assert ended >= 18
+    ended = sum(SlowArray(random_design(seed), seed, fifo_words=1).run() is Outcome.DONE for seed in range(10))
+    assert ended >= 9
 
 
 def test_the_result_does_not_depend_on_schedule_or_depth():
-    for seed in range(10):
+    for seed in range(5):
         expected = expected_of(seed)
         for other, words in ((seed + 100, 2), (seed + 200, 64)):
             array = SlowArray(expected.design, other, words)
@@ -216,10 +215,6 @@ def sabotaged(design: Design) -> Design:
     return design.with_changes(arguments=tuple(changed if a is first else a for a in design.arguments))
 
 
-def test_a_wrong_result_is_noticed_and_explained():
+def test_a_wrong_result_is_noticed():
     expected = next(e for e in map(expected_of, range(10)) if e.design.arguments)
-    text = disagreement(sabotaged(expected.design), expected.memory)
-    assert "byte" in text
-    explained = explanation(5, expected, text)
-    assert "independent of the schedule" in explained
-    assert "aie.device" in explained
+    assert "byte" in disagreement(sabotaged(expected.design), expected.memory)

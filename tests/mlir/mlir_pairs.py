@@ -160,10 +160,10 @@ PAIRS = {
     "packet id beside a BD": Pair(
         lambda n: bd(", 0, 4)").replace("aie.dma_bd(", f"aie.dma_bd_packet(1, {n})\naie.dma_bd("), *IDS),
     "packet flow": Pair(flow, (0, 31, -128, 255), (-129, 256), "does not fit 8 bits"),
-    "lock of a core": Pair(lines("aie.lock(%c, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of core (0, 2)"),
+    "lock of a core": Pair(lines("aie.lock(%c, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of a core"),
     "lock of a memtile": Pair(lines("aie.lock(%m, N)"), (0, 63), (-1, 64),
-        "is outside 0 to 63, the locks of memtile (0,"),
-    "lock of a shim": Pair(lines("aie.lock(%s, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of shim (0, 0)"),
+        "is outside 0 to 63, the locks of a memtile"),
+    "lock of a shim": Pair(lines("aie.lock(%s, N)"), (0, 15), (-1, 16), "is outside 0 to 15, the locks of a shim"),
     "lock by number": Pair(locked(3, 4), (0, 16, 32, 63), (-1, 64), "outside 0 to 63, a core's numbers"),
     "lock by number in the west": Pair(locked(0, 4), (15, 32, 48), (16, 31), "column -1 is outside npu2"),
     "lock by number in the south": Pair(locked(3, 2), (16, 32, 63), (0, 15), "does not reach"),
@@ -175,25 +175,25 @@ PAIRS = {
     "repeats of a task": Pair(
         steps(TASK.format("<pkt_type = 0, pkt_id = 0>") + " {repeat_count = N : i32}"), (0, 300), (-1,), "is negative"),
     "inner size": Pair(memcpy("1,1,2,N", "0,0,4,1"), (1, 1023), (1024,),
-        "innermost size is 1024 words; a shim BD holds a"),
-    "inner size of i8": Pair(memcpy("1,1,2,N", "0,0,4,1", "i8"), (4, 4092), (4096,), "innermost size is 1024 words"),
+        "size of dimension 0 is 1024 words; a shim BD holds a"),
+    "inner size of i8": Pair(memcpy("1,1,2,N", "0,0,4,1", "i8"), (4, 4092), (4096,), "dimension 0 is 1024 words"),
     "middle size": Pair(memcpy("1,1,N,4", "0,0,4,1"), (1, 1023), (1024,),
-        "size of dimension 1 is 1024; a shim BD holds"),
-    "third size": Pair(memcpy("1,N,2,4", "0,4,4,1"), (1, 1024, 9999), (0, -1), "the size of dimension 2 is"),
+        "size of dimension 1 is 1024 steps; a shim BD holds"),
+    "third size": Pair(memcpy("1,N,2,4", "0,4,4,1"), (1, 1024, 9999), (0, -1), "size of dimension 2 is"),
     "runs": Pair(memcpy("N,1,2,4", "4,0,4,1"), (1, 64), (65,),
-        "the outermost size is 65; a shim BD repeats at most 64"),
+        "size of dimension 3 is 65; a BD iterates at most 64"),
     "middle stride": Pair(
-        memcpy("1,1,2,4", "0,0,N,1"), (1, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 1 is 1048577 words"),
+        memcpy("1,1,2,4", "0,0,N,1"), (1, 1 << 20), ((1 << 20) + 1,), "stride of dimension 1 is 1048577 words"),
     "third stride": Pair(
-        memcpy("1,2,2,4", "0,N,4,1"), (1, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 2 is 1048577 words"),
+        memcpy("1,2,2,4", "0,N,4,1"), (1, 1 << 20), ((1 << 20) + 1,), "stride of dimension 2 is 1048577 words"),
     "outer stride": Pair(
-        memcpy("2,1,2,4", "N,0,4,1"), (0, 1 << 20), ((1 << 20) + 1,), "the stride of dimension 3 is 1048577 words"),
+        memcpy("2,1,2,4", "N,0,4,1"), (0, 1 << 20), ((1 << 20) + 1,), "stride of dimension 3 is 1048577 words"),
     "outer stride below 0": Pair(
-        memcpy("2,1,2,4", "N,0,4,1"), (0,), (-1,), "the stride of dimension 3 is -1; it must be at least 0"),
+        memcpy("2,1,2,4", "N,0,4,1"), (0,), (-1,), "stride of dimension 3 is -1; it must be 0 or more"),
     "third stride below 1": Pair(
-        memcpy("1,2,2,4", "0,N,4,1"), (1,), (0, -1), "it must be at least 1"),
+        memcpy("1,2,2,4", "0,N,4,1"), (1,), (0, -1), "it must be positive"),
     "stride of i16": Pair(
-        memcpy("1,1,2,4", "0,0,N,1", "i16"), (2, 4), (1, 3), "elements of 16 bits, is"),
+        memcpy("1,1,2,4", "0,0,N,1", "i16"), (2, 4), (1, 3), "elements of 16 bits, "),
     "burst of a transfer": Pair(
         memcpy("1,1,1,4", "0,0,0,1", rest=", burst_length = N : i64"), (0, 64, 512), (32, 1024),
         "64, 128, 256, 512 bytes"),
@@ -259,7 +259,7 @@ PAIRS = {
         "5 rules; a slave port has 4"),
     "slave": Pair(switch("aie.connect<DMA : N, South : 1>"), (0, 1), (-1, 2), "has slave ports DMA : 0 to 1, not"),
     "master": Pair(switch("aie.connect<DMA : 0, East : N>"), (0, 3), (-1, 4), "has master ports East : 0 to 3, not"),
-    "linear transfer": Pair(memcpy("N,1,1,2048", "2048,0,0,1"), (1, 64), (65,), "the outermost size is 65"),
-    "stride of a long row": Pair(memcpy("1,1,1,2048", "0,0,0,N"), (1,), (2,), "innermost size is 2048 words"),
-    "third stride of a long row": Pair(memcpy("1,1,1,2048", "0,N,0,1"), (0,), (1,), "innermost size is 2048 words"),
+    "linear transfer": Pair(memcpy("N,1,1,2048", "2048,0,0,1"), (1, 64), (65,), "size of dimension 3 is 65"),
+    "stride of a long row": Pair(memcpy("1,1,1,2048", "0,0,0,N"), (1,), (2,), "dimension 0 is 2048 words"),
+    "third stride of a long row": Pair(memcpy("1,1,1,2048", "0,N,0,1"), (0,), (1,), "dimension 0 is 2048 words"),
 }  # fmt: skip

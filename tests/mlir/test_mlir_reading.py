@@ -6,6 +6,7 @@ from xdsl.dialects import affine, arith, scf
 
 from bdforge.array.mlir import MlirError, parse, print_module
 from bdforge.array.mlir.device_ops import TileOp
+from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.register_ops import NpuBlockWriteOp
 
 
@@ -31,7 +32,7 @@ NAMES = ("t", "tile_0_1", "t1", "0", "12", "a.b", "x_2_")
 def test_names_of_values_stay_as_they_are_written():
     lines = [f"%{name} = aie.tile({column}, 3)" for column, name in enumerate(NAMES)]
     module = parse(f"aie.device(npu2) {{ {' '.join(lines)} }}")
-    kept = {op.column: op.result.name_hint for op in every(module, TileOp)}
+    kept = {op.column: value_name(op.result) for op in every(module, TileOp)}
     for column, name in enumerate(NAMES):
         assert kept[column] == (None if name.isdecimal() else name), name
 
@@ -101,7 +102,7 @@ def test_operands_of_affine_ifs_and_words_of_globals_are_all_kept():
     text = core("affine.if affine_set<(d0)[s0] : (d0 - 1 >= 0, s0 == 0)>(%c0)[%c1] { aie.event(0) }")
     for read in (parse(text), parse(print_module(parse(text)))):
         (found,) = (op for op in read.walk() if isinstance(op, affine.IfOp))
-        assert [value.name_hint for value in found.args] == ["c0", "c1"]
+        assert [value_name(value) for value in found.args] == ["c0", "c1"]
     yields = "{ affine.yield %i : i32 } else { affine.yield %i : i32 }"
     for results in ("i32", "(i32)"):
         (found,) = (op for op in parse(core(f"%x = affine.if affine_set<(d0) : (d0 >= 0)>(%c0) -> {results} {yields}"))

@@ -8,6 +8,7 @@ from bdforge.array.mlir import MlirError, parse, print_generic, print_module
 from bdforge.array.mlir.array_ops import FlowOp
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from support.differences import same
@@ -157,7 +158,7 @@ def test_bfloats_come_as_their_bits():
 
 def test_names_are_optional_but_kept():
     module = parse("aie.device(npu1) { aie.tile(0, 2) \n %named = aie.tile(0, 3) }")
-    assert [op.result.name_hint for op in module.walk() if isinstance(op, TileOp)] == [None, "named"]
+    assert [value_name(op.result) for op in module.walk() if isinstance(op, TileOp)] == [None, "named"]
 
 
 def test_a_comment_may_hold_anything():

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.array.core_bodies.arithmetic import decide, is_number, pick
 from bdforge.array.core_bodies.value_locations import constant_of, refused
+from bdforge.array.mlir.locations import value_name
 from bdforge.core.codegen.abi import NUMBERS, POINTERS, RESULT
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def for_loop(b: "CompiledBody", op: scf.ForOp) -> None:
     passes = None if first is None or end is None or step is None else max(0, -((first - end) // step))
     if passes == 0:
         return
-    name, after = b.label(variable.name_hint or "loop"), b.label("after")
+    name, after = b.label(value_name(variable) or "loop"), b.label("after")
     b.copy([variable], [op.lb])
     if passes is None:
         b.branch(f"jz {_goes_on(b, variable, op.ub)}, #{after}", after)

@@ -11,6 +11,7 @@ from bdforge.array.emulator.errors import ArgumentError, DesignError
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, RunOp
 from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.common.arrays import host_array
 
@@ -95,7 +96,7 @@ def host_arrays(
     if len(args) != len(expected):
         what = "the design has no runtime sequence" if entry is None else f"@{entry.symbol} takes {len(expected)}"
         raise ArgumentError(f"{len(args)} arrays were given, but {what}")
-    names = [value.name_hint or str(i) for i, value in enumerate(expected)]
+    names = [value_name(value) or str(i) for i, value in enumerate(expected)]
     given = zip(names, expected, args, strict=True)
     return [(name, _checked(f"argument {name}", value.type, array, strictness)) for name, value, array in given]
 

@@ -16,7 +16,7 @@ from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.attributes import BlockFloatType
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.errors import MlirError
-from bdforge.array.mlir.locations import fault_at, location
+from bdforge.array.mlir.locations import fault_at, location, value_name
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.devices.types import BLOCK_FORMATS
 
@@ -135,7 +135,7 @@ def name_of(op: BufferOp | LockOp) -> str:
     what = "buffer" if isinstance(op, BufferOp) else "lock"
     if op.symbol:
         return f"{what} @{op.symbol}"
-    value = f"%{op.result.name_hint} " if op.result.name_hint else ""
+    value = f"%{known} " if (known := value_name(op.result)) else ""
     return f"{what} {value}without a name (line {location(op).line})"
 
 

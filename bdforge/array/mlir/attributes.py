@@ -8,7 +8,6 @@ from xdsl.ir import Data, OpaqueSyntaxAttribute, ParametrizedAttribute, TypeAttr
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from bdforge.array.mlir.legacy import LEGACY_DIMENSION
 
@@ -59,7 +58,7 @@ class RecordAttr(Data[RecordT]):
         """Read `<name = integer, ...>`."""
         start = parser.pos
         parser.parse_punctuation("<")
-        if parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.MINUS) and "stride" in cls.FIELDS:
+        if "stride" in cls.FIELDS and parser.parse_optional_integer(allow_boolean=False) is not None:
             parser.raise_error(LEGACY_DIMENSION, start)
         values: dict[str, int] = {}
         parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_field(parser, cls.FIELDS, values))

@@ -17,7 +17,7 @@ from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of, require_march
 from bdforge.array.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, PaddingOp
 from bdforge.array.mlir.errors import SourceText
-from bdforge.array.mlir.locations import error_at, source_of, span_of
+from bdforge.array.mlir.locations import error_at, source_of, span_of, text_name
 from bdforge.array.mlir.operation import AieOperation
 from bdforge.array.mlir.printer import TextPrinter
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
@@ -74,9 +74,9 @@ def _differing(module: ModuleOp) -> Iterator[AieOperation]:
             yield op
 
 
-def _printed(op: Operation, names: dict[object, str], constants: Callable[[int], str] | None = None) -> str:
+def _printed(op: Operation, constants: Callable[[int], str] | None = None) -> str:
     stream = StringIO()
-    printer = _NamedPrinter(stream, names, constants)
+    printer = _NamedPrinter(stream, constants)
     printer.print_string(op.name)
     op.print(printer)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
     return stream.getvalue()
@@ -85,12 +85,12 @@ def _printed(op: Operation, names: dict[object, str], constants: Callable[[int],
 class _NamedPrinter(TextPrinter):
     """Writes values by the names that they have in their text; `constants` names those that 1.4 takes as operands."""
 
-    def __init__(self, stream: StringIO, names: dict[object, str], constants: Callable[[int], str] | None):
+    def __init__(self, stream: StringIO, constants: Callable[[int], str] | None):
         super().__init__(stream, generic=False)
-        self.names, self.constants = names, constants
+        self.constants = constants
 
     def print_ssa_value(self, value: SSAValue) -> str:
-        name = f"%{self.names[value]}"
+        name = f"%{text_name(value)}"
         self.print_string(name)
         return name
 
@@ -113,7 +113,7 @@ def _march_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
         if isinstance(op, PacketFlowOp):
             flows.setdefault(offset, []).append(op)
         elif isinstance(op, TileOp) and source.text.startswith("aie.logical_tile", offset):
-            yield _rewritten(op, _printed(op, source.names))
+            yield _rewritten(op, _printed(op))
         elif isinstance(op, RuntimeSequenceOp):
             if (clause := _CLAUSE.search(source.text, offset, _first_offset(op.body.block, offset))) is not None:
                 yield Edit(*clause.span(), ")")
@@ -122,7 +122,7 @@ def _march_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
         ):
             raise error_at(op, f"{op.name}: up to mlir-aie 1.3.1 buffer_size stands behind aie.trace; move it")
     for op in _differing(module):
-        yield _rewritten(op, _printed(op, source.names))
+        yield _rewritten(op, _printed(op))
     for parts in flows.values():
         if len(parts) > 1:
             yield _flow_parts(parts, source)
@@ -144,7 +144,7 @@ def _flow_parts(parts: list[PacketFlowOp], source: SourceText) -> Edit:
     whole = next(part for part in parts if span_of(part) is not None)
     edit = _rewritten(whole, "")
     indent = "\n" + _indent(source.text, edit.start)
-    return edit._replace(text=indent.join(_printed(part, source.names).replace("\n", indent) for part in parts))
+    return edit._replace(text=indent.join(_printed(part).replace("\n", indent) for part in parts))
 
 
 def _indent(text: str, offset: int) -> str:
@@ -170,7 +170,7 @@ def _modern_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     constants = _Constants(source)
     for op in _differing(module):
         if not isinstance(op, SetLockOp):  # every version takes a literal there
-            yield _rewritten(op, _printed(op, source.names, lambda value, op=op: constants.name(op, value)))
+            yield _rewritten(op, _printed(op, lambda value, op=op: constants.name(op, value)))
     yield from constants.edits()
     for op in module.walk():
         if isinstance(op, TraceOp) and op.name == "aie.trace" and "buffer_size" in (op.text("text") or ""):

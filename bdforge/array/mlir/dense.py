@@ -8,10 +8,12 @@ from typing import TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyDenseElement,
     AnyFloat,
     BFloat16Type,
     BytesAttr,
+    ComplexType,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -68,6 +70,12 @@ def numpy_of(attribute: DenseIntOrFPElementsAttr) -> np.ndarray:
 def is_dense(structure: RankedStructure) -> TypeGuard[RankedStructure[AnyDenseElement]]:
     """Whether there are constants of this type."""
     return isinstance(structure.element_type, IntegerType | IndexType | AnyFloat)
+
+
+def has_constants(structure: RankedStructure) -> bool:
+    """Whether xDSL reads constants of this type, complex ones included: their sizes are known."""
+    known = DYNAMIC_INDEX not in structure.get_shape()
+    return known and isinstance(structure.element_type, IntegerType | IndexType | AnyFloat | ComplexType)
 
 
 def dense_bytes(structure: RankedStructure[AnyDenseElement]) -> int:

@@ -1,5 +1,7 @@
 """The dialects that a design may use."""
 
+from collections.abc import Sequence
+
 from xdsl.context import Context
 from xdsl.dialects.affine import Affine
 from xdsl.dialects.arith import Arith
@@ -37,6 +39,7 @@ from bdforge.array.mlir.attributes import (
     PaddingsAttr,
 )
 from bdforge.array.mlir.operation import AieOperation
+from bdforge.array.mlir.trace_ops import is_trace, trace_operation
 from bdforge.array.mlir.upstream import LAYOUTS, with_replacements
 
 _MODULES = (
@@ -58,9 +61,17 @@ AIE = Dialect("aie", _operations("aie"), _ATTRIBUTES)
 AIEX = Dialect("aiex", _operations("aiex"), [BlockFloatType])
 
 
+class DesignContext(Context):
+    """xDSL's context; operations of the `aie.trace` family are made as their names are met."""
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """The operation of a name."""
+        return trace_operation(name) if is_trace(name) else super().get_optional_op(name, dialect_stack=dialect_stack)
+
+
 def context() -> Context:
     """A new xDSL context with every dialect that a design may use."""
-    made = Context()
+    made = DesignContext()
     for dialect in (Builtin, Arith, Scf, Cf, MemRef, Func, Affine, Vector, Math, UB):
         made.load_dialect(with_replacements(dialect))
     for layout in LAYOUTS:

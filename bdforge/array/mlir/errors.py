@@ -12,7 +12,6 @@ class SourceText:
     def __init__(self, text: str, file: str):
         self.text, self.file = text, file
         self.era: str | None = None  # form of the dialect that the text has; None until something in it tells
-        self.names: dict[object, str] = {}  # of the values that it defines
         self.folded: list[tuple[int, int]] = []  # constants that stood for the numbers of other operations alone
         self._line_starts = [0]
         start = text.find("\n")

@@ -10,11 +10,13 @@ _SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
 _TOKENS = re.compile(
     r"(?:[ \t\r\n]++|//[^\n]*+)*+"
     r"(?:(?P<PERCENT_IDENT>%" + _SUFFIX + r")"
+    r"|(?P<resource>dense_resource\b)"
     r"|(?P<BARE_IDENT>[a-zA-Z_][a-zA-Z0-9_$.]*)"
     r"|(?P<punctuation>->|[:,()}\[\]<>=+/*?|]|-|\{(?!-\#))"
     r"|(?P<FLOAT_LIT>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<INTEGER_LIT>0x[0-9a-fA-F]+|[0-9]+)"
     r"|(?P<AT_IDENT>@[a-zA-Z_][a-zA-Z0-9_$.]*)"
+    r"|(?P<number>\^[0-9]+)"
     r"|(?P<CARET_IDENT>\^" + _SUFFIX + r")"
     r"|(?P<HASH_IDENT>\#(?!-\})" + _SUFFIX + r")"
     r"|(?P<EXCLAMATION_IDENT>!" + _SUFFIX + r")"
@@ -22,28 +24,58 @@ _TOKENS = re.compile(
     r")",
     re.ASCII,
 )
-_KINDS = {name: MLIRTokenKind[name] for name in _TOKENS.groupindex if name != "punctuation"}
+_KINDS = {name: MLIRTokenKind[name] for name in _TOKENS.groupindex if name.isupper()}
+# xDSL's own expression would backtrack without end on a string that is never closed
+_OPEN_STRING = re.compile(
+    r"(?:[ \t\r\n]++|//[^\n]*+)*+\"(?!(?:[^\"\\\n\v\f]++|\\(?:[\"nt\\]|[0-9A-Fa-f]{2}))*+\")", re.ASCII
+)
+_RESOURCE = "dense_resource stands for data behind the text, which is not read; write dense<...> instead"
+
+
+class _NumberedLabel(Span[str]):
+    """A label that is a number, under a name that xDSL takes for a block."""
+
+    @property
+    def text(self) -> str:
+        """The name."""
+        return f"^bb0{self.content[1:]}"
 
 
 class TextLexer(MLIRLexer):
     """xDSL's lexer, with the frequent tokens matched at once."""
 
     input: Input[str]
-    # xDSL's expression backtracks without end on a string that is never closed
-    _unescaped_characters_regex = re.compile(r"\"(?:[^\"\\\n\v\f]++|\\(?:[\"nt\\]|[0-9A-Fa-f]{2}))*+\"")
+
+    def __init__(self, input: Input[str]):
+        super().__init__(input)
+        self._ends: dict[int, int] = {}
+
+    def end_before(self, start: int) -> int:
+        """Where the token ends that stands before the one at `start`."""
+        return self._ends[start]
 
     def lex(self) -> Token[MLIRTokenKind, str]:
         """The next token; rare ones are left to xDSL."""
-        match = _TOKENS.match(self.input.content, self.pos)
-        if match is None:
-            return self._lex_rare()
+        before, match = self.pos, _TOKENS.match(self.input.content, self.pos)
+        token = self._lex_rare() if match is None else self._token(match)
+        self._ends.setdefault(token.span.start, before)
+        return token
+
+    def _token(self, match: re.Match[str]) -> Token[MLIRTokenKind, str]:
         name = match.lastgroup
         assert name is not None
         start, self.pos = match.span(name)
+        if name == "number":
+            return Token(MLIRTokenKind.CARET_IDENT, _NumberedLabel(start, self.pos, self.input))
+        if name == "resource":
+            raise ParseError(Span(start, self.pos, self.input), _RESOURCE)
         kind = _KINDS.get(name) or KIND_BY_PUNCTUATION_SPELLING[match[name]]
         return Token(kind, Span(start, self.pos, self.input))
 
     def _lex_rare(self) -> Token[MLIRTokenKind, str]:
+        if (opened := _OPEN_STRING.match(self.input.content, self.pos)) is not None:
+            at = opened.end() - 1
+            raise ParseError(Span(at, at, self.input), "End of file reached before closing string literal.")
         try:
             return super().lex()
         except ParseError as error:

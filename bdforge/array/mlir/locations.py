@@ -1,8 +1,9 @@
 """Where operations stood in the text they were parsed from."""
 
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.common.messages import Location
@@ -10,6 +11,7 @@ from bdforge.common.messages import Location
 ErrorT = TypeVar("ErrorT", bound=MlirError)
 _NOWHERE = Location("<built>", 1, 1)
 _PLACE, _SPAN = "_bdforge_place", "_bdforge_span"
+_NAMES: WeakKeyDictionary[SSAValue, str] = WeakKeyDictionary()
 
 
 def place(op: Operation, source: SourceText, offset: int, span: tuple[int, int] | None = None) -> None:
@@ -63,3 +65,19 @@ def take_place(op: Operation, other: Operation) -> None:
     """Give an operation the place of another one."""
     if (found := source_of(other)) is not None:
         place(op, *found)
+
+
+def keep_name(value: SSAValue, name: str) -> None:
+    """Remember a value's whole name; xDSL's hint loses a number at its end."""
+    _NAMES[value] = name
+
+
+def text_name(value: SSAValue) -> str:
+    """How the text that a value was read from calls it, with its number among several results."""
+    return _NAMES[value]
+
+
+def value_name(value: SSAValue) -> str | None:
+    """A value's name; None for one that has only a number."""
+    hint = value.name_hint
+    return None if hint is None else _NAMES.get(value, hint).partition("#")[0]

@@ -12,6 +12,8 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from bdforge.array.mlir.locations import value_name
+
 Int8, Int32, Int64 = IntegerAttr[I8], IntegerAttr[I32], IntegerAttr[I64]
 UNSIGNED32 = IntegerType(32, Signedness.UNSIGNED)
 UNSIGNED64 = IntegerType(64, Signedness.UNSIGNED)
@@ -110,7 +112,7 @@ class RuntimeNumber(ValueError):
     """A number that only running the design would tell."""
 
     def __init__(self, name: str, value: SSAValue):
-        shown = f"%{value.name_hint}" if value.name_hint else "a value"
+        shown = f"%{known}" if (known := value_name(value)) else "a value"
         super().__init__(f"'{name}' is {shown}, which is no constant")
         self.value = value
 

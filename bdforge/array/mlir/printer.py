@@ -5,11 +5,12 @@ from io import StringIO
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
 from bdforge.array.mlir.dialect_forms import require_march
-from bdforge.array.mlir.upstream import PRINTERS
+from bdforge.array.mlir.locations import value_name
+from bdforge.array.mlir.upstream import print_module_op
 
 
 class TextPrinter(Printer):
@@ -19,19 +20,27 @@ class TextPrinter(Printer):
 
     def __init__(self, stream: StringIO, generic: bool):
         super().__init__(stream=stream, print_generic_format=generic)
-        self._names: set[str] = set()
-        self._labels: dict[Region | None, set[str]] = {}
+        self._used: set[str] = set()
+        self._values: dict[SSAValue, str] = {}
+        self._labels: dict[Block, str] = {}
 
     def print_ssa_value(self, value: SSAValue) -> str:
         """Write a value's name: its own where nothing else has it, else with a number behind."""
-        if value not in self._ssa_values and value.name_hint:
-            self._ssa_values[value] = _free_name(value.name_hint, self._names)
-        return super().print_ssa_value(value)
+        if (hint := value_name(value)) is None:
+            return super().print_ssa_value(value)
+        if value not in self._values:
+            self._values[value] = _free_name(hint, self._used)
+        self.print_string(f"%{self._values[value]}")
+        return self._values[value]
 
-    def _populate_block_name(self, block: Block, block_index: int | None = None) -> None:
-        labels = self._labels.setdefault(block.parent, set())
-        number = len(labels) if block_index is None else block_index
-        self._blocks[block] = _free_name(block.name_hint or f"bb{number}", labels)
+    def print_block_name(self, block: Block) -> str:
+        """Write a block's label likewise; those without a name are numbered in the order of their region."""
+        if block not in self._labels:
+            used: set[str] = set()
+            for number, each in enumerate([block] if block.parent is None else block.parent.blocks):
+                self._labels[each] = _free_name(each.name_hint or f"bb{number}", used)
+        self.print_string(f"^{self._labels[block]}")
+        return self._labels[block]
 
     def print_op_attributes(self, attributes: Mapping[str, Attribute], **options: Any) -> bool:
         """Write `{...}` in the order of names, as MLIR does."""
@@ -39,13 +48,10 @@ class TextPrinter(Printer):
 
     def print_op(self, op: Operation) -> None:
         """Write one operation, in custom form where there is one."""
-        form = None if self.print_generic_format else PRINTERS.get(op.name)
-        if form is None:
+        if isinstance(op, ModuleOp) and not self.print_generic_format:
+            print_module_op(self, op)
+        else:
             super().print_op(op)
-            return
-        self._print_results(op)
-        self.print_string(op.name.removeprefix("builtin."))
-        form(self, op)
 
 
 def _free_name(wanted: str, used: set[str]) -> str:

@@ -1,7 +1,7 @@
 """Operations of upstream's dialects that xDSL lacks, or whose text it does not read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.affine import IfOp as AffineIfOp
@@ -40,6 +40,11 @@ from xdsl.traits import SymbolOpInterface
 from bdforge.array.mlir import elementwise_ops as elementwise
 from bdforge.array.mlir.memory_ops import parse_initial_value
 from bdforge.array.mlir.operation import parse_attr_dict, print_attr_dict
+
+if TYPE_CHECKING:
+    from bdforge.array.mlir.parser import TextParser
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 
 @irdl_op_definition
@@ -148,25 +153,15 @@ class FunctionOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($result)"
 
 
-REPLACED: Mapping[str, type[Operation]] = {
-    op.name: op for op in (GlobalOp, ShapeCastOp, SplatOp, FunctionOp, *elementwise.OPERATIONS)
-}
-
-
-def with_replacements(dialect: Dialect) -> Dialect:
-    """A dialect of xDSL's with this module's operations in place of, or beside, its own."""
-    own = [op for name, op in REPLACED.items() if name.startswith(f"{dialect.name}.")]
-    kept = [op for op in dialect.operations if op.name not in REPLACED]
-    return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))
-
-
 class LayoutAttr(Data[str]):
     """A data layout of a module (dlti), which concerns the cores' compiler alone: kept as it stands."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
         """Read `<...>`, whatever stands there."""
-        return parser._parse_dialect_symbol_body()
+        text = cast("TextParser", parser)
+        start = text.pos + 1
+        return text.source.text[start : text.skip_brackets()]
 
     def print_parameter(self, printer: Printer) -> None:
         """Write it."""
@@ -178,29 +173,24 @@ LAYOUTS = tuple(
     for name in ("dl_spec", "dl_entry", "map", "target_system_spec", "target_device_spec")
 )
 
+
+def _in_form(op: type[IRDLOperation], form: str) -> type[IRDLOperation]:
+    """An operation that xDSL has without its custom form."""
+    program = FormatProgram.from_str(form, op.get_irdl_definition())
+    methods = {
+        "parse": classmethod(lambda cls, parser: program.parse(parser, cast("type[IRDLOperation]", cls))),
+        "print": lambda self, printer: program.print(printer, self),
+    }
+    return type(op.__name__, (op,), {**methods, "__doc__": op.__doc__})
+
+
 _CAST = "$source attr-dict `:` type($source) `to` type($dest)"
-_FORMS: Mapping[str, tuple[type[IRDLOperation], FormatProgram]] = {
-    op.name: (op, FormatProgram.from_str(form, op.get_irdl_definition()))
-    for op, form in (
-        (memref.CopyOp, "$source `,` $destination attr-dict `:` type($source) `to` type($destination)"),
-        (memref.CastOp, _CAST),
-        (memref.MemorySpaceCastOp, _CAST),
-    )
-}
-"""Operations that xDSL has without their custom form."""
+_COPY = "$source `,` $destination attr-dict `:` type($source) `to` type($destination)"
 
 
-def _form_parser(op: type[IRDLOperation], form: FormatProgram) -> Callable[[Parser], Operation]:
-    return lambda parser: form.parse(parser, op)
-
-
-def _form_printer(form: FormatProgram) -> Callable[[Printer, Operation], None]:
-    return lambda printer, op: form.print(printer, cast(IRDLOperation, op))
-
-
-def _parse_while(parser: Parser) -> Operation:
+def _parse_while(cls: type[scf.WhileOp], parser: Parser) -> scf.WhileOp:
     if parser.parse_optional_punctuation(":") is None:
-        return scf.WhileOp.parse(parser)
+        return cast(scf.WhileOp, super(cls, cls).parse(parser))
     start = parser.pos
     kind = parser.parse_function_type()
     if kind.inputs.data:
@@ -209,13 +199,13 @@ def _parse_while(parser: Parser) -> Operation:
     parser.parse_keyword("do")
     after = parser.parse_region()
     attributes = parser.parse_optional_attr_dict_with_keyword()
-    op = scf.WhileOp([], list(kind.outputs.data), before, after)
+    op = cls([], list(kind.outputs.data), before, after)
     if attributes is not None:
         op.attributes |= attributes.data
     return op
 
 
-def _parse_affine_if(parser: Parser) -> Operation:
+def _parse_affine_if(cls: type[AffineIfOp], parser: Parser) -> AffineIfOp:
     start = parser.pos
     condition = parser.parse_attribute()
     if not isinstance(condition, AffineSetAttr):
@@ -229,7 +219,7 @@ def _parse_affine_if(parser: Parser) -> Operation:
         results = [parser.parse_type()] if listed is None else listed
     then = _yielding(parser.parse_region())
     otherwise = _yielding(parser.parse_region()) if parser.parse_optional_keyword("else") else Region()
-    return AffineIfOp.build(
+    return cls.build(
         operands=[[*operands, *(symbols or [])]],
         properties={"condition": condition},
         attributes=parser.parse_optional_attr_dict(),
@@ -248,7 +238,7 @@ def _yielding(region: Region) -> Region:
     return region
 
 
-def _print_execute_region(printer: Printer, op: Operation) -> None:
+def _print_execute_region(op: scf.ExecuteRegionOp, printer: Printer) -> None:
     if op.results:
         printer.print_string(" -> ")
         with printer.in_parens():
@@ -258,8 +248,9 @@ def _print_execute_region(printer: Printer, op: Operation) -> None:
     printer.print_op_attributes(op.attributes)
 
 
-def _print_module(printer: Printer, op: Operation) -> None:
-    assert isinstance(op, ModuleOp)
+def print_module_op(printer: Printer, op: ModuleOp) -> None:
+    """Write a module with its name and attributes, which xDSL would leave out."""
+    printer.print_string("module")
     if op.sym_name is not None:
         printer.print_string(" ")
         printer.print_symbol_name(op.sym_name.data)
@@ -269,16 +260,32 @@ def _print_module(printer: Printer, op: Operation) -> None:
     printer.print_region(op.body, print_empty_block=False)
 
 
-PARSERS: Mapping[str, Callable[[Parser], Operation]] = {
-    **{name: _form_parser(op, form) for name, (op, form) in _FORMS.items()},
-    "scf.while": _parse_while,
-    "affine.if": _parse_affine_if,
-}
-"""Readers that stand in for xDSL's."""
+def _changed(op: type[OperationT], **methods: Callable) -> type[OperationT]:
+    """An operation that reads (`parse`) or writes (`print`) its text otherwise than xDSL's."""
+    made = {name: classmethod(method) if name == "parse" else method for name, method in methods.items()}
+    return cast("type[OperationT]", type(op.__name__, (op,), {**made, "__doc__": op.__doc__}))
 
-PRINTERS: Mapping[str, Callable[[Printer, Operation], None]] = {
-    **{name: _form_printer(form) for name, (_, form) in _FORMS.items()},
-    "scf.execute_region": _print_execute_region,
-    "builtin.module": _print_module,
+
+REPLACED: Mapping[str, type[Operation]] = {
+    op.name: op
+    for op in (
+        GlobalOp,
+        ShapeCastOp,
+        SplatOp,
+        FunctionOp,
+        *elementwise.OPERATIONS,
+        _in_form(memref.CopyOp, _COPY),
+        _in_form(memref.CastOp, _CAST),
+        _in_form(memref.MemorySpaceCastOp, _CAST),
+        _changed(scf.WhileOp, parse=_parse_while),
+        _changed(AffineIfOp, parse=_parse_affine_if),
+        _changed(scf.ExecuteRegionOp, print=_print_execute_region),
+    )
 }
-"""Writers that stand in for xDSL's."""
+
+
+def with_replacements(dialect: Dialect) -> Dialect:
+    """A dialect of xDSL's with this module's operations in place of, or beside, its own."""
+    own = [op for name, op in REPLACED.items() if name.startswith(f"{dialect.name}.")]
+    kept = [op for op in dialect.operations if op.name not in REPLACED]
+    return Dialect(dialect.name, [*kept, *own], list(dialect.attributes))

@@ -14,7 +14,7 @@ from bdforge.array.mlir.dialect_forms import fold
 from bdforge.array.mlir.dominance import Dominance
 from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.fields import unreadable
-from bdforge.array.mlir.locations import error_at, location
+from bdforge.array.mlir.locations import error_at, location, value_name
 from bdforge.array.mlir.newer_ops import attribute_problem
 from bdforge.array.mlir.operation import AieOperation
 from bdforge.array.mlir.parser import parse_text
@@ -197,7 +197,7 @@ class _Scope:
             own.append(value)
 
     def _check_operand(self, op: Operation, operand: SSAValue) -> None:
-        name = f"%{operand.name_hint}" if operand.name_hint else "a value"
+        name = f"%{known}" if (known := value_name(operand)) else "a value"
         block = self._visible.get(operand)
         if block is None:
             raise error_at(op, f"{op.name} uses {name}, which is not defined before it in a scope that it sees")

@@ -11,7 +11,7 @@ from bdforge.array.mlir.array_ops import Endpoint, FlowOp
 from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr
 from bdforge.array.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.array.mlir.enums import WireBundle
-from bdforge.array.mlir.locations import take_place, take_places
+from bdforge.array.mlir.locations import keep_name, take_place, take_places
 from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
@@ -150,7 +150,7 @@ def _keepers(device: DeviceOp) -> dict[SwitchPort, bool]:
 def _new_tile(device: DeviceOp, place: Place) -> TileOp:
     column, row = place
     tile = TileOp(properties={"col": number(column), "row": number(row)}, result_types=[IndexType()])
-    tile.result._name = f"tile_{column}_{row}"  # name_hint would cut the numbers off
+    _name(tile.result, f"tile_{column}_{row}")
     _append(device, tile)
     return tile
 
@@ -179,5 +179,10 @@ def _append_settings(
 ) -> None:
     body = Region(Block([*settings, EndOp()]))
     op = kind.build(operands=[tile.result], result_types=[IndexType()], regions=[body])
-    op.result._name = f"{kind.name.removeprefix('aie.')}_{tile.column}_{tile.row}"  # name_hint would cut the numbers
+    _name(op.result, f"{kind.name.removeprefix('aie.')}_{tile.column}_{tile.row}")
     _append(device, op)
+
+
+def _name(value: SSAValue, name: str) -> None:
+    value.name_hint = name
+    keep_name(value, name)

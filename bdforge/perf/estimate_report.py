@@ -1,6 +1,6 @@
 """An estimate for people: figures, and bars of where the time goes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -44,7 +44,15 @@ def cost_report(found: CostEstimate) -> RenderableType:
             f"{cost.operations} operations; reads {cost.read_bytes / 1e6:.2f} MB, "
             f"writes {cost.write_bytes / 1e6:.2f} MB, in runs of at least {cost.run_bytes} B"
         ),
+        *(Text(line) for line in _assumed(found)),
     )
+
+
+def _assumed(found: CostEstimate) -> Iterator[str]:
+    """Cycles of kernels that nobody counted: the operator says them itself."""
+    if cycles := found.plan.kernels.cycles:
+        told = ", ".join(f"{symbol} {count}" for symbol, count in cycles.items())
+        yield f"kernels: cycles of a call as the operator tells them (assumed): {told}"
 
 
 def _headline(found: Estimate) -> str:

@@ -21,7 +21,7 @@ from bdforge.perf.tune.candidate_search import (
     on_cluster,
     search_part,
 )
-from bdforge.perf.tune.emulated_finalists import Emulated
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist
 from bdforge.perf.tune.search_state import SOURCES, State, default_state, identity
 from bdforge.perf.tune.space import Candidates, candidates_of, rows_of_tiles, search_space
 from bdforge.perf.tune.time_model import case_at, kernel_of
@@ -128,7 +128,7 @@ def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch
 
     def slower_first(wanted, candidate):
         asked.append(candidate)
-        return Emulated((64, 64, 64), 300.0 / len(asked), 100.0)
+        return EmulatedFinalist((64, 64, 64), 300.0 / len(asked), 100.0)
 
     monkeypatch.setattr("bdforge.perf.tune.tuner.emulated", slower_first)
     first = tune(SMALL, state=State.open(tmp_path / "search.jsonl", SMALL), finalists=3)

@@ -111,12 +111,15 @@ def facts(option: TyperOption | TyperArgument) -> str:
         "required" if option.required else f"default {option.default}",
         *(["repeatable"] if option.multiple else []),
     ]
-    return f"  {'/'.join([*option.opts, *option.secondary_opts])}: {', '.join(parts)}"
+    return f"{'/'.join([*option.opts, *option.secondary_opts])}: {', '.join(parts)}"
 
 
 def test_options_have_the_limits_and_defaults_that_were_reviewed(file_regression):
     """`--force-regen` writes the table anew; read what changes."""
-    lines = []
+    users: dict[str, list[str]] = {}
     for path, command in sorted(COMMANDS.items()):
-        lines += [path, *(facts(p) for p in command.params if isinstance(p, TyperOption | TyperArgument))]
-    file_regression.check("\n".join(lines) + "\n", check_fn=as_reviewed)
+        for parameter in command.params:
+            if isinstance(parameter, TyperOption | TyperArgument):
+                users.setdefault(facts(parameter), []).append(path.removeprefix("bdforge "))
+    lines = [f"{fact} ({', '.join(paths)})\n" for fact, paths in sorted(users.items())]
+    file_regression.check("".join(lines), check_fn=as_reviewed)

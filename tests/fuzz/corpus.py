@@ -8,7 +8,7 @@ from oracle.array_text import mlir
 from oracle.random_designs import random_design
 from support.small_designs import core, loopback
 
-FILES = Path(__file__).parent / "data"
+FILES = Path(__file__).parents[1] / "mlir" / "data"
 RANDOM_SEEDS = range(40, 52)
 LOOPS = """%n = memref.load %data[%c2] : memref<8xi32>
       %big = arith.constant 1000 : index

@@ -41,7 +41,7 @@ def seeds() -> dict[str, list[bytes]]:
         "document": [path.read_bytes() for path in sorted((ROOT / "examples" / "documents").glob("*.toml"))],
         "toml": [(ROOT / "designs" / f"{name}.toml").read_bytes() for name in DESIGNS],
         "npy": [_npy(np.arange(30, dtype=np.int32).reshape(5, 6)), _npy(np.ones((3, 4), np.float32, order="F"))],
-        "mlir": [loopback().encode(), (ROOT / "tests" / "fuzz" / "data" / "chain.mlir").read_bytes()],
+        "mlir": [loopback().encode(), (ROOT / "tests" / "mlir" / "data" / "chain.mlir").read_bytes()],
         "gguf": [gguf_file(i2s_entries(_matrices()), metadata=(gguf_entry("general.name", 8, gguf_string("é")),))],
         "safetensors": [safetensors_file(bitnet_entries(_matrices()))],
         "stream": [_stream().tobytes(), "".join(f"{word:08X}\n" for word in _stream()).encode()],

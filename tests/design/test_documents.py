@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 import bdforge
 from bdforge.design import render
 from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
-from bdforge.design.document.expand import Expansion, number, text
-from bdforge.design.document.grammar import Names
 from bdforge.design.document.repeats import Repeating, written
-from bdforge.design.document.tables import Wrong
+from bdforge.design.document.tables import Scope, Wrong, each, number, text
 from bdforge.design.document.toml_places import places_of
 from bdforge.design.sequences import Builder, Program, ProgramError, all_of, ceildiv, interpret, least
 from bdforge.design.sequences import planned as planned_sequence
@@ -145,11 +143,11 @@ WRONG = {
     "elements = 8": ("elements = 8.5", "elements", "elements: should be an integer"),
     'type = "i32"': ("type = 32", "type = 32", "type: "),
     'fill = "r"': ('fill = "q"', "{ fill", "no ring q; there is r"),
-    '"S2MM 0"': ('"S2M 0"', "{ dma", "'S2M 0' is no channel"),
-    'from = "mem DMA 0"': ('from = "mem DMA"', "[[flow]]", "'mem DMA' is no port"),
+    '"S2MM 0"': ('"S2M 0"', "dma", "'S2M 0' is no channel"),
+    'from = "mem DMA 0"': ('from = "mem DMA"', "from", "'mem DMA' is no port"),
     'to = "mem DMA 0"': ('too = "mem DMA 0"', "too", "too: unexpected key"),
     "two = 2": ('two = "3 / 2"', "kind", "leaves 1 over"),
-    "at = [0, 1]": ('at = [0, "one"]', "{ name", "one is no number here; there is two"),
+    "at = [0, 1]": ('at = [0, "one"]', "at = [", "one is no number here; there is two"),
     '"npu2_1col"': ('"npu9"', "kind", "npu9"),
 }
 """A wrong text for a right one, where the table or key begins that a message names, what it says."""
@@ -193,7 +191,7 @@ def test_faults_name_line_and_column(right: str):
 def test_every_fault_is_told_at_once():
     with pytest.raises(DocumentError) as caught:
         design_of(SMALL.replace('fill = "r"', 'fill = "q"').replace("mem DMA 0", "mem"), "small.toml")
-    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["7", "10"]
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["7", "11", "12"]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +211,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_expressions_are_pythons_of_integers(expression: str):
-    assert number(expression, {"i": 3}) == EXPRESSIONS[expression]
+    assert number(expression, Scope({"i": 3})) == EXPRESSIONS[expression]
 
 
 @pytest.mark.parametrize("expression", [
@@ -222,7 +220,7 @@ def test_expressions_are_pythons_of_integers(expression: str):
 ])  # fmt: skip
 def test_nothing_else_is_an_expression(expression: str):
     with pytest.raises(Wrong):
-        number(expression, {"i": 3})
+        number(expression, Scope({"i": 3}))
 
 
 PLAIN = st.fixed_dictionaries({"name": st.from_regex(r"[a-z_{}]{0,3}[0-9]{0,3}", fullmatch=True)})
@@ -235,7 +233,7 @@ def expanded(items: list[Any], names: dict[str, int]) -> list[str]:
         spans = [range(*(int(end) for end in span.split(".."))) for span in item.get("for", {}).values()]
         for values in product(*spans):
             inner = names | dict(zip(item.get("for", {}), values, strict=True))
-            found += expanded(item["do"], inner) if "do" in item else [text(item["name"], inner)]
+            found += expanded(item["do"], inner) if "do" in item else [text(item["name"], Scope(inner))]
     return found
 
 
@@ -246,10 +244,9 @@ def test_what_is_folded_stands_for_the_same(items: list[dict[str, str]], times: 
 
 
 def test_loops_count_once_for_all_tables():
-    names = Names.model_validate({"for": {"i": "0..300"}, "name": "a{i}"})
-    expansion = Expansion.of(names)
-    with pytest.raises(DocumentError, match="turns"):
-        [list(expansion.each([names], {})) for _ in range(300)]
+    names, scope = [{"for": {"i": "0..300"}, "name": "a{i}"}], Scope()
+    with pytest.raises(Wrong, match="turns"):
+        [list(each(names, scope)) or scope.faults.turn(0) for _ in range(300)]
 
 
 TABLES = '''# comment
@@ -341,7 +338,7 @@ WRONG_SEQUENCES = {
     "from_host": ("from_there", "{ task", "there is no channel from_there"),
     '"S2MM 0", column = 0': ('"S2MM 0"', '{ task = "S2MM 0"', "column: missing"),
     'argument = "Y", offset': ('argument = "Z", offset', '{ task = "S2MM 0"', "there is no Z; there is X, Y"),
-    '["size", 1]': ('["size"]', '["size"]', "should be a pair"),
+    '["size", 1]': ('["size"]', '["size"]', "should be a list of 2 numbers"),
     'lock = "go_{c}"': ('lock = "og_{c}"', "{ for", "no tile has a lock og_0"),
     'type = "int32"': ('type = "int33"', "[[operand]]", "unknown element type int33"),
     'name = "X", type = "i32", ': ('name = "X", ', '{ name = "X"', "type: missing"),

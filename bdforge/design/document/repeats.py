@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bdforge.design.document.grammar import DEFAULTS
+from bdforge.design.document.to_design import DEFAULTS
 
 NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d*)(?!\d)")
 

@@ -70,11 +70,12 @@ def _place(places: Mapping[Path, tuple[int, int]], path: Path) -> tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where something is read: the names that its expressions may use, and its path."""
+    """Where something is read: the names that its expressions may use, its path, and what it is a part of."""
 
     names: Mapping[str, Operand] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
     path: Path = ()
+    inside: Any = None
 
     def at(self, *parts: str | int) -> "Scope":
         """Inside."""
@@ -244,7 +245,37 @@ def many(kind: Kind, least: int = 0) -> Kind:
             raise Wrong(f"should have at least {least} item{'s' * (least > 1)}")
         return made
 
-    read.schema = lambda: {"type": "array", "minItems": least, "items": schema_of(kind)}  # type: ignore[attr-defined]
+    read.schema = lambda: {"type": "array", "minItems": least, "items": _with_together(schema_of(kind))}  # type: ignore[attr-defined]
+    return read
+
+
+def made(table: "Table", make: Callable[[dict[str, Any], Scope], Any]) -> Kind:
+    """What is made of a table's values."""
+
+    def read(found: Any, scope: Scope) -> Any:
+        return make(table(found, scope), scope)
+
+    read.schema = table.schema  # type: ignore[attr-defined]
+    return read
+
+
+def choice(kinds: Mapping[str, Kind]) -> Kind:
+    """Tables that are told apart by the first of their keys that is no `for`."""
+
+    def read(found: Any, scope: Scope) -> Any:
+        return kinds[first_key(found, kinds)](found, scope)
+
+    read.schema = lambda: {"anyOf": [schema_of(kind) for kind in kinds.values()]}  # type: ignore[attr-defined]
+    return read
+
+
+def later(kind: Kind) -> Kind:
+    """What is read when what it names is known: a function that reads it, with what it is a part of."""
+
+    def read(found: Any, scope: Scope) -> Callable[[Any], Any]:
+        return lambda inside: kind(found, replace(scope, inside=inside))
+
+    read.schema = lambda: schema_of(kind)  # type: ignore[attr-defined]
     return read
 
 
@@ -257,15 +288,23 @@ def told(kind: Kind, found: Any, scope: Scope) -> Any:
         return None
 
 
-def pair(found: Any, scope: Scope) -> tuple[Expr, Expr]:
-    """Two values."""
-    if not isinstance(found, list) or len(found) != 2:
-        raise Wrong(f"should be a pair of numbers, got {clip(repr(found))}")
-    first, second = (value(one, scope) for one in found)
-    return first, second
+def _several(kind: Kind, count: int) -> Kind:
+    def read(found: Any, scope: Scope) -> tuple[Any, ...]:
+        if not isinstance(found, list) or len(found) != count:
+            raise Wrong(f"should be a list of {count} numbers, got {clip(repr(found))}")
+        return tuple(kind(one, scope) for one in found)
+
+    read.schema = {"type": "array", "items": _EXPRESSION, "minItems": count, "maxItems": count}  # type: ignore
+    return read
 
 
-pair.schema = {"type": "array", "items": _EXPRESSION, "minItems": 2, "maxItems": 2}  # type: ignore[attr-defined]
+def numbers(count: int) -> Kind:
+    """So many integers that are known where the document is read."""
+    return _several(number, count)
+
+
+pair = _several(value, 2)
+"""Two integers or expressions of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +359,13 @@ class Table:
             "required": [key for key, one in self.keys.items() if one.default is _MISSING],
             "additionalProperties": False,
         }
+
+
+def _with_together(items: dict[str, Any]) -> dict[str, Any]:
+    """Items, or several of them that repeat together."""
+    ranges = {"type": "object", "additionalProperties": {"type": "string"}}
+    do = {"for": ranges, "do": {"type": "array"}}
+    return {"anyOf": [items, {"type": "object", "properties": do, "required": ["do"], "additionalProperties": False}]}
 
 
 def first_key(found: Any, known: Mapping[str, Any]) -> str:

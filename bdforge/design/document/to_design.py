@@ -1,21 +1,52 @@
-"""A document as a design: checked by its grammar, `for` and expressions made into what they stand for."""
+"""A document as a design: the tables of its text, `for` and expressions made into what they stand for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
-from pydantic import ValidationError
-
 from bdforge.common.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
-from bdforge.common.messages import clip, form_fault, listed
+from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Core
-from bdforge.design.document import grammar
-from bdforge.design.document.expand import Expansion, Numbers, maybe, number, text, texts
-from bdforge.design.document.program_reading import Surrounding, read_program
-from bdforge.design.document.tables import DocumentError, Faults, Scope, Wrong, refuse
-from bdforge.design.document.to_tile import TileUnderWay, channel_of, moved, packet
-from bdforge.design.document.toml_places import Path
+from bdforge.design.document.program_reading import OPERAND, SEQUENCE, Surrounding, read_program
+from bdforge.design.document.tables import (
+    DocumentError,
+    Key,
+    Scope,
+    Table,
+    Wrong,
+    choice,
+    each,
+    flag,
+    later,
+    made,
+    many,
+    number,
+    one_of,
+    plain,
+    refuse,
+    text,
+    told,
+)
+from bdforge.design.document.to_tile import (
+    ADVANCE,
+    CHANNEL,
+    FILL,
+    LOAD,
+    LOCK,
+    PROGRAM,
+    RING,
+    TILE,
+    TRANSFER,
+    Given,
+    TileUnderWay,
+    channel_of,
+    direction_and_number,
+    element_type,
+    left_out,
+    moved,
+    packet,
+)
 from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
@@ -24,9 +55,6 @@ from bdforge.devices import DeviceError, TileKind, mlir_device_named
 
 _KIND = "design"
 _STDIN = "-"
-_ANY_SIZE = {"sequence", "operand"}
-_OF_RUNS = {"problems"}  # which sizes are built in, whatever the design
-_OF_ONE_BD = set(grammar.TaskBd.model_fields)
 _ORDER = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 
 
@@ -47,20 +75,12 @@ def design_of(content: str, where: str) -> Design:
     `where` names the text in messages, which tell lines and columns of it.
     """
     raw = parsed_toml(content, where, DocumentError)
-    try:
-        reader = _Reader(
-            grammar.Document.model_validate({k: v for k, v in raw.items() if k not in _ANY_SIZE | _OF_RUNS})
-        )
-        design = reader.design()
-        faults = Faults(reader.expansion.reasons)
-        if design is not None and _ANY_SIZE & raw.keys():
-            program = read_program(raw, Scope(reader.names, faults), surrounding(design))
-            design = replace(design, program=program)
-    except ValidationError as error:
-        design, faults = None, Faults(_faults(raw, error))
-    refuse(faults, content, where)
-    assert design is not None
-    return design
+    scope = Scope()
+    given = told(DOCUMENT, raw, scope)
+    found = None if given is None else told(lambda given, scope: _Reading(given).design(raw, scope), given, scope)
+    refuse(scope.faults, content, where)
+    assert found is not None
+    return found
 
 
 def surrounding(design: Design) -> Surrounding:
@@ -72,162 +92,271 @@ def surrounding(design: Design) -> Surrounding:
     )
 
 
-def _faults(raw: dict[str, Any], error: ValidationError) -> dict[Path, str]:
-    """What the grammar refuses, by where it stands: pydantic's places name its own models, too."""
-    found: dict[Path, str] = {}
-    for fault in error.errors():
-        path: Path = ()
-        here: Any = raw
-        for part in fault["loc"]:
-            inside: dict[Any, Any] = dict(enumerate(here)) if isinstance(here, list) else here
-            if isinstance(inside, dict) and part in inside:
-                here, path = inside[part], (*path, part)
-        reason = form_fault(fault, clip(fault["loc"][-1]))
-        if expected := fault.get("ctx", {}).get("expected_tags"):
-            reason = f"{clip(repr(here))} begins with none of {expected.replace(':', '')}"
-        found.setdefault(path, reason)
+@dataclass(slots=True)
+class _Reading:
+    """What tables lead to whose parts are read later."""
+
+    given: Given
+    tiles: dict[str, Tile] = field(default_factory=dict)
+    everything: dict[str, Buffer | Lock] = field(default_factory=dict)
+    arguments: dict[str, Buffer] = field(default_factory=dict)
+
+    def design(self, raw: Mapping[str, Any], scope: Scope) -> Design:
+        given, names = self.given, {}
+        for name, number_ in given["let"].items():
+            names[name] = number(number_, Scope(names, scope.faults, ("let", name)))
+        scope = replace(scope, names=names)
+        self.tiles = {tile.name: tile for tile in self._tiles(raw, scope)}
+        here = replace(scope, inside=self)
+        parts = {key: tuple(part(raw.get(key, []), here.at(key))) for key, part in _PARTS.items()}
+        if scope.faults.reasons:
+            raise Wrong
+        found = placed(
+            Design(
+                given["name"],
+                given["device"],
+                tuple(self.tiles.values()),
+                parts["flow"],
+                parts["allocations"],
+                parts["cascade"],
+                parts["runtime_sequence"],
+                tuple(given["comments"]),
+                reference=given["reference"],
+                made_from=given["made_from"],
+                kernels=tuple(given["kernels"]),
+                macros=tuple(text(macro, scope) for macro in given["macros"]),
+            )
+        )
+        if not raw.keys() & {"sequence", "operand"}:
+            return found
+        return replace(found, program=read_program(raw, Scope(names, scope.faults), surrounding(found)))
+
+    def _tiles(self, raw: Mapping[str, Any], scope: Scope) -> Iterable[Tile]:
+        """Shims, memtiles, cores, each column by column."""
+        try:
+            array = mlir_device_named(self.given["device"])
+            tile = made(TILE, lambda one, inner: TileUnderWay(one, inner, self.everything))
+            found = many(tile)(raw["tile"], scope.at("tile"))
+            kinds = {id(tile): array.kind(*tile.place) for tile in found}
+        except DeviceError as error:
+            raise Wrong(str(error)) from None
+        found.sort(key=lambda tile: (_ORDER.index(kinds[id(tile)]), *tile.place))
+        for tile in found:
+            told(lambda one, inner: one.hold(), tile, tile.scope)
+        finished = [told(lambda one, inner: self._tile(one, kinds[id(one)]), tile, tile.scope) for tile in found]
+        return [tile for tile in finished if tile is not None]
+
+    def _tile(self, tile: TileUnderWay, kind: TileKind) -> Tile:
+        channels = tuple(tile.given["channels"](tile))
+        core = None if tile.given["core"] is None else self._core(tile, tile.given["core"])
+        reserved = range(*tile.given["reserved_bds"])
+        return Tile(tile.name, *tile.place, kind, tuple(tile.buffers), tuple(tile.locks), channels, core, reserved)
+
+    def _core(self, tile: TileUnderWay, name: str) -> Core:
+        programs = self.given["program"]
+        if name not in programs:
+            raise Wrong(f"core: there is no program {clip(name)}; there is {listed(programs) or 'none'}")
+        found = PROGRAM(programs[name], replace(tile.scope, path=("program", name), inside=tile))
+        link_with = found["link_with"] or (f"{self.given['name']}.o" if self.given["kernels"] else "")
+        return Core(found["body"], found["stack_bytes"], link_with)
+
+    def held(self, name: str, kind: type) -> Any:
+        """A buffer or lock by its whole name."""
+        found = self.everything.get(name)
+        if not isinstance(found, kind):
+            raise Wrong(f"no tile has a {kind.__name__.lower()} {clip(name)}; give its whole name")
+        return found
+
+
+def _tables(found: Any, scope: Scope) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise Wrong(f"should be a table, got {clip(repr(found))}")
     return found
 
 
-@dataclass(slots=True)
-class _Reader:
-    form: grammar.Document
-    names: dict[str, int] = field(default_factory=dict)
-    everything: dict[str, Buffer | Lock] = field(default_factory=dict)
-    expansion: Expansion = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.expansion = Expansion.of(self.form)
-
-    def design(self) -> Design | None:
-        return self.expansion.made(self.form, self._design)
-
-    def _design(self) -> Design:
-        form, each = self.form, self.expansion.all
-        for name, value in form.let.items():
-            self.names[name] = number(value, self.names)
-        tiles = {tile.name: tile for tile in self._tiles()}
-        return placed(
-            Design(
-                form.name,
-                form.device,
-                tuple(tiles.values()),
-                tuple(each(form.flow, self.names, _flow)),
-                tuple(each(form.allocations, self.names, lambda one, names: _allocation(one, names, tiles))),
-                tuple(each(form.cascade, self.names, _cascade)),
-                tuple(map(self._sequence, form.runtime_sequence)),
-                tuple(form.comments),
-                reference=form.reference,
-                made_from=form.made_from,
-                kernels=tuple(form.kernels),
-                macros=tuple(text(macro, self.names) for macro in form.macros),
-            )
-        )
-
-    def _tiles(self) -> Iterable[Tile]:
-        """Shims, memtiles, cores, each column by column."""
-        try:
-            array = mlir_device_named(self.form.device)
-            found = self.expansion.all(
-                self.form.tile, self.names, lambda one, names: TileUnderWay(one, names, self.expansion, self.everything)
-            )
-            kinds = {id(tile): array.kind(tile.column, tile.row) for tile in found}
-        except DeviceError as error:
-            raise Wrong(str(error)) from None
-        found.sort(key=lambda tile: (_ORDER.index(kinds[id(tile)]), tile.column, tile.row))
-        for tile in found:
-            tile.hold()
-        made = (self.expansion.made(tile.form, lambda one=tile: self._tile(one, kinds[id(one)])) for tile in found)
-        return [tile for tile in made if tile is not None]
-
-    def _tile(self, tile: TileUnderWay, kind: TileKind) -> Tile:
-        form, names = tile.form, tile.names
-        reserved = range(*(number(value, names) for value in form.reserved_bds)) if form.reserved_bds else range(0)
-        buffers, locks, channels = tuple(tile.buffers), tuple(tile.locks), tuple(tile.channels())
-        core = None if form.core is None else self._core(tile, text(form.core, names))
-        return Tile(tile.name, tile.column, tile.row, kind, buffers, locks, channels, core, reserved)
-
-    def _core(self, tile: TileUnderWay, name: str) -> Core:
-        program = self.form.program.get(name)
-        if program is None:
-            raise Wrong(f"core: there is no program {clip(name)}; there is {listed(self.form.program) or 'none'}")
-        link_with = program.link_with or (f"{self.form.name}.o" if self.form.kernels else "")
-        return Core(tile.body(program.body), number(program.stack_bytes, tile.names), link_with)
-
-    def _sequence(self, form: grammar.Sequence) -> Sequence:
-        arguments = {
-            one.name: Buffer(one.name, number(one.elements, self.names), one.type, one.role) for one in form.arguments
-        }
-        events = self.expansion.all(form.events, self.names, lambda one, names: self._event(one, names, arguments))
-        return Sequence(form.name, form.comment, tuple(arguments.values()), tuple(events))
-
-    def _event(self, event: grammar.Event, names: Numbers, arguments: Mapping[str, Buffer]) -> Event:
-        each = self.expansion.all
-        return Event(
-            text(event.comment, names),
-            tuple(each(event.tasks, names, lambda one, inner: _task(one, inner, arguments))),
-            tuple(each(event.writes, names, self._write)),
-            tuple(each(event.waits, names, _wait)),
-            tuple(texts(event.free, names)),
-        )
-
-    def _write(self, write: Any, names: Numbers) -> RtpWrite | LockWrite | RegisterWrite:
-        match write:
-            case grammar.Rtp():
-                slot, value = number(write.slot, names), number(write.value, names)
-                return RtpWrite(self._find(text(write.rtp, names), Buffer), slot, value)
-            case grammar.SetLock():
-                return LockWrite(self._find(text(write.lock, names), Lock), number(write.value, names))
-            case _:
-                values = tuple(number(value, names) for value in write.values)
-                return RegisterWrite(number(write.address, names), values, text(write.name, names))
-
-    def _find(self, name: str, kind: type) -> Any:
-        held = self.everything.get(name)
-        if not isinstance(held, kind):
-            raise Wrong(f"no tile has a {kind.__name__.lower()} {clip(name)}; give its whole name")
-        return held
+def _as_it_is(found: Any, scope: Scope) -> Any:
+    return found
 
 
-def _flow(flow: grammar.Flow, names: Numbers) -> Flow:
-    source, targets = _port(text(flow.source, names)), tuple(map(_port, texts(flow.to, names)))
-    return Flow(source, targets, text(flow.role, names), maybe(flow.packet, names), flow.keep_header)
+_tables.schema = {"type": "object"}  # type: ignore[attr-defined]
+_as_it_is.schema = {}  # type: ignore[attr-defined]
 
 
-def _port(found: str) -> Port:
-    match found.split():
+# Flows, cascades, names of channels.
+
+
+def _port(found: Any, scope: Scope) -> Port:
+    match text(found, scope).split():
         case [tile, bundle, index] if index.isdecimal():
             return Port(tile, int(index), bundle)
     raise Wrong(f"{clip(repr(found))} is no port; write tile, bundle and number, such as 'mem_0 DMA 1'")
 
 
-def _allocation(one: grammar.Allocation, names: Numbers, tiles: Mapping[str, Tile]) -> Allocation:
-    tile, _, channel = text(one.channel, names).partition(" ")
+def _repeated(kind: Any) -> Any:
+    """One of a kind by its text, or a list of those, which may repeat: { for = …, name = "…" }."""
+    table = Table("A name that repeats.", {"name": Key(kind)})
+
+    def one(found: Any, scope: Scope) -> Any:
+        return table(found, scope)["name"] if isinstance(found, dict) else kind(found, scope)
+
+    def read(found: Any, scope: Scope) -> tuple[Any, ...]:
+        items = found if isinstance(found, list) else [found]
+        return tuple(one(item, inner) for item, inner in each(items, scope))
+
+    read.schema = {"type": ["string", "array", "object"]}  # type: ignore[attr-defined]
+    return read
+
+
+_port.schema = {"type": "string"}  # type: ignore[attr-defined]
+FLOW = Table(
+    'A way from a port ("mem_0 DMA 1") to others: a circuit, or for packets with an id.',
+    {
+        "role": Key(text, ""), "from": Key(_port), "to": Key(_repeated(_port)), "packet": Key(number, None),
+        "keep_header": Key(flag, False),
+    },
+)  # fmt: skip
+CASCADE = Table("A cascade between neighbours.", {"from": Key(text), "to": Key(text)})
+ALLOCATION = Table(
+    'A name for a shim\'s channel ("shim_0 MM2S 1"), as sequences use it.', {"name": Key(text), "channel": Key(text)}
+)
+
+
+def _flow(given: Given, scope: Scope) -> Flow:
+    return Flow(given["from"], given["to"], given["role"], given["packet"], given["keep_header"])
+
+
+def _allocation(given: Given, scope: Scope) -> Allocation:
+    tile, _, channel = given["channel"].partition(" ")
+    tiles = scope.inside.tiles
     if tile not in tiles:
         raise Wrong(f"channel: there is no tile {clip(tile)}; there is {listed(tiles)}")
-    return Allocation(text(one.name, names), tiles[tile], *channel_of(channel))
+    return Allocation(given["name"], tiles[tile], *channel_of(channel))
 
 
-def _cascade(one: grammar.Cascade, names: Numbers) -> Cascade:
-    return Cascade(text(one.source, names), text(one.to, names))
+# The sequence of one problem.
 
 
-def _task(task: grammar.Task, names: Numbers, arguments: Mapping[str, Buffer]) -> Task:
-    if task.bds and task.model_fields_set & _OF_ONE_BD:
-        raise Wrong(f"{', '.join(sorted(task.model_fields_set & _OF_ONE_BD))} beside bds; say it in each of them")
-    bds = tuple(_task_bd(bd, names, arguments) for bd in task.bds or [task])
-    return Task(text(task.task, names), text(task.on, names), bds, number(task.repeat_count, names), task.token)
+def _task(given: Given, scope: Scope) -> Task:
+    if given["bds"] is not None and (said := [key for key in _TASK_BD if given[key] != _TASK_BD[key].default]):
+        raise Wrong(f"{', '.join(sorted(said))} beside bds; say it in each of them")
+    bds = given["bds"] or [_task_bd(given, scope)]
+    return Task(given["task"], given["on"], tuple(bds), given["repeat_count"], given["token"])
 
 
-def _task_bd(bd: Any, names: Numbers, arguments: Mapping[str, Buffer]) -> TaskBd:
-    if bd.argument not in arguments:
-        raise Wrong(f"argument: there is no {clip(bd.argument)}; there is {listed(arguments) or 'none'}")
-    if bd.id is None:
+def _task_bd(given: Given, scope: Scope) -> TaskBd:
+    arguments = scope.inside.arguments
+    if given["argument"] not in arguments:
+        raise Wrong(f"argument: there is no {clip(given['argument'])}; there is {listed(arguments) or 'none'}")
+    if given["id"] is None:
         raise Wrong("id: missing; add the number of the task's BD")
-    buffer, label = arguments[bd.argument], text(bd.label, names)
-    return TaskBd(buffer, moved(bd, buffer, names), number(bd.id, names), label, packet=packet(bd, names))
+    buffer = arguments[given["argument"]]
+    return TaskBd(buffer, moved(given, buffer), given["id"], given["label"], packet=packet(given))
 
 
-def _wait(wait: grammar.Wait, names: Numbers) -> TokenWait:
-    direction, channel = channel_of(text(wait.token, names))
-    return TokenWait(int(direction == "MM2S"), channel, number(wait.column, names), number(wait.columns, names))
+def _event(given: Given, scope: Scope) -> Event:
+    return Event(given["comment"], *(tuple(given[key]) for key in ("tasks", "writes", "waits", "free")))
+
+
+def _wait(given: Given, scope: Scope) -> TokenWait:
+    direction, channel = given["token"]
+    return TokenWait(int(direction == "MM2S"), channel, given["column"], given["columns"])
+
+
+def _argument(given: Given, scope: Scope) -> Buffer:
+    buffer = Buffer(given["name"], given["elements"], given["type"], given["role"])
+    scope.inside.arguments[buffer.name] = buffer
+    return buffer
+
+
+def _sequence(given: Given, scope: Scope) -> Sequence:
+    scope.inside.arguments = {}
+    arguments = tuple(given["arguments"](scope.inside))
+    return Sequence(given["name"], given["comment"], arguments, tuple(given["events"](scope.inside)))
+
+
+_TASK_BD = {"argument": Key(text, None), **TRANSFER, "label": Key(text, "")}
+TASK_BD = Table("A BD of a task's chain.", _TASK_BD)
+TASK = Table(
+    "A task of a shim's channel: one BD, or a chain of `bds`; it runs repeat_count + 1 times.",
+    {"task": Key(text), "on": Key(text)}
+    | _TASK_BD
+    | {"bds": Key(many(made(TASK_BD, _task_bd), 1), None), "repeat_count": Key(number, 0), "token": Key(flag, False)},
+)
+_WRITE = choice(
+    {
+        "rtp": made(
+            Table(
+                "Word `slot` of a core's run-time parameters becomes `value`.",
+                {"rtp": Key(text), "slot": Key(number), "value": Key(number)},
+            ),
+            lambda given, scope: RtpWrite(scope.inside.held(given["rtp"], Buffer), given["slot"], given["value"]),
+        ),
+        "lock": made(
+            Table("A lock becomes `value`.", {"lock": Key(text), "value": Key(number)}),
+            lambda given, scope: LockWrite(scope.inside.held(given["lock"], Lock), given["value"]),
+        ),
+        "address": made(
+            Table(
+                "Registers from full address `address` on; several are a constant with a name.",
+                {"address": Key(number), "values": Key(many(number, 1)), "name": Key(text, "")},
+            ),
+            lambda given, scope: RegisterWrite(given["address"], tuple(given["values"]), given["name"]),
+        ),
+    }
+)
+WAIT = Table(
+    'A token of a channel ("S2MM 0") of each of `columns` shims, from `column` on.',
+    {"token": Key(direction_and_number), "column": Key(number), "columns": Key(number, 1)},
+)
+EVENT = Table(
+    "What a sequence does in a row: tasks, writes, waits, BDs that are free again.",
+    {
+        "comment": Key(text, ""), "tasks": Key(many(made(TASK, _task)), ()), "writes": Key(many(_WRITE), ()),
+        "waits": Key(many(made(WAIT, _wait)), ()), "free": Key(_repeated(text), ()),
+    },
+)  # fmt: skip
+_ARGUMENT = Table(
+    "A host buffer.",
+    {"name": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, "")},
+)
+RUNTIME_SEQUENCE = Table(
+    "A runtime sequence for one problem.",
+    {
+        "name": Key(text), "comment": Key(text, ""), "arguments": Key(later(many(made(_ARGUMENT, _argument)))),
+        "events": Key(later(many(made(EVENT, _event)))),
+    },
+)  # fmt: skip
+_PARTS = {
+    "flow": many(made(FLOW, _flow)),
+    "allocations": many(made(ALLOCATION, _allocation)),
+    "cascade": many(made(CASCADE, lambda given, scope: Cascade(given["from"], given["to"]))),
+    "runtime_sequence": many(made(RUNTIME_SEQUENCE, _sequence)),
+}
+"""What of a document is read when its tiles are known."""
+
+
+def _part(kind: Any) -> Any:
+    """What is read at its time, from the text's tables."""
+
+    def read(found: Any, scope: Scope) -> Any:
+        return found
+
+    read.schema = kind.schema  # type: ignore[attr-defined]
+    return read
+
+
+DOCUMENT = Table(
+    "A whole design. `let` are numbers by name, of those before them.",
+    {
+        "kind": Key(one_of(_KIND)), "name": Key(text), "device": Key(text), "comments": Key(many(text), ()),
+        "reference": Key(plain, ""), "kernels": Key(many(plain), ()), "macros": Key(_as_it_is, ()),
+        "made_from": Key(_tables, None), "let": Key(_tables, {}), "problems": Key(_as_it_is, ()),
+        "allocations": Key(_part(_PARTS["allocations"]), ()), "tile": Key(_part(many(TILE))),
+        "flow": Key(_part(_PARTS["flow"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
+        "program": Key(_tables, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
+        "sequence": Key(_part(SEQUENCE), None), "operand": Key(_part(many(OPERAND)), ()),
+    },
+    "table",
+)  # fmt: skip
+DEFAULTS: dict[str, int] = dict(left_out(RING, LOCK, FILL, CHANNEL, ADVANCE, TASK, WAIT, LOAD))
+"""Numbers that are left out, by key: no key has two."""

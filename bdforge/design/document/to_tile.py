@@ -1,179 +1,114 @@
 """What a tile's table of a document stands for: buffers, locks, channels and the program of its core."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from bd_patterns import Pattern, PatternError
 from bdforge.common.messages import clip, listed
-from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Statement, Store
-from bdforge.design.document import grammar
-from bdforge.design.document.expand import Expansion, Numbers, maybe, named, number, text
-from bdforge.design.document.tables import Wrong
+from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.document.tables import (
+    Key,
+    Kind,
+    Scope,
+    Table,
+    Wrong,
+    choice,
+    later,
+    made,
+    many,
+    number,
+    numbers,
+    plain,
+    text,
+)
 from bdforge.design.model import Channel
 from bdforge.design.tile_memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
+from bdforge.devices.limits import DEFAULT_STACK_BYTES
 
 _SLOT = re.compile(r"(\w+)\[(\w+)(?: \+ (\d+))?\]")
+_TYPE = re.compile(r"(?:u?i|bf|f)[1-9][0-9]?")
 _MOST_SLOTS = 1 << 10  # of a ring, and values of a buffer that are all one
 _MOST_ELEMENTS = 1 << 20
+Given = Mapping[str, Any]
+"""A table's values by key."""
 
 
 @dataclass(slots=True)
 class TileUnderWay:
     """A tile of a document: what it holds, and where the names in its table lead. `everything` is of all tiles."""
 
-    form: grammar.Tile
-    names: Numbers
-    expansion: Expansion
+    given: Given
+    scope: Scope
     everything: dict[str, Buffer | Lock]
-    name: str = ""
-    column: int = 0
-    row: int = 0
     buffers: list[Buffer] = field(default_factory=list)
     locks: list[Lock] = field(default_factory=list)
     rings: dict[str, list[Buffer]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.name = text(self.form.name, self.names)
-        self.column, self.row = (number(value, self.names) for value in self.form.at)
+    @property
+    def name(self) -> str:
+        return self.given["name"]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        column, row = self.given["at"]
+        return column, row
 
     def hold(self) -> None:
         """Make its buffers and locks, before anything is looked for in them."""
-        self.expansion.all(self.form.holds, self.names, self._held)
+        self.given["holds"](self)
         self.everything |= {held.name: held for held in (*self.buffers, *self.locks)}
 
-    def _held(self, item: Any, names: Numbers) -> None:
-        match item:
-            case grammar.Ring():
-                self._ring(item, names)
-            case grammar.Buffer():
-                self._buffer(item, names)
-            case _:
-                init, role = number(item.init, names), text(item.role, names)
-                self._lock(text(item.lock, names), init, role, maybe(item.id, names))
-
-    def _full(self, name: str) -> str:
+    def full(self, name: str) -> str:
         return name[1:] if name.startswith("@") else f"{self.name}_{name}"
 
-    def _lock(self, name: str, init: int, role: str, id_: int | None = None) -> None:
-        self.locks.append(Lock(self._full(name), len(self.locks) if id_ is None else id_, init, role))
+    def lock(self, name: str, init: int, role: str, id_: int | None = None) -> None:
+        self.locks.append(Lock(self.full(name), len(self.locks) if id_ is None else id_, init, role))
 
-    def _ring(self, item: grammar.Ring, names: Numbers) -> None:
-        name, role, slots = text(item.ring, names), text(item.role, names), number(item.slots, names)
-        counts = role if item.counts is None else text(item.counts, names)
-        if not 1 <= slots <= _MOST_SLOTS:
-            raise Wrong(f"slots = {slots}: a ring has 1 to {_MOST_SLOTS}")
-        addresses = [number(one, names) for one in item.addresses or ()] or [None] * slots
-        if len(addresses) != slots:
-            raise Wrong(f"{len(addresses)} addresses for {slots} slots")
-        elements = number(item.elements, names)
-        self.rings[name] = [
-            Buffer(self._full(f"{name}_{tag}"), elements, item.type, f"{role}, {tag}", address)
-            for tag, address in zip(slot_tags(slots), addresses, strict=True)
-        ]
-        self.buffers += self.rings[name]
-        self._lock(f"{name}_free", slots if item.room is None else number(item.room, names), f"{counts}: room")
-        self._lock(f"{name}_full", 0, f"{counts}: data")
-
-    def _buffer(self, item: grammar.Buffer, names: Numbers) -> None:
-        name, elements, role = text(item.buffer, names), number(item.elements, names), text(item.role, names)
-        address, given = maybe(item.address, names), item.values
-        if not isinstance(given, list):
-            given = [] if given is None else [given] * min(elements, _MOST_ELEMENTS)
-        values = tuple(number(value, names) if isinstance(value, str) else value for value in given)
-        self.buffers.append(Buffer(self._full(name), elements, item.type, role, address, values=values))
-
-    def _find(self, name: str, kind: type) -> Any:
-        held = self.everything.get(self._full(name))
+    def find(self, name: str, kind: type) -> Any:
+        """Its buffer or lock of a name, or another tile's."""
+        held = self.everything.get(self.full(name))
         if isinstance(held, kind):
             return held
         own = [one.name.removeprefix(f"{self.name}_") for one in (*self.buffers, *self.locks) if isinstance(one, kind)]
         raise Wrong(f"{self.name} has no {kind.__name__.lower()} {clip(name)}; there is {listed(own) or 'none'}")
 
-    def _ring_of(self, name: str) -> list[Buffer]:
+    def ring(self, name: str) -> list[Buffer]:
         if name not in self.rings:
             raise Wrong(f"{self.name} has no ring {clip(name)}; there is {listed(self.rings) or 'none'}")
         return self.rings[name]
 
-    def channels(self) -> list[Channel]:
-        """Its channels with their BDs."""
-        return self.expansion.all(self.form.channels, self.names, self._channel)
 
-    def _channel(self, item: grammar.Channel, names: Numbers) -> Channel:
-        direction, index = channel_of(text(item.dma, names))
-        back = None if item.back == "end" else number(item.back, names)
-        chains = self.expansion.all(item.bds, names, lambda bd, inner: tuple(self._bds(bd, inner)))
-        bds = tuple(bd for chain in chains for bd in chain)
-        return Channel(direction, index, bds, text(item.role, names), back, number(item.runs, names))
+def element_type(found: Any, scope: Scope) -> str:
+    if not _TYPE.fullmatch(plain(found, scope)):
+        raise Wrong(f"{clip(repr(found))} is no type; write what MLIR calls elements, such as i8 or bf16")
+    return found
 
-    def _bds(self, item: Any, names: Numbers) -> Iterator[Bd]:
-        if isinstance(item, grammar.Move):
-            acquire, release = self._acquire(item.acquire, names), self._release(item.release, names)
-            yield _bd(item, names, self._find(text(item.move, names), Buffer), acquire, release)
-            return
-        fills = isinstance(item, grammar.Fill)
-        name = text(item.fill if fills else item.send, names)
-        ring = self._ring_of(name)
-        free, full = (self._find(f"{name}_{state}", Lock) for state in ("free", "full"))
-        waits, gives = (free, full) if fills else (full, free)
-        acquire, release = Acquire(waits, number(item.acquire, names)), Release(gives, number(item.release, names))
-        for slot in range(len(ring)) if item.slot is None else [number(item.slot, names)]:
-            if not 0 <= slot < len(ring):
-                raise Wrong(f"slot = {slot}: ring {clip(name)} has slots 0 to {len(ring) - 1}")
-            yield _bd(item, names, ring[slot], acquire, release)
 
-    def _acquire(self, found: str | grammar.Guard | None, names: Numbers) -> Acquire | None:
-        if found is None:
-            return None
-        if isinstance(found, str):
-            return Acquire(self._find(text(found, names), Lock))
-        return Acquire(self._find(text(found.lock, names), Lock), *_moved_by(found.count, found.equal, names))
+element_type.schema = {"type": "string", "pattern": f"^{_TYPE.pattern}$"}  # type: ignore[attr-defined]
 
-    def _release(self, found: str | grammar.Guard | None, names: Numbers) -> Release | None:
-        if found is None:
-            return None
-        if isinstance(found, str):
-            return Release(self._find(text(found, names), Lock))
-        if found.equal is not None:
-            raise Wrong("release: equal is for acquires; give count")
-        return Release(self._find(text(found.lock, names), Lock), number(found.count, names))
 
-    def body(self, statements: Iterable[Any]) -> tuple[Statement, ...]:
-        """Statements of its core, with the tile's buffers and locks."""
-        return tuple(map(self._statement, statements))
+def buffer_named(found: Any, scope: Scope) -> Buffer:
+    """A buffer of the tile's, or with @ of another one's."""
+    return scope.inside.find(text(found, scope), Buffer)
 
-    def _statement(self, item: Any) -> Statement:
-        names = self.names
-        match item:
-            case grammar.Acquire(acquire=name, count=count, equal=equal):
-                return Acquire(self._find(name, Lock), *_moved_by(count, equal, names))
-            case grammar.Release(release=name, count=count):
-                return Release(self._find(name, Lock), number(count, names))
-            case grammar.Advance(advance=name, turns=turns):
-                return Advance(Rotation(name, number(turns, names)))
-            case grammar.Call(call=name, arguments=arguments):
-                return Call(name, tuple(map(self._argument, arguments)))
-            case grammar.Load(load=name, source=source, index=index):
-                return Load(name, self._find(source, Buffer), named(index, names))
-            case grammar.Store(store=value, to=target, index=index):
-                return Store(named(value, names), self._find(target, Buffer), named(index, names))
-            case _:
-                count = None if item.loop == "forever" else named(item.loop, names)
-                return Loop(count, self.body(item.body), item.index)
 
-    def _argument(self, found: Any) -> Any:
-        if isinstance(found, int):
-            return found
-        if isinstance(found, grammar.Rotating):
-            rotation = Rotation(found.turn, number(found.turns, self.names))
-            return Rotating(rotation, tuple(self._find(name, Buffer) for name in found.of))
-        if found.startswith("%"):
-            return found[1:]
-        if turn := _SLOT.fullmatch(found):
-            ring = self._ring_of(turn[1])
-            return Rotation(turn[2], len(ring)).of(ring).ahead(int(turn[3] or 0))
-        return self._find(found, Buffer)
+def lock_named(found: Any, scope: Scope) -> Lock:
+    """A lock likewise."""
+    return scope.inside.find(text(found, scope), Lock)
+
+
+buffer_named.schema = lock_named.schema = {"type": "string"}  # type: ignore[attr-defined]
+
+
+def direction_and_number(found: Any, scope: Scope) -> tuple[str, int]:
+    """("S2MM", 0) of "S2MM 0"."""
+    return channel_of(text(found, scope))
+
+
+direction_and_number.schema = {"type": "string"}  # type: ignore[attr-defined]
 
 
 def channel_of(found: str) -> tuple[str, int]:
@@ -184,33 +119,283 @@ def channel_of(found: str) -> tuple[str, int]:
     return direction, int(index)
 
 
-def moved(item: Any, buffer: Buffer, names: Numbers) -> Pattern:
+# What a tile holds.
+
+
+def _ring(given: Given, scope: Scope) -> None:
+    tile, name, role, slots = scope.inside, given["ring"], given["role"], given["slots"]
+    counts = role if given["counts"] is None else given["counts"]
+    if not 1 <= slots <= _MOST_SLOTS:
+        raise Wrong(f"slots = {slots}: a ring has 1 to {_MOST_SLOTS}")
+    addresses = given["addresses"] or [None] * slots
+    if len(addresses) != slots:
+        raise Wrong(f"{len(addresses)} addresses for {slots} slots")
+    tile.rings[name] = [
+        Buffer(tile.full(f"{name}_{tag}"), given["elements"], given["type"], f"{role}, {tag}", address)
+        for tag, address in zip(slot_tags(slots), addresses, strict=True)
+    ]
+    tile.buffers += tile.rings[name]
+    tile.lock(f"{name}_free", slots if given["room"] is None else given["room"], f"{counts}: room")
+    tile.lock(f"{name}_full", 0, f"{counts}: data")
+
+
+def _buffer(given: Given, scope: Scope) -> None:
+    elements, values = given["elements"], given["values"]
+    if not isinstance(values, list):
+        values = [] if values is None else [values] * min(elements, _MOST_ELEMENTS)
+    name, role = scope.inside.full(given["buffer"]), given["role"]
+    scope.inside.buffers.append(Buffer(name, elements, given["type"], role, given["address"], values=tuple(values)))
+
+
+def _lock(given: Given, scope: Scope) -> None:
+    scope.inside.lock(given["lock"], given["init"], given["role"], given["id"])
+
+
+def _start(found: Any, scope: Scope) -> Any:
+    if isinstance(found, list):
+        return [_start(one, scope.at(place)) for place, one in enumerate(found)]
+    return found if isinstance(found, float) else number(found, scope)
+
+
+_start.schema = {"type": ["number", "string", "array"]}  # type: ignore[attr-defined]
+
+RING = Table(
+    "Buffers that take turns between two locks, `ring`_free (which starts at `room`) and `ring`_full. They are called "
+    "ping and pong, three or more by numbers. `counts`: what the locks count, if not `role`.",
+    {
+        "ring": Key(text), "elements": Key(number), "type": Key(element_type), "slots": Key(number, 2),
+        "room": Key(number, None), "role": Key(text, ""), "counts": Key(text, None),
+        "addresses": Key(many(number), None),
+    },
+)  # fmt: skip
+BUFFER = Table(
+    "A buffer; its memory starts as `values`, one for all or one each.",
+    {
+        "buffer": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, ""),
+        "address": Key(number, None), "values": Key(_start, None),
+    },
+)  # fmt: skip
+LOCK = Table(
+    "A lock; by default its number is its place among its tile's.",
+    {"lock": Key(text), "init": Key(number, 0), "role": Key(text, ""), "id": Key(number, None)},
+)
+_HELD = choice({"ring": made(RING, _ring), "buffer": made(BUFFER, _buffer), "lock": made(LOCK, _lock)})
+
+
+# Its channels.
+
+
+def _channel(given: Given, scope: Scope) -> Channel:
+    (direction, index), bds = given["dma"], tuple(chain(*given["bds"]))
+    return Channel(direction, index, bds, given["role"], given["back"], given["runs"])
+
+
+def _back(found: Any, scope: Scope) -> int | None:
+    return None if found == "end" else number(found, scope)
+
+
+_back.schema = {"type": ["integer", "string"]}  # type: ignore[attr-defined]
+
+
+def _in_ring(given: Given, scope: Scope) -> tuple[Bd, ...]:
+    """BDs that fill or send slots of a ring."""
+    tile, fills = scope.inside, "fill" in given
+    name = given["fill" if fills else "send"]
+    ring = tile.ring(name)
+    free, full = (tile.find(f"{name}_{state}", Lock) for state in ("free", "full"))
+    waits, gives = (free, full) if fills else (full, free)
+    guards = Acquire(waits, given["acquire"]), Release(gives, given["release"])
+    slots = range(len(ring)) if given["slot"] is None else [given["slot"]]
+    for slot in slots:
+        if not 0 <= slot < len(ring):
+            raise Wrong(f"slot = {slot}: ring {clip(name)} has slots 0 to {len(ring) - 1}")
+    return tuple(_bd(given, ring[slot], *guards) for slot in slots)
+
+
+def _move(given: Given, scope: Scope) -> tuple[Bd, ...]:
+    return (_bd(given, given["move"], given["acquire"], given["release"]),)
+
+
+def _bd(given: Given, buffer: Buffer, acquire: Acquire | None, release: Release | None) -> Bd:
+    return Bd(buffer, moved(given, buffer), acquire, release, given["padding"], packet(given), given["id"])
+
+
+def moved(given: Given, buffer: Buffer) -> Pattern:
     """The pattern of a BD's offset and dims; without any, all of the buffer."""
-    if item.dims is None and item.offset != 0:
+    if given["dims"] is None and given["offset"] != 0:
         raise Wrong("offset without dims; add dims = [[elements, 1]]")
-    dims = item.dims or [[buffer.elements, 1]]
-    sizes, strides = zip(*([number(value, names) for value in pair] for pair in dims), strict=True)
+    sizes, strides = zip(*(given["dims"] or [(buffer.elements, 1)]), strict=True)
     try:
-        return Pattern(sizes, strides, number(item.offset, names))
+        return Pattern(sizes, strides, given["offset"])
     except PatternError as error:
         raise Wrong(str(error)) from None
 
 
-def _moved_by(count: int | str, equal: int | str | None, names: Numbers) -> tuple[int, bool]:
-    """By how much an acquire moves its lock, and whether the lock must hold exactly that."""
-    if equal is not None and count != 1:
-        raise Wrong("count beside equal, which is the count, too; give one")
-    return number(count if equal is None else equal, names), equal is not None
-
-
-def packet(item: Any, names: Numbers) -> Packet | None:
+def packet(given: Given) -> Packet | None:
     """The header of a BD's data."""
-    if item.packet is None and item.packet_type != 0:
+    if given["packet"] is None and given["packet_type"] != 0:
         raise Wrong("packet_type without packet; add packet, its id")
-    return None if item.packet is None else Packet(number(item.packet, names), number(item.packet_type, names))
+    return None if given["packet"] is None else Packet(given["packet"], given["packet_type"])
 
 
-def _bd(item: Any, names: Numbers, buffer: Buffer, acquire: Acquire | None, release: Release | None) -> Bd:
-    pattern = moved(item, buffer, names)
-    padding = tuple((number(before, names), number(after, names)) for before, after in item.padding)
-    return Bd(buffer, pattern, acquire, release, padding, packet(item, names), maybe(item.id, names))
+def _acquired(lock: Lock, given: Given) -> Acquire:
+    """By how much an acquire moves its lock, and whether the lock must hold exactly that."""
+    if given["equal"] is not None and given["count"] != 1:
+        raise Wrong("count beside equal, which is the count, too; give one")
+    return Acquire(lock, given["count"] if given["equal"] is None else given["equal"], given["equal"] is not None)
+
+
+def _guard_acquire(found: Any, scope: Scope) -> Acquire:
+    if isinstance(found, str):
+        return Acquire(lock_named(found, scope))
+    given = _GUARD(found, scope)
+    return _acquired(given["lock"], given)
+
+
+def _guard_release(found: Any, scope: Scope) -> Release:
+    if isinstance(found, str):
+        return Release(lock_named(found, scope))
+    given = _GUARD(found, scope)
+    if given["equal"] is not None:
+        raise Wrong("equal is for acquires; give count")
+    return Release(given["lock"], given["count"])
+
+
+_GUARD = Table(
+    "A lock with the number by which it moves; `equal`: it must hold exactly that.",
+    {"lock": Key(lock_named), "count": Key(number, 1), "equal": Key(number, None)},
+    "table",
+)
+_guard_acquire.schema = _guard_release.schema = lambda: {"anyOf": [{"type": "string"}, _GUARD.schema()]}  # type: ignore
+
+_pair = numbers(2)
+TRANSFER: dict[str, Key] = {
+    "offset": Key(number, 0), "dims": Key(many(_pair, 1), None), "packet": Key(number, None),
+    "packet_type": Key(number, 0), "id": Key(number, None),
+}  # fmt: skip
+"""What every BD may say: (size, stride) pairs in elements, outermost first; without, all of its buffer."""
+_STATIC = TRANSFER | {"padding": Key(lambda found, scope: tuple(many(_pair)(found, scope)), ())}
+_STATIC["padding"].kind.schema = {"type": "array"}  # type: ignore[attr-defined]
+_TURNS = {"slot": Key(number, None), "acquire": Key(number, 1), "release": Key(number, 1)}
+_OF_RING = "{} a slot of a ring, without `slot` each in turn; the locks move by `acquire` and `release`."
+FILL = Table(_OF_RING.format("Fill"), {"fill": Key(text)} | _STATIC | _TURNS)
+SEND = Table(_OF_RING.format("Send"), {"send": Key(text)} | _STATIC | _TURNS)
+MOVE = Table(
+    "Move a buffer, between any locks or none.",
+    {"move": Key(buffer_named), **_STATIC, "acquire": Key(_guard_acquire, None), "release": Key(_guard_release, None)},
+)
+_BD = choice({"fill": made(FILL, _in_ring), "send": made(SEND, _in_ring), "move": made(MOVE, _move)})
+CHANNEL = Table(
+    'A chain of BDs on a DMA channel ("S2MM 0"), that goes on with BD `back`, or ends after `runs` rounds.',
+    {
+        "dma": Key(direction_and_number), "role": Key(text, ""), "back": Key(_back, 0), "runs": Key(number, 1),
+        "bds": Key(many(_BD, 1)),
+    },
+)  # fmt: skip
+TILE = Table(
+    "A tile at (column, row). Inside, `a_full` is short for the tile's own `name`_a_full, `@name` is any other.",
+    {
+        "name": Key(text), "at": Key(_pair), "reserved_bds": Key(_pair, (0, 0)), "core": Key(text, None),
+        "holds": Key(later(many(_HELD)), lambda tile: ()),
+        "channels": Key(later(many(made(CHANNEL, _channel))), lambda tile: ()),
+    },
+)  # fmt: skip
+
+
+# The program of its core.
+
+
+def _named(found: Any, scope: Scope) -> Any:
+    """A number; "%name" is an integer that a core knows by name."""
+    if isinstance(found, str) and found.startswith("%"):
+        return found[1:]
+    return found if isinstance(found, float) else number(found, scope)
+
+
+def _times(found: Any, scope: Scope) -> Any:
+    return None if found == "forever" else _named(found, scope)
+
+
+_named.schema = _times.schema = {"type": ["number", "string"]}  # type: ignore[attr-defined]
+
+
+def _argument(found: Any, scope: Scope) -> Any:
+    if isinstance(found, dict):
+        given = _ROTATING(found, scope)
+        return Rotating(Rotation(given["turn"], given["turns"]), tuple(given["of"]))
+    if not isinstance(found, str) or found.startswith("%"):
+        return _named(found, scope)
+    if turn := _SLOT.fullmatch(found):
+        ring = scope.inside.ring(turn[1])
+        return Rotation(turn[2], len(ring)).of(ring).ahead(int(turn[3] or 0))
+    return buffer_named(found, scope)
+
+
+_ROTATING = Table(
+    'Of these buffers the one whose turn it is. For a ring\'s: "a[turn]", "a[turn + 1]".',
+    {"turn": Key(plain), "turns": Key(number, 2), "of": Key(many(buffer_named, 1))},
+    "table",
+)
+_argument.schema = lambda: {"anyOf": [{"type": ["string", "integer"]}, _ROTATING.schema()]}  # type: ignore[attr-defined]
+
+
+def _body(found: Any, scope: Scope) -> tuple[Any, ...]:
+    return tuple(many(STATEMENT)(found, scope))
+
+
+_body.schema = {"type": "array", "items": {"$ref": "#/$defs/statement"}}  # type: ignore[attr-defined]
+ADVANCE = Table("The next turn of a rotation of so many turns.", {"advance": Key(plain), "turns": Key(number, 2)})
+LOAD = Table("Name an element of a buffer.", {"load": Key(plain), "from": Key(buffer_named), "index": Key(_named, 0)})
+_STATEMENTS: dict[str, tuple[Table, Any]] = {
+    "acquire": (
+        Table(
+            "Wait for a lock and take from it; `equal`: it must hold exactly that.",
+            {"acquire": Key(lock_named), "count": Key(number, 1), "equal": Key(number, None)},
+        ),
+        lambda given: _acquired(given["acquire"], given),
+    ),
+    "release": (
+        Table("Give to a lock.", {"release": Key(lock_named), "count": Key(number, 1)}),
+        lambda given: Release(given["release"], given["count"]),
+    ),
+    "advance": (ADVANCE, lambda given: Advance(Rotation(given["advance"], given["turns"]))),
+    "call": (
+        Table(
+            'Call a kernel with buffers, slots of rings by rotation, numbers, and integers by name ("%tiles").',
+            {"call": Key(plain), "with": Key(many(_argument), ())},
+        ),
+        lambda given: Call(given["call"], tuple(given["with"])),
+    ),
+    "load": (LOAD, lambda given: Load(given["load"], given["from"], given["index"])),
+    "store": (
+        Table(
+            "Write a number, or an integer by name, to an element of a buffer.",
+            {"store": Key(_named), "to": Key(buffer_named), "index": Key(_named, 0)},
+        ),
+        lambda given: Store(given["store"], given["to"], given["index"]),
+    ),
+    "loop": (
+        Table(
+            'Repeat `body`: a number of times, "%name" times or "forever"; `index` names the round.',
+            {"loop": Key(_times), "index": Key(plain, "round"), "body": Key(_body)},
+        ),
+        lambda given: Loop(given["loop"], given["body"], given["index"]),
+    ),
+}
+
+
+def _statement(table: Table, make: Any) -> Kind:
+    return made(table, lambda given, scope: make(given))
+
+
+STATEMENT = choice({key: _statement(table, make) for key, (table, make) in _STATEMENTS.items()})
+PROGRAM = Table(
+    "What a core runs.",
+    {"stack_bytes": Key(number, DEFAULT_STACK_BYTES), "link_with": Key(plain, ""), "body": Key(_body)},
+    "table",
+)
+
+
+def left_out(*tables: Table) -> Iterator[tuple[str, int]]:
+    """Numbers that are meant where their key is left out."""
+    yield from ((k, one.default) for table in tables for k, one in table.keys.items() if type(one.default) is int)

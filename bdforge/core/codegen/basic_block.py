@@ -39,7 +39,6 @@ class BasicBlock:
     ops: list[AssemblyOp] = field(default_factory=list)
     branch: AssemblyOp | None = None
     quiet: int = 0
-    comment: str = ""
 
     def add(self, text: str, comment: str = "", memory: str | None = None) -> None:
         """Append an instruction."""

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from bdforge.common.compilers import folder
 from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program
@@ -27,7 +28,7 @@ def verdict(generation: str, code: bytes) -> HazardVerdict:
     Of many errors it has the first and their number.
     """
     code = code[: len(code.rstrip(b"\0")) + _LINE]
-    place = _folder() / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
+    place = folder() / "hazards" / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
     known = _read(place)
     if known is None:
         known = _short(HazardVerdict.of(check_program(CoreProgram("", (CoreSegment(0, code),)), generation)))
@@ -40,16 +41,12 @@ def _short(found: HazardVerdict) -> HazardVerdict:
     return replace(found, errors=(*found.errors[:_SHOWN], f"and {more} more hazards")) if more > 0 else found
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bdforge" / "hazards"
-
-
 @cache
 def _checker() -> str:
     """A digest of all that a verdict follows from."""
     found = hashlib.sha256()
     folders = [files("bdforge.core.isa").joinpath(name) for name in ("", "data", "meaning")]
-    for place in sorted((place for folder in folders for place in folder.iterdir()), key=str):
+    for place in sorted((place for part in folders for place in part.iterdir()), key=str):
         if place.name.endswith((".py", ".csv")):
             found.update(place.read_bytes())
     return found.hexdigest()[:20]

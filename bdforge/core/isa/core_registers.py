@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bdforge.core.isa.errors import IsaError
-from bdforge.core.isa.isa_tables import read_parts
+from bdforge.core.isa.isa_tables import read_parts, rows
 
 SIGN = re.compile(r"Sign[01]?$")
 """Control registers that tell whether lanes are signed: one of a kind on AIE2, two on AIE2P."""
@@ -20,16 +20,6 @@ _RESET: Mapping[str, Mapping[str, int]] = {
     "aie2p": {f"{stem}{digit}": digit for stem in _SIGNS for digit in (0, 1)}, "aie2": {},
 }  # fmt: skip
 
-_WIDTHS: Mapping[str, int] = (
-    dict.fromkeys(("p", "m", "dn", "dj", "dc", "sp", "lr", "ls", "le", "dp"), 20)
-    | dict.fromkeys(("r", "s", "lc", "el", "eh"), 32)
-    | dict.fromkeys(("wl", "wh", "amll", "amlh", "amhl", "amhh"), 256)
-    | dict.fromkeys(("bmll", "bmlh", "bmhl", "bmhh", "lfl", "lfh", "lfe", "sfl", "sfh"), 512)
-    | dict.fromkeys(("ql", "qh"), 64)
-    | {"crRnd": 4, "crSat": 2, "srCarry": 1}
-    | dict.fromkeys(("crSRSMode", "crUPSMode", "crUnpackSize", "crPackSize", "crSCDEn", "crMCDEn"), 1)
-    | dict.fromkeys(_SIGNS, 1)
-)
 _CONTROL_WIDTH = 32  # control and status registers whose width no source states
 
 
@@ -84,11 +74,17 @@ def is_status(leaf: str) -> bool:
 
 def _width(register: str) -> int:
     stem = prefix(register)
-    if stem in _WIDTHS:
-        return _WIDTHS[stem]
+    if stem in (known := _widths()):
+        return known[stem]
     if stem[:2] in ("cr", "sr") or register == "CORE_ID":
         return _CONTROL_WIDTH
     raise IsaError(f"unknown register {register!r}")
+
+
+@cache
+def _widths() -> Mapping[str, int]:
+    """Bits of registers by their names without numbers, on both generations."""
+    return {row["registers"]: int(row["bits"]) for row in rows("widths")}
 
 
 @cache

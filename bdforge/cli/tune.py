@@ -207,8 +207,8 @@ def _ranking(tuned: Tuned) -> Table:
     table = new_table(title, "design", ">modelled", ">corrected by emulation", ">emulated / modelled")
     for finalist in tuned.finalists[:8]:
         emulated = finalist.emulated
-        told = (f"{finalist.time_us:.0f}", f"{emulated.ratio:.3f}") if emulated else (finalist.passed_over or "-", "-")
-        table.add_row(design_name(finalist.ranked.candidate), f"{finalist.ranked.time_us:.0f}", *told)
+        shown = (f"{finalist.time_us:.0f}", f"{emulated.ratio:.3f}") if emulated else (finalist.passed_over or "-", "-")
+        table.add_row(design_name(finalist.ranked.candidate), f"{finalist.ranked.time_us:.0f}", *shown)
     return table
 
 

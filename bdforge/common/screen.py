@@ -27,9 +27,9 @@ class _Screen(Console):
 
 def screen(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or as COLUMNS says; without either nothing is folded."""
-    told = os.environ.get("COLUMNS", "").isdigit()
+    set_by_user = os.environ.get("COLUMNS", "").isdigit()
     console = _Screen(stderr=stderr, highlight=False)
-    return console if told or console.is_terminal else _Screen(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+    return console if set_by_user or console.is_terminal else _Screen(stderr=stderr, highlight=False, width=PIPED_WIDTH)
 
 
 def new_table(title: str | None, *columns: str) -> Table:

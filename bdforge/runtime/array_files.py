@@ -57,9 +57,9 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and type that the header promises; nothing of the array's size is read or allocated."""
     beginning = file.read(len(np.lib.format.MAGIC_PREFIX) + 2)
     if not beginning.startswith(np.lib.format.MAGIC_PREFIX):
-        told = next((what for magic, what in _OTHERS.items() if beginning.startswith(magic)), None)
+        known = next((what for magic, what in _OTHERS.items() if beginning.startswith(magic)), None)
         shown = f"it begins with {beginning.hex(' ')}" if beginning else "it is empty"
-        raise ArrayFileError(f"{name}: {told or f'is not an .npy array, {shown}; {_WAY}'}")
+        raise ArrayFileError(f"{name}: {known or f'is not an .npy array, {shown}; {_WAY}'}")
     read = _HEADERS.get(beginning[6:])
     if read is None:
         raise ArrayFileError(

@@ -152,15 +152,15 @@ def _npu_group_types(root: Path) -> set[str]:
 
 def _clocks(nodes: list[Path]) -> Finding:
     name = "clock and power mode"
-    told = [seen for node in nodes if (seen := _asked(node))]
-    if not told:
+    modes = [seen for node in nodes if (seen := _asked(node))]
+    if not modes:
         return Finding(
             name, False, "the driver does not tell",
             "'xrt-smi examine -r platform' may; results that are all slower by the same factor are the clock",
             needed=False,
         )  # fmt: skip
-    slow = [mode for mode, _ in told if mode in _SLOW_MODES]
-    seen = "; ".join(f"mode {mode}, {', '.join(clocks)} now (it rises with the first work)" for mode, clocks in told)
+    slow = [mode for mode, _ in modes if mode in _SLOW_MODES]
+    seen = "; ".join(f"mode {mode}, {', '.join(clocks)} now (it rises with the first work)" for mode, clocks in modes)
     return Finding(name, not slow, seen, "sudo xrt-smi configure --pmode performance", needed=False)
 
 

@@ -203,7 +203,7 @@ std::string timing(const Sizes& sizes, std::size_t jobs, const std::vector<doubl
     return std::string(text) + rate;
 }
 
-std::string told(const Design& design, const Sizes& sizes) {
+std::string size_text(const Design& design, const Sizes& sizes) {
     std::string text;
     for (const std::string& name : design.manifest().streams.program.parameters) {
         const auto size = sizes.find(name);

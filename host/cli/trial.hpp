@@ -48,6 +48,6 @@ double median(std::vector<double> times_ms);
 std::string timing(const Sizes& sizes, std::size_t jobs, const std::vector<double>& times_ms, bool npu);
 
 /// Sizes as they are told: 256 x 2560 x 640, leading dimensions left out.
-std::string told(const Design& design, const Sizes& sizes);
+std::string size_text(const Design& design, const Sizes& sizes);
 
 }  // namespace bdforge::cli

@@ -18,7 +18,7 @@ namespace {
 
 bdforge_status failed(bdforge_status status, const char* text) noexcept {
     try {
-        message() = bdforge::told(text);
+        message() = bdforge::bounded(text);
     } catch (...) {
         return BDFORGE_INTERNAL;  // no memory for the message either
     }

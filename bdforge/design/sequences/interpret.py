@@ -158,7 +158,7 @@ class _Run:
         given = ", ".join(str(self.values[operand]) for operand in operands)  # type: ignore[index]
         raise ProgramError(f"value {place} of the sequence program: {operation} of {given} needs more than 64 bits")
 
-    def told(self, note: Any) -> str:
+    def note_text(self, note: Any) -> str:
         if note is None:
             return ""
         first, *rest = note.text.split("{}")  # no format(): the text may come from a file
@@ -168,7 +168,7 @@ class _Run:
         """ProgramError with every requirement that does not hold."""
         broken = [r.otherwise for r in self.program.requires if not self.values[r.when]]
         if broken:
-            raise ProgramError("\n".join(map(self.told, broken)))
+            raise ProgramError("\n".join(map(self.note_text, broken)))
 
     def spend(self, cost: int = 1) -> None:
         self.budget -= cost
@@ -195,7 +195,7 @@ class _Run:
                     yield self.task(statement)
                 case "step":
                     waits = tuple(map(self.wait, statement.awaits))
-                    yield _Planned(list(self.statements(statement.do)), waits, self.told(statement.note))
+                    yield _Planned(list(self.statements(statement.do)), waits, self.note_text(statement.note))
 
     def wait(self, tokens: Tokens) -> Wait:
         column, columns = self.values[tokens.column], self.values[tokens.columns]

@@ -7,7 +7,7 @@ A tree of processes, each of which ends when the one above does:
 - a *runner* (`runner`) is such a copy: one client's array, buffers and runs. What a kernel does to its process, and how
   long it runs, is no other client's affair; it ends with its client.
 
-`wire` has what they say to each other, `start` starts a server for programs that are told its name.
+`wire` has what they say to each other, `software_npu` starts a server for programs that get its name.
 """
 
 from bdforge.runtime.service.server import serve

@@ -46,8 +46,8 @@ def _versions(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _xrt_library(environ: Mapping[str, str], root: Path) -> Finding:
     """XRT's library; the name of its file ends with the version."""
-    told = [Path(environ["XILINX_XRT"])] if environ.get("XILINX_XRT") else []
-    folders = [*told, root / "opt/xilinx/xrt", root / "usr", root / "usr/local"]
+    named = [Path(environ["XILINX_XRT"])] if environ.get("XILINX_XRT") else []
+    folders = [*named, root / "opt/xilinx/xrt", root / "usr", root / "usr/local"]
     patterns = ("lib/libxrt_coreutil.so.*", "lib/*/libxrt_coreutil.so.*")
     found = sorted(file.resolve() for folder in folders for pattern in patterns for file in folder.glob(pattern))
     seen = (

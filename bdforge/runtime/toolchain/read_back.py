@@ -36,8 +36,8 @@ def read_back(work: Path, design: Design) -> ReadBack | None:
 
     First its text with addresses, which knows all; else the symbols of the cores' programs, which know the cores'.
     """
-    for source, told in ((TEXTS, _from_texts), (PROGRAMS, _from_programs)):
-        if found := told(work, design):
+    for source, read in ((TEXTS, _from_texts), (PROGRAMS, _from_programs)):
+        if found := read(work, design):
             return ReadBack(source.lstrip("*"), found)
     return None
 

@@ -12,7 +12,7 @@ namespace bdforge {
 /// Any fault of this library; never thrown itself.
 class Error : public std::runtime_error {
 public:
-    explicit Error(const std::string& what) : std::runtime_error(told(what)) {}
+    explicit Error(const std::string& what) : std::runtime_error(bounded(what)) {}
 };
 
 /// A file that is missing, unreadable or not what its name says.

@@ -60,7 +60,7 @@ inline bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0
 }  // namespace detail
 
 /// A message as people get it: printable, its middle left out where it is longer than `message_bytes`.
-inline std::string told(const std::string& message) {
+inline std::string bounded(const std::string& message) {
     constexpr std::size_t tail = message_bytes / 4, head = message_bytes - tail - 64;
     std::string shown = detail::printable(message.substr(0, message_bytes));
     if (message.size() <= message_bytes && shown.size() <= message_bytes) return shown;

@@ -84,7 +84,7 @@ private:
         } catch (const SequenceError &error) {
             if (step.note == none)
                 throw;
-            throw SequenceError(values_.told(program_.notes[step.note]) + ": " + error.what());
+            throw SequenceError(values_.note_text(program_.notes[step.note]) + ": " + error.what());
         }
         in_step_ = false;
     }

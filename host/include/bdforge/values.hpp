@@ -146,7 +146,7 @@ public:
     void turn(std::uint32_t loop, std::int64_t counter) { compute(turns_.of(loop), counter); }
 
     /// What a note says.
-    std::string told(const Note &note) const {
+    std::string note_text(const Note &note) const {
         std::string text;
         std::size_t from = 0;
         for (const Place place : note.values) {
@@ -248,7 +248,7 @@ private:
         for (const Requirement &requirement : program.requirements)
             if (known(requirement.when) && values_[requirement.when] == 0 &&
                 std::all_of(requirement.otherwise.values.begin(), requirement.otherwise.values.end(), known))
-                broken += (broken.empty() ? "" : "; ") + told(requirement.otherwise);
+                broken += (broken.empty() ? "" : "; ") + note_text(requirement.otherwise);
         if (!broken.empty())
             throw SequenceError(broken);
     }

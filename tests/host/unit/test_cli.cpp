@@ -115,7 +115,7 @@ UNIT_CASE("cli", runs_before_are_neither_timed_nor_in_the_energy) {
         const std::string what = std::to_string(jobs) + " at once";
         check_equal(cli::timed_runs(design, all, options, energy).size(), 2U, "timed, " + what);
         check_equal(runs, 5U, "runs, " + what);
-        check_contains(energy.told(2), "0.500 J of package-0, package-1, 0.2500 J a run");
+        check_contains(energy.summary(2), "0.500 J of package-0, package-1, 0.2500 J a run");
     }
     Options options = cli::parse({"-d", "cpu", "-M", "1", "-K", "2", "-N", "3", "-i", "2", "--warmup", "3"});
     Energy energy("");

@@ -14,7 +14,8 @@ FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real pro
   (llvm-aie: cm = bml, bmh; bm = two am; x = wl, wh); that l0 to l7 are the pairs from r16 on, and which half of q goes
   with qwl, is from the register names alone. `plfr` are pointer, FIFO and position that one bit of a FIFO load chooses
   together (llvm-aie: ePF).
-- `widths.csv`: bits of registers, by their names without numbers; `products.csv`: shapes of the multiplier.
+- `widths.csv`: bits of registers, by their names without numbers; `products.csv` and `shuffles.csv`: shapes by
+  modes.
 - `*_meanings.csv`: see `bdforge.core.isa.meaning.form_meanings`.
 - `*_timing.csv`: see `bdforge.core.isa.forms.FormTiming`; PART_WORD_STORE is taken from the cycle after the store on,
   for real programs load in the store's own cycle. SEL and conditional locks do not take L_RM, and nothing takes TRACE:

@@ -8,39 +8,28 @@ transpose groups of R * C elements of the first. Rule and numbers equal 48 of 48
 
 from functools import cache
 
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.meaning.lanes import VECTOR_BITS, vbroadcast, vextract_broadcast
 from bdforge.core.isa.meaning.semantics import joined, lanes, open_if, operation
 
-_PAIRS = {
-    0: "8_64x2", 2: "16_32x2", 4: "32_16x2", 6: "64_8x2", 8: "128_4x2", 10: "256_2x2", 12: "128_2x4", 14: "64_2x8",
-    16: "32_2x16", 18: "16_2x32", 20: "8_2x64", 22: "512_1x2", 24: "16_16x4", 26: "16_4x16", 30: "32_8x4",
-    32: "32_4x8", 52: "16_8x8",
-}  # fmt: skip
-_SINGLE = {
-    28: "16_8x4", 29: "16_4x8", 34: "32_4x4", 35: "8_8x8", 36: "8_16x4", 37: "8_4x16", 39: "16_4x4", 40: "16_4x2",
-    41: "16_2x4", 42: "16_8x2", 43: "16_2x8", 44: "16_16x2", 45: "16_2x16", 46: "8_8x4", 47: "8_4x8", 48: "32_8x2",
-    49: "32_2x8", 50: "64_4x2", 51: "64_2x4",
-}  # fmt: skip
-_FLIPS = {38: "16_1x2", 54: "32_1x16", 55: "8_1x4"}
-AIE2_MODES = 48
-MODES = 56
+_MATRICES = {
+    int(row["mode"]): (row["of"], int(row["bits"]), int(row["rows"]), int(row["columns"])) for row in rows("shuffles")
+}
+"""By mode: what it is of, and its elements' bits and matrix. Behind a pair's mode is that of its upper half."""
+
+MODES = 56  # of AIE2P; AIE2 has the first 48
 
 
 @cache
 def routing(mode: int) -> tuple[int, tuple[int, ...]]:
     """(bits of an element, source element of each result element); sources count through s1 and then s2."""
-    if mode in _FLIPS:
-        bits, _, columns = _numbers(_FLIPS[mode])
-        count = VECTOR_BITS // bits
+    kind, bits, rows_, columns = _MATRICES.get(mode) or _MATRICES[mode - 1]
+    count, size = VECTOR_BITS // bits, rows_ * columns
+    if kind == "flip":
         return bits, tuple(p // columns * columns + columns - 1 - p % columns for p in range(count))
-    if mode in _SINGLE:
-        bits, rows, columns = _numbers(_SINGLE[mode])
-        size = rows * columns
-        sources = [_source(p % size, rows, columns) + p // size * size for p in range(VECTOR_BITS // bits)]
-        return bits, tuple(sources)
-    bits, rows, columns = _numbers(_PAIRS[mode if mode in _PAIRS else mode - 1])
-    half = rows * columns // 2
-    return bits, tuple(_source(p + (0 if mode in _PAIRS else half), rows, columns) for p in range(half))
+    first = 0 if mode in _MATRICES else count  # of a pair's halves
+    places = range(first, first + count) if kind == "pair" else range(count)
+    return bits, tuple(p % size % rows_ * columns + p % size // rows_ + p // size * size for p in places)
 
 
 def routed_bytes(mode: int) -> bytes:
@@ -52,17 +41,7 @@ def routed_bytes(mode: int) -> bytes:
 
 def is_of_two(mode: int) -> bool:
     """Whether a mode transposes two registers, of which it gives a half."""
-    return mode in _PAIRS or mode - 1 in _PAIRS
-
-
-def _numbers(name: str) -> tuple[int, int, int]:
-    bits, shape = name.split("_")
-    rows, columns = shape.split("x")
-    return int(bits), int(rows), int(columns)
-
-
-def _source(place: int, rows: int, columns: int) -> int:
-    return place % rows * columns + place // rows
+    return mode not in _MATRICES or _MATRICES[mode][0] == "pair"
 
 
 @operation("vshuffle")

@@ -22,7 +22,6 @@ STILL_TWICE = (
     "Call",
     "Cascade",
     "Channel",
-    "DesignError",
     "Event",
     "Flow",
     "Form",

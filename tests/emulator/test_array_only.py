@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import ArgumentError, BudgetExceeded, DesignError
+from bdforge.array.emulator import ArgumentError, BudgetExceeded, LoadError
 from support.differences import same
 from support.two_devices import configuration
 
@@ -83,9 +83,9 @@ def test_one_of_several_devices_is_chosen_by_name():
 
 
 def test_several_devices_without_a_choice_are_refused():
-    with pytest.raises(DesignError, match="choose one of the devices one, other"):
+    with pytest.raises(LoadError, match="choose one of the devices one, other"):
         bdforge.emulate(pipe(name="one") + pipe(name="other"))
-    with pytest.raises(DesignError, match="there is no device 'third'; there is one, other"):
+    with pytest.raises(LoadError, match="there is no device 'third'; there is one, other"):
         bdforge.emulate(pipe(name="one") + pipe(name="other"), device="third")
 
 
@@ -114,7 +114,7 @@ def test_a_design_that_moves_for_ever_ends_by_its_budget():
 
 
 def test_a_module_without_a_device_is_refused():
-    with pytest.raises(DesignError, match=r"empty\.mlir: there is no aie.device"):
+    with pytest.raises(LoadError, match=r"empty\.mlir: there is no aie.device"):
         bdforge.emulate("module {}", file="empty.mlir")
 
 

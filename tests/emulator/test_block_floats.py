@@ -8,7 +8,7 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import ArgumentError, DmaError, Result
-from bdforge.array.emulator.errors import DesignError
+from bdforge.array.emulator.errors import LoadError
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.txn import BlockWrite, Patch
 from bdforge.array.txn.lower import lower_module
@@ -194,7 +194,7 @@ def test_a_transfer_counts_nine_bytes_a_block():
 def test_what_is_no_whole_word_or_no_format_is_refused(old, new, message):
     text = design()
     assert old in text
-    with pytest.raises((MlirError, DesignError, DmaError), match=message):
+    with pytest.raises((MlirError, LoadError, DmaError), match=message):
         run(text.replace(old, new), {"scale": scale})
 
 

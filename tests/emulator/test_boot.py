@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.emulator import CoreError, Deadlock, LoadError
 from bdforge.array.emulator import core_machine as machine
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.image_build import image, program_of
@@ -74,7 +74,7 @@ def test_cores_of_a_foreign_image_without_a_program_are_named():
     ids=["unknown register", "beyond the array", "no device"],
 )
 def test_images_that_cannot_boot_are_refused(data, device, message):
-    with pytest.raises(DesignError, match=message):
+    with pytest.raises(LoadError, match=message):
         bdforge.emulate("", image=data, device=device)
 
 
@@ -96,5 +96,5 @@ def test_an_image_alone_is_for_the_device_that_is_named_or_the_streams(device, c
     if named is not None:
         assert machine.empty_design(device, words) == f"aie.device({named}) {{\n}}\n"
         return
-    with pytest.raises(DesignError, match="an image does not tell its array: name the device"):
+    with pytest.raises(LoadError, match="an image does not tell its array: name the device"):
         machine.empty_design(device, words)

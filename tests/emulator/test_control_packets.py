@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import DesignError, RegisterAccessError
+from bdforge.array.emulator import LoadError, RegisterAccessError
 from bdforge.array.mlir import MlirError
 from support.array_text import (
     Task,
@@ -189,7 +189,7 @@ def test_a_malformed_control_packet_is_an_error(packet, message):
 
 
 def test_a_tile_has_one_control_port():
-    with pytest.raises(DesignError, match=r"core \(0, 2\) has master ports TileControl 0 to 0, not 1"):
+    with pytest.raises(LoadError, match=r"core \(0, 2\) has master ports TileControl 0 to 0, not 1"):
         bdforge.emulate(module("npu2_3col", *TILES, packet_flow(1, "01 DMA : 0", "02 TileControl : 1")))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.emulator import CoreError, Deadlock, LoadError
 from bdforge.array.mlir import MlirError
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 from support.differences import same
@@ -228,16 +228,16 @@ def test_a_circle_through_a_cascade_is_named():
 
 @pytest.mark.parametrize(("places", "way"), [([(1, 2), (1, 3)], "north"), ([(1, 2), (0, 2)], "west")])
 def test_a_cascade_runs_south_or_east(places, way):
-    with pytest.raises(DesignError, match=rf":\d+:\d+: .*a cascade runs to the core south or east .* is {way}"):
+    with pytest.raises(LoadError, match=rf":\d+:\d+: .*a cascade runs to the core south or east .* is {way}"):
         bdforge.emulate(chain(places, flows(2), "npu2"))
 
 
 def test_a_core_has_one_cascade_each_way():
     fork = chain([(0, 3), (0, 2), (1, 3)], "aie.cascade_flow(%t0, %t1)\naie.cascade_flow(%t0, %t2)", "npu2")
-    with pytest.raises(DesignError, match=r"core \(0, 3\) has one cascade output, which leads to core \(0, 2\)"):
+    with pytest.raises(LoadError, match=r"core \(0, 3\) has one cascade output, which leads to core \(0, 2\)"):
         bdforge.emulate(fork)
     join = chain([(1, 3), (0, 2), (1, 2)], "aie.cascade_flow(%t0, %t2)\naie.cascade_flow(%t1, %t2)", "npu2")
-    with pytest.raises(DesignError, match=r"core \(1, 2\) has one cascade input, which comes from core \(1, 3\)"):
+    with pytest.raises(LoadError, match=r"core \(1, 2\) has one cascade input, which comes from core \(1, 3\)"):
         bdforge.emulate(join)
 
 

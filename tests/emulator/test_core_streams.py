@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import CoreError, Deadlock, DesignError
+from bdforge.array.emulator import CoreError, Deadlock, LoadError
 from support.differences import same
 
 RNG = np.random.default_rng(5)
@@ -181,9 +181,9 @@ def test_ports_that_cores_do_not_have_are_refused():
     stream = "%two = arith.constant 2 : i32\naie.put_stream(%two : i32, %port : i32)"
     with pytest.raises(CoreError, match=r"a core has 1 stream port each way; there is no 2 \(.*:\d+:\d+\)"):
         bdforge.emulate(WAITS.format(flow="", stream=stream), [np.zeros(4, np.int32)])
-    with pytest.raises(DesignError, match=r":\d+:\d+: .*Core 0 to 0, not 1"):
+    with pytest.raises(LoadError, match=r":\d+:\d+: .*Core 0 to 0, not 1"):
         bdforge.emulate(WAITS.format(flow="aie.flow(%a, Core : 1, %a, DMA : 0)", stream=""), [np.zeros(4, np.int32)])
-    with pytest.raises(DesignError, match=r":\d+:\d+: .*no slave port Core"):
+    with pytest.raises(LoadError, match=r":\d+:\d+: .*no slave port Core"):
         bdforge.emulate(WAITS.format(flow="aie.flow(%shim, Core : 0, %a, DMA : 0)", stream=""), [np.zeros(4, np.int32)])
 
 

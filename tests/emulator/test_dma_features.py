@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import DesignError, DmaError
+from bdforge.array.emulator import DmaError, LoadError
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import MlirError
 from support.array_text import (
@@ -127,7 +127,7 @@ def test_tasks_queued_on_one_channel_run_in_order(device, at):
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_fifth_static_task_overflows_the_queue(device):
     tasks = [Task("MM2S", 0, [bd("a", 4)]) for _ in range(5)]
-    with pytest.raises(DesignError, match="MM2S 0 gets more than 4 tasks"):
+    with pytest.raises(LoadError, match="MM2S 0 gets more than 4 tasks"):
         run(device, buffer("a", "02", 4), flow("02 DMA : 0", "12 DMA : 0"), program("02", *tasks))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import DesignError, DmaError
+from bdforge.array.emulator import DmaError, LoadError
 from support.array_text import (
     MEMTILE_OWN_WORDS,
     Task,
@@ -171,5 +171,5 @@ def test_an_iteration_starts_at_its_current_step(device):
     ],
 )
 def test_what_is_not_emulated_is_refused_by_name(operations, message):
-    with pytest.raises((DmaError, DesignError), match=message):
+    with pytest.raises((DmaError, LoadError), match=message):
         run("npu2_3col", flow("02 DMA : 0", "12 DMA : 0"), flow("01 DMA : 0", "12 DMA : 1"), sequence(*operations))

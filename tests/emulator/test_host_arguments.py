@@ -9,7 +9,7 @@ from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.bd_access import Order
 from bdforge.array.emulator.boot import set_dmas
 from bdforge.array.emulator.controller import _patch
-from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
+from bdforge.array.emulator.errors import ArgumentError, LoadError, RegisterAccessError
 from bdforge.array.emulator.host import FIRST_ADDRESS, HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import Scheduler
@@ -132,7 +132,7 @@ def test_a_patch_puts_an_address_of_48_bits_beside_what_else_its_word_holds(plus
         (0x1D200, 0, RegisterAccessError, "is patched into register 0x1d200 of shim"),
         ((1 << 20) + 0xA0004, 0, RegisterAccessError, r"word 1 of BD 0 of memtile \(0, 1\)"),
         (BD + 4, 1, ArgumentError, r"argument 1 is patched in, but the run was given 1 arrays \(here\)"),
-        (BD + 4, 5, DesignError, "buffer argument 5 .* is used, but NPUs translate"),
+        (BD + 4, 5, LoadError, "buffer argument 5 .* is used, but NPUs translate"),
     ],
 )
 def test_a_patch_of_another_word_or_argument_is_refused(register, argument, error, message):

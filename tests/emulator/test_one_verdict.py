@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.core_machine import Machine, parsed
-from bdforge.array.emulator.errors import DesignError, EmulationError
+from bdforge.array.emulator.errors import EmulationError, LoadError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.strictness import Strictness
@@ -40,7 +40,7 @@ class _AnyKernel(dict):
 
 def verified(text: str, file: str) -> None:
     if faults := verify_design(text, file).faults:
-        raise DesignError(faults[0])
+        raise LoadError(faults[0])
 
 
 def lowered(text: str, file: str) -> None:
@@ -208,5 +208,5 @@ def test_locks_of_cores_are_judged_alike(judge):
     core = "aie.core(%t) { aie.use_lock(%l, AcquireGreaterEqual, VALUE) aie.end }"
     text = f"aie.device(npu2) {{\n%t = aie.tile(0, 2)\n%l = aie.lock(%t, 0)\n{core}\n}}"
     judge(text.replace("VALUE", "1"), "one.mlir")
-    with pytest.raises(DesignError, match="AcquireGreaterEqual of 0"):
+    with pytest.raises(LoadError, match="AcquireGreaterEqual of 0"):
         judge(text.replace("VALUE", "0"), "zero.mlir")

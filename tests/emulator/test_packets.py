@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import Deadlock, DesignError, DmaError
+from bdforge.array.emulator import Deadlock, DmaError, LoadError
 from bdforge.array.emulator.packet import Arbiter
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
@@ -245,7 +245,7 @@ def test_a_first_word_that_is_no_known_header_is_named():
 
 
 def test_a_flow_of_a_fifo_is_refused():
-    with pytest.raises(DesignError, match=r"flows of bundle FIFO are not emulated"):
+    with pytest.raises(LoadError, match=r"flows of bundle FIFO are not emulated"):
         memory(*TILES, packet_flow(1, "01 DMA : 0", "02 FIFO : 0"))
 
 
@@ -458,5 +458,5 @@ def test_a_core_that_gets_a_packet_from_its_stream_sees_the_header():
 
 
 def test_packets_from_a_core_are_refused_by_name():
-    with pytest.raises(DesignError, match=r"aie.put_stream cannot end a packet, so packets from Core : 0 are not emul"):
+    with pytest.raises(LoadError, match=r"aie.put_stream cannot end a packet, so packets from Core : 0 are not emul"):
         memory(*TILES, packet_flow(8, "02 Core : 0", "01 DMA : 0"))

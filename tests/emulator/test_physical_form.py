@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import Deadlock, DesignError, DmaError
+from bdforge.array.emulator import Deadlock, DmaError, LoadError
 from bdforge.array.emulator.packet import Arbiter, ArbiterWait
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
@@ -154,7 +154,7 @@ ARRAYS = DATA, np.zeros(96, np.int32)
 
 
 def test_a_wait_without_a_route_for_tokens_names_it():
-    with pytest.raises(DesignError, match=r"packets 15 must go from TileControl : 0 of tile \(0, 0\) to South : 0"):
+    with pytest.raises(LoadError, match=r"packets 15 must go from TileControl : 0 of tile \(0, 0\) to South : 0"):
         bdforge.emulate(without_token_route(), [array.copy() for array in ARRAYS])
 
 
@@ -198,7 +198,7 @@ def test_data_moves_all_the_same_without_a_route_for_tokens():
 
 def test_tokens_of_another_id_do_not_arrive():
     text = re.sub(TOKEN_FLOW, "", physical_form(loopback())).replace("aie.rule(31, 15,", "aie.rule(31, 14,")
-    with pytest.raises(DesignError, match="packets 15 must go"):
+    with pytest.raises(LoadError, match="packets 15 must go"):
         bdforge.emulate(text, [array.copy() for array in ARRAYS])
 
 
@@ -206,7 +206,7 @@ def test_tokens_must_keep_their_header():
     text = physical_form(loopback())
     dropped = re.sub(r"(aie.masterset\(South : 0, %\w+\)) \{keep_pkt_header = true\}", r"\1", text)
     assert dropped != text
-    with pytest.raises(DesignError, match="the header is dropped there"):
+    with pytest.raises(LoadError, match="the header is dropped there"):
         bdforge.emulate(dropped, [array.copy() for array in ARRAYS])
 
 
@@ -214,7 +214,7 @@ def test_a_circuit_that_leads_nowhere_is_refused():
     text = physical_form(loopback())
     cut = re.sub(r"aie.connect<South : \d, DMA : 0>", "", text)
     assert cut != text
-    with pytest.raises(DesignError, match=r"the circuit from \(0, 0\) South : 3 is lost: nothing is set"):
+    with pytest.raises(LoadError, match=r"the circuit from \(0, 0\) South : 3 is lost: nothing is set"):
         bdforge.emulate(cut, [array.copy() for array in ARRAYS])
 
 
@@ -228,7 +228,7 @@ def test_a_flow_that_the_switches_do_not_make_is_refused():
     extra = "aie.flow(%mem, DMA : 1, %shim, DMA : 1)\n    aie.shim_dma_allocation @in"
     text = physical_form(loopback()).replace("aie.shim_dma_allocation @in", extra)
     message = r"switchboxes of this device do not lead words from \(0, 1\) DMA : 1 to \(0, 0\) DMA : 1"
-    with pytest.raises(DesignError, match=message):
+    with pytest.raises(LoadError, match=message):
         bdforge.emulate(text, [array.copy() for array in ARRAYS])
 
 

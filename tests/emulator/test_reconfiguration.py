@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import Deadlock, DesignError, DmaError, Result
+from bdforge.array.emulator import Deadlock, DmaError, LoadError, Result
 from bdforge.array.emulator import core_machine as machine
 from bdforge.array.emulator.module_choice import choose
 from bdforge.array.mlir import parse
@@ -102,12 +102,12 @@ def test_words_of_two_loads_without_ids_are_ambiguous():
     text = module(steps.replace("first", "first, id = 3 : i32").replace("second", "second, id = 4 : i32"))
     run(text, instructions=encode_mlir(text, sequence="main::whole"), sequence=None)
     text = module(steps)
-    with pytest.raises(DesignError, match="configurations @first, @second are all loaded as id 0; give each"):
+    with pytest.raises(LoadError, match="configurations @first, @second are all loaded as id 0; give each"):
         run(text, instructions=encode_mlir(text, sequence="main::whole"), sequence=None)
 
 
 def test_a_load_without_a_known_device_is_an_error():
-    with pytest.raises(DesignError, match=r"configuration of id 9 is no aie.device of this module \(<string>:4:7\)"):
+    with pytest.raises(LoadError, match=r"configuration of id 9 is no aie.device of this module \(<string>:4:7\)"):
         run(module("\n      aiex.npu.load_pdi {id = 9 : i32}"))
 
 
@@ -132,7 +132,7 @@ def test_a_sequence_that_others_call_is_not_the_one_to_start_with():
     ],
 )
 def test_a_choice_that_fits_nothing_or_too_much_is_named(options, message):
-    with pytest.raises(DesignError, match=message):
+    with pytest.raises(LoadError, match=message):
         bdforge.emulate(BOTH, [A, A, A], **options)
 
 
@@ -165,7 +165,7 @@ def test_sequences_that_others_need_are_not_started_by_themselves(body: str, sta
     first = SEQUENCE.format("go", body) + SEQUENCE.format("stay", "")
     parsed = parse(DEVICE.format("one", first) + DEVICE.format("two", SEQUENCE.format("go", "")), "d.mlir")
     if started is None:
-        with pytest.raises(DesignError, match="choose one of the runtime sequences one::go, one::stay, two::go"):
+        with pytest.raises(LoadError, match="choose one of the runtime sequences one::go, one::stay, two::go"):
             choose(parsed, None, None, "d.mlir")
         return
     device, sequence = choose(parsed, None, None, "d.mlir")

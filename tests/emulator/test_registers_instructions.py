@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import ArgumentError, Deadlock, DesignError, DmaError, RegisterAccessError, Result
+from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, LoadError, RegisterAccessError, Result
 from bdforge.array.emulator.scheduler import STEP_BUDGET
 from bdforge.array.mlir import parse
 from bdforge.array.txn import (
@@ -94,13 +94,13 @@ def test_a_patch_of_a_missing_argument_is_an_error():
 def test_words_for_another_array_are_refused(device):
     words = encode_mlir(loopback(device=device))
     with pytest.raises(
-        DesignError, match=r"instruction stream is for generation \d with \d columns x 6 rows, but npu2 is"
+        LoadError, match=r"instruction stream is for generation \d with \d columns x 6 rows, but npu2 is"
     ):
         bdforge.emulate(loopback(), [DATA, DATA], instructions=words)
 
 
 def test_broken_words_are_named():
-    with pytest.raises(DesignError, match=r"instruction stream: word 0: version 7\.7 is unknown"):
+    with pytest.raises(LoadError, match=r"instruction stream: word 0: version 7\.7 is unknown"):
         bdforge.emulate(loopback(), [], instructions=np.full(9, 0x07070707, np.uint32))
 
 
@@ -112,13 +112,13 @@ def test_a_token_of_a_channel_that_is_not_there_is_named(operation):
 
 def test_noop_and_preempt_do_nothing_and_unknown_operations_are_refused():
     assert emulate_words(loopback(), [Noop(), Preempt(3)])[1].warnings == ()
-    with pytest.raises(DesignError, match=r"Unknown cannot be emulated \(operation 0 of the instruction stream\)"):
+    with pytest.raises(LoadError, match=r"Unknown cannot be emulated \(operation 0 of the instruction stream\)"):
         emulate_words(loopback(), [Unknown(200, (1, 2))])
 
 
 def test_a_load_of_an_unknown_configuration_is_refused():
     with pytest.raises(
-        DesignError, match=r"array configuration of id 3 is no aie.device of this module .*give device_ref"
+        LoadError, match=r"array configuration of id 3 is no aie.device of this module .*give device_ref"
     ):
         emulate_words(loopback(), [LoadPdi(3, 0, 0)])
 

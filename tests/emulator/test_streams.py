@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from bdforge.array.emulator import DesignError
+from bdforge.array.emulator import LoadError
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.packet import Arbiter, PacketSource, Route, connect_packets
@@ -180,7 +180,7 @@ TOGETHER = {
 
 @pytest.mark.parametrize(("flows", "message"), TOGETHER.values(), ids=TOGETHER)
 def test_packets_and_circuits_do_not_meet_and_no_flow_is_there_twice(flows: list, message: str):
-    with pytest.raises(DesignError, match=f"d.mlir:7:3: {message}"):
+    with pytest.raises(LoadError, match=f"d.mlir:7:3: {message}"):
         connected(*flows)
 
 
@@ -194,7 +194,5 @@ def test_a_sink_takes_one_circuit(second: bool):
     streams._circuit(dma(0, 1, channel=2), dma(0, 3, channel=1), "d.mlir:7:3")
     assert len(array.tile(0, 1).channels["MM2S", 2].stream.sinks) == 2
     if second:
-        with pytest.raises(
-            DesignError, match=r"d.mlir:8:3: two circuits end in core \(0, 2\) S2MM 1; a port takes one"
-        ):
+        with pytest.raises(LoadError, match=r"d.mlir:8:3: two circuits end in core \(0, 2\) S2MM 1; a port takes one"):
             streams._circuit(dma(0, 1, channel=3), dma(0, 2, channel=1), "d.mlir:8:3")

@@ -11,8 +11,8 @@ import bdforge
 from bdforge.array.emulator import (
     ArgumentError,
     Deadlock,
-    DesignError,
     DmaError,
+    LoadError,
     LockError,
     RegisterAccessError,
     Result,
@@ -115,7 +115,7 @@ def bd_locks() -> Case:
         same(b[:8], A[:8])
 
     text = through(receive(8), send(8), WAIT, send_release="")
-    return Case(text, DesignError, r"<string>:24:7: .*it acquires a lock and releases none", then, (40, 40))
+    return Case(text, LoadError, r"<string>:24:7: .*it acquires a lock and releases none", then, (40, 40))
 
 
 def dma_bounds() -> Case:
@@ -185,7 +185,7 @@ def lock_range_of_an_initial_value() -> Case:
         same(b, A[:40])
 
     text = through(receive(40), send(40), WAIT).replace("init = 1 : i32", "init = 64 : i32", 1)
-    return Case(text, DesignError, r"<string>:7:13: aie.lock: init: lock value = 64 is outside 0 to 63", then, (40, 40))
+    return Case(text, LoadError, r"<string>:7:13: aie.lock: init: lock value = 64 is outside 0 to 63", then, (40, 40))
 
 
 ZERO = "aie.use_lock(%{}, AcquireGreaterEqual, 0)"
@@ -198,13 +198,13 @@ def acquire_zero() -> Case:
         same(b[:8], [0] * 8)
 
     text = through(receive(8), WAIT, send_acquire=ZERO.format("full"), send_release="aie.use_lock(%full, Release, 1)")
-    return Case(text, DesignError, r"AcquireGreaterEqual of 0 would be read as Acquire of 0", then, (40, 40))
+    return Case(text, LoadError, r"AcquireGreaterEqual of 0 would be read as Acquire of 0", then, (40, 40))
 
 
 def acquire_zero_that_waits() -> Case:
     """`free` is 1, and never becomes 0: nothing is filled. An acquire of at least 0 would pass."""
     text = through(receive(8), send(8), WAIT, fill_acquire=ZERO.format("free"))
-    return Case(text, DesignError, r"<string>:19:7: .*AcquireGreaterEqual of 0", Deadlock, (40, 40))
+    return Case(text, LoadError, r"<string>:19:7: .*AcquireGreaterEqual of 0", Deadlock, (40, 40))
 
 
 def acquire_zero_of_a_task() -> Case:
@@ -235,7 +235,7 @@ def acquire_zero_of_a_core() -> Case:
         assert result.buffers["cb"][0] == 5
 
     lines = [write32(0, 9, where=", buffer = @cb"), "aiex.set_lock(%cl, 0)"]
-    return Case(column(*lines, extra=core), DesignError, "AcquireGreaterEqual of 0 would be read as Acquire of 0", then)
+    return Case(column(*lines, extra=core), LoadError, "AcquireGreaterEqual of 0 would be read as Acquire of 0", then)
 
 
 def field_width() -> Case:
@@ -259,7 +259,7 @@ def field_width() -> Case:
 
     lines = [writebd(MEM, 0, 60, OWN), push(MEM, "S2MM : 2", 0)]
     message = r"core tile BD: d0_wrap = 300 does not fit word 3 \[20:13\]"
-    return Case(column(*lines, extra=core), DesignError, message, then)
+    return Case(column(*lines, extra=core), LoadError, message, then)
 
 
 def field_width_of_a_task() -> Case:
@@ -298,7 +298,7 @@ def field_width_of_a_repeat_count() -> Case:
         same(b[:8], A[:8])
 
     text = through(receive(8), send(8), WAIT).replace("^fill, ^second)", "^fill, ^second, repeat_count = 256)")
-    return Case(text, DesignError, "repeat_count = 256 is outside 0 to 255", then, (40, 40))
+    return Case(text, LoadError, "repeat_count = 256 is outside 0 to 255", then, (40, 40))
 
 
 def memory_overflow() -> Case:
@@ -325,7 +325,7 @@ def routing() -> Case:
     text = physical_form(through(receive(40), send(40), WAIT))
     cut = re.sub(r"aie.connect<South : \d, DMA : 0>", "", text)
     assert cut != text
-    return Case(cut, DesignError, r"the circuit from \(0, 0\) South : 3 is lost: nothing is set", Deadlock, (40, 40))
+    return Case(cut, LoadError, r"the circuit from \(0, 0\) South : 3 is lost: nothing is set", Deadlock, (40, 40))
 
 
 def missing_token() -> Case:
@@ -379,7 +379,7 @@ def buffer_arguments() -> Case:
     more = ", ".join(f"%x{i}: memref<32xi32>" for i in range(4))
     text = loopback(32, 1).replace("%b: memref<32xi32>)", f"{more}, %b: memref<32xi32>)")
     message = r"buffer argument 5 \(counted from 0\) is used, but NPUs translate the addresses of the first 5 arguments"
-    return Case(text, DesignError, message, then, (32,) * 6)
+    return Case(text, LoadError, message, then, (32,) * 6)
 
 
 CASES = {

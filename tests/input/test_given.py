@@ -7,7 +7,7 @@ import pytest
 
 import bdforge
 from bdforge import emulate
-from bdforge.array.emulator import ArgumentError, DesignError
+from bdforge.array.emulator import ArgumentError, LoadError
 from bdforge.models.tensors.einsum_expression import expanded
 from bdforge.operators.contraction import ContractionError, parse
 from bdforge.runtime import BuildError
@@ -35,7 +35,7 @@ def test_each_argument_of_a_run_is_of_its_kind(given: dict[str, Any]):
 
 def test_arguments_of_their_kinds_are_taken():
     emulate(TEXT, (X,), {}, "go", seed=3, budget=9, permissive={"dma-bounds"}, objects=(), elfs={})
-    with pytest.raises(DesignError, match="instruction stream: words are bytes, or a vector of integers"):
+    with pytest.raises(LoadError, match="instruction stream: words are bytes, or a vector of integers"):
         emulate(TEXT, [X], instructions=[1.5])  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ Configurations of any origin come here: a lowered text, CDO, PDI, xclbin. Writes
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.cores.ports import CascadeFifo
-from bdforge.array.emulator.errors import DesignError
+from bdforge.array.emulator.errors import LoadError
 from bdforge.array.emulator.streams import connect_streams
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.lower.array_state import ArrayState, TileState
@@ -22,14 +22,14 @@ from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operati
 def boot(array: Array, state: ArrayState, programs: ProgramMemories) -> None:
     """Configure an array that was restarted; cores whose program memory was written run from address 0 on.
 
-    DesignError for tiles that the device has not and for streams that no array can have, DmaError for tasks.
+    LoadError for tiles that the device has not and for streams that no array can have, DmaError for tasks.
     """
     array.programs = programs
     for (column, row), written in sorted(state.tiles.items()):
         try:
             array.tile(column, row)
         except DeviceError as error:
-            raise DesignError(f"{written.name} is configured: {error}") from None
+            raise LoadError(f"{written.name} is configured: {error}") from None
     for place, written in sorted(state.tiles.items()):
         _memories(array.tile(*place), written, programs)
     connect_streams(array, written_switches(state, array.device))

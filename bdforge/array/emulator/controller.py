@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.diagnose import AwaitedToken, deadlock
-from bdforge.array.emulator.errors import ArgumentError, DesignError, RegisterAccessError
+from bdforge.array.emulator.errors import ArgumentError, LoadError, RegisterAccessError
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_argument, check_wide_wait
 from bdforge.array.emulator.tokens import lost_token
@@ -75,7 +75,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
         case Noop() | Preempt():
             pass
         case _:
-            raise DesignError(f"{type(operation).__name__} cannot be emulated{source}")
+            raise LoadError(f"{type(operation).__name__} cannot be emulated{source}")
 
 
 def _flag_window(array: Array, write: MaskWrite, source: str) -> None:
@@ -160,7 +160,7 @@ def _token_is_lost(array: Array, key: TokenKey, source: str) -> bool:
     if problem is None:
         return False
     message = f"{lost_token(direction, channel, column, row, problem)}{source}"
-    array.strictness.fault("missing-token", DesignError(message))
+    array.strictness.fault("missing-token", LoadError(message))
     return True
 
 

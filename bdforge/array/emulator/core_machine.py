@@ -17,7 +17,7 @@ from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.controller import execute
 from bdforge.array.emulator.cores.interpreted.number_formats import modes
 from bdforge.array.emulator.device_load import LoadedDevice
-from bdforge.array.emulator.errors import DesignError
+from bdforge.array.emulator.errors import LoadError
 from bdforge.array.images.read import read_image
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -30,7 +30,7 @@ from bdforge.devices.txn_format.operations import LoadPdi
 
 
 class Machine:
-    """An array with a device of a module loaded; MlirError, DesignError or KernelError where that fails.
+    """An array with a device of a module loaded; MlirError, LoadError or KernelError where that fails.
 
     With the writes of an `image` it boots from them.
     """
@@ -79,20 +79,18 @@ class Machine:
         self._loaded[device.symbol] = LoadedDevice(device, self.array, self.kernels, image)
 
     def _load_pdi(self, operation: LoadPdi, source: str) -> None:
-        """Load the device that an operation means; DesignError for one that names none."""
+        """Load the device that an operation means; LoadError for one that names none."""
         name = operation.device or self._device_of_id(operation.id)
         for device in self.module.walk():
             if isinstance(device, DeviceOp) and device.symbol == name:
                 if device.device != self.array.device:
-                    raise DesignError(
+                    raise LoadError(
                         f"@{name} is for {device.device.mlir}, but {self.array.device.mlir} is running{source}"
                     )
                 self.load(device)
                 return
         named = f"id {operation.id}" if name is None else f"@{name}"
-        raise DesignError(
-            f"the array configuration of {named} is no aie.device of this module{source}; give device_ref"
-        )
+        raise LoadError(f"the array configuration of {named} is no aie.device of this module{source}; give device_ref")
 
     def _device_of_id(self, pdi_id: int) -> str | None:
         """Instruction words hold ids only; the module's sequences, lowered, tell which device each id stands for."""
@@ -106,23 +104,23 @@ class Machine:
         names = self._ids[pdi_id]
         if len(names) > 1:
             meant = listed(sorted(f"@{name}" for name in names))
-            raise DesignError(f"configurations {meant} are all loaded as id {pdi_id}; give each load an id of its own")
+            raise LoadError(f"configurations {meant} are all loaded as id {pdi_id}; give each load an id of its own")
         return next(iter(names), None)
 
 
 def only_configuration(image: bytes) -> Sequence[Operation]:
-    """The register writes of a CDO, PDI, xclbin or full ELF; ImageError for bytes that are none, DesignError where it
+    """The register writes of a CDO, PDI, xclbin or full ELF; ImageError for bytes that are none, LoadError where it
     holds several configurations."""
     found = read_image(image).configurations
     if len(found) != 1:
-        raise DesignError(f"the image holds {len(found)} configurations; give a PDI or CDO of one")
+        raise LoadError(f"the image holds {len(found)} configurations; give a PDI or CDO of one")
     return found[0]
 
 
 def empty_design(device: str | None, instructions: np.ndarray | bytes | None) -> str:
     """Text for an image that comes without: an array as `device` or the instruction stream names it.
 
-    DesignError where neither does.
+    LoadError where neither does.
     """
     if device is None and instructions is not None:
         with suppress(TxnError):
@@ -131,7 +129,7 @@ def empty_design(device: str | None, instructions: np.ndarray | bytes | None) ->
             known = ((d.generation.instruction_generation, d.columns) for d in MLIR_DEVICES.values())
             device = dict(zip(known, MLIR_DEVICES, strict=True)).get(made_for) if header.knows_device else None
     if device not in MLIR_DEVICES:
-        raise DesignError(f"an image does not tell its array: name the device ({', '.join(MLIR_DEVICES)})")
+        raise LoadError(f"an image does not tell its array: name the device ({', '.join(MLIR_DEVICES)})")
     return f"aie.device({device}) {{\n}}\n"
 
 
@@ -142,11 +140,11 @@ def parsed(mlir: str, file: str) -> ModuleOp:
 
 
 def stream_operations(array: Array, instructions: np.ndarray | bytes) -> Sequence[Operation]:
-    """Operations of an instruction stream; DesignError for words that are none, or that were made for another array."""
+    """Operations of an instruction stream; LoadError for words that are none, or that were made for another array."""
     try:
         stream = decode(instructions)
     except TxnError as error:
-        raise DesignError(f"instruction stream: {error}") from None
+        raise LoadError(f"instruction stream: {error}") from None
     device, header = array.device, stream.header
     made_for = header.generation, header.columns, header.rows
     wanted = device.generation.instruction_generation, device.columns, device.rows
@@ -154,7 +152,7 @@ def stream_operations(array: Array, instructions: np.ndarray | bytes) -> Sequenc
         array.strictness.warn(f"instruction stream: {note}")
     if header.knows_device and made_for != wanted:
         words, here = (f"generation {g} with {c} columns x {r} rows" for g, c, r in (made_for, wanted))
-        raise DesignError(
+        raise LoadError(
             f"the instruction stream is for {words}, but {device.mlir} is {here}; encode it for this device"
         )
     return stream.operations

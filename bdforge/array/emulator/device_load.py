@@ -19,7 +19,7 @@ from bdforge.array.emulator.cores.interpreted.body import InterpretedBody
 from bdforge.array.emulator.cores.interpreted.number_formats import bytes_of_blocks
 from bdforge.array.emulator.cores.kernel_call import KernelCall, waits
 from bdforge.array.emulator.cores.stack import Frame, frames_of
-from bdforge.array.emulator.errors import ArgumentError, DesignError, KernelError
+from bdforge.array.emulator.errors import ArgumentError, KernelError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import PoisonedView
 from bdforge.array.emulator.strictness import CAUTIONS, Strictness
@@ -43,9 +43,9 @@ from bdforge.devices.txn_format.operations import Operation
 
 
 def dtype_of(element: Attribute) -> np.dtype:
-    """The numpy type of a memref's elements, as memory holds them; DesignError where numpy has none."""
+    """The numpy type of a memref's elements, as memory holds them; LoadError where numpy has none."""
     if (dtype := _numpy_type(element)) is None:
-        raise DesignError(f"elements of type {element} have no numpy view")
+        raise LoadError(f"elements of type {element} have no numpy view")
     return dtype
 
 
@@ -69,7 +69,7 @@ class _Policy:
     def fault(self, name: str, error: Exception) -> None:
         self.silent = False
         if self._strictness.permits(name) or name in CAUTIONS:
-            self._strictness.fault(name, DesignError(first_line(error)))
+            self._strictness.fault(name, LoadError(first_line(error)))
             return
         error.add_note(f"[{name}]")
         raise error
@@ -97,7 +97,7 @@ def lowered(
 def check_acquire(use: UseLockOp, strictness: Strictness) -> None:
     """Refuse what the hardware would misread in a core's acquire: one of at least 0."""
     fault = partial(strictness.fault, "acquire-zero")
-    acquire_value(use, lambda error: fault(DesignError(f"{location(use)}: {error}")))
+    acquire_value(use, lambda error: fault(LoadError(f"{location(use)}: {error}")))
 
 
 def host_memory(device: DeviceOp, array: Array) -> dict[str, np.ndarray]:
@@ -155,7 +155,7 @@ class LoadedDevice:
         try:
             state = ArrayState(image, {at: t.bytes.size for at, t in array.tiles.items()})
         except StateError as error:
-            raise DesignError(f"the configuration cannot be booted: {error}") from None
+            raise LoadError(f"the configuration cannot be booted: {error}") from None
         boot(array, state, loading.ProgramMemories(array, names))
         for place, op in {(op.tile.column, op.tile.row): op for op in operations if isinstance(op, CoreOp)}.items():
             if not array.core(*place).has_program:  # of several on a tile the last
@@ -165,7 +165,7 @@ class LoadedDevice:
                 array.strictness.warn(f"{array.core(*place).name} is enabled but has no program: it stands still")
 
     def _lowered(self, device: DeviceOp) -> Lowered:
-        """The text's register writes; DesignError for what registers cannot hold and for routes that are none."""
+        """The text's register writes; LoadError for what registers cannot hold and for routes that are none."""
         if (kept := _kept(device)) and not self.array.elfs:
             return kept[0]
         policy = _Policy(self.array.strictness)
@@ -173,7 +173,7 @@ class LoadedDevice:
         try:
             found = lowered(device, policy, given)
         except (LoweringError, RoutingError) as error:
-            raised = DesignError(first_line(error))
+            raised = LoadError(first_line(error))
             for note in getattr(error, "__notes__", ()):
                 raised.add_note(note)
             raise raised from None

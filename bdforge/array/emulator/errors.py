@@ -43,7 +43,7 @@ class ArgumentError(EmulationError, ValueError):
     """Host arrays that do not fit the runtime sequence."""
 
 
-class DesignError(EmulationError, ValueError):
+class LoadError(EmulationError, ValueError):
     """A design that parses but cannot be loaded on the array."""
 
 

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Operation
 
 from bdforge.array.emulator.device_load import dtype_of
-from bdforge.array.emulator.errors import ArgumentError, DesignError
+from bdforge.array.emulator.errors import ArgumentError, LoadError
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, RunOp
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -19,7 +19,7 @@ from bdforge.common.arrays import host_array
 def choose(
     module: ModuleOp, sequence: str | None, device: str | None, file: str, runs_words: bool = False
 ) -> tuple[DeviceOp, RuntimeSequenceOp | None]:
-    """The device to start with and the sequence to run, if any; DesignError when names fit none, or several fit.
+    """The device to start with and the sequence to run, if any; LoadError when names fit none, or several fit.
 
     `sequence` is a name or `device::name`. Without one, sequences that others call (`aiex.run`) and those of devices
     that others load are left out. With `runs_words`, instruction words take the sequence's place: it only points at a
@@ -28,13 +28,13 @@ def choose(
     found = [op for op in module.walk() if isinstance(op, DeviceOp | RuntimeSequenceOp)]
     devices = [op for op in found if isinstance(op, DeviceOp)]
     if not devices:
-        raise DesignError(f"{file}: there is no aie.device")
+        raise LoadError(f"{file}: there is no aie.device")
     sequences = [op for op in found if isinstance(op, RuntimeSequenceOp)]
     if device is not None:
         devices = [op for op in devices if op.symbol == device]
         if not devices:
             names = ", ".join(op.symbol for op in found if isinstance(op, DeviceOp))
-            raise DesignError(f"{file}: there is no device {device!r}; there is {names}")
+            raise LoadError(f"{file}: there is no device {device!r}; there is {names}")
         sequences = [op for op in sequences if _parent(op) is devices[0]]
     if runs_words and sequence is None and len(homes := {_parent(op) for op in sequences if not _is_called(op)}) == 1:
         return homes.pop(), None
@@ -43,7 +43,7 @@ def choose(
         return _parent(chosen), chosen
     if len(devices) > 1:
         names = ", ".join(op.symbol for op in devices)
-        raise DesignError(f"{file}: choose one of the devices {names} (device= or --device)")
+        raise LoadError(f"{file}: choose one of the devices {names} (device= or --device)")
     return devices[0], None
 
 
@@ -54,9 +54,9 @@ def _chosen(sequences: list[RuntimeSequenceOp], name: str | None, file: str) -> 
     else:
         found = [op for op in sequences if name in (op.symbol, _full_name(op))]
         if not found:
-            raise DesignError(f"{file}: there is no runtime sequence {name!r}; there is {names}")
+            raise LoadError(f"{file}: there is no runtime sequence {name!r}; there is {names}")
     if len(found) > 1:
-        raise DesignError(f"{file}: choose one of the runtime sequences {names} (sequence= or --sequence)")
+        raise LoadError(f"{file}: choose one of the runtime sequences {names} (sequence= or --sequence)")
     return found[0] if found else None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdforge.array.emulator.errors import DesignError, DmaError
+from bdforge.array.emulator.errors import DmaError, LoadError
 from bdforge.array.emulator.scheduler import Agent
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices.registers import PACKET_HEADER
@@ -186,20 +186,20 @@ def _owners(route: Route) -> list[Agent]:
 
 
 def connect_packets(source: Stream, sink: Sink, ids: int, keep_header: bool, number: int, where: str) -> None:
-    """Let packets of id `ids` go from `source` to `sink`; DesignError where a circuit has either of them already."""
+    """Let packets of id `ids` go from `source` to `sink`; LoadError where a circuit has either of them already."""
     if source.packets is None:
         if source.sinks:
-            raise DesignError(f"{where}: packets leave {source.owner.name}, which a circuit (aie.flow) uses already")
+            raise LoadError(f"{where}: packets leave {source.owner.name}, which a circuit (aie.flow) uses already")
         source.packets = PacketSource(source)
     if sink.arbiter is None:
         if sink.source is not None:
-            raise DesignError(f"{where}: packets arrive at {sink.owner.name}, where a circuit (aie.flow) ends already")
+            raise LoadError(f"{where}: packets arrive at {sink.owner.name}, where a circuit (aie.flow) ends already")
         sink.arbiter = Arbiter(sink, number)
     if source not in sink.arbiter.sources:
         sink.arbiter.sources.append(source)
     route = source.packets.routes.setdefault(ids, Route())
     if sink in route.sinks:
-        raise DesignError(f"{where}: packets of id {ids} from {source.owner.name} go to {sink.owner.name} already")
+        raise LoadError(f"{where}: packets of id {ids} from {source.owner.name} go to {sink.owner.name} already")
     route.sinks.append(sink)
     if keep_header:
         route.keepers.append(sink)

@@ -7,7 +7,7 @@ runs a body of the text) are kept with a warning.
 """
 
 from bdforge.array.emulator.dma import DmaChannel
-from bdforge.array.emulator.errors import DesignError, DmaError, RegisterAccessError
+from bdforge.array.emulator.errors import DmaError, LoadError, RegisterAccessError
 from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.silicon_rules import check_enabled
 from bdforge.array.emulator.views import CodeMemories, TileView
@@ -156,7 +156,7 @@ class RegisterMap:
         fields = self.layout.control.decode([value])
         for name in _UNSUPPORTED:
             if fields.get(name):
-                raise DesignError(
+                raise LoadError(
                     f"{channel.name}: {name} = {fields[name]} in its control register is not emulated{source}"
                 )
         channel.finish_on_tlast(fields["finish_on_tlast"], source)

@@ -18,7 +18,7 @@ class Resident:
 
     One run at a time, whichever threads ask. After a run that failed the next one gets a new array with the design
     loaded again. With an `image` (CDO, PDI, xclbin or full ELF) the array boots from that; the text then gives names,
-    and bodies of cores without machine code, if it gives anything. MlirError, DesignError, KernelError or ImageError
+    and bodies of cores without machine code, if it gives anything. MlirError, LoadError, KernelError or ImageError
     for what cannot be loaded.
     """
 

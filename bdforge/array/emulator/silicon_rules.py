@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from bdforge.array.emulator.bd_access import ShimAccess
-from bdforge.array.emulator.errors import DesignError, DmaError
+from bdforge.array.emulator.errors import DmaError, LoadError
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.devices.txn_format.operations import Patch, Sync
@@ -86,10 +86,10 @@ def check_unread(tokens: Mapping[TokenKey, int], column: int, strictness: Strict
 
 
 def check_argument(strictness: Strictness, patch: Patch, source: str) -> None:
-    """DesignError for an argument whose address the firmware does not translate."""
+    """LoadError for an argument whose address the firmware does not translate."""
     if patch.argument < HOST_BUFFERS:
         return
-    error = DesignError(
+    error = LoadError(
         f"buffer argument {patch.argument} (counted from 0) is used, but NPUs translate the addresses of the first "
         f"{HOST_BUFFERS} arguments only; put several arrays into one argument, at offsets of it{source}"
     )

@@ -8,7 +8,7 @@ from functools import partial
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.control_packet import ControlPort
-from bdforge.array.emulator.errors import DesignError
+from bdforge.array.emulator.errors import LoadError
 from bdforge.array.emulator.packet import Arbiter, PacketSource, connect_packets
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.tokens import token_problem
@@ -19,7 +19,7 @@ from bdforge.devices.register_names import register_at
 
 
 def connect_streams(array: Array, switches: Switches) -> None:
-    """Connect what switches join; DesignError for circuits that are lost and for ends that no array has."""
+    """Connect what switches join; LoadError for circuits that are lost and for ends that no array has."""
     streams = _Streams(array)
     for stream in switches.streams():
         if stream.start.bundle is not PortBundle.SOUTH:  # nobody sends there: no shim mux joins it to a DMA
@@ -60,7 +60,7 @@ class _Streams:
         ):
             return  # they leave the array, where nobody takes them
         if stream.packet_id is None:
-            error = DesignError(f"{where}: the words from {stream.source} are lost: {stream.lost[0]}")
+            error = LoadError(f"{where}: the words from {stream.source} are lost: {stream.lost[0]}")
             self.array.strictness.fault("routing", error)
             return
         source = self._source(stream.start, where)
@@ -77,12 +77,12 @@ class _Streams:
     def _circuit(self, start: SwitchPort, end: SwitchPort, where: str) -> None:
         source, sink = self._source(start, where), self._sink(end, where)
         if sink.source is not None:
-            raise DesignError(f"{where}: two circuits end in {sink.owner.name}; a port takes one")
+            raise LoadError(f"{where}: two circuits end in {sink.owner.name}; a port takes one")
         source.connect(sink)
 
     def _packets(self, packet_id: int, start: SwitchPort, end: SwitchPort, keep: bool, where: str) -> None:
         if start.bundle is PortBundle.CORE:
-            raise DesignError(
+            raise LoadError(
                 f"{where}: a core's aie.put_stream cannot end a packet, so packets from Core : {start.channel} are "
                 "not emulated; use aie.flow, or send them by DMA"
             )
@@ -119,7 +119,7 @@ class _Streams:
 
 def _check_dma(end: SwitchPort, where: str) -> None:
     if end.bundle is not PortBundle.DMA:
-        raise DesignError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
+        raise LoadError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
 
 
 def _is_unheard(start: SwitchPort, end: SwitchPort) -> bool:

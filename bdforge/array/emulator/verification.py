@@ -11,7 +11,7 @@ from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.boot import set_dmas
 from bdforge.array.emulator.device_load import check_acquire, first_line, host_memory, lowered
 from bdforge.array.emulator.dma import DmaChannel
-from bdforge.array.emulator.errors import DesignError, EmulationError
+from bdforge.array.emulator.errors import EmulationError, LoadError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.silicon_rules import check_argument
@@ -58,9 +58,9 @@ class _Collector(Strictness):
 
     def fault(self, name: str, error: Exception) -> None:
         if self.permits(name) or name in CAUTIONS:
-            super().fault(name, DesignError(first_line(error)))
+            super().fault(name, LoadError(first_line(error)))
         else:
-            self.add(DesignError(f"{first_line(error)} [{name}]"))
+            self.add(LoadError(f"{first_line(error)} [{name}]"))
 
     def add(self, error: Exception) -> None:
         """One more fault, once."""
@@ -83,16 +83,16 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
         if isinstance(device, DeviceOp):
             _device(device, collector, counts)
     if not any(isinstance(op, DeviceOp) for op in module.walk()):
-        collector.add(DesignError(f"{file}: there is no aie.device"))
+        collector.add(LoadError(f"{file}: there is no aie.device"))
     return Verification(tuple(collector.found.values()), tuple(collector.warnings), _summary(module, counts))
 
 
 def check_device(device: DeviceOp, permissive: Collection[str] = ()) -> None:
-    """DesignError for faults of what is configured before any sequence runs."""
+    """LoadError for faults of what is configured before any sequence runs."""
     collector = _Collector(permissive)
     _static(device, collector, Counter())
     if collector.found:
-        raise DesignError(listed(collector.found.values(), "\n"))
+        raise LoadError(listed(collector.found.values(), "\n"))
 
 
 def _static(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> AddressMap | None:
@@ -148,7 +148,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: 
         tasks = static_tasks(op)
         bds = placed_bds(op, tasks)
     except DmaProgramError as error:
-        raise DesignError(str(error)) from None
+        raise LoadError(str(error)) from None
     channels = [(bd, tile.channels[task.op.direction, task.op.channel]) for task in tasks for bd in task.bds]
     users = dict(channels)
     written: dict[DmaBdOp, PlacedBd] = {}
@@ -160,7 +160,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: 
             written[bd.op] = bd
             users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
         except LoweringError as error:
-            collector.add(DesignError(first_line(error)))
+            collector.add(LoadError(first_line(error)))
         except EmulationError as error:
             collector.add(error)
     for bd_op, channel in channels:

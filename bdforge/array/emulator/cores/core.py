@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
 from bdforge.array.emulator.cores.stack import Frame
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, DesignError, EmulationError
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, EmulationError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.array.emulator.stream import Stream
@@ -119,7 +119,7 @@ class EmulatedCore(Agent):
         """Refuse an acquire that hardware would misread."""
         if value == 0 and not equal:
             message = f"AcquireGreaterEqual of 0 would be read as Acquire of 0{where()}"
-            self.array.strictness.fault("acquire-zero", DesignError(message))
+            self.array.strictness.fault("acquire-zero", LoadError(message))
 
     def refill(self) -> None:
         """The whole budget again, for another run on the same array."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import emulate
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, DesignError, RegisterAccessError
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, LoadError, RegisterAccessError
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.txn import BlockWrite, Operation, Write, encode
@@ -203,12 +203,12 @@ def test_a_deadlock_is_told_with_the_cores_wait(write_elf):
 
 def test_files_that_are_no_program_are_refused(write_elf):
     text, (_, file) = SMALL.format(core=ELF_CORE.format("core.elf")), write_elf(b"no ELF")
-    with pytest.raises(DesignError, match=r"design.mlir:\d+.*elf_file .*core.elf: no ELF"):
+    with pytest.raises(LoadError, match=r"design.mlir:\d+.*elf_file .*core.elf: no ELF"):
         emulate(text, [], file=file)
     write_elf(assemble("done", "aie2", "old.s").elf())
-    with pytest.raises(DesignError, match="the program is for aie2, not for aie2p"):
+    with pytest.raises(LoadError, match="the program is for aie2, not for aie2p"):
         emulate(text, [], file=file)
-    with pytest.raises(DesignError, match=r"gone.elf: No such file or directory; paths are relative to the design"):
+    with pytest.raises(LoadError, match=r"gone.elf: No such file or directory; paths are relative to the design"):
         emulate(SMALL.format(core=ELF_CORE.format("gone.elf")), [], file=file)
 
 

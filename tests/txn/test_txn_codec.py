@@ -1,9 +1,5 @@
 """Words and operations of instruction streams."""
 
-import json
-from pathlib import Path
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,9 +23,10 @@ from bdforge.array.txn import (
 )
 from bdforge.devices import MLIR_DEVICES
 from support.differences import same
+from support.txn_vectors import STREAM_VECTORS, StreamVector
 
 NPU1, NPU2 = MLIR_DEVICES["npu1"], MLIR_DEVICES["npu2"]
-VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))
+VECTORS = tuple(STREAM_VECTORS.values())
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=150)
 
 u8, u16, u32, u64 = (st.integers(0, (1 << bits) - 1) for bits in (8, 16, 32, 64))
@@ -65,11 +62,6 @@ GOLDEN = [
 ]
 
 
-def vector(path: Path) -> tuple[str, np.ndarray]:
-    data = json.loads(path.read_text())
-    return data["device"], np.array([int(word, 16) for word in data["words"]], np.uint32)
-
-
 def stream(*body: int, count: int = 1, first: int = 0x06040100) -> list[int]:
     """A stream with a correct size around `body`."""
     return [first, 0x0108, count, 4 * (4 + len(body)), *body]
@@ -84,10 +76,9 @@ def problem(words: list[int]) -> str:
     return "word 0 is fine" if len(encode(decoded.operations, NPU2)) >= 4 else "empty"
 
 
-@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_real_streams_survive_decoding_and_encoding(path):
-    device, words = vector(path)
-    decoded = decode(words)
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
+def test_real_streams_survive_decoding_and_encoding(vector: StreamVector):
+    device, words, decoded = vector.device, vector.words, decode(vector.words)
     assert decoded.header == StreamHeader.of(MLIR_DEVICES[device])
     same(encode(decoded.operations, decoded.header), words)
     same(encode(decoded.operations, MLIR_DEVICES[device]), words)
@@ -128,14 +119,14 @@ def test_random_words_give_a_stream_or_a_txn_error(body):
 @given(st.data())
 @SETTINGS
 def test_damaged_real_streams_give_a_stream_or_a_txn_error(data):
-    _, words = vector(data.draw(st.sampled_from(VECTORS)))
+    words = data.draw(st.sampled_from(VECTORS)).words
     damaged = words.tolist()
     damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(u32 | st.integers(0, 255))
     assert problem(damaged).startswith("word ")
 
 
 def test_every_truncation_is_refused():
-    _, words = vector(VECTORS[-1])
+    words = VECTORS[-1].words
     whole, starts = decode(words), {4}
     for operation in whole.operations:
         starts.add(max(starts) + len(encode([operation], NPU2)) - 4)

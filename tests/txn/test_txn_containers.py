@@ -15,6 +15,7 @@ from bdforge.devices.txn_format.containers import elf_sections, stream_bytes
 from bdforge.devices.txn_format.describe import describe
 from support.differences import same
 from support.small_designs import loopback
+from support.txn_vectors import STREAM_VECTORS
 
 DATA = Path(__file__).parent / "data"
 WORDS = encode_mlir(loopback())
@@ -42,10 +43,10 @@ def elf(*sections: tuple[str, bytes], machine: int = 1) -> bytes:
 
 
 def test_a_module_elf_of_xrt_holds_the_recorded_words():
-    recorded = json.loads((DATA / "npu2_linear.json").read_text())
+    recorded = STREAM_VECTORS["npu2_linear"]
     words = np.frombuffer(stream_bytes(image("module_elf_small")), "<u4")
-    assert words.tolist() == [int(word, 16) for word in recorded["words"]]
-    same(words, encode_mlir(recorded["mlir"], controller_ids=ControllerIds.TEXT))
+    assert words.tolist() == recorded.words.tolist()
+    same(words, encode_mlir(recorded.mlir, controller_ids=ControllerIds.TEXT))
 
 
 def test_a_full_elf_of_xrt_names_the_sequence_of_its_stream():

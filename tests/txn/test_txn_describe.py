@@ -1,7 +1,6 @@
 """Listings, JSON and differences of instruction streams."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,10 +29,11 @@ from bdforge.devices.register_names import register_at
 from bdforge.devices.txn_format.bd_encoding import BdLock, encode_bd
 from bdforge.devices.txn_format.describe import as_json, describe, describe_operation, diff
 from support.differences import same
+from support.txn_vectors import STREAM_VECTORS
 
 NPU2 = MLIR_DEVICES["npu2"]
 HEADER = StreamHeader.of(NPU2)
-VECTOR = json.loads((Path(__file__).parent / "data" / "npu2_i8_panel_repeat.json").read_text())
+VECTOR = STREAM_VECTORS["npu2_i8_panel_repeat"]
 
 
 def bd(kind: str, **fields) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ def bd(kind: str, **fields) -> tuple[int, ...]:
 
 
 def test_a_real_stream_reads_line_by_line():
-    assert describe(decode([int(word, 16) for word in VECTOR["words"]])).splitlines() == [
+    assert describe(decode(VECTOR.words)).splitlines() == [
         "version 0.1, generation 4, 8 columns x 6 rows, 7 operations",
         "0  BlockWrite shim (0, 0) BD 3: length 40960, d0_wrap 16, d0_step 1, burst 3, d1_wrap 64, d1_step 640, "
         "axi_cache 2, d2_step 16, valid 1",
@@ -114,7 +114,7 @@ def test_shim_registers_have_names(offset, name):
 
 
 def test_json_holds_every_operation_and_the_raw_fields():
-    stream = decode([int(word, 16) for word in VECTOR["words"]])
+    stream = decode(VECTOR.words)
     document = json.loads(json.dumps(as_json(stream)))
     assert document["header"]["columns"] == 8
     block, patch, push, *_, sync = document["operations"]
@@ -155,6 +155,6 @@ def test_files_hold_little_endian_words(tmp_path):
 
 def test_mlir_text_becomes_words():
     same(
-        insts.encode_mlir(VECTOR["mlir"], controller_ids=ControllerIds.TEXT),
-        np.array([int(word, 16) for word in VECTOR["words"]], np.uint32),
+        insts.encode_mlir(VECTOR.mlir, controller_ids=ControllerIds.TEXT),
+        VECTOR.words,
     )

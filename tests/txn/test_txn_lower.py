@@ -1,8 +1,6 @@
 """Runtime sequences become the words that mlir-aie makes of them."""
 
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +16,7 @@ from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
 from bdforge.devices.txn_format.describe import diff
 from support.differences import same
-
-VECTORS = sorted((Path(__file__).parent / "data").glob("*.json"))
+from support.txn_vectors import STREAM_VECTORS
 
 ARRAY = """module {
   aie.device(npu2) {
@@ -69,13 +66,12 @@ def task(bd: str, tile: str = "%s0", channel: str = "MM2S, 0", options: str = ""
     return [f"%t = aiex.dma_configure_task({tile}, {channel}) {{", bd, "aie.end", f"}} {options}", *end]
 
 
-@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_words_equal_those_of_the_real_compiler(path):
-    data = json.loads(path.read_text())
-    expected = np.array([int(word, 16) for word in data["words"]], np.uint32)
-    words = encode_mlir(data["mlir"], path.name, controller_ids=ControllerIds.TEXT)  # recorded without aiecc's pass
-    assert not diff(decode(expected), decode(words))
-    same(words, expected)
+@pytest.mark.parametrize("name", STREAM_VECTORS)
+def test_words_equal_those_of_the_real_compiler(name: str):
+    vector = STREAM_VECTORS[name]
+    words = encode_mlir(vector.mlir, name, controller_ids=ControllerIds.TEXT)
+    assert not diff(decode(vector.words), decode(words))
+    same(words, vector.words)
 
 
 @pytest.mark.parametrize(("device", "fifth"), [("npu1", "8200003F"), ("npu2", "C200003F")])

@@ -22,7 +22,7 @@ from bdforge.array.txn import (
 from bdforge.devices import AIE2, AIE2P, MLIR_DEVICES, Generation, TileKind
 from bdforge.devices.bd_registers import RegisterError
 from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.devices.txn_format.raw_bd import raw_bd_words
+from bdforge.devices.txn_format.bd_encoding import raw_bd_words
 
 NPU2 = MLIR_DEVICES["npu2"]
 B8, B16, B24, B32, B64 = ((1 << bits) - 1 for bits in (8, 16, 24, 32, 64))

@@ -20,7 +20,7 @@ from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.static_dma import DmaProgramError, PlacedBd, placed_bds, static_tasks
+from bdforge.array.lower.dma_programs import DmaProgramError, PlacedBd, placed_bds, static_tasks
 from bdforge.array.mlir import MlirError, location, parse
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp

@@ -1,19 +1,142 @@
-"""DMA programs as register writes: all BDs of a region, then the starts of its channels."""
+"""DMA programs as register writes: tasks of a region, numbers and words of their BDs, then the starts of its channels.
+
+Source: mlir-aie 5ff2ab97, `AIEAssignBufferDescriptorIDs.cpp` (ids), `AIERT.cpp` (order and fields).
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from bdforge.array.lower.static_dma import DmaProgramError, StaticTask, placed_bds, static_tasks
+from xdsl.ir import Block
+
 from bdforge.array.mlir.allocate import AddressMap
-from bdforge.array.mlir.bd_ops import DmaBdOp
-from bdforge.array.mlir.dma_ops import DmaProgramOp
+from bdforge.array.mlir.bd_ops import DmaBdOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.array.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
+from bdforge.array.mlir.locations import location
 from bdforge.array.txn.static_bd import write_static_bd
 from bdforge.array.txn.target import Policy, fault_of, faults_of, lowering_error
 from bdforge.array.txn.writer import WORD_MASK, Writer, place_of
-from bdforge.devices import AIE2, TileKind
+from bdforge.devices import AIE2, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
 from bdforge.devices.rules import outside
+
+
+class DmaProgramError(ValueError):
+    """A DMA program that its tile cannot hold; begins with the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticTask:
+    """A chain of BDs that a channel is to run; `loops_to` is the index of the BD that follows the last, if any."""
+
+    op: DmaStartOp | DmaOp
+    bds: tuple[DmaBdOp, ...]
+    loops_to: int | None
+
+    @property
+    def where(self) -> str:
+        """Place in the text."""
+        return str(location(self.op))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBd:
+    """A BD with its number and that of the one that follows."""
+
+    op: DmaBdOp
+    id: int
+    next: int | None
+
+
+def static_tasks(program: DmaProgramOp) -> list[StaticTask]:
+    """The tasks that a region starts, in order; DmaProgramError for a channel that the tile has not."""
+    tasks = list(_tasks(program))
+    for task in tasks:
+        if (problem := outside("channel", task.op.channel, program.tile.limits)) is not None:
+            raise DmaProgramError(f"{task.where}: {task.op.direction}: {problem}")
+    return tasks
+
+
+def _tasks(program: DmaProgramOp) -> Iterator[StaticTask]:
+    for start in program.starts:
+        blocks, back = bd_chain_from(start.first_block)
+        bds = [bd for block in blocks if (bd := bd_of(block)) is not None]
+        yield StaticTask(start, tuple(bds), None if back is None else _first_bd(blocks, blocks.index(back)))
+    for dma in program.region_dmas:
+        found = [bd for block in dma.blocks if (bd := bd_of(block)) is not None]
+        yield StaticTask(dma, tuple(found), 0 if dma.loop else None)
+
+
+def _first_bd(blocks: list[Block], start: int) -> int:
+    """Index among the BDs of the first block from `start` on that holds one."""
+    return sum(bd_of(block) is not None for block in blocks[:start])
+
+
+def placed_bds(program: DmaProgramOp, tasks: Sequence[StaticTask]) -> list[PlacedBd]:
+    """Every BD once in the order in which mlir-aie writes them; DmaProgramError for numbers that are not to be had.
+
+    Explicit numbers come first; then the text's order takes the lowest free one that the first channel to run it may
+    use.
+    """
+    limits = program.tile.limits
+    ids: dict[DmaBdOp, int] = {}
+    following: dict[DmaBdOp, DmaBdOp | None] = {}
+    channels: dict[DmaBdOp, int] = {}
+    for task in tasks:
+        for place, bd in enumerate(task.bds):
+            after = place + 1 if place + 1 < len(task.bds) else task.loops_to
+            following[bd] = None if after is None else task.bds[after]
+            channels.setdefault(bd, task.op.channel)
+    in_text = [bd for bd in program.bds if bd in channels]
+    for bd in in_text:
+        if bd.bd_id is not None:
+            ids[bd] = _explicit_id(bd, ids.values())
+    for bd in in_text:
+        if bd not in ids:
+            ids[bd] = _free_id(bd, limits, channels[bd], ids.values())
+    return [PlacedBd(bd, ids[bd], _next(bd, following[bd], ids)) for bd in _write_order(program) if bd in ids]
+
+
+def _next(bd: DmaBdOp, following: DmaBdOp | None, ids: Mapping[DmaBdOp, int]) -> int | None:
+    """mlir-aie follows aie.next_bd; only where a block has none does the attribute count."""
+    if following is not None:
+        return ids[following]
+    block = bd.parent_block()
+    goes_on = block is not None and isinstance(block.last_op, NextBdOp)
+    return None if goes_on else bd.next_bd_id
+
+
+def _write_order(program: DmaProgramOp) -> Iterator[DmaBdOp]:
+    """Blocks as they are found from the entry on, those found last followed first; regions in the text's order."""
+    yield from (bd for dma in program.region_dmas for block in dma.blocks if (bd := bd_of(block)) is not None)
+    entry = program.body.blocks.first
+    assert entry is not None
+    found, open_ends = {entry: None}, [entry]
+    while open_ends:
+        last = open_ends.pop().last_op
+        for block in () if last is None else last.successors:
+            if block not in found:
+                found[block] = None
+                open_ends.append(block)
+    yield from (bd for block in found if (bd := bd_of(block)) is not None)
+
+
+def _explicit_id(bd: DmaBdOp, used: Collection[int]) -> int:
+    assert bd.bd_id is not None
+    if bd.bd_id in used:
+        raise DmaProgramError(f"{location(bd)}: bd_id = {bd.bd_id} is used twice in this tile")
+    return bd.bd_id
+
+
+def _free_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: Collection[int]) -> int:
+    allowed = limits.bds_of_channel(channel)
+    free = next((i for i in allowed if i not in used), None)
+    if free is None:
+        raise DmaProgramError(
+            f"{location(bd)}: no BD is left for channel {channel}, which may use {allowed.start} to {allowed.stop - 1}"
+        )
+    return free
 
 
 def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy | None) -> None:

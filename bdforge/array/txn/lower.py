@@ -43,9 +43,8 @@ from bdforge.array.txn.target import (
 from bdforge.devices import Device
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.registers import RUNTIME_AXI_CACHE, address
-from bdforge.devices.txn_format.bd_encoding import burst_code, encode_bd, memcpy_transfer
+from bdforge.devices.txn_format.bd_encoding import burst_code, encode_bd, memcpy_transfer, raw_bd_words
 from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Preempt
-from bdforge.devices.txn_format.raw_bd import raw_bd_words
 
 __all__ = ["LoweringError", "lower", "lower_module", "select_sequence"]
 

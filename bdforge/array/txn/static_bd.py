@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from bdforge.array.mlir.allocate import AddressMap, element_bits
+from bdforge.array.mlir.allocate import AddressMap, element_bits, overrun
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.array.txn.dma_tasks import acquire_value, burst_of, iteration_of
-from bdforge.array.txn.overrun import overrun
 from bdforge.array.txn.target import Fault, Policy, fault_of, faults_of
 from bdforge.array.txn.writer import Writer, place_of
 from bdforge.devices import TileKind

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from xdsl.ir import Operation as MlirOperation
 
-from bdforge.array.mlir.allocate import BASIC_SEQUENTIAL, AddressMap, allocate, buffer_bytes, name_of
+from bdforge.array.mlir.allocate import BASIC_SEQUENTIAL, AddressMap, allocate, buffer_bytes, name_of, overrun
 from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.array.mlir.device_ops import DeviceOp, NamedT, TileOp, named
 from bdforge.array.mlir.enums import Direction
@@ -16,7 +16,6 @@ from bdforge.array.mlir.errors import MlirError
 from bdforge.array.mlir.locations import fault_at, location
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.register_ops import AddressedOp
-from bdforge.array.txn.overrun import overrun
 from bdforge.array.txn.writer import WORD_MASK
 from bdforge.devices import AIE2P, Device, TileKind, TileLimits
 from bdforge.devices.limits import CONTROLLER_IDS, GRANULE_BYTES

@@ -46,6 +46,7 @@ from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.objects import linkable
 from bdforge.design.document import design_of, document, document_in
+from bdforge.design.document.schema import json_schema
 from bdforge.design.render import render as render_design
 from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
@@ -56,6 +57,12 @@ from bdforge.runtime.toolchain.assembled import programmed
 app = typer.Typer()
 
 
+def _print_schema(wanted: bool) -> None:
+    if wanted:
+        say(json_schema(), nl=False)
+        raise typer.Exit
+
+
 @app.command(name="plan")
 def plan_command(
     design: SpecFile,
@@ -63,6 +70,12 @@ def plan_command(
     shape: Shapes = None,
     wait: Wait = None,
     in_flight: InFlight = None,
+    schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of documents, for editors."
+        ),
+    ] = False,
     out: Out = None,
     force: Force = False,
 ) -> None:

@@ -25,7 +25,7 @@ ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instan
 WRITTEN = ("design", "template")
 """Kinds of designs that are no operator's."""
 _OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference")
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # What C++ takes as well (host/src/program.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
 Word = Annotated[int, Field(ge=0, le=0xFFFFFFFF)]
@@ -188,4 +188,4 @@ def manifest_fault(content: Any) -> str | None:
 
 def json_schema() -> str:
     """The schema of manifests as JSON text."""
-    return json.dumps({"$schema": _DIALECT} | Manifest.model_json_schema(), indent=2) + "\n"
+    return json.dumps({"$schema": DIALECT} | Manifest.model_json_schema(), indent=2) + "\n"

@@ -1,5 +1,6 @@
 """Descriptor documents: read and written they are the design, and what is wrong in one is told with its place."""
 
+import json
 import tomllib
 from dataclasses import replace
 from itertools import product
@@ -15,6 +16,7 @@ import bdforge
 from bdforge.design import render
 from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
 from bdforge.design.document.repeats import Repeating, written
+from bdforge.design.document.schema import json_schema
 from bdforge.design.document.tables import Scope, Wrong, each, number, text
 from bdforge.design.document.toml_places import places_of
 from bdforge.design.sequences import Builder, Program, ProgramError, all_of, ceildiv, interpret, least
@@ -123,6 +125,45 @@ def test_documents_written_by_hand_compute_what_they_say(name: str):
     (found,) = computed(name, arrays, **kernels).values()
     same(found, expected)
     assert len((DOCUMENTS / f"{name}.toml").read_text().splitlines()) <= lines
+
+
+KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+def allowed(found: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
+    """Whether a JSON Schema of the words that ours uses allows a value."""
+    if "$ref" in schema:
+        return allowed(found, definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        return any(allowed(found, one, definitions) for one in schema["anyOf"])
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(isinstance(found, KINDS[kind]) for kind in kinds):
+        return False
+    if found not in schema.get("enum", [found]):
+        return False
+    if isinstance(found, list):
+        return all(allowed(one, schema.get("items", {}), definitions) for one in found)
+    if not isinstance(found, dict):
+        return True
+    known, other = schema.get("properties", {}), schema.get("additionalProperties", {})
+    if not set(schema.get("required", ())) <= found.keys() or (other is False and not found.keys() <= known.keys()):
+        return False
+    return all(allowed(one, known.get(key, other or {}), definitions) for key, one in found.items())
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, "gemm_i8_i2_bitnet", "add_i8"])
+def test_the_schema_allows_documents_and_no_other_keys(name: str):
+    schema = json.loads(json_schema())
+    path = DOCUMENTS / f"{name}.toml"
+    content = path.read_text() if path.exists() else document(planned(ROOT / "designs" / f"{name}.toml").whole)
+    tables = tomllib.loads(content)
+    assert allowed(tables, schema, schema["$defs"])
+    for key in ("kind", "tile"):
+        assert not allowed({other: tables[other] for other in tables.keys() - {key}}, schema, schema["$defs"])
+    assert not allowed(tables | {"tiles": []}, schema, schema["$defs"])
+    assert not allowed(tables | {"tile": [tables["tile"][0] | {"place": [0, 1]}]}, schema, schema["$defs"])
+    assert not allowed(tables | {"sequence": tables["sequence"] | {"body": [{"lop": 1}]}}, schema, schema["$defs"])
 
 
 SMALL = """kind = "design"

@@ -178,7 +178,13 @@ def _as_it_is(found: Any, scope: Scope) -> Any:
     return found
 
 
+def _programs(found: Any, scope: Scope) -> dict[str, Any]:
+    """Programs by name: each is read for every core that runs it."""
+    return {name: _tables(one, scope.at(name)) for name, one in _tables(found, scope).items()}
+
+
 _tables.schema = {"type": "object"}  # type: ignore[attr-defined]
+_programs.schema = lambda: {"type": "object", "additionalProperties": PROGRAM.schema()}  # type: ignore[attr-defined]
 _as_it_is.schema = {}  # type: ignore[attr-defined]
 
 
@@ -353,7 +359,7 @@ DOCUMENT = Table(
         "made_from": Key(_tables, None), "let": Key(_tables, {}), "problems": Key(_as_it_is, ()),
         "allocations": Key(_part(_PARTS["allocations"]), ()), "tile": Key(_part(many(TILE))),
         "flow": Key(_part(_PARTS["flow"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
-        "program": Key(_tables, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
+        "program": Key(_programs, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
         "sequence": Key(_part(SEQUENCE), None), "operand": Key(_part(many(OPERAND)), ()),
     },
     "table",

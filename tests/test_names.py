@@ -13,30 +13,12 @@ operators, of which every one has a spec, a mapping, a program and a plan."""
 
 # fmt: off
 STILL_TWICE = (
-    "Acquire",
-    "Advance",
-    "Allocation",
     "Argument",
     "Bd",
-    "Buffer",
-    "Call",
-    "Cascade",
-    "Channel",
-    "Event",
-    "Flow",
     "Form",
-    "Load",
-    "Lock",
     "Loop",
-    "Program",
-    "Release",
-    "Rotating",
-    "Sequence",
-    "Store",
     "Task",
     "TaskBd",
-    "Tile",
-    "Wait",
     "Write",
 )
 # fmt: on

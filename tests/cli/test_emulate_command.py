@@ -244,7 +244,7 @@ def test_all_faults_of_a_design_are_listed(run):
     code, out, err = run("verify", "wrong.mlir")
     assert (code, out) == (2, "")
     faults = [line for line in err.splitlines() if line.startswith("bdforge: wrong.mlir:")]
-    wanted = ["a lock starts at 64", "AcquireGreaterEqual of 0", "release_value = 100", "@nothing", "end in"]
+    wanted = ["lock value = 64", "AcquireGreaterEqual of 0", "release_value = 100", "@nothing", "end in"]
     assert len(faults) == len(wanted)
     for part in wanted:
         assert any(part in line for line in faults), part

@@ -98,7 +98,7 @@ def test_verify_names_the_check_of_a_fault():
 @pytest.mark.parametrize(("init", "taken"), [(-1, False), (0, True), (63, True), (64, False)])
 def test_a_lock_starts_within_its_range(init, taken):
     found = verify_design(DESIGN.format(**PARTS).replace("{init = 1 : i32}", f"{{init = {init} : i32}}"), "d.mlir")
-    fault = f"d.mlir:8:8: aie.lock: a lock starts at {init}, outside 0 to 63 [lock-range]"
+    fault = f"d.mlir:8:8: aie.lock: init: lock value = {init} is outside 0 to 63, what a lock holds [lock-range]"
     assert found.faults == (() if taken else (fault,))
 
 

@@ -1,9 +1,9 @@
-"""A layer of BitNet-b1.58-2B-4T's size on the whole emulated array."""
+"""A layer of BitNet-b1.58-2B-4T's size on the whole emulated array; and the trained example, which knows its text."""
 
 import numpy as np
 import pytest
 
-from bdforge.models import Split
+from bdforge.models import Products, Sampler, Split, generate
 from bdforge.models.bitnet import BitNet
 from bdforge.operators import load_spec
 from bdforge.runtime import load
@@ -11,6 +11,18 @@ from support.built_designs import ROOT, build
 from support.exact_products import Exact
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
+
+MODEL = ROOT / "examples" / "bitnet" / "licence.gguf"
+PROMPT = "Subject to the terms"
+
+
+def test_it_goes_on_as_the_licence_does(summing):
+    text = " ".join((ROOT / "LICENSE").read_text().split())
+    model = BitNet.load(MODEL, Products(load(summing.folder), Split(summing.plan, "cpu")))
+    written = bytes(generate(model, list(PROMPT.encode()), Sampler(), 60)).decode()
+    assert PROMPT + written in text
+    assert MODEL.stat().st_size < 1_000_000
+
 
 TOKENS = 256
 

@@ -7,10 +7,15 @@ from typing import TypeVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from support.txn_vectors import STREAM_VECTORS
+
 OperationT = TypeVar("OperationT", bound=Operation)
 
 DATA = Path(__file__).parent / "data"
-VECTORS = sorted(path for path in DATA.glob("*.mlir"))
+VECTORS = {path.stem: path.read_text() for path in sorted(DATA.glob("*.mlir"))} | {
+    name: vector.mlir for name, vector in STREAM_VECTORS.items()
+}
+"""Texts of a real aie-opt."""
 TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 TILES = {"s": (0, 0), "m": (0, 1), "m1": (1, 1), "c": (0, 2), "north": (0, 3), "east": (1, 2)}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from mlir_pairs import flow
-from mlir_texts import bd, device, every, only, read, sequence
+from mlir_texts import VECTORS, bd, device, every, only, read, sequence
 from xdsl.dialects.builtin import IntegerAttr
 
 from bdforge.array.mlir import Location, location, parse, print_generic, print_module
@@ -143,7 +143,7 @@ def test_tasks_know_channel_and_bds(chain):
 
 
 def test_task_chains_are_followed():
-    task = every(parse(read("npu2_tasks_chain.mlir")), DmaConfigureTaskOp)[1]
+    task = every(parse(VECTORS["npu2_tasks_chain"]), DmaConfigureTaskOp)[1]
     assert [(b.offset, b.bd_id) for b in task.bds] == [(0, 1), (2048, 2)]
     assert (task.tile.column, task.direction, task.channel) == (0, "S2MM", 0)
 

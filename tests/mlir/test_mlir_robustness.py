@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.mlir import MlirError, parse, print_generic, print_module
 
-TEXTS = [TOKEN.findall(path.read_text()) for path in VECTORS]
+TEXTS = [TOKEN.findall(text) for text in VECTORS.values()]
 WORDS = sorted({word for text in TEXTS for word in text})
 
 HOSTILE = {

@@ -126,9 +126,14 @@ def _node(env, path: Path):
 
 
 def searched(env, name: str):
-    """The file `name` of the project, else bdforge's; one of the project where there is none."""
+    """The file `name` of the project, else bdforge's; one of the project where there is none.
+
+    Designs name kernels without their folder, as those of a project have none.
+    """
     root, *_ = roots = _roots(env)
-    return _node(env, next((place / name for place in roots if (place / name).is_file()), root / name))
+    names = [name, name.replace("kernels/", "kernels/aie2p/", 1)] if name.startswith("kernels/") else [name]
+    found = (place / each for each in names for place in roots)
+    return _node(env, next((path for path in found if path.is_file()), root / name))
 
 
 def includes(env, *folders: str) -> list[str]:

@@ -15,12 +15,12 @@ from bdforge.perf.kernels.kernel_cost import (
     ScheduleError,
     kernel_cost,
     kernel_costs,
-    known_passes,
     matrix_cycles,
     matrix_kernel,
     pass_cycles,
 )
 from tools.docs.counted import OURS, counted_rows
+from tools.docs.kernel_costs import known_passes
 from tools.fit.kernel_rates import HAND_WRITTEN, comparisons
 
 DESIGNS = Path(__file__).resolve().parents[2] / "designs"

@@ -26,10 +26,10 @@ from bdforge.perf.bounds.models import (
     Linear,
     Model,
     Stage,
-    measured_cpu_us,
     model_named,
 )
 from support.built_designs import ROOT
+from tools.docs.bitnet import measured_cpu_us
 
 TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
 

@@ -12,7 +12,7 @@ from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.layers import Layers, layers
-from bdforge.perf.bounds.models import BITNET, measured_cpu_us
+from bdforge.perf.bounds.models import BITNET, macs_per_token
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.plots.figure import BLUE, GREY, ORANGE, TEXT, VERMILION, new_figure
 from tools.docs.markdown import bullet, prose, section, table
@@ -41,6 +41,14 @@ STEPS = (
 
 
 @cache
+def measured_cpu_us(M: int, K: int, N: int) -> float:
+    """Microseconds of an int8 x ternary GEMM on a CPU: its share of the measured time of BitNet's linear layers.
+
+    Few rows take as long as their weights take to come from memory.
+    """
+    return 1e3 * BITNET.cpu_ms(BITNET.linears_on_cpu, M) * K * N / macs_per_token()
+
+
 def modelled(design: str, fusions: tuple[str, ...], tokens: int) -> Layers:
     """BitNet-2B's prompt of so many tokens on a design."""
     spec, product = load_spec(DESIGNS / f"{design}.toml"), device_named("strix_halo")

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from bdforge.devices import AIE2, AIE2P, Generation
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.kernels import KERNELS
-from bdforge.perf.kernels.kernel_cost import KernelCost, kernel_cost, known_passes
+from bdforge.perf.kernels.kernel_cost import KernelCost, kernel_cost
+from bdforge.perf.kernels.loop_texts import PASSES
 from tools.docs.counted import TILE, counted
 from tools.fit.kernel_rates import Comparison, comparisons, shares
 
@@ -84,6 +86,15 @@ def _kernels(generation: Generation) -> Iterable[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     yield from (_kernel_row(name, cost) for name, cost in costs)
     yield ""
+
+
+def known_passes(generation: Generation) -> list[tuple[str, str]]:
+    """Passes over C with a cost, each with the option with which it costs that: assembled ones and `PASSES`."""
+    types = [TYPES[name].code for name in ("int8", "int16", "int32", "bf16", "f32")]
+    names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:3]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
+    described = [(symbol, option) for name, symbol, option in PASSES if name == generation.name]
+    counted = [(name, "") for name in names if (name, "") not in described]
+    return counted + described
 
 
 def _kernel_row(name: str, cost: KernelCost) -> str:

@@ -152,18 +152,11 @@ def model_named(name: str) -> Model:
 
 def measured_cpu_tops() -> float:
     """TOPS of BitNet's linear layers on a CPU, from their measured time."""
-    return 2 * _CPU_TOKENS * _macs_per_token() / BITNET.cpu_ms(BITNET.linears_on_cpu, _CPU_TOKENS) / 1e9
+    return 2 * _CPU_TOKENS * macs_per_token() / BITNET.cpu_ms(BITNET.linears_on_cpu, _CPU_TOKENS) / 1e9
 
 
-def measured_cpu_us(M: int, K: int, N: int) -> float:
-    """Microseconds of an int8 x ternary GEMM on a CPU: its share of the measured time of BitNet's linear layers.
-
-    Few rows take as long as their weights take to come from memory.
-    """
-    return 1e3 * BITNET.cpu_ms(BITNET.linears_on_cpu, M) * K * N / _macs_per_token()
-
-
-def _macs_per_token() -> int:
+def macs_per_token() -> int:
+    """Multiply-accumulates of BitNet's linear layers."""
     return sum(linear.K * linear.N * linear.count for linear in BITNET.linears)
 
 

@@ -30,7 +30,7 @@ from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.core.codegen.schedule import placed
 from bdforge.core.isa import load
 from bdforge.devices import Generation
-from bdforge.devices.types import TYPES, type_named
+from bdforge.devices.types import type_named
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.perf.kernels.loop_texts import INNER_LOOPS, PASSES, Texts, moved
 
@@ -354,15 +354,6 @@ def _turns(transposed: Collection[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def _expected(symbol: str, generation: str, turned: tuple[str, ...], rows: int, k: int, n: int) -> float:
     return expected(symbol, generation, Options.of((f"DIM_M={rows}", f"DIM_K={k}", f"DIM_N={n}", *turned)))
-
-
-def known_passes(generation: Generation) -> list[tuple[str, str]]:
-    """Passes over C with a cost, each with the option with which it costs that: assembled ones and `PASSES`."""
-    types = [TYPES[name].code for name in ("int8", "int16", "int32", "bf16", "f32")]
-    names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:3]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
-    described = [(symbol, option) for name, symbol, option in PASSES if name == generation.name]
-    counted = [(name, "") for name in names if (name, "") not in described]
-    return counted + described
 
 
 @dataclass(frozen=True, slots=True)

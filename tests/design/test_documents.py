@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bdforge
+from bd_patterns import Pattern
 from bdforge.design import render
 from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
+from bdforge.design.document.meanings import meaning
 from bdforge.design.document.repeats import Repeating, written
 from bdforge.design.document.schema import json_schema
 from bdforge.design.document.tables import Scope, Wrong, each, number, text
@@ -27,6 +29,7 @@ from bdforge.devices import DEVICES, TileKind, mlir_device_named
 from bdforge.operators import Plan, design_for, load_spec, plan
 from support.differences import same
 from support.examples import EXAMPLES, example
+from support.family import GROUPS, SEED, SIZE, group
 from support.source_tree import ROOT
 
 NAMED = sorted((ROOT / "designs").glob("*.toml"))
@@ -65,6 +68,19 @@ def test_a_document_with_the_sequence_of_any_size_is_its_program(path: Path):
     for sizes in ((1, 37, 999), (8, 4096, 2560), (700, 768, 3000)):
         given = dict.fromkeys(design.program.parameters, 0) | dict(zip(again.program.sizes, sizes, strict=False))
         assert streamed(again.program, given) == streamed(design.program, given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", range(GROUPS))
+def test_members_of_the_family_are_their_documents(index: int):
+    for member in group(index, SIZE, SEED):
+        whole, sequences = member.plan.whole, design_for(member.plan, [member.problem]).sequences
+        again = design_of(document(whole), "member")
+        assert again.program is not None
+        sizes = dict.fromkeys(member.plan.program.parameters, 0) | dict(member.problem.sizes)
+        assert streamed(again.program, sizes) == streamed(member.plan.program, sizes)
+        placed_runs = replace(whole, program=None, sequences=sequences)
+        assert render(design_of(document(placed_runs), "member")) == render(placed_runs)
 
 
 def streamed(program: Program, sizes: dict[str, int]) -> list[object]:
@@ -164,6 +180,26 @@ def test_the_schema_allows_documents_and_no_other_keys(name: str):
     assert not allowed(tables | {"tiles": []}, schema, schema["$defs"])
     assert not allowed(tables | {"tile": [tables["tile"][0] | {"place": [0, 1]}]}, schema, schema["$defs"])
     assert not allowed(tables | {"sequence": tables["sequence"] | {"body": [{"lop": 1}]}}, schema, schema["$defs"])
+
+
+MEANINGS = {
+    "12 in a row": Pattern((12,), (1,)),
+    "4 rows of 6, 24 apart": Pattern((4, 6), (24, 1)),
+    "6 columns of 4, from rows 24 apart": Pattern((6, 4), (1, 24)),
+    "64 x 128 as tiles of 8 x 4, row by row; rows are 256 apart": Pattern.of_shape((64, 256))
+    .sliced(1, 0, 128)
+    .tiled(8, 4),
+    "96 x 32 as tiles of 6 x 8, or tiles of 4 x 8 as 64 x 48": Pattern((16, 4, 6, 8), (192, 8, 32, 1)),
+    "24 x 16 as tiles of 8 x 4, column by column; rows are 16 apart": Pattern((4, 3, 8, 4), (4, 128, 16, 1)),
+    "10 slabs of 64 x 256, side by side in rows 2560 apart": Pattern((10, 64, 256), (256, 2560, 1)),
+    "5 times 40960 in a row, 327680 apart": Pattern((5, 16, 2560), (327680, 2560, 1)),
+    "": Pattern((2, 3, 4), (7, 5, 3)),
+}
+
+
+@pytest.mark.parametrize("told", MEANINGS)
+def test_a_comment_tells_what_dims_mean(told: str):
+    assert meaning(MEANINGS[told]) == told
 
 
 SMALL = """kind = "design"

@@ -15,6 +15,7 @@ from bdforge.design.model import Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 from bdforge.design.tile_memory import Lock
+from bdforge.devices import TileKind
 
 _PLACES, _OF_SEQUENCES = "crijkl", ("col", "row", "at", "at2", "at3", "at4")
 """Variables of what stands in columns and rows, and of what repeats in the sequence of any size."""
@@ -47,10 +48,21 @@ def _tables(design: Design) -> Plain:
     found["runtime_sequence"] = written([_sequence(sequence) for sequence in design.sequences])
     if design.program is not None:
         channels = {(one.direction, one.channel, one.tile.column): one.name for one in design.allocations}
-        sequence, operands = plain_program(design.program, channels, _homes(design))
+        sequence, operands = plain_program(design.program, channels, _homes(design), _roles(design))
         found |= {"sequence": written(sequence, _OF_SEQUENCES), "operand": written(operands)}
     found["made_from"] = design.made_from
     return {key: value for key, value in found.items() if value}
+
+
+def _roles(design: Design) -> dict[tuple[str, int], str]:
+    """What the shims' channels of a number are for, where all of them are for one thing."""
+    shims = {tile.name for tile in design.tiles if tile.kind is TileKind.SHIM}
+    found: dict[tuple[str, int], set[str]] = {}
+    for flow in design.flows:
+        for way, port in (("MM2S", flow.source), *(("S2MM", target) for target in flow.targets)):
+            if port.tile in shims and port.bundle == "DMA":
+                found.setdefault((way, port.index), set()).add(flow.role)
+    return {channel: next(iter(roles)) for channel, roles in found.items() if len(roles) == 1}
 
 
 def _homes(design: Design) -> Homes:

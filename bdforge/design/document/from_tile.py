@@ -9,7 +9,8 @@ from typing import Any
 
 from bd_patterns import Pattern
 from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
-from bdforge.design.document.repeats import Repeating
+from bdforge.design.document.meanings import meaning
+from bdforge.design.document.repeats import COMMENT, Repeating
 from bdforge.design.model import Channel, Tile
 from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Release, slot_tags, whole
 
@@ -202,7 +203,7 @@ def plain_pattern(pattern: Pattern, buffer: Buffer) -> Plain:
     if pattern == whole(buffer):
         return {}
     dims = {"dims": [list(pair) for pair in pattern.dims()]}
-    return {"offset": pattern.offset} | dims
+    return {"offset": pattern.offset} | dims | {COMMENT: meaning(pattern)}
 
 
 def _core(names: _Names, core: Core, cores: dict[str, Plain]) -> str:

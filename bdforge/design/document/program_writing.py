@@ -11,7 +11,7 @@ from itertools import chain, count
 from typing import Any
 
 from bdforge.design.document.program_reading import lines_of
-from bdforge.design.document.repeats import Formula, Repeating, Verbatim
+from bdforge.design.document.repeats import COMMENT, Formula, Repeating, Verbatim
 from bdforge.design.sequences.expression_text import text_of
 from bdforge.design.sequences.expressions import Expr
 from bdforge.design.sequences.sequence_program import ALWAYS, Note, Operand, Program, loops_of
@@ -27,9 +27,17 @@ Homes = Mapping[int, tuple[str, int] | str]
 """What stands at full addresses: a slot of a buffer's, or a lock."""
 
 
-def plain_program(program: Program, channels: Mapping[tuple[str, int, int], str], homes: Homes) -> tuple[Plain, list]:
-    """The tables of `sequence` and of each `operand`; `channels` are names by direction, number and column."""
-    return _Writing(program, channels, homes).tables()
+def plain_program(
+    program: Program,
+    channels: Mapping[tuple[str, int, int], str],
+    homes: Homes,
+    roles: Mapping[tuple[str, int], str],
+) -> tuple[Plain, list[Plain]]:
+    """The tables of `sequence` and of each `operand`.
+
+    `channels` are names by direction, number and column, `roles` what those of a direction and number are for.
+    """
+    return _Writing(program, channels, homes, roles).tables()
 
 
 @dataclass
@@ -37,6 +45,7 @@ class _Writing:
     program: Program
     channels: Mapping[tuple[str, int, int], str]
     homes: Homes
+    roles: Mapping[tuple[str, int], str]
     called: dict[Expr, str] = field(default_factory=dict)
     """Names of values that have been given one."""
 
@@ -281,7 +290,8 @@ class _Writing:
         named = self.channels.get((task.direction, task.channel, column)) if isinstance(column, int) else None
         found: Plain = {"task": named} if named else {"task": f"{task.direction} {task.channel}", "column": column}
         found |= self.keyed(runs=task.runs) | ({"token": True} if task.token else {})
-        return found | {"bds": Repeating([self.bd(bd) for bd in task.bds])}
+        role = Verbatim(self.roles.get((task.direction, task.channel), ""))
+        return found | {COMMENT: role, "bds": Repeating([self.bd(bd) for bd in task.bds])}
 
     def bd(self, bd: Any) -> Plain:
         found: Plain = {"argument": self.program.arguments[bd.argument].name} | self.keyed(offset=bd.offset)

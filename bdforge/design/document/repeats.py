@@ -14,6 +14,8 @@ from typing import Any
 
 from bdforge.design.document.to_design import DEFAULTS
 
+COMMENT = "#"
+"""The key of what stands behind a table's line for its readers."""
 NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d*)(?!\d)")
 
 

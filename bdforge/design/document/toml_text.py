@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from bdforge.design.document.repeats import COMMENT
+
 _TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand", "made_from")
 _WIDTH = 150
 _LONGEST = 400  # of a line with a table that cannot be broken but at its last list
@@ -29,28 +31,40 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 def _entries(table: dict[str, Any]) -> Iterator[str]:
     for key, value in table.items():
+        if key == COMMENT:
+            continue
         yield from _laid(f"{_key(key)} = ", value, "", "")
 
 
-def _laid(head: str, value: Any, indent: str, tail: str) -> Iterator[str]:
-    """A value on a line, or, when it is a list of tables or too long, an item a line."""
+def _laid(head: str, value: Any, indent: str, tail: str, note: str = "") -> Iterator[str]:
+    """A value on a line, or, when it is a list of tables or too long, an item a line; `note` follows the first."""
     line = f"{indent}{head}{_value(value)}{tail}"
     tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)
     if not tables and (len(line) <= _WIDTH or not isinstance(value, list | dict)):
-        yield line
+        yield line + (note or _told(value))
     elif isinstance(value, list):
-        yield f"{indent}{head}["
+        yield f"{indent}{head}[{note}"
         if tables or "{" not in head:
             for item in value:
                 yield from _laid("", item, indent + "  ", ",")
         else:
             yield from _filled(value, indent + "  ")
         yield f"{indent}]{tail}"
-    elif (last := list(value)[-1]) and _broken(value[last], line):
-        start = "".join(f"{_key(key)} = {_value(inner)}, " for key, inner in list(value.items())[:-1])
-        yield from _laid(f"{head}{{ {start}{_key(last)} = ", value[last], indent, f" }}{tail}")
+    elif (last := [key for key in value if key != COMMENT][-1]) and _broken(value[last], line):
+        start = "".join(f"{_key(key)} = {_value(one)}, " for key, one in value.items() if key not in (last, COMMENT))
+        own = _told({COMMENT: value.get(COMMENT, "")})
+        yield from _laid(f"{head}{{ {start}{_key(last)} = ", value[last], indent, f" }}{tail}", own)
     else:
-        yield line
+        yield line + _told(value)
+
+
+def _told(value: Any) -> str:
+    """Comments on a value and on all that stands in it."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = value.get(COMMENT, "") if isinstance(value, dict) else ""
+    said = dict.fromkeys([own, *(_told(one).removeprefix("  # ") for one in inner)])
+    text = "; ".join(filter(None, said))
+    return f"  # {text}" if text else ""
 
 
 def _filled(items: list[Any], indent: str) -> Iterator[str]:
@@ -85,5 +99,6 @@ def _value(value: Any) -> str:
         case list():
             return f"[{', '.join(map(_value, value))}]"
         case dict():
-            return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+            said = {key: inner for key, inner in value.items() if key != COMMENT}
+            return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in said.items()) + " }"
     raise TypeError(type(value).__name__)

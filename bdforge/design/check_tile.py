@@ -17,10 +17,9 @@ from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,
     GRANULE_BYTES,
     MEMTILE_NEIGHBOUR_CHANNELS,
-    PACKET_IDS,
-    PACKET_TYPES,
     TASK_QUEUE_ENTRIES,
 )
+from bdforge.devices.rules import outside
 
 
 def tile_reasons(tile: Tile, places: Places, generation: Generation) -> Iterator[Reason]:
@@ -66,10 +65,10 @@ def _memory(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
 
 def _locks(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     for lock in tile.locks:
-        if lock.init > limits.lock_value_max:
-            yield Reason("lock", f"lock starts at {lock.init}, above {limits.lock_value_max}", "use a smaller value")
-        if not 0 <= lock.id < limits.locks:
-            yield Reason("lock id", f"lock {lock.id} is above {limits.locks - 1}", "use fewer locks")
+        if (problem := outside("lock value", lock.init, limits)) is not None:
+            yield Reason("lock", f"a first {problem}", "use another value")
+        if (problem := outside("lock", lock.id, limits)) is not None:
+            yield Reason("lock id", problem, "use fewer locks")
     for number, count in Counter(lock.id for lock in tile.locks).items():
         if count > 1:
             yield Reason("lock id", f"{count} locks have id {number}", "number them apart")
@@ -126,8 +125,9 @@ def _bd(bd: Bd, channel: Channel, limits: TileLimits, reach: list[Tile]) -> Iter
             yield "lock", f"it takes or gives {use.count} of {use.lock.name}", f"use 1 to {limits.lock_value_max}"
     if (bd.packet or bd.padding) and channel.direction != "MM2S":
         yield "header", "only MM2S sends headers and zeros", "leave them out"
-    if bd.packet and not (0 <= bd.packet.id < PACKET_IDS and 0 <= bd.packet.type < PACKET_TYPES):
-        yield "packet", f"packet id {bd.packet.id}, type {bd.packet.type}", f"use ids below {PACKET_IDS}, types below 8"
+    for name, value in (("pkt_id", bd.packet.id), ("pkt_type", bd.packet.type)) if bd.packet else ():
+        if (problem := outside(name, value, limits)) is not None:
+            yield "packet", problem, "use one of those"
     # A contiguous run is written without dimensions, so that only its length counts.
     pattern = bd.pattern.coalesced() if bd.linear and bd.pattern.rank > 1 else bd.pattern
     problems = _pattern_problems(pattern, limits, bd.buffer.bits, bd.buffer.elements, bd.padding)

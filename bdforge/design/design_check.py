@@ -11,7 +11,8 @@ from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Cascade, Design, Flow, Port, Tile
 from bdforge.design.reasons import Reason, told_once
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
-from bdforge.devices.limits import PACKET_IDS
+from bdforge.devices.limits import SHIM
+from bdforge.devices.rules import outside
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -79,9 +80,8 @@ def _flow(design: Design, tiles: dict[str, Tile], flow: Flow) -> Iterator[Reason
     yield from _port(design, tiles, flow.source, sends=True)
     for target in flow.targets:
         yield from _port(design, tiles, target, sends=False)
-    if flow.packet is not None and not 0 <= flow.packet < PACKET_IDS:
-        what = f"the flow from {_named(flow.source)} has packet id {flow.packet}"
-        yield Reason("packet", what, f"use 0 to {PACKET_IDS - 1}")
+    if flow.packet is not None and (problem := outside("pkt_id", flow.packet, SHIM)) is not None:
+        yield Reason("packet", f"the flow from {_named(flow.source)}: {problem}", "use one of those")
 
 
 def _cascade(tiles: dict[str, Tile], cascade: Cascade) -> Iterator[Reason]:

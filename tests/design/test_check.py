@@ -118,9 +118,19 @@ FAULTS = {
         {"line": (replace(LINE, values=(1, 2)),)},
         r"core \(0, 2\): line has 64 elements, but 2 values; give all or none",
     ),
-    "lock value": ({"locks": (replace(FREE, init=64), FULL)}, r"memtile \(0, 1\): lock starts at 64, above 63; .*"),
-    "lock below": ({"locks": (FREE, FULL, Lock("third", -1))}, r"memtile \(0, 1\): lock -1 is .*"),
-    "lock id": ({"locks": (FREE, FULL, Lock("third", 64))}, r"memtile \(0, 1\): lock 64 is above 63; use fewer locks"),
+    "lock value": (
+        {"locks": (replace(FREE, init=64), FULL)},
+        r"memtile \(0, 1\): a first lock value = 64 is outside 0 to 63, .*",
+    ),
+    "lock value below": (
+        {"locks": (replace(FREE, init=-1), FULL)},
+        r"memtile \(0, 1\): a first lock value = -1 is outside 0 to 63, .*",
+    ),
+    "lock below": ({"locks": (FREE, FULL, Lock("third", -1))}, r"memtile \(0, 1\): lock = -1 is .*"),
+    "lock id": (
+        {"locks": (FREE, FULL, Lock("third", 64))},
+        r"memtile \(0, 1\): lock = 64 is outside 0 to 63, the locks of .*",
+    ),
     "lock twice": (
         {"locks": (FREE, FULL, Lock("third", 1))},
         r"memtile \(0, 1\): 2 locks have id 1; number them apart",
@@ -164,16 +174,19 @@ FAULTS = {
     ),
     "packet type": (
         {"channel": sends(packet=Packet(0, 8))},
-        r"memtile \(0, 1\), MM2S 0, BD 0: packet id 0, type 8; use ids below 32, types below 8",
+        r"memtile \(0, 1\), MM2S 0, BD 0: pkt_type = 8 is outside 0 to 7, what .*; use one of those",
     ),
-    "packet below": ({"channel": sends(packet=Packet(-1))}, r"memtile .*, MM2S 0, BD 0: packet id -1, type 0; .*"),
+    "packet below": (
+        {"channel": sends(packet=Packet(-1))},
+        r"memtile .*, MM2S 0, BD 0: pkt_id = -1 is outside 0 to 31, .*",
+    ),
     "padding": (
         {"bds": moves(padding=((0, 1),))},
         r"memtile \(0, 1\), S2MM 0 \(in\), BD 0: only MM2S sends headers and zeros; leave them out",
     ),
     "packet": (
         {"channel": sends(packet=Packet(32))},
-        r"memtile \(0, 1\), MM2S 0, BD 0: packet id 32, type 0; use ids below 32, types below 8",
+        r"memtile \(0, 1\), MM2S 0, BD 0: pkt_id = 32 is outside 0 to 31, what .*; use one of those",
     ),
     "pattern": (
         {"bds": moves(Pattern((4, 17), (16, 1)))},
@@ -217,7 +230,7 @@ FAULTS = {
     ),
     "packet flow": (
         {"flows": (Flow(Port("core", 0), (Port("mem", 1),), packet=32),)},
-        "the flow from core's DMA : 0 has packet id 32; use 0 to 31",
+        "the flow from core's DMA : 0: pkt_id = 32 is outside 0 to 31, .*",
     ),
     "cascade": (
         {"cascades": (Cascade("mem", "core"),)},

@@ -80,7 +80,7 @@ std::string Streams::sequence(const generator::Parameters& parameters) const {
         return true;
     };
     const auto found = std::find_if(manifest_.problems.begin(), manifest_.problems.end(), same);
-    if (found != manifest_.problems.end()) return found->sequence;
+    if (found != manifest_.problems.end() && !found->sequence.empty()) return found->sequence;  // a template's is empty
     throw ArgumentError(manifest_.design + ": its ELF holds no sequence for " +
                         shape_of(manifest_.streams.program, parameters) +
                         " without strides; add the problem to the design's spec, or load the xclbin, which runs any size");

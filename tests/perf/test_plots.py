@@ -15,20 +15,17 @@ from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import Order
-from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem, load_spec
 from bdforge.perf import BOUNDS, GemmCase, estimate, measured_rows
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.plots import layouts as layouts_module
 from bdforge.perf.plots import pattern_plot as pattern_module
 from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern_plot import natural_width, order_grid
 from bdforge.perf.plots.roofline import guessed, intensity, modelled_point, published_points, roofs
-from bdforge.perf.plots.sweep_plot import BOUND_COLORS, depths, sweep
+from bdforge.perf.plots.sweep_plot import BOUND_COLORS, depths
 from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.size_sweep import Swept
-from bdforge.perf.timed import timed
 from bdforge.perf.tune.choice_reasons import LIFTS
-from support.built_designs import spec_content
 from support.differences import as_reviewed, same
 from support.drawn import drawn
 
@@ -194,14 +191,6 @@ def test_an_order_is_drawn_as_numbers_or_else_as_a_path(monkeypatch, numbers, ar
     assert label == f"order of the visit (0 is first{', the dot' if lines else ''})"
 
 
-@pytest.mark.parametrize(("count", "area", "alpha"), [(60, 60, 0.9), (61, 18, 0.5)])
-def test_points_of_a_sweep_are_small_from_61_on(count: int, area: float, alpha: float):
-    axes = MagicMock()
-    layouts_module._scatter(axes, "row", range(count), range(count), "name")
-    given = axes.scatter.call_args.kwargs
-    assert (given["s"], given["alpha"]) == pytest.approx((area, alpha))
-
-
 def test_points_of_the_roofline_are_those_of_the_models():
     case = case_of(load_spec(DESIGN), device_named("strix_halo"), GemmProblem(1024, 2560, 2560))
     a, b, c = 1024 * 2560 * 2560 / 512, 1024 * 2560 * 2560 / 4 / 256, 1024 * 2560 * 4
@@ -210,29 +199,6 @@ def test_points_of_the_roofline_are_those_of_the_models():
     found = published_points(measured_rows(), "phoenix")
     assert {"taka-table2"} <= {point.name for point in found}
     assert not any("table3" in point.name for point in found), "those are of another array"
-
-
-def test_the_sweep_goes_over_the_depths_that_memtiles_can_send():
-    case = GemmCase(
-        device="phoenix", a="bf16", b="bf16", c="bf16", m=96, k=56, n=96, k_mt=56, rows=4, columns=4,
-        M=4224, K=600, N=4224, b_layout="column",
-    )  # fmt: skip
-    found = sweep(case)
-    assert [f.case.k_mt for f in found] == [56 * i for i in range(1, 12)]
-    assert found[0].tops < found[3].tops
-
-
-def test_utilisation_counts_kernels_of_cores_and_busiest_channels_of_the_rest():
-    plan = plan_gemm(spec_from(spec_content(16, 32, 32, k_mt=64), "small"), device_named("strix_halo"))
-    report = timed(plan, GemmProblem(32, 128, 64), "compiled")
-    shares = tile_shares(report)
-    assert {place for place, (kind, _, _) in shares.items() if kind == "core"} == {(0, 2), (1, 2), (0, 3), (1, 3)}
-    assert {row for _, row in shares} == {0, 1, 2, 3}
-    assert all(0 < share <= 1 for _, _, share in shares.values())
-    core = next(core for core in report.cores if core.place == (0, 2))
-    assert shares[0, 2][2] * report.cycles == pytest.approx(
-        sum(v for k, v in core.busy.items() if k not in ("kernel calls", "core program"))
-    )
 
 
 def test_every_bound_has_a_colour_of_its_own_and_something_that_lifts_it():

@@ -35,7 +35,6 @@ from bdforge.perf.tune.candidate_search import (
 )
 from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
 from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, reduced
-from bdforge.perf.tune.search_state import identity
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
     B_LAYOUTS,
@@ -47,7 +46,7 @@ from bdforge.perf.tune.space import (
     search_space,
 )
 from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of, modelled_us
-from bdforge.perf.tune.tuned_design import _finalists, _value, design_name, finalist_line
+from bdforge.perf.tune.tuned_design import _value, design_name, finalist_line
 from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
 from support.built_designs import ROOT
 
@@ -210,17 +209,6 @@ def test_a_verdict_tells_the_four_largest_parts_of_its_first_basis():
     assert verdict.sentence() == "1x2x3: 1.23 fitted, 2.00 ideal TOPS; bound: b (b 9, d 7, e 5, c 4 us of 21)"
 
 
-def test_a_state_of_other_data_is_another(tmp_path):
-    """Rates of kernels are data beside the sources."""
-    wanted = Search(SPACE, "fitted", ((GemmProblem(64, 64, 64), 1),))
-    data = tmp_path / "bdforge" / "perf" / "data" / "rates.csv"
-    data.parent.mkdir(parents=True)
-    data.write_text("1\n")
-    before = identity(wanted, tmp_path)
-    data.write_text("2\n")
-    assert identity(wanted, tmp_path) != before
-
-
 def test_sizes_of_a_sweep_become_the_nearest_that_the_array_takes(monkeypatch):
     spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=192))
     found = native_problems(spec, [1, 600, 500])  # units of 256, 192 and 512
@@ -245,14 +233,6 @@ def test_sizes_of_a_sweep_that_no_problem_has_are_refused(sizes: list[int]):
     assert native_problems(SPEC, [1, LARGEST_SIZE])
     with pytest.raises(PerfError, match=f"sizes of a sweep lie within 1 and {LARGEST_SIZE}"):
         native_problems(SPEC, sizes)
-
-
-def test_candidates_are_picked_by_row_and_by_mask():
-    rows = [tuple((PLAIN | {"m": m}).values()) for m in (8, 16, 24)]
-    found = Candidates.of(rows)
-    assert (len(found), found.row(1)) == (3, rows[1])
-    assert [found[found.m > 8].row(i) for i in range(2)] == rows[1:]
-    assert len(Candidates.of([])) == 0
 
 
 def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_them():
@@ -320,12 +300,6 @@ def test_other_choices_are_tried_up_to_twice_a_size(field: str, values: Iterable
     """With rho 2, m goes in 16s; slabs to one slice more than 200 deep; int2 has packed B alone."""
     wanted = Search(replace(SPACE, deepest=200), "fitted", ((GemmProblem(64, 200, 64), 1),))
     assert _values(wanted, ranked(rho=2).candidate, field) == list(values)
-
-
-def test_eight_finalists_are_told():
-    told = [Finalist(ranked(float(m), m=m)) for m in range(9)]
-    lines = list(_finalists(SimpleNamespace(finalists=told, best=told[0])))  # type: ignore[arg-type]
-    assert lines[1:] == [f"- {finalist_line(finalist)}" for finalist in told[:8]]
 
 
 @pytest.mark.parametrize("layouts", [("row", "row", "row"), ("column", "row", "row"), ("row", "column", "column")])

@@ -11,11 +11,9 @@ from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import PerfError, estimate, measured_rows
 from bdforge.perf.rows import Row
 from bdforge.perf.tune.candidate_search import (
-    Ranked,
     Search,
     SearchPart,
     buildable,
-    fastest,
     in_process,
     in_processes,
     on_cluster,
@@ -107,7 +105,10 @@ def test_a_state_of_another_search_is_refused(tmp_path):
         State.open(path, SMALL)
 
 
-@pytest.mark.parametrize("file", ["perf/bounds/estimate.py", "operators/gemm/memtiles.py", "array/emulator/dma.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["perf/bounds/estimate.py", "operators/gemm/memtiles.py", "array/emulator/dma.py", "perf/data/kernel_forms.csv"],
+)
 def test_a_state_of_other_models_or_another_array_is_another(tmp_path, file):
     for name in (f"bdforge/{file}", "bd_patterns/legality.py"):
         (tmp_path / name).parent.mkdir(parents=True)
@@ -148,12 +149,6 @@ def test_finalists_that_cannot_run_are_passed_over(monkeypatch):
     monkeypatch.setattr("bdforge.perf.tune.tuner.emulated", stops)
     with pytest.raises(PerfError, match=r"none of the .* fastest designs can run the problems: the array stops"):
         tune(SMALL, finalists=1)
-
-
-def test_equals_prefer_two_buffers_of_c_then_one_shim():
-    rows = [(8, 8, 32, 8, 1, 1, 1, 1, 0), (8, 8, 32, 8, 1, 2, 1, 2, 0), (8, 8, 32, 8, 1, 2, 1, 1, 0)]
-    ranked = fastest(Ranked(5.0, row) for row in rows)
-    assert [entry.candidate for entry in ranked] == [rows[2], rows[1]]
 
 
 def test_memtiles_without_room_for_two_tiles_of_c_hold_one():

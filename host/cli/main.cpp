@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cpu.hpp"
+#include "measure.hpp"
+#include "messages.hpp"
 #include "options.hpp"
 #include "trial.hpp"
 
@@ -20,9 +21,9 @@ using cli::Options;
 
 enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 
-/// Energy of the timed runs, of so many jobs each.
-void tell(const Options& options, const Energy& energy, std::size_t jobs) {
-    if (options.energy) std::printf("energy: %s\n", energy.summary(options.iterations * jobs).c_str());
+/// cli::Energy of the timed runs, of so many jobs each.
+void tell(const Options& options, const cli::Energy& energy, std::size_t jobs) {
+    if (options.energy) std::printf("energy: %s\n", energy.told(options.iterations * jobs).c_str());
 }
 
 /// How a problem ended, and what a run of it took.
@@ -32,7 +33,7 @@ struct Ran {
 };
 
 Ran run_on_processor(const Options& options) {
-    Energy energy(options.energy ? powercap_folder() : "");
+    cli::Energy energy(options.energy ? cli::powercap_folder() : "");
     const Sizes& sizes = options.sizes;
     std::printf("processor: int8, %zu x %zu x %zu\n", sizes.at("M"), sizes.at("K"), sizes.at("N"));
     const std::vector<double> times_ms = cli::cpu_runs(options, energy);
@@ -43,14 +44,14 @@ Ran run_on_processor(const Options& options) {
 
 /// `first`: of the design, which is then told.
 Ran run_on(const Device& device, const Design& design, const Options& options, bool first) {
-    Energy energy(options.energy ? powercap_folder() : "");
+    cli::Energy energy(options.energy ? cli::powercap_folder() : "");
     const cli::Trial trial = cli::make_trial(options, design);
     const Sizes& sizes = trial.problem.sizes;
     if (first)
         std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
                     device.name().c_str());
     const std::string b = trial.residents.empty() ? "" : ", B " + std::to_string(trial.residents[0].bytes()) + " bytes";
-    std::printf("problem: %s%s, stream %zu words\n", cli::size_text(design, sizes).c_str(), b.c_str(),
+    std::printf("problem: %s%s, stream %zu words\n", cli::told(design, sizes).c_str(), b.c_str(),
                 trial.jobs.front().stream_words());
     const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options, energy);
     if (options.verify) {
@@ -65,8 +66,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
     for (const OperandShape& operand : trial.jobs.front().operands()) {
         if (operand.output) elements += trial.jobs.size() * operand.rows * operand.columns;
         const auto file = options.outputs.find(operand.name);
-        if (file != options.outputs.end())
-            save_npy(file->second, cli::fetched(trial.jobs.front(), design, operand));
+        if (file != options.outputs.end()) save_npy(file->second, cli::fetched(trial.jobs.front(), design, operand));
     }
     if (options.verify) std::printf("verified: %zu elements\n", elements);
     std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());
@@ -85,7 +85,8 @@ int run_all(const Options& options, const char* label, Run run) {
         one.sizes = shape.sizes;
         const Ran ran = run(one);
         if (ran.code != good) return ran.code;
-        times += shape.times, total_ms += static_cast<double>(shape.times) * ran.median_ms / static_cast<double>(options.batch);
+        times += shape.times,
+            total_ms += static_cast<double>(shape.times) * ran.median_ms / static_cast<double>(options.batch);
     }
     std::printf("%s: all %zu, %.3f ms by their medians\n", label, times, total_ms);
     return good;
@@ -94,16 +95,16 @@ int run_all(const Options& options, const char* label, Run run) {
 int run(const Options& options) {
     if (options.device == "cpu") return run_all(options, "measured", run_on_processor);
     const Device device = Device::open(options.device);
-    const Design design = Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
+    const Design design =
+        Design::load(device, options.design, {"", "", options.any_device, {options.wait, options.in_flight}});
     bool first = true;
-    return run_all(options, device.is_npu() ? "measured" : "emulated, no NPU", [&](const Options& one) {
-        return run_on(device, design, one, std::exchange(first, false));
-    });
+    return run_all(options, device.is_npu() ? "measured" : "emulated, no NPU",
+                   [&](const Options& one) { return run_on(device, design, one, std::exchange(first, false)); });
 }
 
 /// Reports the fault in one line.
 int report(const char* text, int code) {
-    std::fprintf(stderr, "bdforge-run: %s\n", bdforge::bounded(text).c_str());
+    std::fprintf(stderr, "bdforge-run: %s\n", bdforge::told(text).c_str());
     return code;
 }
 

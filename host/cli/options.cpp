@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "messages.hpp"
+
 namespace bdforge::cli {
 namespace {
 
@@ -10,17 +12,17 @@ constexpr std::size_t count_max = 1'000'000'000;
 struct Flag {
     const char* name;
     const char* other_name;
-    bool Options::*place;
+    bool Options::* place;
 };
 struct Text {
     const char* name;
     const char* other_name;
-    std::string Options::*place;
+    std::string Options::* place;
 };
 struct Number {
     const char* name;
     const char* other_name;
-    std::size_t Options::*place;
+    std::size_t Options::* place;
     std::size_t lowest;
 };
 
@@ -37,10 +39,8 @@ constexpr Text texts[] = {
     {"--wait", "--wait", &Options::wait},
 };
 constexpr Number numbers[] = {
-    {"-i", "--iters", &Options::iterations, 1},
-    {"--warmup", "--warmup", &Options::warmup, 0},
-    {"--timeout", "--timeout", &Options::timeout_ms, 1},
-    {"--in-flight", "--in-flight", &Options::in_flight, 0},
+    {"-i", "--iters", &Options::iterations, 1},          {"--warmup", "--warmup", &Options::warmup, 0},
+    {"--timeout", "--timeout", &Options::timeout_ms, 1}, {"--in-flight", "--in-flight", &Options::in_flight, 0},
     {"--batch", "--batch", &Options::batch, 1},
 };
 
@@ -57,8 +57,8 @@ std::size_t number(const std::string& option, const std::string& word, std::size
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, value);
     if (error != std::errc{} || stop != end || value < lowest || value > count_max) {
-        throw UsageError(option + " takes a number from " + std::to_string(lowest) + " to " +
-                         std::to_string(count_max) + ", got '" + word + "'; see --help");
+        throw UsageError(
+            concat(option, " takes a number from ", lowest, " to ", count_max, ", got '", word, "'; see --help"));
     }
     return value;
 }
@@ -69,17 +69,22 @@ void follow_named(const std::string& word, const std::string& value, Options& op
     if (equals == 0 || equals == std::string::npos || equals + 1 == value.size())
         throw UsageError(word + " takes NAME=VALUE, got '" + value + "'; see --help");
     const std::string name = value.substr(0, equals), rest = value.substr(equals + 1);
-    if (word == "--in") options.inputs[name] = rest;
-    else if (word == "--out") options.outputs[name] = rest;
-    else options.sizes[name] = number(word, rest, 1), options.generic = true;
+    if (word == "--in")
+        options.inputs[name] = rest;
+    else if (word == "--out")
+        options.outputs[name] = rest;
+    else
+        options.sizes[name] = number(word, rest, 1), options.generic = true;
 }
 
 /// Parts of a text.
 std::vector<std::string> split(const std::string& text, char at) {
     std::vector<std::string> parts(1);
     for (const char letter : text) {
-        if (letter == at) parts.emplace_back();
-        else parts.back().push_back(letter);
+        if (letter == at)
+            parts.emplace_back();
+        else
+            parts.back().push_back(letter);
     }
     return parts;
 }
@@ -110,7 +115,8 @@ std::size_t follow(const std::vector<std::string>& words, std::size_t at, Option
     const bool size = word == "-M" || word == "-K" || word == "-N";
     const bool named = word == "-s" || word == "--size" || word == "--in" || word == "--out";
     const bool shapes = word == "--shapes";
-    if (text == nullptr && count == nullptr && !size && !named && !shapes) throw UsageError("unknown option '" + word + "'; see --help");
+    if (text == nullptr && count == nullptr && !size && !named && !shapes)
+        throw UsageError("unknown option '" + word + "'; see --help");
     if (at + 1 == words.size()) throw UsageError(word + " needs a value; see --help");
     if (size) {
         options.sizes[word.substr(1)] = number(word, words[at + 1], 1);

@@ -24,10 +24,10 @@ struct Weighed {
 struct Options {
     std::string design;  // xclbin or full ELF
     std::string device = "0";
-    std::string weights;  // .npy of B, "" for random ones
-    std::string wait;     // "column", "wide", "" for the design's way
-    Sizes sizes;         // by parameter
-    std::vector<Weighed> shapes;  // instead of them
+    std::string weights;                                 // .npy of B, "" for random ones
+    std::string wait;                                    // "column", "wide", "" for the design's way
+    Sizes sizes;                                         // by parameter
+    std::vector<Weighed> shapes;                         // instead of them
     std::map<std::string, std::string> inputs, outputs;  // .npy files by operand
     std::size_t in_flight = 0;
     std::size_t batch = 1;

@@ -1,10 +1,20 @@
 #include "trial.hpp"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <optional>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
+
+#include "device_server.hpp"
+#include "messages.hpp"
+#include "state.hpp"
 
 namespace bdforge::cli {
 namespace {
@@ -12,10 +22,8 @@ namespace {
 constexpr std::uint32_t seed = 1;
 constexpr int small = 8;  // of floats, which are whole numbers: sums of their products stay exact
 
-const generator::Operand& operand_of(const Design& design, const std::string& name) {
-    const auto& operands = design.manifest().streams.program.operands;
-    const auto named = [&](const generator::Operand& operand) { return operand.name == name; };
-    return *std::find_if(operands.begin(), operands.end(), named);
+const sequence::Operand& operand_of(const Design& design, const std::string& name) {
+    return design.state()->operand(name);
 }
 
 /// NumPy's type for an operand's elements; bf16 as words, since NumPy has none.
@@ -54,7 +62,7 @@ void append(std::vector<std::byte>& bytes, const std::string& type, double value
 
 /// Any of the type's values; of floats small whole numbers, of scales some below 1.
 NpyArray random_array(const Design& design, const OperandShape& operand, std::uint32_t which) {
-    const generator::Operand& facts = operand_of(design, operand.name);
+    const sequence::Operand& facts = operand_of(design, operand.name);
     const std::string type = npy_type(operand.type);
     const bool integer = type[1] == 'i', scale = facts.missing.value_or(0) == 1;
     const auto [low, high] = facts.values.value_or(integer ? std::pair<std::int64_t, std::int64_t>{-127, 127}
@@ -87,16 +95,19 @@ void check_array(const Design& design, const OperandShape& operand, const NpyArr
     const bool words = wanted == "<u2" && array.type.back() == '2' && array.type[1] != 'i';
     if (array.type != wanted && !words)
         throw UsageError(file + ": its elements are " + array.type + ", " + operand.name + " takes " + operand.type +
-                         "; convert with .astype(" + (words ? "" : wanted == "<u2" ? "" : "numpy.") + numpy_name(wanted) + ")");
+                         "; convert with .astype(" +
+                         (words             ? ""
+                          : wanted == "<u2" ? ""
+                                            : "numpy.") +
+                         numpy_name(wanted) + ")");
     if (array.shape == shape_of(design, operand)) return;
-    throw UsageError(file + ": " + operand.name + " has " + std::to_string(operand.rows) + " x " +
-                     std::to_string(operand.columns) + " elements for these sizes, the file others");
+    throw UsageError(concat(file, ": ", operand.name, " has ", operand.rows, " x ", operand.columns,
+                          " elements for these sizes, the file others"));
 }
 
 void check_size(const char* option, std::size_t given, std::size_t in_file, const std::string& file) {
     if (given == 0 || given == in_file) return;
-    throw UsageError(std::string(option) + " is " + std::to_string(given) + ", but " + file + " has " +
-                     std::to_string(in_file) + "; leave " + option + " out");
+    throw UsageError(concat(option, " is ", given, ", but ", file, " has ", in_file, "; leave ", option, " out"));
 }
 
 }  // namespace
@@ -129,7 +140,9 @@ Trial make_trial(const Options& options, const Design& design) {
     std::uint32_t which = 0;
     const std::vector<OperandShape> operands = trial.jobs.front().operands();
     for (const auto& [name, file] : options.inputs) {
-        const auto named = [&, &wanted = name](const OperandShape& each) { return each.name == wanted && !each.output; };
+        const auto named = [&, &wanted = name](const OperandShape& each) {
+            return each.name == wanted && !each.output;
+        };
         if (std::none_of(operands.begin(), operands.end(), named))
             throw UsageError(file + ": " + design.manifest().design + " has no input " + name);
     }
@@ -159,58 +172,91 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
     return array;
 }
 
-std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options, Energy& energy) {
-    const std::chrono::milliseconds timeout{options.timeout_ms};
-    std::optional<Batch> batch;
-    if (jobs.size() > 1) batch.emplace(Batch::of(design, jobs));
-    const auto run_all = [&] {
-        if (!batch) return Job(jobs.front()).run(timeout);
-        batch->run(timeout);
-        if (!batch->note().empty()) std::fprintf(stderr, "bdforge-run: note: %s\n", batch->note().c_str());
-    };
-    for (std::size_t i = 0; i < options.warmup; ++i) run_all();
-    std::vector<double> times_ms;
-    energy.start();
-    for (std::size_t i = 0; i < options.iterations; ++i) {
-        const auto start = std::chrono::steady_clock::now();
-        run_all();
-        times_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    }
-    energy.stop();
-    return times_ms;
-}
-
-double median(std::vector<double> times_ms) {
-    std::sort(times_ms.begin(), times_ms.end());
-    const std::size_t upper = times_ms.size() / 2, lower = (times_ms.size() - 1) / 2;
-    return (times_ms[lower] + times_ms[upper]) / 2;
-}
-
-std::string timing(const Sizes& sizes, std::size_t jobs, const std::vector<double>& times_ms, bool npu) {
-    const double lowest_ms = *std::min_element(times_ms.begin(), times_ms.end()), median_ms = median(times_ms);
-    const std::string each = jobs == 1 ? "" : " of " + std::to_string(jobs) + " GEMMs";
-    char text[200];
-    std::snprintf(text, sizeof text, "%s: %zu runs%s, lowest %.3f ms, median %.3f ms",
-                  npu ? "measured" : "emulated, no NPU", times_ms.size(), each.c_str(), lowest_ms, median_ms);
-    double operations = 2 * static_cast<double>(jobs);
-    for (const char* name : {"M", "K", "N"}) {
-        const auto size = sizes.find(name);
-        if (size == sizes.end()) return text;
-        operations *= static_cast<double>(size->second);
-    }
-    char rate[80];
-    std::snprintf(rate, sizeof rate, ", %.3f TOPS at the median", operations / (median_ms * 1e9));
-    return std::string(text) + rate;
-}
-
-std::string size_text(const Design& design, const Sizes& sizes) {
+std::string told(const Design& design, const Sizes& sizes) {
     std::string text;
-    for (const std::string& name : design.manifest().streams.program.parameters) {
+    for (const std::string& name : design.state()->program().parameters) {
         const auto size = sizes.find(name);
         if (size == sizes.end()) continue;
-        text += (text.empty() ? "" : " x ") + std::to_string(size->second);
+        text += concat((text.empty() ? "" : " x "), size->second);
     }
     return text;
+}
+
+namespace {
+
+/// A folder of one's own, gone when this is.
+class Folder {
+public:
+    Folder() : path_((std::filesystem::temp_directory_path() / "bdforge-XXXXXX").string()) {
+        if (mkdtemp(path_.data()) == nullptr)
+            throw UsageError(path_ + ": " + std::strerror(errno) +
+                             "; --verify needs a folder for its files, see TMPDIR");
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+/// The exit code of a command whose output goes to a file.
+int run(const std::vector<std::string>& words, const std::string& output) {
+    const pid_t child = start_child(words, "--verify: ", [&output](posix_spawn_file_actions_t& files) {
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT, 0600);
+        posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    });
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// What a file says, in a line.
+std::string line_of(const std::string& path) {
+    std::ifstream file(path);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, line;
+    for (const char c : text.substr(0, 1000)) line.push_back(c == '\n' ? ' ' : c);
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    return line;
+}
+
+/// Whether a line is of an output, as `check-run` tells differences; a Python that fails ends with 1 as well.
+bool begins_with_an_output(const std::string& line, const Job& job) {
+    const std::string word = line.substr(0, line.find_first_of(" ["));
+    for (const OperandShape& operand : job.operands())
+        if (operand.output && operand.name == word) return true;
+    return false;
+}
+
+}  // namespace
+
+// The reference of an operator stands once, in Python: operands go there as .npy files, the verdict comes back.
+std::string first_mismatch(const Trial& trial, const Design& design, const Options& options) {
+    const Folder folder;
+    for (const auto& [name, array] : trial.problem.arrays) save_npy(folder.file(name + ".npy"), array);
+    const Job& first = trial.jobs.front();
+    for (const OperandShape& operand : first.operands()) {
+        if (!operand.output) continue;
+        const NpyArray found = fetched(first, design, operand);
+        save_npy(folder.file(operand.name + ".npy"), found);
+        for (std::size_t i = 1; i < trial.jobs.size(); ++i)
+            if (fetched(trial.jobs[i], design, operand).bytes != found.bytes)
+                return concat(operand.name, " of job ", i + 1, " of the batch is not that of the first");
+    }
+    std::vector<std::string> words = bdforge_command();
+    words.insert(words.end(), {"check-run", manifest_beside(options.design), folder.path()});
+    const int code = run(words, folder.file("said"));
+    const std::string said = line_of(folder.file("said"));
+    if (code == 0) return "";
+    if (code == 1 && begins_with_an_output(said, first)) return said;
+    throw UsageError("--verify: '" + words[0] + " ... check-run' failed: " + said + "; see " + python_variable);
 }
 
 }  // namespace bdforge::cli

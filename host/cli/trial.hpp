@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "bdforge/bdforge.hpp"
-#include "bdforge/npy.hpp"
-#include "energy.hpp"
+#include "files.hpp"
 #include "options.hpp"
 
 namespace bdforge::cli {
@@ -36,16 +35,6 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
 /// Compares the outputs with the operator's reference, by bdforge in Python; "" when all elements are right, else the
 /// first that is wrong. DeviceError where there is no such Python.
 std::string first_mismatch(const Trial& trial, const Design& design, const Options& options);
-
-/// Milliseconds of each timed run, of all jobs together: by a batch where there are several.
-std::vector<double> timed_runs(const Design& design, const std::vector<Job>& jobs, const Options& options, Energy& energy);
-
-/// Of an even number of times the mean of the two in the middle.
-double median(std::vector<double> times_ms);
-
-/// Lowest and median time of `jobs` jobs, and their rate where they multiply matrices, with a label that says where they
-/// come from.
-std::string timing(const Sizes& sizes, std::size_t jobs, const std::vector<double>& times_ms, bool npu);
 
 /// Sizes as they are told: 256 x 2560 x 640, leading dimensions left out.
 std::string size_text(const Design& design, const Sizes& sizes);

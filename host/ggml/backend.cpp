@@ -7,6 +7,7 @@
 
 #include "mul_mat.hpp"
 #include "tables.hpp"
+#include "messages.hpp"
 
 namespace {
 
@@ -33,7 +34,8 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
 }
 
 ggml_backend_t new_stream(ggml_backend_dev_t device, const char*) {
-    static ggml_guid guid = {0xbd, 0xf0, 0x96, 0x0e, 0x5b, 0x1d, 0x4a, 0x7c, 0x8f, 0x32, 0x61, 0x07, 0x2e, 0xc4, 0x93, 0x58};
+    static ggml_guid guid = {0xbd, 0xf0, 0x96, 0x0e, 0x5b, 0x1d, 0x4a, 0x7c,
+                             0x8f, 0x32, 0x61, 0x07, 0x2e, 0xc4, 0x93, 0x58};
     auto* const made = new ggml_backend{};
     made->guid = &guid;
     made->get_name = [](ggml_backend_t) { return name; };
@@ -52,7 +54,9 @@ const char* description(ggml_backend_dev_t) {
     return words.c_str();
 }
 
-void memory(ggml_backend_dev_t, std::size_t* free, std::size_t* total) { *free = *total = 0; }  // the host's, which others count
+void memory(ggml_backend_dev_t, std::size_t* free, std::size_t* total) {
+    *free = *total = 0;
+}  // the host's, which others count
 
 void properties(ggml_backend_dev_t device, ggml_backend_dev_props* found) {
     *found = {};
@@ -75,7 +79,9 @@ ggml_backend_device make_device(ggml_backend_reg_t reg) {
         return ggml_backend_cpu_buffer_from_ptr(data, bytes);
     };
     made.supports_op = [](ggml_backend_dev_t, const ggml_tensor* node) { return takes(*node); };
-    made.supports_buft = [](ggml_backend_dev_t, ggml_backend_buffer_type_t type) { return ggml_backend_buft_is_host(type); };
+    made.supports_buft = [](ggml_backend_dev_t, ggml_backend_buffer_type_t type) {
+        return ggml_backend_buft_is_host(type);
+    };
     made.reg = reg;
     return made;
 }
@@ -90,22 +96,20 @@ void* proc_address(ggml_backend_reg_t, const char* wanted) {
 }
 
 /// The version that the process wants: that of a backend that it took before ours. 0: there is none.
-std::int32_t wanted_version() {
-    return ggml_backend_reg_count() == 0 ? 0 : ggml_backend_reg_get(0)->api_version;
-}
+std::int32_t wanted_version() { return ggml_backend_reg_count() == 0 ? 0 : ggml_backend_reg_get(0)->api_version; }
 
 /// Says why this version cannot be served.
 bool served(std::int32_t version) {
     std::string known;
     for (const std::int32_t each : versions) {
         if (each == version) return true;
-        known += (known.empty() ? "" : ", ") + std::to_string(each);
+        known += bdforge::concat((known.empty() ? "" : ", "), each);
     }
     if (version == 0)
         say("no backend was loaded before this one, and it tells the API version: load ggml's CPU backend first");
     else
-        say("this ggml's backends have API version " + std::to_string(version) + ", this library serves " + known +
-            "; build bdforge for it, or use ggml 0.25 to 0.27");
+        say(bdforge::concat("this ggml's backends have API version ", version, ", this library serves ", known,
+                 "; build bdforge for it, or use ggml 0.25 to 0.27"));
     return false;
 }
 
@@ -117,9 +121,10 @@ extern "C" ggml_backend_reg_t ggml_backend_init() {
         reg.api_version = wanted_version();
         if (!served(reg.api_version)) return nullptr;
         start();
-        say_once("start", "MUL_MAT with TQ1_0 or TQ2_0 weights runs by " + device_words() + "; all else stays with other backends");
+        say_once("start", "MUL_MAT with TQ1_0 or TQ2_0 weights runs by " + device_words() +
+                              "; all else stays with other backends");
     } catch (const std::exception& error) {
-        say(std::string(error.what()) + " (not used; other backends go on)");
+        say(bdforge::concat(error.what(), " (not used; other backends go on)"));
         return nullptr;
     }
     reg.get_name = [](ggml_backend_reg_t) { return name; };

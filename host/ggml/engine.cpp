@@ -3,29 +3,31 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "state.hpp"
+
 namespace bdforge::ggml {
 namespace {
 
 constexpr std::size_t rows_kept = 3;  // numbers of rows whose memory and runs are kept: a micro-batch, a rest, a token
 constexpr std::chrono::hours patience{24};  // with the emulated array
 
-std::string type_of(const Manifest& manifest, const char* name) {
-    for (const generator::Operand& operand : manifest.streams.program.operands)
+std::string type_of(const LoadedManifest& manifest, const char* name) {
+    for (const sequence::Operand& operand : manifest.source.program.operands)
         if (operand.name == name) return operand.type;
     return "";
 }
 
-/// Whether an int8 x int2 design scales to bf16 on the array; else it leaves int32 sums to the host. SettingError for others.
-bool scaling(const Manifest& manifest) {
+/// Whether an int8 x int2 design scales to bf16 on the array; else it leaves int32 sums to the host. ArgumentError for others.
+bool scaling(const LoadedManifest& manifest) {
     const bool gemm = manifest.kind == "gemm" && type_of(manifest, "A") == "int8" && type_of(manifest, "B") == "int2";
     const bool sums = type_of(manifest, "C") == "int32" && type_of(manifest, "row_scales").empty();
     const bool scaled = type_of(manifest, "C") == "bf16" && !type_of(manifest, "row_scales").empty();
     bool more = !type_of(manifest, "bias").empty();
     if (gemm && !more) more = manifest.view().at("document").at("made_from").at("epilogue").at("relu").boolean();
     if (!gemm || more || sums == scaled)
-        throw SettingError("BDFORGE_GGML_DESIGN: " + manifest.design +
-                           " is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more; "
-                           "gemm_i8_i2_bf16 is one");
+        throw ArgumentError("BDFORGE_GGML_DESIGN: " + manifest.design +
+                            " is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more; "
+                            "gemm_i8_i2_bf16 is one");
     return scaled;
 }
 
@@ -33,10 +35,10 @@ Design loaded(const Settings& settings) {
     std::filesystem::path path(settings.design);
     std::error_code fault;
     if (!std::filesystem::exists(path, fault))
-        throw SettingError("BDFORGE_GGML_DESIGN=" + settings.design + ": there is no such folder or file; build the design");
-    if (!std::filesystem::is_directory(path, fault))
-        return Design::load(Device::open(settings.device), path.string());
-    const Manifest manifest = load_manifest((path / "manifest.json").string());
+        throw ArgumentError("BDFORGE_GGML_DESIGN=" + settings.design +
+                            ": there is no such folder or file; build the design");
+    if (!std::filesystem::is_directory(path, fault)) return Design::load(Device::open(settings.device), path.string());
+    const LoadedManifest manifest = load_manifest((path / "manifest.json").string());
     const auto image = manifest.files.find("xclbin");
     path /= image == manifest.files.end() ? manifest.design + ".xclbin" : image->second.path;
     return Design::load(Device::open(settings.device), path.string());
@@ -44,7 +46,7 @@ Design loaded(const Settings& settings) {
 
 }  // namespace
 
-Engine::Engine(const Settings& settings) : design_(loaded(settings)), scaled_(scaling(design_.manifest())) {}
+Engine::Engine(const Settings& settings) : design_(loaded(settings)), scaled_(scaling(design_.state()->manifest)) {}
 
 std::string Engine::described() const {
     return design_.manifest().design + " on " + (is_npu() ? design_.device().name() : "the emulated array");
@@ -101,7 +103,8 @@ Engine::Run Engine::prepared(Rows& rows, const std::vector<Product>& products) c
         for (const Part& part : product.matrix->parts()) {
             made.jobs.push_back(job(rows, part, product.matrix->N(), made.jobs.size()));
             const Range range{part.first, part.depth};
-            if (std::find(made.inputs.begin(), made.inputs.end(), range) == made.inputs.end()) made.inputs.push_back(range);
+            if (std::find(made.inputs.begin(), made.inputs.end(), range) == made.inputs.end())
+                made.inputs.push_back(range);
         }
     }
     if (made.jobs.size() > 1) made.batch.emplace(Batch::of(design_, made.jobs));

@@ -67,10 +67,11 @@ private:
     Run prepared(Rows& rows, const std::vector<Product>& products) const;
     Job job(Rows& rows, const Part& part, std::size_t N, std::size_t place) const;
     void start(Rows& rows, Run& run, const Codes& codes) const;
-    void deliver(const Run& run, const Codes& codes, const std::vector<Product>& products, const Workers& workers) const;
+    void deliver(const Run& run, const Codes& codes, const std::vector<Product>& products,
+                 const Workers& workers) const;
 
     Design design_;
-    bool scaled_;  // whether the array scales, and rounds to bf16
+    bool scaled_;           // whether the array scales, and rounds to bf16
     std::list<Rows> rows_;  // the latest first
     mutable std::mutex guard_;
     mutable std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::string> refusals_;

@@ -3,14 +3,16 @@
 #include <cmath>
 #include <string>
 
+#include "messages.hpp"
+
 namespace bdforge::ggml {
 namespace {
 
 constexpr std::size_t strip = 32;  // of ggml's rows that are turned into columns together
 
 [[noreturn]] void not_ternary(const Plane& plane, std::size_t row, std::size_t block) {
-    throw WeightError(std::string(ggml_type_name(plane.type)) + " weights: row " + std::to_string(row) + ", block " +
-                      std::to_string(block) + " holds other values than -d, 0 and d; quantise the model again");
+    throw WeightError(concat(ggml_type_name(plane.type), " weights: row ", row, ", block ", block,
+                           " holds other values than -d, 0 and d; quantise the model again"));
 }
 
 /// Elements as -1, 0, 1, K x N, and scales, blocks x N; a block of zeros has scale 0.
@@ -30,7 +32,8 @@ void decode(const Plane& plane, std::size_t first, std::size_t last, Decoded& ma
         const std::size_t within = (row - first) % strip;
         for (std::size_t block = 0; block < plane.blocks(); ++block) {
             float largest = 0;
-            for (std::size_t k = block * size; k < (block + 1) * size; ++k) largest = std::max(largest, std::fabs(values[k]));
+            for (std::size_t k = block * size; k < (block + 1) * size; ++k)
+                largest = std::max(largest, std::fabs(values[k]));
             made.scales[block * plane.N + row] = largest;
             for (std::size_t k = block * size; k < (block + 1) * size; ++k) {
                 const bool zero = values[k] == 0;

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "messages.hpp"
+
 namespace bdforge::ggml {
 namespace {
 
@@ -50,8 +52,9 @@ Refusal refusal(const ggml_tensor& node) {
     if (weights.nb[0] != ggml_type_size(weights.type)) return {"rows", "its weights are no rows of blocks"};
     if (node.op_params[1] != 0) return {"hint", "its weights are marked as a Hadamard matrix"};
     const auto M = static_cast<std::size_t>(x.ne[1]), K = static_cast<std::size_t>(x.ne[0]);
-    const std::size_t least =
-        shared->settings.rows != 0 ? shared->settings.rows : shared->engine.is_npu() ? npu_rows : 1;
+    const std::size_t least = shared->settings.rows != 0 ? shared->settings.rows
+                              : shared->engine.is_npu()  ? npu_rows
+                                                         : 1;
     if (M < least)
         return {"few", "products of less than " + std::to_string(least) + " rows are slower here (BDFORGE_GGML_ROWS)"};
     const auto N = static_cast<std::size_t>(weights.ne[1]);
@@ -63,12 +66,14 @@ Refusal refusal(const ggml_tensor& node) {
 /// Nodes whose rows are the same tensor's, which then need one quantisation and one submission.
 bool same_rows(const ggml_tensor& one, const ggml_tensor& other) {
     const ggml_tensor &a = *one.src[1], &b = *other.src[1];
-    return a.data == b.data && std::equal(a.ne, a.ne + GGML_MAX_DIMS, b.ne) && std::equal(a.nb, a.nb + GGML_MAX_DIMS, b.nb);
+    return a.data == b.data && std::equal(a.ne, a.ne + GGML_MAX_DIMS, b.ne) &&
+           std::equal(a.nb, a.nb + GGML_MAX_DIMS, b.nb);
 }
 
 template <class Pointer>
 Pointer* plane(const ggml_tensor& tensor, std::int64_t i2, std::int64_t i3) {
-    return reinterpret_cast<Pointer*>(static_cast<std::byte*>(tensor.data) + static_cast<std::size_t>(i2) * tensor.nb[2] +
+    return reinterpret_cast<Pointer*>(static_cast<std::byte*>(tensor.data) +
+                                      static_cast<std::size_t>(i2) * tensor.nb[2] +
                                       static_cast<std::size_t>(i3) * tensor.nb[3]);
 }
 
@@ -92,17 +97,17 @@ bool takes(const ggml_tensor& node) {
     if (node.op != GGML_OP_MUL_MAT || !ternary(*node.src[0])) return false;
     const Refusal found = refusal(node);
     if (found.about != nullptr)
-        say_once(found.about, std::string("leaves MUL_MAT ") + ggml_get_name(&node) + " with " +
-                                  ggml_type_name(node.src[0]->type) + " weights, and others like it, to another backend: " +
-                                  found.why);
+        say_once(found.about, concat("leaves MUL_MAT ", ggml_get_name(&node), " with ", ggml_type_name(node.src[0]->type),
+                                   " weights, and others like it, to another backend: ", found.why));
     return found.about == nullptr;
 }
 
-Stream::Stream() : user_([] {
-    const std::lock_guard<std::mutex> lock(shared->device);
-    shared->store.began(++shared->users);
-    return shared->users;
-}()) {}
+Stream::Stream()
+    : user_([] {
+          const std::lock_guard<std::mutex> lock(shared->device);
+          shared->store.began(++shared->users);
+          return shared->users;
+      }()) {}
 
 Stream::~Stream() {
     {
@@ -110,8 +115,8 @@ Stream::~Stream() {
         shared->store.ended(user_);
     }
     if (!shared->settings.counts) return;
-    say(std::to_string(counts_.graphs) + " graphs, " + std::to_string(counts_.products) + " products in " +
-        std::to_string(counts_.submissions) + " submissions, " + std::to_string(counts_.packed) + " matrices packed");
+    say(concat(counts_.graphs, " graphs, ", counts_.products, " products in ", counts_.submissions, " submissions, ",
+             counts_.packed, " matrices packed"));
 }
 
 void Stream::compute(ggml_cgraph* graph) {
@@ -121,7 +126,7 @@ void Stream::compute(ggml_cgraph* graph) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
         ggml_tensor* const node = ggml_graph_node(graph, i);
         if (computes_nothing(*node) || ggml_is_empty(node)) continue;
-        if (node->op != GGML_OP_MUL_MAT) throw ArgumentError(std::string(ggml_op_name(node->op)) + " is not taken");
+        if (node->op != GGML_OP_MUL_MAT) throw ArgumentError(concat(ggml_op_name(node->op), " is not taken"));
         const bool joins = !group.empty() && same_rows(*group.front(), *node);
         if (!joins && !group.empty()) multiply(std::exchange(group, {}));
         group.push_back(node);

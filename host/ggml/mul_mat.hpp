@@ -7,7 +7,6 @@
 #include <string>
 
 #include "engine.hpp"
-#include "store.hpp"
 
 namespace bdforge::ggml {
 

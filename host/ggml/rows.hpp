@@ -44,11 +44,11 @@ struct Target {
 };
 
 /// y = sums * the row's scale * the column's; sums have `stride` numbers from row to row.
-void scale(const std::int32_t* sums, std::size_t stride, const std::vector<float>& rows, const std::vector<float>& columns,
-           const Workers& workers, const Target& target);
+void scale(const std::int32_t* sums, std::size_t stride, const std::vector<float>& rows,
+           const std::vector<float>& columns, const Workers& workers, const Target& target);
 
 /// y = rows x columns numbers of bf16, given as words.
-void widen(const std::uint16_t* words, std::size_t stride, std::size_t rows, std::size_t columns, const Workers& workers,
-           const Target& target);
+void widen(const std::uint16_t* words, std::size_t stride, std::size_t rows, std::size_t columns,
+           const Workers& workers, const Target& target);
 
 }  // namespace bdforge::ggml

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <set>
 
+#include "messages.hpp"
+
 namespace bdforge::ggml {
 namespace {
 
@@ -19,8 +21,8 @@ std::size_t number(const char* name) {
     const std::string text = variable(name);
     const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits || text.size() > digits_most)
-        throw SettingError(std::string(name) + "=" + text.substr(0, 2 * digits_most) +
-                           " is no number of rows; give 1 to 999999, or unset it");
+        throw ArgumentError(
+            concat(name, "=", text.substr(0, 2 * digits_most), " is no number of rows; give 1 to 999999, or unset it"));
     return text.empty() ? 0 : std::stoul(text);
 }
 
@@ -31,8 +33,9 @@ Settings settings() {
                    !variable("BDFORGE_GGML_COUNTS").empty()};
     if (found.device.empty()) found.device = "0";
     if (found.design.empty())
-        throw SettingError(
-            "BDFORGE_GGML_DESIGN is not set; name the folder of a built design, such as build/strix_halo/gemm_i8_i2_bf16 "
+        throw ArgumentError(
+            "BDFORGE_GGML_DESIGN is not set; name the folder of a built design, such as "
+            "build/strix_halo/gemm_i8_i2_bf16 "
             "of 'scons design=gemm_i8_i2_bf16' (target host for the emulated array)");
     return found;
 }

@@ -8,12 +8,6 @@
 
 namespace bdforge::ggml {
 
-/// A variable that says what cannot be.
-class SettingError : public Error {
-public:
-    using Error::Error;
-};
-
 struct Settings {
     std::string design;    // BDFORGE_GGML_DESIGN: a built design's folder, or the image in it
     std::string device;    // BDFORGE_GGML_DEVICE: as of Device::open, "0" without
@@ -21,7 +15,7 @@ struct Settings {
     bool counts = false;   // BDFORGE_GGML_COUNTS: whether a stream tells at its end what it did
 };
 
-/// SettingError names the variable, its value and what it may be.
+/// ArgumentError names the variable, its value and what it may be.
 Settings settings();
 
 /// A line on stderr that begins with our name.

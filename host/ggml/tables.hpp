@@ -25,7 +25,8 @@ struct ggml_backend_device {
     ggml_backend_t (*init_backend)(ggml_backend_dev_t, const char* parameters);
     ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t);
     ggml_backend_buffer_type_t (*get_host_buffer_type)(ggml_backend_dev_t);
-    ggml_backend_buffer_t (*buffer_from_host_ptr)(ggml_backend_dev_t, void* data, std::size_t bytes, std::size_t largest);
+    ggml_backend_buffer_t (*buffer_from_host_ptr)(ggml_backend_dev_t, void* data, std::size_t bytes,
+                                                  std::size_t largest);
     bool (*supports_op)(ggml_backend_dev_t, const ggml_tensor*);
     bool (*supports_buft)(ggml_backend_dev_t, ggml_backend_buffer_type_t);
     bool (*offload_op)(ggml_backend_dev_t, const ggml_tensor*);
@@ -38,8 +39,8 @@ struct ggml_backend_device {
 struct ggml_backend {
     ggml_guid_t guid;
     const char* (*get_name)(ggml_backend_t);
-    void (*free)(ggml_backend_t);    // of the stream itself, too
-    void* asynchronous_copies[5];    // set, get, both in two dimensions, copy
+    void (*free)(ggml_backend_t);  // of the stream itself, too
+    void* asynchronous_copies[5];  // set, get, both in two dimensions, copy
     void (*synchronize)(ggml_backend_t);
     void* plan_calls[4];  // create, free, update, compute
     ggml_status (*graph_compute)(ggml_backend_t, ggml_cgraph*);

@@ -10,8 +10,9 @@
 #include <chrono>
 
 #include "bdforge/error.hpp"
-#include "emulated/server.hpp"
+#include "device_server.hpp"
 #include "log.hpp"
+#include "messages.hpp"
 
 namespace npu {
 namespace {
@@ -38,7 +39,7 @@ State state_of(Status status) {
 bool is_chain(const Command& command) { return command.jobs.empty() || command.jobs[0].packet != command.packet; }
 
 std::string what(const Command& command) {
-    if (is_chain(command)) return "a chain of " + std::to_string(command.jobs.size()) + " runs";
+    if (is_chain(command)) return bdforge::concat("a chain of ", command.jobs.size(), " runs");
     return command.jobs[0].run.form == Form::stream ? "an instruction stream" : "control code";
 }
 
@@ -74,7 +75,7 @@ void Context::boot(const Configuration& pdi, const std::string& images) {
         report(name(), answer.status == Status::ended ? "the process with the emulated array has ended" : answer.text);
         throw Refused{answer.status == Status::ended ? EIO : EINVAL};
     }
-    trace(name() + ": a configuration of " + std::to_string(pdi.size()) + " bytes");
+    trace(bdforge::concat(name(), ": a configuration of ", pdi.size(), " bytes"));
     loaded_ = pdi;
     alive_ = true;
     ending_ = false;
@@ -102,7 +103,7 @@ std::uint64_t Context::submit(Command command) {
         }
         runs.push_back(job.run);
     }
-    trace(name() + ", command " + std::to_string(submitted_ + 1) + ": " + what(command));
+    trace(bdforge::concat(name(), ", command ", submitted_ + 1, ": ", what(command)));
     running_.push_back(std::move(command));
     send_runs(connection_.number(), runs, answered_.number());  // where nobody is there, the listener hears it
     return ++submitted_;
@@ -165,8 +166,7 @@ void Context::finish(const Answer& answer) {
     if (state != State::completed && !ending_) {
         ++errors_;
         const std::string part = chain ? ", run " + std::to_string(well) + " of a chain" : "";
-        report(name() + ", command " + std::to_string(ended_) + part + ": " + word_for(state),
-               answer.text);
+        report(bdforge::concat(name(), ", command ", ended_, part, ": ", word_for(state)), answer.text);
     }
     moved_.notify_all();
 }

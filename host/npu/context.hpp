@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulated/link.hpp"
+#include "device_server.hpp"
 #include "objects.hpp"
 
 namespace npu {
@@ -77,5 +77,17 @@ private:
     std::map<std::uint64_t, std::weak_ptr<const Object>> shown_;
     std::uint64_t submitted_ = 0, ended_ = 0, errors_ = 0;
 };
+
+/// What a packet wants done, and which of the context's configurations it needs; control code may load another.
+struct Wanted {
+    Command command;
+    std::uint32_t unit = 0;
+};
+
+/// EINVAL for packets that are none, or lead where no object is. `handles`: what the submission says it uses.
+Wanted read_packet(const Objects& objects, const ObjectPointer& packet, const std::vector<ObjectPointer>& handles);
+
+/// The configuration that a job's control code starts with loading; empty when it loads none.
+Configuration loaded_by(const Objects& objects, const Job& job);
 
 }  // namespace npu

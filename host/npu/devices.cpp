@@ -1,4 +1,4 @@
-#include "devices.hpp"
+#include "driver.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "log.hpp"
-#include "packets.hpp"
+#include "messages.hpp"
 
 namespace npu {
 namespace {
@@ -52,7 +52,8 @@ int Driver::ioctl(unsigned number, std::uint64_t argument) {
 
 void Driver::serve(Ioctl number, std::uint64_t argument) {
     switch (number) {
-        case Ioctl::create_hwctx: return exchange<CreateContext>(argument, [this](auto& wanted) { create_context(wanted); });
+        case Ioctl::create_hwctx:
+            return exchange<CreateContext>(argument, [this](auto& wanted) { create_context(wanted); });
         case Ioctl::destroy_hwctx: {
             const auto handle = from_user<DestroyContext>(argument).handle;
             const auto ended = context(handle);  // outlives the guard: its end waits for others
@@ -108,7 +109,8 @@ void Driver::configure(const ConfigureContext& wanted) {
     const auto chosen = context(wanted.handle);
     if (wanted.param_type != config_cu) throw Refused{EOPNOTSUPP};
     const auto count = from_user<std::uint16_t>(wanted.param_val);
-    if (count == 0 || count > units_most || wanted.param_val_size < 8 * (std::uint32_t{count} + 1)) throw Refused{EINVAL};
+    if (count == 0 || count > units_most || wanted.param_val_size < 8 * (std::uint32_t{count} + 1))
+        throw Refused{EINVAL};
     std::vector<Configuration> units;
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto unit = from_user<UnitConfig>(wanted.param_val + 8 * (i + 1));
@@ -132,7 +134,7 @@ void Driver::create_object(CreateObject& wanted) {
         if (entry.vaddr == 0) throw Refused{EINVAL};
         callers = entry.vaddr;
         wanted.size = entry.bytes;
-        trace("memory of the program's own, " + std::to_string(entry.bytes) + " bytes");
+        trace(bdforge::concat("memory of the program's own, ", entry.bytes, " bytes"));
     }
     const std::lock_guard<std::mutex> lock(guard_);
     wanted.handle = objects_.create(wanted.type, wanted.size, callers);
@@ -142,9 +144,9 @@ void Driver::object_info(ObjectInfo& wanted) const {
     const std::lock_guard<std::mutex> lock(guard_);
     const auto object = objects_.find(wanted.handle);
     wanted.map_offset = Objects::map_offset(*object);
-    wanted.vaddr = object->callers != 0                   ? object->callers
+    wanted.vaddr = object->callers != 0              ? object->callers
                    : object->type == ObjectType::dev ? reinterpret_cast<std::uint64_t>(object->host)
-                                                          : 0;
+                                                     : 0;
     wanted.xdna_addr = object->address;
 }
 

@@ -1,10 +1,15 @@
 #pragma once
-// The kernel driver amdxdna as XRT's user-space driver sees it, for one open device file.
+// The kernel driver amdxdna as XRT's user-space driver sees it, for each open device file: known by
+// what it is, so that every copy of a descriptor is the same device, however it was made.
+
+#include <sys/types.h>
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "context.hpp"
 #include "objects.hpp"
@@ -45,6 +50,26 @@ private:
     Objects objects_;
     std::map<std::uint32_t, std::shared_ptr<Context>> contexts_;
     std::uint32_t next_context_ = 1;
+};
+
+/// A new descriptor of a new device, or -1 with errno. Its memory is the file that stands for the device, so that mapping
+/// it needs no help.
+int open_device(const std::string& folder);
+
+/// The driver behind a descriptor. Null for other files, and in processes that were forked from the one that opened it:
+/// their contexts are not theirs.
+std::shared_ptr<Driver> device(int file);
+
+/// While it lives, a descriptor is closed or comes to mean another file. A device whose last one it was ends then.
+class Leaving {
+public:
+    explicit Leaving(int file);
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+    ~Leaving();
+
+private:
+    std::optional<std::pair<dev_t, ino_t>> device_;
 };
 
 }  // namespace npu

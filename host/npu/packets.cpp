@@ -1,4 +1,4 @@
-#include "packets.hpp"
+#include "context.hpp"
 
 #include <algorithm>
 #include <cerrno>

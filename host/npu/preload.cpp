@@ -19,7 +19,7 @@
 #include <mutex>
 #include <string>
 
-#include "devices.hpp"
+#include "driver.hpp"
 
 namespace {
 

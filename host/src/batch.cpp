@@ -6,8 +6,91 @@
 #include "bdforge/gemm.hpp"
 #include "extent.hpp"
 #include "state.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
+namespace {
+
+std::chrono::milliseconds left(std::chrono::steady_clock::time_point deadline) {
+    const auto rest =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    return std::max(rest, std::chrono::milliseconds{1});
+}
+
+}  // namespace
+
+Chains::Chains(Context& context, std::vector<Command*> commands) : context_(context), count_(commands.size()) {
+    for (std::size_t first = 0; first < count_; first += chain_commands) {
+        const std::size_t end = std::min(first + chain_commands, count_);
+        const auto begin = commands.begin();
+        Chain chain{{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)}, first, {}};
+        chain.submission = context.batch(chain.commands);
+        chains_.push_back(std::move(chain));
+    }
+}
+
+void Chains::start() {
+    current_ = 0;
+    note_.clear();
+    submit();
+}
+
+void Chains::submit() {
+    singly_ = false;
+    Chain& chain = chains_[current_];
+    if (!chain.submission) chain.submission = context_.batch(chain.commands);
+    chain.submission->start();
+}
+
+Outcome Chains::wait(std::chrono::milliseconds timeout) {
+    const Clock::time_point deadline = Clock::now() + timeout;
+    for (;;) {
+        const Outcome outcome = singly_ ? run_singly(deadline) : wait_for_chain(deadline);
+        if (outcome == Outcome::timed_out) return outcome;
+        if (current_ + 1 == chains_.size()) return Outcome::completed;
+        ++current_;
+        submit();
+    }
+}
+
+Outcome Chains::wait_for_chain(Clock::time_point deadline) {
+    try {
+        return chains_[current_].submission->wait(left(deadline));
+    } catch (const RunError& error) {
+        give_up(error.what());
+    }
+    return run_singly(deadline);
+}
+
+/// The submission that failed stays for ever: some of it may be going still.
+void Chains::give_up(const std::string& reason) {
+    Chain& chain = chains_[current_];
+    keep_for_ever(chain.submission.release());
+    const std::string last = std::to_string(chain.first + chain.commands.size());
+    if (!note_.empty()) note_ += "; ";
+    note_ += concat("commands ", chain.first + 1, " to ", last, " of ", count_,
+                  " ran one by one, since their chain failed: ", reason);
+    singly_ = true;
+    single_ = 0;
+    single_runs_ = false;
+}
+
+Outcome Chains::run_singly(Clock::time_point deadline) {
+    const Chain& chain = chains_[current_];
+    for (; single_ < chain.commands.size(); ++single_) {
+        try {
+            if (!single_runs_) chain.commands[single_]->start();
+            single_runs_ = true;
+            if (chain.commands[single_]->wait(left(deadline)) == Outcome::timed_out) return Outcome::timed_out;
+        } catch (const RunError& error) {
+            throw RunError(
+                concat("command ", chain.first + single_ + 1, " of ", count_, ": ", error.what(), " (", note_, ")"));
+        }
+        single_runs_ = false;
+    }
+    return Outcome::completed;
+}
+
 namespace {
 
 /// The jobs' states; ArgumentError for none, one twice, or one of another design.
@@ -18,7 +101,7 @@ std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const 
         const auto& state = job.state();
         if (state->design.get() != &design) throw ArgumentError("a batch holds jobs of one design; make one for each");
         if (std::find(states.begin(), states.end(), state) != states.end()) {
-            throw ArgumentError(state->flight.what() + " stands twice in a batch; make two jobs of it");
+            throw ArgumentError(state->execution.what() + " stands twice in a batch; make two jobs of it");
         }
         states.push_back(state);
     }
@@ -29,7 +112,7 @@ std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const 
 std::vector<std::pair<std::string, Buffer*>> memory(const JobState& job, bool out, const char* of) {
     std::vector<std::pair<std::string, Buffer*>> found;
     for (const Placed& placed : job.operands)
-        if (const generator::Operand& operand = placed.layout.operand(); operand.out == out)
+        if (const sequence::Operand& operand = placed.layout.operand(); operand.out == out)
             found.emplace_back(operand.name + of, &job.buffer(placed));
     return found;
 }
@@ -40,7 +123,8 @@ void refuse_overwriting(const std::vector<std::shared_ptr<JobState>>& states) {
         for (std::size_t i = 0; i < later; ++i) {
             for (const auto& [written, to] : memory(*states[later], true, " of a job"))
                 for (const auto& [read, from] : memory(*states[i], false, " of one before it"))
-                    refuse_overlap({written.c_str(), to->data(), to->bytes()}, {read.c_str(), from->data(), from->bytes()},
+                    refuse_overlap({written.c_str(), to->data(), to->bytes()},
+                                   {read.c_str(), from->data(), from->bytes()},
                                    "a batch that fails is run again, put the second into another batch");
         }
     }
@@ -69,39 +153,40 @@ Batch Batch::of(const Design& design, const std::vector<Job>& jobs) {
     auto states = members(*design.state(), jobs);
     refuse_overwriting(states);
     std::vector<Command*> commands;
-    for (const auto& state : states) commands.push_back(&state->flight.command());
+    for (const auto& state : states) commands.push_back(&state->execution.command());
     auto chains = std::make_unique<Chains>(*design.state()->context, commands);
     const Chains& all = *chains;
-    Flight flight(std::move(chains), "the batch of " + std::to_string(jobs.size()), false);
-    return Batch(shared_flight(std::make_unique<BatchState>(BatchState{std::move(states), all, std::move(flight)})));
+    Execution execution(std::move(chains), "the batch of " + std::to_string(jobs.size()), false);
+    return Batch(
+        shared_execution(std::make_unique<BatchState>(BatchState{std::move(states), all, std::move(execution)})));
 }
 
 void Batch::run_async() {
-    const Users::Turn turn = state_->users.turn(state_->flight.what());
+    const Users::Turn turn = state_->users.turn(state_->execution.what());
     std::vector<Users::Turn> turns;
     for (const auto& job : state_->jobs) {
         turns.push_back(job->turn());
-        if (job->lent || job->flight.running()) {
-            throw StateError(job->flight.what() + " is running; wait for it before the batch starts");
+        if (job->lent || job->execution.running()) {
+            throw StateError(job->execution.what() + " is running; wait for it before the batch starts");
         }
     }
     for (const auto& job : state_->jobs) job->send();
     try {
-        state_->flight.start();
+        state_->execution.start();
     } catch (...) {
-        if (!state_->flight.running()) take_back(*state_);
+        if (!state_->execution.running()) take_back(*state_);
         throw;
     }
     for (const auto& job : state_->jobs) job->lent = true;
 }
 
 void Batch::wait(std::chrono::milliseconds timeout) {
-    const Users::Turn turn = state_->users.turn(state_->flight.what());
-    const bool running = state_->flight.running();
+    const Users::Turn turn = state_->users.turn(state_->execution.what());
+    const bool running = state_->execution.running();
     try {
-        state_->flight.wait(timeout);
+        state_->execution.wait(timeout);
     } catch (...) {
-        if (running && !state_->flight.running()) take_back(*state_);
+        if (running && !state_->execution.running()) take_back(*state_);
         throw;
     }
     for (const auto& job : state_->jobs) {
@@ -114,8 +199,8 @@ void Batch::wait(std::chrono::milliseconds timeout) {
 const std::string& Batch::note() const { return state_->chains.note(); }
 
 void Batch::run(std::chrono::milliseconds timeout) {
-    const Users::Turn turn = state_->users.turn(state_->flight.what());
-    state_->flight.check(timeout);
+    const Users::Turn turn = state_->users.turn(state_->execution.what());
+    state_->execution.check(timeout);
     run_async();
     wait(timeout);
 }

@@ -6,6 +6,7 @@
 
 #include "c_api.hpp"
 #include "state.hpp"
+#include "messages.hpp"
 
 namespace bdforge::c_api {
 
@@ -74,7 +75,7 @@ bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {
     bdforge::Sizes found;
     for (const bdforge_size& size : listed("sizes", sizes, count)) {
         if (!found.emplace(given(size.name, "a size's name"), size.value).second)
-            throw bdforge::ArgumentError(std::string("size ") + size.name + " stands twice; give it once");
+            throw bdforge::ArgumentError(bdforge::concat("size ", size.name, " stands twice; give it once"));
     }
     return found;
 }
@@ -216,17 +217,17 @@ bdforge_status bdforge_resident_create(const bdforge_design* design, const char*
     return made(resident, [&] {
         const bdforge::Design& of = given(design, "design")->design;
         const std::string name = given(operand, "operand");
-        if (of.state()->program().operands[bdforge::operand_index(*of.state(), name)].out)
-            throw bdforge::ArgumentError("operand " + name + " is an output; only inputs stay, give a job memory for it");
+        if (of.state()->operand(name).out)
+            throw bdforge::ArgumentError("operand " + name +
+                                         " is an output; only inputs stay, give a job memory for it");
         return bdforge::Resident(of, name, sizes_of(sizes, size_count));
     });
 }
 
 bdforge_status bdforge_resident_place(bdforge_resident* resident, const char* operand, const void* data, size_t bytes,
                                       size_t stride) {
-    return guarded([&] {
-        given(resident, "resident")->resident.place(given(operand, "operand"), {data, bytes, stride});
-    });
+    return guarded(
+        [&] { given(resident, "resident")->resident.place(given(operand, "operand"), {data, bytes, stride}); });
 }
 
 bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_parts* parts, bdforge_job** job) {
@@ -250,11 +251,11 @@ size_t bdforge_job_operand_count(const bdforge_job* job) { return job == nullptr
 bdforge_status bdforge_job_operand(const bdforge_job* job, size_t index, bdforge_operand* operand) {
     return guarded([&] {
         const std::size_t count = given(job, "job")->operands.size();
-        if (index >= count)
-            throw bdforge::ArgumentError("operand " + std::to_string(index) + " of " + std::to_string(count));
+        if (index >= count) throw bdforge::ArgumentError(bdforge::concat("operand ", index, " of ", count));
         const bdforge::OperandShape& shape = job->operands[index];
         *given(operand, "the operand's place") = {shape.name.c_str(), shape.type.c_str(), shape.output,
-                                                  shape.column_major, shape.rows, shape.columns, shape.element_bytes};
+                                                  shape.column_major, shape.rows,         shape.columns,
+                                                  shape.element_bytes};
     });
 }
 

@@ -51,8 +51,7 @@ bdforge_status guarded(Act act) noexcept {
 
 template <class Pointer>
 Pointer* given(Pointer* pointer, const char* name) {
-    if (pointer == nullptr)
-        throw ArgumentError(std::string(name) + " is NULL; pass what the call before it made");
+    if (pointer == nullptr) throw ArgumentError(std::string(name) + " is NULL; pass what the call before it made");
     return pointer;
 }
 

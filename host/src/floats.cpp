@@ -1,17 +1,68 @@
-#include "bdforge/floats.hpp"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "bdforge/copies.hpp"
 #include "bdforge/error.hpp"
-#include "ways.hpp"
+#include "bdforge/floats.hpp"
+#include "float_matrices.hpp"
+#include "product_plan.hpp"
+#include "state.hpp"
 
 namespace bdforge {
+namespace {
+
+const sequence::Operand& operand_of(const Design& design, const char* name) { return design.state()->operand(name); }
+
+std::size_t elements_turned(const OperandOrders& order, const ProductOperands& as) {
+    const auto of = [](const MatrixSource& source, bool column) {
+        return source.factor.turned == column ? std::size_t{0} : source.rows * source.columns;
+    };
+    return of(as.a, order.a) + of(as.b, order.b) + (order.c == as.c_turned ? 0 : as.a.rows * as.b.columns);
+}
+
+}  // namespace
+
+OperandOrders orders_of(const Design& design) {
+    const Manifest& manifest = design.manifest();
+    if (manifest.kind != "gemm")
+        throw ArgumentError(manifest.design + " is " + manifest.kind + ", no gemm; load one of bf16");
+    const auto &a = operand_of(design, "A"), &b = operand_of(design, "B"), &c = operand_of(design, "C");
+    if (a.type != "bf16" || b.type != "bf16" || (c.type != "f32" && c.type != "bf16"))
+        throw ArgumentError(manifest.design + " computes " + a.type + " x " + b.type + " -> " + c.type +
+                            "; products of floats take a design of bf16 x bf16 -> f32 or bf16");
+    return {a.column_major, b.column_major, c.column_major, c.type == "bf16"};
+}
+
+ProductOperands operands_of(const FloatProduct& product, bool swapped) {
+    const auto turn = [](Factor factor) { return factor.turned = !factor.turned, factor; };
+    const auto [M, K, N] = std::tuple(product.M, product.K, product.N);
+    if (swapped) return {{turn(product.b), N, K}, {turn(product.a), K, M}, true};
+    return {{product.a, M, K}, {product.b, K, N}, false};
+}
+
+ProductPlan plan_product(const std::vector<Design>& designs, const std::vector<OperandOrders>& orders,
+                         const FloatProduct& product) {
+    std::optional<ProductPlan> found;
+    std::string why;
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+        for (const bool swapped : {false, true}) {
+            const ProductPlan plan{i, swapped, elements_turned(orders[i], operands_of(product, swapped))};
+            if (found && found->elements_turned <= plan.elements_turned) continue;
+            try {
+                designs[i].check(swapped ? product.N : product.M, product.K, swapped ? product.M : product.N);
+                found = plan;
+            } catch (const ArgumentError& error) {
+                why = error.what();
+            }
+        }
+    }
+    if (!found) throw ArgumentError(why);
+    return *found;
+}
 
 class FloatProductsState {
 public:
@@ -26,10 +77,12 @@ public:
         bool operator==(const Key& other) const { return tied() == other.tied(); }
 
     private:
-        std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::uintptr_t, std::uintptr_t, bool, bool, std::size_t>
+        std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::uintptr_t, std::uintptr_t, bool, bool,
+                   std::size_t>
         tied() const {
-            return {design, M, K, N, reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b), a_turned,
-                    b_turned, twin};
+            return {
+                design,   M,        K,   N, reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b),
+                a_turned, b_turned, twin};
         }
     };
 
@@ -46,11 +99,11 @@ public:
         for (const Design& design : designs) orders.push_back(orders_of(design));
     }
 
-    /// A product on its way through the device.
+    /// A product on its plan through the device.
     struct Step {
         const FloatProduct& product;
-        Way way;
-        Seen as;
+        ProductPlan plan;
+        ProductOperands as;
         Key key;
         Job* job;
     };
@@ -59,8 +112,8 @@ public:
         std::vector<Step> made;
         for (const FloatProduct& product : products) {
             check(product);
-            const Way way = best_way(designs, orders, product);
-            Step step{product, way, seen(product, way.swapped), {}, nullptr};
+            const ProductPlan plan = plan_product(designs, orders, product);
+            Step step{product, plan, operands_of(product, plan.swapped), {}, nullptr};
             step.key = key(step, made);
             made.push_back(step);
         }
@@ -69,13 +122,13 @@ public:
     }
 
     void place(const Step& step) {
-        const Orders& order = orders[step.way.design];
+        const OperandOrders& order = orders[step.plan.design];
         place(step, "A", step.as.a, order.a);
         place(step, "B", step.as.b, order.b);
     }
 
     void take(const Step& step) {
-        const Orders& order = orders[step.way.design];
+        const OperandOrders& order = orders[step.plan.design];
         const FloatProduct& product = step.product;
         const bool turned = order.c != step.as.c_turned;
         const std::size_t rows = turned ? product.N : product.M, columns = turned ? product.M : product.N;
@@ -96,7 +149,7 @@ public:
         for (const Step& step : together) keys.push_back(step.key), members.push_back(*step.job);
         const auto found = batches.find(keys);
         if (found != batches.end()) return found->second;
-        return batches.emplace(keys, Batch::of(designs[together.front().way.design], members)).first->second;
+        return batches.emplace(keys, Batch::of(designs[together.front().plan.design], members)).first->second;
     }
 
     std::mutex guard;
@@ -111,10 +164,17 @@ private:
     }
 
     static Key key(const Step& step, const std::vector<Step>& before) {
-        const Source &a = step.as.a, &b = step.as.b;
+        const MatrixSource &a = step.as.a, &b = step.as.b;
         const auto stays = [](const Factor& factor) { return factor.kept ? factor.data : nullptr; };
-        Key made{step.way.design, a.rows, a.columns, b.columns, stays(a.factor), stays(b.factor),
-                 a.factor.kept && a.factor.turned, b.factor.kept && b.factor.turned, 0};
+        Key made{step.plan.design,
+                 a.rows,
+                 a.columns,
+                 b.columns,
+                 stays(a.factor),
+                 stays(b.factor),
+                 a.factor.kept && a.factor.turned,
+                 b.factor.kept && b.factor.turned,
+                 0};
         const auto taken = [&](const Step& other) { return other.key == made; };
         while (std::any_of(before.begin(), before.end(), taken)) ++made.twin;
         return made;
@@ -131,9 +191,9 @@ private:
         return jobs.emplace(key, std::move(made)).first->second;
     }
 
-    Kept& keep(std::size_t design, const std::string& name, const Source& source) {
-        const KeptKey key{design, name, reinterpret_cast<std::uintptr_t>(source.factor.data), source.rows, source.columns,
-                          source.factor.turned};
+    Kept& keep(std::size_t design, const std::string& name, const MatrixSource& source) {
+        const KeptKey key{design,      name,           reinterpret_cast<std::uintptr_t>(source.factor.data),
+                          source.rows, source.columns, source.factor.turned};
         const auto found = kept.find(key);
         if (found != kept.end()) return found->second;
         const Sizes sizes = name == "A" ? Sizes{{"M", source.rows}, {"K", source.columns}}
@@ -142,7 +202,7 @@ private:
     }
 
     /// Copies a factor to where the job reads it.
-    void place(const Step& step, const char* name, const Source& source, bool column) {
+    void place(const Step& step, const char* name, const MatrixSource& source, bool column) {
         const Factor& factor = source.factor;
         const std::size_t lines = column ? source.columns : source.rows, line = column ? source.rows : source.columns;
         const bool turned = factor.turned != column;
@@ -151,7 +211,7 @@ private:
             copy_in(from, {static_cast<Bf16*>(step.job->memory(name)), lines, line, step.job->stride(name)}, turned);
             return count_copy(lines * line, turned);
         }
-        Kept& held = keep(step.way.design, name, source);
+        Kept& held = keep(step.plan.design, name, source);
         if (held.current) return;
         buffer.resize(lines * line);
         copy_in(from, {buffer.data(), lines, line, line}, turned);
@@ -166,7 +226,7 @@ private:
         counts.turned_bytes += turned ? elements * sizeof(float) : 0;
     }
 
-    std::vector<Orders> orders;
+    std::vector<OperandOrders> orders;
     std::map<Key, Job> jobs;
     std::map<std::vector<Key>, Batch> batches;
     std::vector<Bf16> buffer;
@@ -180,7 +240,7 @@ void FloatProducts::run(const std::vector<FloatProduct>& products, std::chrono::
     const std::lock_guard<std::mutex> lock(state_->guard);
     auto steps = state_->steps(products);
     for (const auto& step : steps) state_->place(step);
-    const auto alike = [&](const auto& step) { return step.way.design == steps.front().way.design; };
+    const auto alike = [&](const auto& step) { return step.plan.design == steps.front().plan.design; };
     const bool together = steps.size() > 1 && std::all_of(steps.begin(), steps.end(), alike);
     if (together) state_->batch(steps).run(timeout);
     for (auto step = steps.begin(); !together && step != steps.end(); ++step) step->job->run(timeout);

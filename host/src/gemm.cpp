@@ -4,13 +4,13 @@
 
 #include "bdforge/error.hpp"
 #include "extent.hpp"
-#include "sizes.hpp"
 #include "state.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
 namespace {
 
-using generator::Layout;
+using sequence::Layout;
 
 /// ArgumentError for a design of another operator; what it calls A, B, C, M, K, N is then taken for what it says.
 void require_gemm(const DesignState& design) {
@@ -22,9 +22,8 @@ void require_gemm(const DesignState& design) {
 void require_shape(const DesignState& design, const Layout& layout, std::size_t rows, std::size_t columns) {
     const auto same = [](std::int64_t found, std::size_t wanted) { return static_cast<std::size_t>(found) == wanted; };
     if (same(layout.rows(), rows) && same(layout.columns(), columns)) return;
-    throw ManifestError(design.manifest.file + ": operand " + layout.operand().name + " has " +
-                        std::to_string(layout.rows()) + " x " + std::to_string(layout.columns()) + " elements for " +
-                        std::to_string(rows) + " x " + std::to_string(columns) + "; build the design again");
+    throw ManifestError(concat(design.manifest.file, ": operand ", layout.operand().name, " has ", layout.rows(), " x ",
+                             layout.columns(), " elements for ", rows, " x ", columns, "; build the design again"));
 }
 
 const Layout& b_of(const Resident& resident) {
@@ -42,13 +41,14 @@ Weights weights_of(const Design& design, std::size_t K, std::size_t N) {
 
 void refuse_gap(const char* name, const CallerMemory& memory, std::size_t line) {
     if (memory.data == nullptr && memory.stride != 0 && memory.stride != line)
-        throw ArgumentError(std::string(name) + " has a stride but no memory; give both");
+        throw ArgumentError(concat(name, " has a stride but no memory; give both"));
 }
 
 Job job_of(const Design& design, std::size_t M, const Weights& weights, const GemmOptions& options) {
     require_gemm(*design.state());
     b_of(weights);
-    const Sizes sizes{{"M", M}, {"K", weights.K()}, {"N", weights.N()}, {"lda", options.a.stride}, {"ldc", options.c.stride}};
+    const Sizes sizes{
+        {"M", M}, {"K", weights.K()}, {"N", weights.N()}, {"lda", options.a.stride}, {"ldc", options.c.stride}};
     Job job(design, sizes, {{{"A", options.a.data}, {"C", options.c.data}}, {weights}});
     JobState& state = *job.state();
     const Layout &a = state.operand("A").layout, &c = state.operand("C").layout;
@@ -62,10 +62,10 @@ Job job_of(const Design& design, std::size_t M, const Weights& weights, const Ge
 
 void require_type(const Job& job, const char* operand, const char* type, const char* call) {
     const JobState& state = *job.state();
-    const std::string& own = state.operands[operand_index(*state.design, operand)].layout.operand().type;
+    const std::string& own = state.design->operand(operand).type;
     if (own != type)
-        throw ArgumentError(std::string(operand) + " of " + state.design->manifest.design + " is " + own + ", not " +
-                            type + "; use " + call);
+        throw ArgumentError(
+            concat(operand, " of ", state.design->manifest.design, " is ", own, ", not ", type, "; use ", call));
 }
 
 /// Copies lines of an operand between memory of the caller's and the job's; block floats in their own form.
@@ -81,7 +81,9 @@ public:
                        "what lies there already is run without a copy");
     }
 
-    void in() const { copy(static_cast<const std::byte*>(from_), step_, static_cast<std::byte*>(const_cast<void*>(memory_)), own_); }
+    void in() const {
+        copy(static_cast<const std::byte*>(from_), step_, static_cast<std::byte*>(const_cast<void*>(memory_)), own_);
+    }
     void out(void* to) const { copy(static_cast<const std::byte*>(memory_), own_, static_cast<std::byte*>(to), step_); }
 
 private:
@@ -94,7 +96,8 @@ private:
         return bytes_of(layout_.operand().name, static_cast<std::size_t>(units_.lines() - 1), step, bytes());
     }
     void copy(const std::byte* from, std::size_t ahead, std::byte* to, std::size_t step) const {
-        for (std::int64_t line = 0; line < units_.lines(); ++line, from += ahead, to += step) std::memcpy(to, from, bytes());
+        for (std::int64_t line = 0; line < units_.lines(); ++line, from += ahead, to += step)
+            std::memcpy(to, from, bytes());
     }
 
     const Layout layout_, units_;
@@ -142,11 +145,11 @@ const std::int32_t* Gemm::c() const {
 void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_stride, std::chrono::milliseconds timeout) {
     const JobState& state = *job_.state();
     const Users::Turn turn = state.turn();
-    if (a == nullptr || c == nullptr) throw ArgumentError(state.flight.what() + ": A or C is null; pass both");
-    state.flight.check(timeout);
-    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
+    if (a == nullptr || c == nullptr) throw ArgumentError(state.execution.what() + ": A or C is null; pass both");
+    state.execution.check(timeout);
+    if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
     const Lines in(job_, "A", a, a_stride), out(job_, "C", c, c_stride);
-    state.users.check_place(state.flight.what(), "A");
+    state.users.check_place(state.execution.what(), "A");
     in.in();
     run(timeout);
     out.out(c);
@@ -155,19 +158,21 @@ void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_strid
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
     JobState& state = *job_.state();
     const Users::Turn turn = state.turn();
-    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
-    state.users.fetch(state.flight.what());
+    if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
+    state.users.fetch(state.execution.what());
     if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
     if (stride != 0 && stride < N())
-        throw ArgumentError("the floats: a stride of " + std::to_string(stride) + " is below the " + std::to_string(N()) +
-                            " elements of a line; lines would overlap, give more or 0");
+        throw ArgumentError(concat("the floats: a stride of ", stride, " is below the ", N(),
+                                 " elements of a line; lines would overlap, give more or 0"));
     const std::size_t to = stride == 0 ? N() : stride, size = sizeof(float);
-    const Extent floats{"the floats", out, bytes_of("the floats", M() - 1, bytes_of("the floats", to, size), N() * size)};
+    const Extent floats{"the floats", out,
+                        bytes_of("the floats", M() - 1, bytes_of("the floats", to, size), N() * size)};
     const Layout& layout = job_.state()->operand("C").layout;
     const std::int32_t* const sums = c();
     const auto leading = static_cast<std::int64_t>(ldc());
-    for (const Extent& read : {Extent{"C", sums, layout.extent(leading)}, Extent{"the row scales", scales.rows, M() * size},
-                               Extent{"the column scales", scales.columns, N() * size}})
+    for (const Extent& read :
+         {Extent{"C", sums, layout.extent(leading)}, Extent{"the row scales", scales.rows, M() * size},
+          Extent{"the column scales", scales.columns, N() * size}})
         refuse_overlap(floats, read, "give the floats memory of their own");
     const std::size_t down = layout.column_major() ? 1 : ldc(), step = layout.column_major() ? ldc() : 1;
     for (std::size_t row = 0; row < M(); ++row) {

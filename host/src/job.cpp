@@ -6,13 +6,13 @@
 
 #include "bdforge/error.hpp"
 #include "extent.hpp"
-#include "sizes.hpp"
 #include "state.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
 namespace {
 
-using generator::Layout;
+using sequence::Layout;
 
 constexpr std::size_t page_bytes = 4096;  // what XRT asks of memory that it shares with the caller
 
@@ -20,25 +20,30 @@ constexpr std::size_t page_bytes = 4096;  // what XRT asks of memory that it sha
 class Preparation {
 public:
     Preparation(const std::shared_ptr<DesignState>& design, const Sizes& sizes, const JobOptions& options)
-        : design_(design), sizes_(sizes), options_(options), parameters_(all_parameters(*design, sizes)),
-          layouts_(layouts(*design, design->streams.values(parameters_))), buffers_(layouts_.bytes.size()),
+        : design_(design),
+          sizes_(sizes),
+          options_(options),
+          parameters_(all_parameters(*design, sizes)),
+          layouts_(layouts(*design, design->streams.values(parameters_))),
+          buffers_(layouts_.bytes.size()),
           touched_(buffers_.size()) {}
 
     std::unique_ptr<JobState> job() {
-        for (const auto& [name, memory] : options_.memory) operand_index(*design_, name);  // refuses unknown ones
+        for (const auto& [name, memory] : options_.memory) design_->operand(name);  // refuses unknown ones
         take_residents();
         for (const Layout& layout : layouts_.operands) operands_.push_back(placed(layout));
         take_memory();
         allocate();
         const auto stream = design_->streams.get(*design_->context, design_->full_elf, parameters_);
-        Flight flight(design_->context->command(stream->program, buffers_), described());
+        Execution execution(design_->context->command(*stream, buffers_), described());
         return std::make_unique<JobState>(JobState{design_, sizes_, options_.residents, std::move(operands_), buffers_,
-                                                   touched_, stream->words, std::move(flight), false});
+                                                   touched_, stream->words, std::move(execution), false});
     }
 
 private:
     std::string described() const {
-        return design_->manifest.design + " " + shape_of(design_->program(), parameters_) + " on " + design_->device.name();
+        return design_->manifest.design + " " + shape_of(design_->program(), parameters_) + " on " +
+               design_->device.name();
     }
 
     void take_residents() {
@@ -51,24 +56,23 @@ private:
             for (const auto& [size, value] : state.sizes) {
                 const auto own = sizes_.find(size);
                 if (own != sizes_.end() ? own->second != value : value != 0)
-                    throw ArgumentError("the resident " + name + " has " + size + " = " + std::to_string(value) +
-                                        ", the job another; place it for this size");
+                    throw ArgumentError(concat("the resident ", name, " has ", size, " = ", value,
+                                             ", the job another; place it for this size"));
             }
-            if (buffers_[state.argument])
-                throw ArgumentError("two residents hold " + name + "; give one");
+            if (buffers_[state.argument]) throw ArgumentError("two residents hold " + name + "; give one");
             buffers_[state.argument] = state.buffer;
         }
     }
 
     /// Where an operand's elements are: in lines of the caller's kind, or as the program copies them.
     Placed placed(const Layout& copied) {
-        const generator::Operand& operand = copied.operand();
+        const sequence::Operand& operand = copied.operand();
         const bool resident = buffers_[operand.argument] != nullptr;
         std::int64_t leading = 0;
-        if (operand.leading != generator::none && parameters_[operand.leading] == copied.line())
+        if (operand.leading != sequence::no_value && parameters_[operand.leading] == copied.line())
             parameters_[operand.leading] = 0;  // which is the same
-        if (operand.leading != generator::none) leading = parameters_[operand.leading];
-        const bool walked = operand.leading != generator::none && !copied.staged();
+        if (operand.leading != sequence::no_value) leading = parameters_[operand.leading];
+        const bool walked = operand.leading != sequence::no_value && !copied.staged();
         Layout layout = walked && !resident ? copied.in_lines(leading) : copied;
         const Layout lines = layout.in_lines();
         auto direct = layout.direct();
@@ -83,7 +87,7 @@ private:
             const auto found = options_.memory.find(operands_[i].layout.operand().name);
             if (found == options_.memory.end() || found->second == nullptr) continue;
             Placed& placed = operands_[i];
-            const generator::Operand& operand = placed.layout.operand();
+            const sequence::Operand& operand = placed.layout.operand();
             check_memory(placed, layouts_.operands[i], found->second);
             const Extent memory{operand.name.c_str(), found->second, placed.layout.reach()};
             for (const auto& [other, out] : taken)
@@ -96,22 +100,23 @@ private:
     }
 
     void check_memory(const Placed& placed, const Layout& copied, const void* memory) const {
-        const generator::Operand& operand = placed.layout.operand();
+        const sequence::Operand& operand = placed.layout.operand();
         const auto beside = [&](const Placed& each) { return each.layout.operand().argument == operand.argument; };
         std::string why;
         if (buffers_[operand.argument])
             why = "it is resident";
-        else if (copied.staged() && operand.leading != generator::none)
-            why = "it is smaller than a tile, or its lines do not start at 4-byte words within a BD's reach, or are no "
-                  "whole slabs; the array walks a copy";
+        else if (copied.staged() && operand.leading != sequence::no_value)
+            why =
+                "it is smaller than a tile, or its lines do not start at 4-byte words within a BD's reach, or are no "
+                "whole slabs; the array walks a copy";
         else if (copied.staged() || !placed.direct || std::count_if(operands_.begin(), operands_.end(), beside) > 1)
             why = "the array reads it in a form of its own";
         if (!why.empty())
             throw ArgumentError(operand.name + " cannot be the caller's memory: " + why +
                                 "; leave it out, and use the job's own");
         if (reinterpret_cast<std::uintptr_t>(memory) % page_bytes != 0)
-            throw ArgumentError(operand.name + " is not aligned to " + std::to_string(page_bytes) +
-                                " bytes; allocate it with aligned_alloc or mmap, or use the job's own memory");
+            throw ArgumentError(concat(operand.name, " is not aligned to ", page_bytes,
+                                     " bytes; allocate it with aligned_alloc or mmap, or use the job's own memory"));
     }
 
     void allocate() {
@@ -126,9 +131,9 @@ private:
             if (placed.callers) touched_[argument] = true;
             if (placed.resident || placed.callers) continue;
             if (placed.layout.reach() > buffers_[argument]->bytes())
-                throw ManifestError(design_->manifest.file + ": operand " + placed.layout.operand().name + " takes " +
-                                    std::to_string(placed.layout.reach()) + " bytes, its buffer has " +
-                                    std::to_string(buffers_[argument]->bytes()) + "; build the design again");
+                throw ManifestError(concat(design_->manifest.file, ": operand ", placed.layout.operand().name, " takes ",
+                                         placed.layout.reach(), " bytes, its buffer has ", buffers_[argument]->bytes(),
+                                         "; build the design again"));
             placed.layout.place_missing(buffers_[argument]->data());
         }
     }
@@ -136,7 +141,7 @@ private:
     const std::shared_ptr<DesignState>& design_;
     const Sizes& sizes_;
     const JobOptions& options_;
-    generator::Parameters parameters_;
+    sequence::Parameters parameters_;
     Layouts layouts_;
     std::vector<Placed> operands_;
     Arguments buffers_;
@@ -144,25 +149,26 @@ private:
 };
 
 void refuse_lent(const JobState& state) {
-    if (state.lent) throw StateError(state.flight.what() + " runs in a batch; wait for the batch");
+    if (state.lent) throw StateError(state.execution.what() + " runs in a batch; wait for the batch");
 }
 
 void refuse_running(const JobState& state) {
     refuse_lent(state);
-    if (state.flight.running()) throw StateError(state.flight.what() + " is running; wait for it first");
+    if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
 }
 
 }  // namespace
 
 void JobState::send() {
-    if (flight.running()) return;
+    if (execution.running()) return;
     users.run();
     reading.begin(residents);
     for (Placed& placed : operands) {
-        const generator::Operand& operand = placed.layout.operand();
+        const sequence::Operand& operand = placed.layout.operand();
         if (operand.out || placed.memory.empty()) continue;
         const Layout lines = placed.lines.units();
-        place(placed.layout.units(), {placed.memory.data(), placed.memory.size(), static_cast<std::size_t>(lines.line())},
+        place(placed.layout.units(),
+              {placed.memory.data(), placed.memory.size(), static_cast<std::size_t>(lines.line())},
               buffer(placed).data());
         touched[operand.argument] = true;
     }
@@ -185,7 +191,7 @@ void JobState::receive() {
 }
 
 Job::Job(const Design& design, const Sizes& sizes, const JobOptions& options)
-    : state_(shared_flight(Preparation(design.state(), sizes, options).job())) {}
+    : state_(shared_execution(Preparation(design.state(), sizes, options).job())) {}
 
 std::vector<OperandShape> Job::operands() const {
     std::vector<OperandShape> found;
@@ -206,9 +212,10 @@ void Job::place(const std::string& operand, const ConstArray& array) {
     refuse_running(*state_);
     if (placed.resident) throw ArgumentError("operand " + operand + " is resident; place it there");
     if (placed.layout.operand().out) throw ArgumentError("operand " + operand + " is an output; fetch it");
-    state_->users.check_place(state_->flight.what(), operand);
+    state_->users.check_place(state_->execution.what(), operand);
     const bool lines = !placed.memory.empty();
-    bdforge::place(lines ? placed.lines : placed.layout, array, lines ? placed.memory.data() : state_->buffer(placed).data());
+    bdforge::place(lines ? placed.lines : placed.layout, array,
+                   lines ? placed.memory.data() : state_->buffer(placed).data());
     if (!lines) state_->touched[placed.layout.operand().argument] = true;
     state_->users.placed(operand);
 }
@@ -218,8 +225,9 @@ void Job::fetch(const std::string& operand, const Array& array) const {
     const Users::Turn turn = state_->turn();
     refuse_running(*state_);
     const std::int64_t leading = leading_of(placed.layout, array.data, array.bytes, array.stride);
-    if (!placed.layout.operand().out) throw ArgumentError("operand " + operand + " is an input; only outputs are fetched");
-    state_->users.fetch(state_->flight.what());
+    if (!placed.layout.operand().out)
+        throw ArgumentError("operand " + operand + " is an input; only outputs are fetched");
+    state_->users.fetch(state_->execution.what());
     placed.layout.fetch(state_->buffer(placed).data(), array.data, leading);
 }
 
@@ -255,9 +263,9 @@ void Job::run_async() {
     refuse_lent(*state_);
     state_->send();
     try {
-        state_->flight.start();
+        state_->execution.start();
     } catch (...) {
-        if (!state_->flight.running()) state_->reading.end();
+        if (!state_->execution.running()) state_->reading.end();
         throw;
     }
 }
@@ -266,9 +274,9 @@ void Job::wait(std::chrono::milliseconds timeout) {
     const Users::Turn turn = state_->turn();
     refuse_lent(*state_);
     try {
-        state_->flight.wait(timeout);
+        state_->execution.wait(timeout);
     } catch (...) {
-        if (!state_->flight.running()) state_->reading.end();
+        if (!state_->execution.running()) state_->reading.end();
         throw;
     }
     state_->receive();
@@ -276,7 +284,7 @@ void Job::wait(std::chrono::milliseconds timeout) {
 
 void Job::run(std::chrono::milliseconds timeout) {
     const Users::Turn turn = state_->turn();
-    state_->flight.check(timeout);
+    state_->execution.check(timeout);
     run_async();
     wait(timeout);
 }

@@ -1,10 +1,10 @@
-#include "bdforge/json.hpp"
+#include "json.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
+#include <charconv>
 
 #include "bdforge/error.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
 namespace {
@@ -12,22 +12,10 @@ namespace {
 constexpr int depth_limit = 64;  // manifests need 5; deeper input must not exhaust the stack
 
 void append_utf8(std::string& out, std::uint32_t code) {
-    const auto tail = [&](int shift) { out.push_back(static_cast<char>(0x80 | ((code >> shift) & 0x3F))); };
-    if (code < 0x80) {
-        out.push_back(static_cast<char>(code));
-    } else if (code < 0x800) {
-        out.push_back(static_cast<char>(0xC0 | (code >> 6)));
-        tail(0);
-    } else if (code < 0x10000) {
-        out.push_back(static_cast<char>(0xE0 | (code >> 12)));
-        tail(6);
-        tail(0);
-    } else {
-        out.push_back(static_cast<char>(0xF0 | (code >> 18)));
-        tail(12);
-        tail(6);
-        tail(0);
-    }
+    if (code < 0x80) return out.push_back(static_cast<char>(code));
+    const int tails = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    out.push_back(static_cast<char>(0xF00 >> (tails + 1) | code >> 6 * tails));
+    for (int left = tails; left-- > 0;) out.push_back(static_cast<char>(0x80 | (code >> 6 * left & 0x3F)));
 }
 
 class Parser {
@@ -47,8 +35,7 @@ private:
         const auto line = 1 + std::count(before.begin(), before.end(), '\n');
         const std::size_t start = before.rfind('\n');
         const std::size_t column = start == std::string_view::npos ? at_ + 1 : at_ - start;
-        throw ManifestError(where_ + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                            ": not JSON: " + cause + "; build the design again");
+        throw ManifestError(concat(where_, ":", line, ":", column, ": not JSON: ", cause, "; build the design again"));
     }
 
     char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -69,16 +56,16 @@ private:
     }
 
     Json parse_value(int depth) {
-        if (depth > depth_limit) fail("nested deeper than " + std::to_string(depth_limit));
+        if (depth > depth_limit) fail(concat("nested deeper than ", depth_limit));
         skip_space();
         if (at_ >= text_.size()) fail("the text ends where a value is expected");
         switch (text_[at_]) {
             case '{': return parse_object(depth);
             case '[': return parse_array(depth);
-            case '"': return Json(parse_string());
-            case 't': return parse_word("true", Json(true));
-            case 'f': return parse_word("false", Json(false));
-            case 'n': return parse_word("null", Json(nullptr));
+            case '"': return Json{parse_string()};
+            case 't': return parse_word("true", Json{true});
+            case 'f': return parse_word("false", Json{false});
+            case 'n': return parse_word("null", Json{nullptr});
             default: return parse_number();
         }
     }
@@ -92,7 +79,7 @@ private:
     Json parse_object(int depth) {
         Json::Object members;
         ++at_;
-        if (taken('}')) return Json(std::move(members));
+        if (taken('}')) return Json{std::move(members)};
         do {
             skip_space();
             if (peek() != '"') fail("expected a key in quotes");
@@ -103,17 +90,17 @@ private:
             members.emplace_back(std::move(key), parse_value(depth + 1));
         } while (taken(','));
         expect('}');
-        return Json(std::move(members));
+        return Json{std::move(members)};
     }
 
     Json parse_array(int depth) {
         Json::Array elements;
         ++at_;
-        if (taken(']')) return Json(std::move(elements));
+        if (taken(']')) return Json{std::move(elements)};
         do elements.push_back(parse_value(depth + 1));
         while (taken(','));
         expect(']');
-        return Json(std::move(elements));
+        return Json{std::move(elements)};
     }
 
     std::string parse_string() {
@@ -156,17 +143,12 @@ private:
 
     std::uint32_t parse_hex() {
         std::uint32_t code = 0;
-        for (int digit = 0; digit < 4; ++digit) {
-            ++at_;
-            const std::size_t value = at_ < text_.size() ? std::string_view("0123456789abcdef").find(lower(text_[at_]))
-                                                         : std::string_view::npos;
-            if (value == std::string_view::npos) fail("\\u needs four hexadecimal digits");
-            code = code << 4 | static_cast<std::uint32_t>(value);
-        }
+        const char* const digits = text_.data() + at_ + 1;
+        if (text_.size() - at_ < 5 || std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4)
+            fail("\\u needs four hexadecimal digits");
+        at_ += 4;
         return code;
     }
-
-    static char lower(char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; }
 
     std::size_t digits() {
         const std::size_t start = at_;
@@ -182,12 +164,16 @@ private:
         if (whole_digits == 0) fail("expected a value");
         if (zero && whole_digits > 1) fail("a number that starts with 0");
         const bool whole = parse_fraction();
-        const std::string literal(text_.substr(start, at_ - start));
-        errno = 0;
-        const Json value = whole ? Json(std::int64_t{std::strtoll(literal.c_str(), nullptr, 10)})
-                                 : Json(std::strtod(literal.c_str(), nullptr));
-        if (errno == ERANGE) fail("number " + literal + " is out of range");
-        return value;
+        const std::string_view literal = text_.substr(start, at_ - start);
+        return whole ? read<std::int64_t>(literal) : read<double>(literal);
+    }
+
+    template <class Number>
+    Json read(std::string_view literal) const {
+        Number number{};
+        if (std::from_chars(literal.data(), literal.data() + literal.size(), number).ec != std::errc{})
+            fail(concat("number ", literal, " is out of range"));
+        return Json{number};
     }
 
     /// Skips fraction and exponent; whether there was neither.
@@ -217,76 +203,60 @@ private:
 Json Json::parse(std::string_view text, const std::string& where) { return Parser(text, where).document(); }
 
 const Json* JsonView::find(const std::string& key) const {
-    const auto* object = std::get_if<Json::Object>(&json_->value());
+    const auto* object = std::get_if<Json::Object>(&json_->value);
     if (!object) return nullptr;
-    const auto same = [&](const auto& member) { return member.first == key; };
-    const auto found = std::find_if(object->begin(), object->end(), same);
+    const auto found =
+        std::find_if(object->begin(), object->end(), [&](const auto& member) { return member.first == key; });
     return found == object->end() ? nullptr : &found->second;
+}
+
+template <class Kind>
+const Kind& JsonView::as(const char* expected) const {
+    if (const auto* found = std::get_if<Kind>(&json_->value)) return *found;
+    refuse(expected);
 }
 
 JsonView JsonView::at(const std::string& key) const {
     const std::string place = place_.empty() ? key : place_ + "." + key;
-    if (!is_object()) refuse("an object");
+    as<Json::Object>("an object");
     if (const Json* member = find(key)) return JsonView(*member, file_, place);
     throw ManifestError(file_ + ": " + place + " is missing; build the design again with this version of bdforge");
 }
 
 bool JsonView::has(const std::string& key) const { return find(key) != nullptr; }
 
-bool JsonView::is_object() const { return std::holds_alternative<Json::Object>(json_->value()); }
-
-bool JsonView::is_list() const { return std::holds_alternative<Json::Array>(json_->value()); }
-
-bool JsonView::is_text() const { return std::holds_alternative<std::string>(json_->value()); }
-
 std::vector<JsonView> JsonView::elements() const {
-    const auto* array = std::get_if<Json::Array>(&json_->value());
-    if (!array) refuse("a list");
     std::vector<JsonView> views;
-    for (std::size_t i = 0; i < array->size(); ++i) {
-        views.emplace_back((*array)[i], file_, place_ + "[" + std::to_string(i) + "]");
-    }
+    for (const Json& element : as<Json::Array>("a list"))
+        views.emplace_back(element, file_, bdforge::concat(place_, "[", views.size(), "]"));
     return views;
 }
 
 std::vector<std::pair<std::string, JsonView>> JsonView::members() const {
-    const auto* object = std::get_if<Json::Object>(&json_->value());
-    if (!object) refuse("an object");
     std::vector<std::pair<std::string, JsonView>> views;
-    for (const auto& member : *object) views.emplace_back(member.first, at(member.first));
+    for (const auto& [name, member] : as<Json::Object>("an object")) views.emplace_back(name, at(name));
     return views;
 }
 
-const std::string& JsonView::text() const {
-    const auto* string = std::get_if<std::string>(&json_->value());
-    if (!string) refuse("a text");
-    return *string;
-}
+const std::string& JsonView::text() const { return as<std::string>("a text"); }
+
+bool JsonView::boolean() const { return as<bool>("true or false"); }
 
 std::int64_t JsonView::integer(std::int64_t lowest, std::int64_t highest) const {
-    const auto* number = std::get_if<std::int64_t>(&json_->value());
-    if (!number || *number < lowest || *number > highest) {
-        refuse("an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
-    }
+    const auto* number = std::get_if<std::int64_t>(&json_->value);
+    if (!number || *number < lowest || *number > highest)
+        refuse(bdforge::concat("an integer from ", lowest, " to ", highest));
     return *number;
 }
 
 double JsonView::real() const {
-    if (const auto* whole = std::get_if<std::int64_t>(&json_->value())) return static_cast<double>(*whole);
-    const auto* number = std::get_if<double>(&json_->value());
-    if (!number) refuse("a number");
-    return *number;
-}
-
-bool JsonView::boolean() const {
-    const auto* flag = std::get_if<bool>(&json_->value());
-    if (!flag) refuse("true or false");
-    return *flag;
+    if (const auto* whole = std::get_if<std::int64_t>(&json_->value)) return static_cast<double>(*whole);
+    return as<double>("a number");
 }
 
 void JsonView::refuse(const std::string& expected) const {
-    throw ManifestError(file_ + ": " + (place_.empty() ? "the manifest" : place_) + " is " + described() +
-                        ", expected " + expected + "; build the design again");
+    throw ManifestError(bdforge::concat(file_, ": ", place_.empty() ? std::string("the manifest") : place_, " is ",
+                                      described(), ", expected ", expected, "; build the design again"));
 }
 
 std::string JsonView::described() const {
@@ -299,7 +269,7 @@ std::string JsonView::described() const {
         std::string operator()(const Json::Array&) const { return "a list"; }
         std::string operator()(const Json::Object&) const { return "an object"; }
     };
-    return std::visit(Description{}, json_->value());
+    return std::visit(Description{}, json_->value);
 }
 
 }  // namespace bdforge

@@ -1,4 +1,4 @@
-#include "bdforge/layout.hpp"
+#include "layout.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,22 +6,23 @@
 #include <limits>
 #include <numeric>
 
-#include "bdforge/numbers.hpp"
-#include "block_floats.hpp"
+#include "sequencer.hpp"
 #include "extent.hpp"
+#include "number_formats.hpp"
+#include "messages.hpp"
 
-namespace bdforge::generator {
+namespace bdforge::sequence {
 namespace {
 
 constexpr std::int64_t byte_bits = 8;
 constexpr std::int64_t reach_max = std::int64_t{1} << 50;  // elements of a buffer: sums of a few fit 64 bits
-constexpr std::int64_t moved_max = 1 << 12;  // far above an array's rows
+constexpr std::int64_t moved_max = 1 << 12;                // far above an array's rows
 
 std::int64_t up(std::int64_t value, std::int64_t multiple) { return value / multiple + (value % multiple != 0); }
 
 /// Whether a type holds a value, which is then written.
 template <class Number>
-bool written(std::byte *to, double value) {
+bool written(std::byte* to, double value) {
     using Limits = std::numeric_limits<Number>;
     if (!(value >= Limits::lowest() && value <= Limits::max())) return false;
     const auto number = static_cast<Number>(value);
@@ -31,69 +32,66 @@ bool written(std::byte *to, double value) {
 
 }  // namespace
 
-Layout::Layout(const Operand &operand, const Argument &argument, const detail::Values &values)
+Layout::Layout(const Operand& operand, const Argument& argument, const Values& values)
     : operand_(operand), staged_(values[operand.staged] != 0), offset_(values[operand.offset]) {
-    const std::int64_t bits = detail::product("an argument's size", values[argument.elements], argument.bits);
+    const std::int64_t bits = product("an argument's size", values[argument.elements], argument.bits);
     axes_.resize(std::max<std::size_t>(operand.axes.size(), 2));
     if (column_major() && axes_.size() > 2)
-        refuse("is column-major with " + std::to_string(operand.axes.size()) + " axes; that is an order of two");
+        refuse(concat("is column-major with ", operand.axes.size(), " axes; that is an order of two"));
     const std::size_t first = axes_.size() - operand.axes.size();  // one axis: a row
     read_loops(values);
     check_bounds(bits / operand.bits);
     if (first > 0) axes_[0].stretches = {{0, 1, 0}};
     for (std::size_t i = 0; i < operand.axes.size(); ++i) read_axis(first + i, operand.axes[i], values);
-    for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = detail::product("rows of an operand", rows_, axes_[i].size);
+    for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = product("rows of an operand", rows_, axes_[i].size);
     missing_element();  // refuses what the type does not hold
 }
 
-void Layout::refuse(const std::string &what) const { throw SequenceError("operand " + operand_.name + " " + what); }
+void Layout::refuse(const std::string& what) const { throw SequenceError("operand " + operand_.name + " " + what); }
 
-void Layout::read_loops(const detail::Values &values) {
+void Layout::read_loops(const Values& values) {
     const std::size_t first = axes_.size() - operand_.axes.size();
-    for (const PlaceLoop &loop : operand_.loops) {
+    for (const PlaceLoop& loop : operand_.loops) {
         const ElementLoop found{first + loop.axis, values[loop.count], values[loop.step], values[loop.stride]};
         if (found.count < 1 || found.count > reach_max || found.stride < 0 || found.stride > reach_max)
-            refuse("has a loop of " + std::to_string(found.count) + " by " + std::to_string(found.stride) +
-                   "; counts begin at 1, strides at 0, both end at " + std::to_string(reach_max));
+            refuse(concat("has a loop of ", found.count, " by ", found.stride,
+                        "; counts begin at 1, strides at 0, both end at ", reach_max));
         loops_.push_back(found);
     }
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-        std::vector<ElementLoop *> along;
-        for (ElementLoop &loop : loops_)
+        std::vector<ElementLoop*> along;
+        for (ElementLoop& loop : loops_)
             if (loop.axis == axis) along.push_back(&loop);
-        std::stable_sort(along.begin(), along.end(), [](auto *one, auto *other) { return one->step > other->step; });
+        std::stable_sort(along.begin(), along.end(), [](auto* one, auto* other) { return one->step > other->step; });
         for (std::size_t i = along.size(); i-- > 0;) {  // the last digit of a place first
             const std::int64_t step = axes_[axis].count;
             if (along[i]->count > 1 && along[i]->step != step)
-                refuse("has a loop with step " + std::to_string(along[i]->step) + " where the loops in it make " +
-                       std::to_string(step) + " places");
+                refuse(concat("has a loop with step ", along[i]->step, " where the loops in it make ", step, " places"));
             along[i]->step = step;
-            axes_[axis].count = detail::ranged("places of an operand", detail::product("places", step, along[i]->count),
-                                               1, reach_max);
+            axes_[axis].count = ranged("places of an operand", product("places", step, along[i]->count), 1, reach_max);
         }
     }
 }
 
-void Layout::read_axis(std::size_t axis, const Axis &from, const detail::Values &values) {
-    Positions &positions = axes_[axis];
+void Layout::read_axis(std::size_t axis, const Axis& from, const Values& values) {
+    Positions& positions = axes_[axis];
     positions.size = values[from.size];
-    const std::int64_t walked = values[from.walked], tile = from.tile == none ? 0 : values[from.tile];
+    const std::int64_t walked = values[from.walked], tile = from.tile == no_value ? 0 : values[from.tile];
     if (positions.size < 1 || positions.size > reach_max)
-        refuse("has " + std::to_string(positions.size) + " positions; there must be 1 to " + std::to_string(reach_max));
-    if (from.tile != none && (tile < 1 || walked < tile))
-        refuse("has tiles of " + std::to_string(tile) + " in " + std::to_string(walked) + " positions");
+        refuse(concat("has ", positions.size, " positions; there must be 1 to ", reach_max));
+    if (from.tile != no_value && (tile < 1 || walked < tile))
+        refuse(concat("has tiles of ", tile, " in ", walked, " positions"));
     positions.count *= side();
-    if (positions.count < positions.size)
-        refuse("holds " + std::to_string(positions.count) + " of " + std::to_string(positions.size) + " positions");
+    if (positions.count < positions.size) refuse(concat("holds ", positions.count, " of ", positions.size, " positions"));
     find_stretches(positions, walked, tile, from.once);
 }
 
 /// Neighbours are joined, so that there are few.
-void Layout::find_stretches(Positions &axis, std::int64_t walked, std::int64_t tile, bool once) const {
+void Layout::find_stretches(Positions& axis, std::int64_t walked, std::int64_t tile, bool once) const {
     const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t position) {
         if (first >= last) return;
         const bool after = !axis.stretches.empty();
-        Stretch *const before = after ? &axis.stretches.back() : nullptr;
+        Stretch* const before = after ? &axis.stretches.back() : nullptr;
         const bool zeros = after && position < 0 && before->position < 0;
         const bool next = after && position >= 0 && before->position >= 0 &&
                           before->position + (before->last - before->first) == position;
@@ -110,7 +108,7 @@ void Layout::find_stretches(Positions &axis, std::int64_t walked, std::int64_t t
     const std::int64_t whole = tile == 0 ? axis.count : std::min(walked / tile * tile, axis.count);
     held(0, whole, 0);
     if (tile > 0 && (axis.count - whole) / tile > moved_max)
-        refuse("has more than " + std::to_string(moved_max) + " tiles that move back");
+        refuse(concat("has more than ", moved_max, " tiles that move back"));
     for (std::int64_t at = whole; at < axis.count; at += tile) {
         const std::int64_t start = walked - tile, end = std::min(at + tile, axis.count);
         const std::int64_t covered = once ? std::min(at - start, end - at) : 0;
@@ -121,8 +119,8 @@ void Layout::find_stretches(Positions &axis, std::int64_t walked, std::int64_t t
 
 std::int64_t Layout::last() const {
     std::int64_t last = offset_;
-    for (const ElementLoop &loop : loops_) {
-        const std::int64_t step = detail::product("an operand's loop", loop.count - 1, loop.stride);
+    for (const ElementLoop& loop : loops_) {
+        const std::int64_t step = product("an operand's loop", loop.count - 1, loop.stride);
         if (step > reach_max) refuse("has a loop that leaves every buffer");
         last += step;
     }
@@ -134,17 +132,16 @@ void Layout::check_bounds(std::int64_t elements) const {
     constexpr std::int64_t known[] = {1, 2, 4, 8, 16, 32, 64, tile_bytes * byte_bits};
     if (std::find(std::begin(known), std::end(known), bits) == std::end(known) ||
         (operand_.blocked != Blocked::no) != (bits == known[7]))
-        refuse("has elements of " + std::to_string(bits) +
-               " bits; this library places 1, 2, 4, 8, 16, 32 and 64, and block floats of 576");
+        refuse(concat("has elements of ", bits,
+                    " bits; this library places 1, 2, 4, 8, 16, 32 and 64, and block floats of 576"));
     if (operand_.blocked != Blocked::no && operand_.axes.size() != 2)
-        refuse("has blocks and " + std::to_string(operand_.axes.size()) + " axes; blocks lie in two");
-    if (offset_ < 0 || offset_ > reach_max) refuse("starts at element " + std::to_string(offset_));
+        refuse(concat("has blocks and ", operand_.axes.size(), " axes; blocks lie in two"));
+    if (offset_ < 0 || offset_ > reach_max) refuse(concat("starts at element ", offset_));
     if (elements > reach_max || last() >= elements)
-        refuse("reaches element " + std::to_string(last()) + "; its buffer has " + std::to_string(elements));
+        refuse(concat("reaches element ", last(), "; its buffer has ", elements));
     std::int64_t places = 1;
-    for (const Positions &axis : axes_) places = detail::product("places of an operand", places, axis.count);
-    if (places > elements)
-        refuse("has " + std::to_string(places) + " places; its buffer has " + std::to_string(elements) + " elements");
+    for (const Positions& axis : axes_) places = product("places of an operand", places, axis.count);
+    if (places > elements) refuse(concat("has ", places, " places; its buffer has ", elements, " elements"));
 }
 
 Layout Layout::in_lines(std::int64_t leading) const {
@@ -166,7 +163,7 @@ Layout Layout::in_lines(std::int64_t leading) const {
     for (std::size_t i = 1; i < axes.size(); ++i) {
         const std::int64_t count = made.axes_[axes[i]].count / side();
         made.loops_.insert(made.loops_.begin(), {axes[i], count, 1, stride});
-        stride = detail::product("an operand's lines", stride, count);
+        stride = product("an operand's lines", stride, count);
     }
     return made;
 }
@@ -175,10 +172,10 @@ Layout Layout::units() const {
     if (operand_.blocked == Blocked::no) return *this;
     Layout made(*this);
     made.operand_.blocked = Blocked::no;
-    for (Positions &axis : made.axes_) {
+    for (Positions& axis : made.axes_) {
         axis.size = up(axis.size, side());
         axis.count /= side();
-        for (auto &[first, last, position] : axis.stretches) {
+        for (auto& [first, last, position] : axis.stretches) {
             first = up(first, side()), last = up(last, side());
             if (position > 0 && position % side() != 0) refuse("has tiles that are no whole blocks");
             position = position < 0 ? position : position / side();
@@ -200,7 +197,8 @@ std::size_t Layout::extent(std::int64_t leading) const {
 }
 
 std::size_t Layout::reach() const {
-    return bytes_of(operand_.name, static_cast<std::size_t>(last() + 1), static_cast<std::size_t>(operand_.bits)) / byte_bits;
+    return bytes_of(operand_.name, static_cast<std::size_t>(last() + 1), static_cast<std::size_t>(operand_.bits)) /
+           byte_bits;
 }
 
 /// The axes of the user's array, from the one along a line on.
@@ -225,13 +223,13 @@ std::vector<std::int64_t> Layout::steps(std::int64_t leading) const {
 std::optional<Layout::Direct> Layout::direct() const {
     if (operand_.bits % byte_bits != 0) return std::nullopt;
     std::vector<std::optional<std::int64_t>> strides(axes_.size());
-    for (const ElementLoop &loop : loops_) {
+    for (const ElementLoop& loop : loops_) {
         if (loop.count == 1) continue;
         if (strides[loop.axis]) return std::nullopt;
         strides[loop.axis] = loop.stride;
     }
-    for (const Positions &axis : axes_) {
-        const auto &[first, second] = std::pair(axis.stretches.front(), axis.stretches.back());
+    for (const Positions& axis : axes_) {
+        const auto& [first, second] = std::pair(axis.stretches.front(), axis.stretches.back());
         const bool alone = axis.stretches.size() == 1 || (axis.stretches.size() == 2 && second.position < 0);
         if (first.position != 0 || first.last < axis.size || !alone) return std::nullopt;
     }
@@ -248,8 +246,8 @@ std::optional<Layout::Direct> Layout::direct() const {
 std::array<std::byte, 8> Layout::missing_element() const {
     std::array<std::byte, 8> found{};
     if (!operand_.missing || *operand_.missing == 0) return found;
-    std::byte *const element = found.data();
-    const std::string &type = operand_.type;
+    std::byte* const element = found.data();
+    const std::string& type = operand_.type;
     const double value = *operand_.missing;
     bool held = false;
     if (type == "f32" || operand_.blocked != Blocked::no) {
@@ -259,14 +257,15 @@ std::array<std::byte, 8> Layout::missing_element() const {
         held = written<float>(wide, value);
         std::copy_n(wide + 2, 2, element);  // the upper half; what stands for missing operands has no more
     } else if (type.rfind("int", 0) == 0) {
-        held = element_bytes() == 1 ? written<std::int8_t>(element, value)
-               : element_bytes() == 2 ? written<std::int16_t>(element, value) : written<std::int32_t>(element, value);
+        held = element_bytes() == 1   ? written<std::int8_t>(element, value)
+               : element_bytes() == 2 ? written<std::int16_t>(element, value)
+                                      : written<std::int32_t>(element, value);
     }
-    if (!held) refuse("has no element of type " + type + " for " + std::to_string(value) + ", which stands for it");
+    if (!held) refuse(concat("has no element of type ", type, " for ", value, ", which stands for it"));
     return found;
 }
 
-void Layout::place_missing(void *buffer) const {
+void Layout::place_missing(void* buffer) const {
     if (!operand_.missing || *operand_.missing == 0) return;
     const std::array<std::byte, 8> element = missing_element();
     std::vector<std::byte> array(extent(line()));
@@ -275,4 +274,4 @@ void Layout::place_missing(void *buffer) const {
     place(array.data(), line(), buffer);
 }
 
-}  // namespace bdforge::generator
+}  // namespace bdforge::sequence

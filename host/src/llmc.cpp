@@ -9,7 +9,8 @@
 
 #include "bdforge/floats.hpp"
 #include "c_api.hpp"
-#include "cpu_product.hpp"
+#include "float_matrices.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
 namespace {
@@ -67,8 +68,8 @@ private:
 
     void compute(const std::vector<Named>& all, const std::string& why) {
         for (const auto& [name, product] : all) {
-            const std::string text = std::string(name) + " " + std::to_string(product.M) + " x " + std::to_string(product.K) +
-                                     " x " + std::to_string(product.N) + " on the processor: " + why;
+            const std::string text =
+                concat(name, " ", product.M, " x ", product.K, " x ", product.N, " on the processor: ", why);
             if (told_.insert(text).second) std::fprintf(stderr, "bdforge: %s\n", text.c_str());
             compute_on_cpu(product);
             ++on_cpu_;
@@ -130,7 +131,8 @@ bdforge_status bdforge_llmc_start(bdforge_design* const* designs, size_t count, 
         for (const bdforge_design* design : bdforge::c_api::listed("designs", designs, count))
             loaded.push_back(bdforge::c_api::given(design, "a design")->design);
         const bdforge_llmc_options chosen = options == nullptr ? bdforge_llmc_options{0, 0} : *options;
-        const auto timeout = chosen.timeout_ms == 0 ? bdforge::default_timeout : std::chrono::milliseconds{chosen.timeout_ms};
+        const auto timeout =
+            chosen.timeout_ms == 0 ? bdforge::default_timeout : std::chrono::milliseconds{chosen.timeout_ms};
         *Held() = bdforge::Layers(std::move(loaded), chosen.keep_weights != 0, timeout);
     });
 }
@@ -149,8 +151,8 @@ void matmul_forward(float* out, const float* inp, const float* weight, const flo
     layers->run({{"matmul_forward", {sizes.rows, sizes.in, sizes.out, {inp}, {weight, true, keep}, out, false, bias}}});
 }
 
-void matmul_backward(float* dinp, float* dweight, float* dbias, const float* dout, const float* inp, const float* weight,
-                     int B, int T, int C, int OC) {
+void matmul_backward(float* dinp, float* dweight, float* dbias, const float* dout, const float* inp,
+                     const float* weight, int B, int T, int C, int OC) {
     const bdforge::Sizes3 sizes(B, T, C, OC);
     if (sizes.empty()) return;
     const Held layers;

@@ -1,13 +1,12 @@
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "bdforge/error.hpp"
-#include "bdforge/program_check.hpp"
 #include "files.hpp"
-#include "program.hpp"
+#include "messages.hpp"
 
 namespace bdforge {
 namespace {
@@ -19,17 +18,15 @@ std::string text_or(const JsonView& view, const std::string& key, const std::str
     return view.has(key) ? view.at(key).text() : otherwise;
 }
 
-/// What streams are made from.
-generator::Design read_streams(const JsonView& view) {
-    const JsonView sequence = view.at("sequence");
-    generator::Design streams = read_sequence(sequence);
-    streams.wide = sequence.at("wide").boolean();
+/// What streams are made from, checked.
+sequence::Source read_source(const JsonView& view) {
+    sequence::Source source = sequence::read_sequence(view.at("sequence"));
     try {
-        generator::check(streams.program, streams.target);
-    } catch (const generator::SequenceError& error) {
+        sequence::check(source);
+    } catch (const sequence::SequenceError& error) {
         throw ManifestError(view.file() + ": " + error.what() + "; build the design again");
     }
-    return streams;
+    return source;
 }
 
 /// A path below the manifest's folder; ManifestError for others.
@@ -83,32 +80,28 @@ std::vector<BuiltProblem> read_problems(const JsonView& problems, const std::vec
 
 }  // namespace
 
-Manifest parse_manifest(const std::string& text, const std::string& file) {
+LoadedManifest parse_manifest(const std::string& text, const std::string& file) {
     Json content = Json::parse(text, file);
     const JsonView view(content, file);
-    if (const JsonView schema = view.at("schema"); schema.integer(0, INT64_MAX) != manifest_schema) {
-        schema.refuse(std::to_string(manifest_schema) + ", the schema of this library");
-    }
-    Manifest manifest{file,
-                      view.at("kind").text(),
-                      view.at("design").text(),
-                      view.at("spec_hash").text(),
-                      view.at("device").text(),
-                      view.at("mlir_device").text(),
-                      text_or(view, "kernel", "MLIR_AIE"),  // aiecc's own names
-                      text_or(view, "elf_kernel", "main"),
-                      read_files(view.at("files")),
-                      {},
-                      read_streams(view),
-                      Json(nullptr),
-                      {}};
-    manifest.problems = read_problems(view.at("problems"), manifest.streams.program.parameters);
+    if (const JsonView schema = view.at("schema"); schema.integer(0, INT64_MAX) != manifest_schema)
+        schema.refuse(concat(manifest_schema, ", the schema of this library"));
+    LoadedManifest manifest{};  // member by member: GCC 12 destroys aggregates twice whose initialisation throws
+    manifest.file = file;
+    for (const auto& [member, name] : {std::pair(&Manifest::kind, "kind"), std::pair(&Manifest::design, "design"),
+                                       std::pair(&Manifest::spec_hash, "spec_hash"), std::pair(&Manifest::device, "device"),
+                                       std::pair(&Manifest::mlir_device, "mlir_device")})
+        manifest.*member = view.at(name).text();
+    manifest.kernel = text_or(view, "kernel", "MLIR_AIE");  // aiecc's own names
+    manifest.elf_kernel = text_or(view, "elf_kernel", "main");
+    manifest.files = read_files(view.at("files"));
+    manifest.source = read_source(view);
+    manifest.problems = read_problems(view.at("problems"), manifest.source.program.parameters);
     manifest.content = std::move(content);
     return manifest;
 }
 
-Manifest load_manifest(const std::string& path) {
-    Manifest manifest = parse_manifest(
+LoadedManifest load_manifest(const std::string& path) {
+    LoadedManifest manifest = parse_manifest(
         read_file(path, manifest_limit_bytes, "build the design, which writes it beside the xclbin"), path);
     check_links(manifest);
     return manifest;

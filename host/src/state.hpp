@@ -1,51 +1,99 @@
 #pragma once
+// What the library's handles hold, and what they share.
+
 #include <cstddef>
+#include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bdforge/design.hpp"
 #include "bdforge/job.hpp"
-#include "bdforge/layout.hpp"
-#include "chains.hpp"
-#include "flight.hpp"
-#include "streams.hpp"
-#include "threads.hpp"
+#include "execution.hpp"
+#include "layout.hpp"
+#include "manifest.hpp"
 
 namespace bdforge {
+
+/// Every stream that a design was asked for, on its device. Any number of threads may ask.
+class Streams {
+public:
+    /// ArgumentError for sequences that are to wait in a way that there is none of.
+    explicit Streams(const LoadedManifest& manifest, const SequenceOptions& options = {});
+
+    /// The stream for parameters; of a full ELF its name, as it brings its own. Threads that ask for one in the making wait
+    /// for it; others are not held up. ArgumentError says why the design cannot compute the problem.
+    std::shared_ptr<const Stream> get(Context& context, bool full_elf, const sequence::Parameters& parameters);
+
+    /// The values of a problem, of all parameters or of some; ArgumentError as `get`.
+    template <class AllOrSome>
+    sequence::Values values(const AllOrSome& parameters) const {
+        return named([&] { return sequencer_.values(parameters); });
+    }
+
+private:
+    using Made = std::shared_ptr<const Stream>;
+
+    /// What `act` returns; its SequenceErrors name the design.
+    template <class Act>
+    auto named(Act act) const {
+        try {
+            return act();
+        } catch (const sequence::SequenceError& error) {
+            throw ArgumentError(
+                concat(manifest_.design, ": ", error.what(), "; split the problem, or leave it to the processor"));
+        }
+    }
+    Made make(Context& context, bool full_elf, const sequence::Parameters& parameters);
+    std::string built_sequence(const sequence::Parameters& parameters) const;
+
+    const LoadedManifest& manifest_;
+    const sequence::Sequencer sequencer_;
+    std::mutex guard_, device_;
+    std::map<sequence::Parameters, std::shared_future<Made>> made_;
+};
 
 /// A design on a device.
 class DesignState {
 public:
-    DesignState(Device on, Manifest facts, bool elf)
-        : device(std::move(on)), manifest(std::move(facts)), full_elf(elf), streams(manifest) {}
+    DesignState(Device on, LoadedManifest facts, bool elf, const SequenceOptions& options = {})
+        : device(std::move(on)), manifest(std::move(facts)), full_elf(elf), streams(manifest, options) {}
 
     Device device;
-    Manifest manifest;
+    LoadedManifest manifest;
     bool full_elf;
     std::unique_ptr<Context> context;
     Streams streams;
 
-    const generator::Program& program() const { return manifest.streams.program; }
+    const sequence::Program& program() const { return manifest.source.program; }
+    /// An operand by its name; ArgumentError for none of that name.
+    const sequence::Operand& operand(const std::string& name) const;
 };
 
-/// The place of an operand in the design's program; ArgumentError for none of that name.
-std::size_t operand_index(const DesignState& design, const std::string& name);
+/// The parameters of sizes by name: those that are given, and 0 for leading dimensions that are not. ArgumentError for names
+/// that are no parameters.
+sequence::SomeParameters some_parameters(const DesignState& design, const Sizes& sizes);
+/// All of them; ArgumentError for one that is missing.
+sequence::Parameters all_parameters(const DesignState& design, const Sizes& sizes);
+/// ArgumentError where an operand depends on sizes that are not given.
+void require_known(const DesignState& design, const sequence::Operand& operand, const sequence::Values& values);
+/// A problem's sizes without leading dimensions, such as 256x2560x640.
+std::string shape_of(const sequence::Program& program, const sequence::Parameters& parameters);
 
 /// The layouts of all operands, or of those of one argument, and the bytes of each argument's buffer (0: not known).
 /// ManifestError where operands leave their buffers.
 struct Layouts {
-    std::vector<generator::Layout> operands;
+    std::vector<sequence::Layout> operands;
     std::vector<std::size_t> bytes;
 };
-Layouts layouts(const DesignState& design, const generator::detail::Values& values, const std::size_t* argument = nullptr);
+Layouts layouts(const DesignState& design, const sequence::Values& values, const std::size_t* argument = nullptr);
 
 /// Checks a caller's array and writes it to its places.
-void place(const generator::Layout& layout, const ConstArray& array, void* buffer);
+void place(const sequence::Layout& layout, const ConstArray& array, void* buffer);
 /// The stride that was asked for, 0 meaning none. ArgumentError for lines that overlap, and for arrays that are too small.
-std::int64_t leading_of(const generator::Layout& layout, const void* data, std::size_t bytes, std::size_t stride);
+std::int64_t leading_of(const sequence::Layout& layout, const void* data, std::size_t bytes, std::size_t stride);
 
 /// The buffer of one argument, with the operands in it; it goes before the context it lives in.
 class ResidentState {
@@ -53,7 +101,7 @@ public:
     std::shared_ptr<DesignState> design;
     Sizes sizes;
     std::size_t argument;
-    std::vector<generator::Layout> layouts;
+    std::vector<sequence::Layout> layouts;
     std::shared_ptr<Buffer> buffer;
     std::unique_ptr<std::mutex> guard = std::make_unique<std::mutex>();
     std::size_t readers = 0;  // runs under way
@@ -61,9 +109,9 @@ public:
 
 /// An operand of a job. `lines`: memory of the user's elements, where these do not lie so in the buffer.
 struct Placed {
-    generator::Layout layout;
-    generator::Layout lines;
-    std::optional<generator::Layout::Direct> direct;
+    sequence::Layout layout;
+    sequence::Layout lines;
+    std::optional<sequence::Layout::Direct> direct;
     bool resident, callers;
     std::vector<std::byte> memory;
 };
@@ -77,25 +125,27 @@ public:
     Arguments buffers;
     std::vector<bool> touched;  // by argument: what the host may have written since it was sent
     std::size_t stream_words;
-    Flight flight;
+    Execution execution;
     bool lent = false;  // to a batch that is running
     Users users = {};
     Reading reading = {};
 
-    Users::Turn turn() const { return users.turn(flight.what()); }
+    Users::Turn turn() const { return users.turn(execution.what()); }
     /// Makes what the user wrote visible to the device; a run begins.
     void send();
     /// Makes what the device wrote visible to the user; the run has ended.
     void receive();
-    Placed& operand(const std::string& name) { return operands[operand_index(*design, name)]; }
+    Placed& operand(const std::string& name) {
+        return operands[static_cast<std::size_t>(&design->operand(name) - design->program().operands.data())];
+    }
     Buffer& buffer(const Placed& placed) const { return *buffers[placed.layout.operand().argument]; }
 };
 
 class BatchState {
 public:
     std::vector<std::shared_ptr<JobState>> jobs;
-    const Chains& chains;  // the flight's command
-    Flight flight;
+    const Chains& chains;  // the command that is executed
+    Execution execution;
     Users users = {};
 };
 

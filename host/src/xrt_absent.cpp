@@ -1,5 +1,5 @@
 #include "bdforge/error.hpp"
-#include "xrt_backend.hpp"
+#include "backend.hpp"
 
 namespace bdforge {
 

@@ -30,12 +30,12 @@ def _includes(env) -> list[str]:
 
 def compile_command(target, source, env) -> list[str]:
     """One source to one object, for archive and shared library alike."""
-    needs_xrt = env["XRT"] and Path(str(source[0])).parent.name == "xrt"
+    needs_xrt = env["XRT"] and Path(str(source[0])).name == "xrt_backend.cpp"
     system = ["-isystem", str(env["XRT"].include)] if needs_xrt else []
     system += [word for folder in env.get("SYSTEM", []) for word in ("-isystem", folder)]
     include = _includes(env)
     defines = [f"-D{macro}" for macro in env.get("CPPDEFINES", [])]
-    flags = ["-std=c++17", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
+    flags = ["-std=c++20", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
     return [env["cxx"], *flags, *include, *system, "-c", str(source[0]), "-o", str(target[0])]
 
 

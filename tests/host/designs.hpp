@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 
 /// Of manifests in a file, one to a line.
-inline std::vector<bdforge::generator::Design> designs(const std::string &path) {
-    std::vector<bdforge::generator::Design> found;
+inline std::vector<bdforge::sequence::Source> designs(const std::string &path) {
+    std::vector<bdforge::sequence::Source> found;
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-        found.push_back(bdforge::parse_manifest(line, path).streams);
+        found.push_back(bdforge::parse_manifest(line, path).source);
     return found;
 }

@@ -9,9 +9,9 @@ from bdforge.operators.gemm import GemmPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-pthread"]
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
 INCLUDE = f"-I{ROOT / 'host' / 'include'}"
-READERS = ("json", "program", "manifest", "files")
+READERS = ("json", "messages", "sequence_program", "sequencer", "manifest", "files")
 """Of the library: what makes a design of a manifest's text."""
 
 

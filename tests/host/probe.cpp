@@ -23,10 +23,9 @@
 #include <vector>
 
 #include "bdforge/error.hpp"
-#include "bdforge/layout.hpp"
-#include "bdforge/sequence.hpp"
-#include "program.hpp"
-#include "sizes.hpp"
+#include "layout.hpp"
+#include "sequencer.hpp"
+#include "sequence_program.hpp"
 #include "state.hpp"
 
 using namespace bdforge;
@@ -49,17 +48,16 @@ static std::string follow(const DesignState& design, std::istringstream& words) 
     Sizes sizes;
     for (std::string word; words >> word;)
         sizes[word.substr(0, word.find('='))] = std::stoul(word.substr(word.find('=') + 1));
-    const std::size_t index = operand_index(design, name);
-    const std::size_t argument = design.program().operands[index].argument;
+    const std::size_t argument = design.operand(name).argument;
     const auto values = way == "resident" ? design.streams.values(some_parameters(design, sizes))
                                           : design.streams.values(all_parameters(design, sizes));
-    if (way == "resident") require_known(design, design.program().operands[index], values);
+    if (way == "resident") require_known(design, design.operand(name), values);
     const Layouts found = layouts(design, values, &argument);
     if (found.bytes[argument] > most) throw ManifestError("no test has buffers of that size");
     std::vector<char> array = read(array_path), buffer = read(buffer_path);
     if (buffer.empty()) buffer.resize(found.bytes[argument]);
     if (buffer.size() != found.bytes[argument]) throw ArgumentError("the buffer has another size");
-    for (const generator::Layout& layout : found.operands) {
+    for (const sequence::Layout& layout : found.operands) {
         if (layout.operand().name != name) continue;
         if (way == "direct") {
             const auto lines = layout.direct();
@@ -108,17 +106,17 @@ static void print(const std::vector<std::uint32_t>& words) {
 static std::vector<std::uint32_t> words_of(const std::string& line) {
     const Json json = Json::parse(line, "line");
     const JsonView view(json, "line");
-    generator::Design design = read_sequence(view.at("sequence"));
-    design.wide = view.at("wide").boolean();
-    generator::Parameters parameters;
+    sequence::Source source = sequence::read_sequence(view.at("sequence"));
+    source.wide = view.at("wide").boolean();
+    sequence::Parameters parameters;
     for (const JsonView& value : view.at("parameters").elements())
         parameters.push_back(value.integer(INT64_MIN, INT64_MAX));
-    const Sequencer sequencer(std::move(design));
+    const sequence::Sequencer sequencer(std::move(source));
     if (view.has("layouts")) {
-        const generator::Program& program = sequencer.design().program;
+        const sequence::Program& program = sequencer.source().program;
         const auto values = sequencer.values(parameters);
-        for (const generator::Operand& operand : program.operands)
-            generator::Layout(operand, program.arguments[operand.argument], values);
+        for (const sequence::Operand& operand : program.operands)
+            sequence::Layout(operand, program.arguments[operand.argument], values);
     }
     return sequencer.words(parameters);
 }
@@ -129,7 +127,7 @@ static void programs() {
             print(words_of(line));
         } catch (const ManifestError& error) {
             std::printf("ManifestError: %s\n", error.what());
-        } catch (const generator::SequenceError& error) {
+        } catch (const sequence::SequenceError& error) {
             std::printf("SequenceError: %s\n", error.what());
         }
         std::fflush(stdout);

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "bdforge/sequence.hpp"
+#include "sequencer.hpp"
 #include "designs.hpp"
 
-using bdforge::Sequencer;
-using bdforge::generator::Parameters;
-using bdforge::generator::SequenceError;
+using bdforge::sequence::Sequencer;
+using bdforge::sequence::Parameters;
+using bdforge::sequence::SequenceError;
 
 static void print_words(const Sequencer &sequencer, const Parameters &parameters) {
     std::vector<std::uint32_t> words;
@@ -32,8 +32,9 @@ static void print_words(const Sequencer &sequencer, const Parameters &parameters
 
 static void print_bytes(const Sequencer &sequencer, const Parameters &parameters) {
     try {
-        for (const std::int64_t bytes : sequencer.argument_bytes(parameters))
-            std::printf("%lld ", static_cast<long long>(bytes));
+        const bdforge::sequence::Values values = sequencer.values(parameters);
+        for (const bdforge::sequence::Argument &argument : sequencer.source().program.arguments)
+            std::printf("%lld ", static_cast<long long>(bdforge::sequence::argument_bytes(argument, values)));
         std::printf("\n");
     } catch (const SequenceError &error) {
         std::printf("refused: %s\n", error.what());
@@ -55,7 +56,7 @@ static void print_time(const Sequencer &sequencer, const Parameters &parameters)
 int main(int, char **argv) {
     const std::string mode = argv[2];
     std::vector<std::unique_ptr<Sequencer>> sequencers;
-    for (bdforge::generator::Design &design : designs(argv[1]))
+    for (bdforge::sequence::Source &design : designs(argv[1]))
         sequencers.push_back(std::make_unique<Sequencer>(std::move(design)));
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream numbers(line);

@@ -58,7 +58,7 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
 @pytest.fixture(scope="module")
 def second_build(prefix: Path) -> str:
     """What it says, and the tree of what depends on what; a header was touched before."""
-    (ROOT / "host/include/bdforge/json.hpp").touch()
+    (ROOT / "host/src/json.hpp").touch()
     options = ("xrt=none", "sanitize=address,undefined", f"prefix={prefix}")
     return scons(SANITIZED, "--tree=all", "cpp", "cpp-tests", *options).stdout
 
@@ -71,7 +71,7 @@ def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing(second
 def test_objects_are_made_again_when_a_header_changes_that_they_include(second_build: str):
     _, _, probe = second_build.partition("+-tests/host/probe.cpp\n")
     included = probe.split("/lib/libbdforge.a")[0]
-    for header in ("host/include/bdforge/layout.hpp", "host/include/bdforge/json.hpp", "host/src/state.hpp"):
+    for header in ("host/include/bdforge/job.hpp", "host/src/json.hpp", "host/src/state.hpp"):
         assert f"+-{header}\n" in included
 
 
@@ -134,9 +134,9 @@ def test_projects_take_the_library_that_another_one_has_made(tmp_path: Path, mon
     made = []
     for name in ("first", "second"):
         shutil.copytree(ROOT / "examples" / "project", tmp_path / name)
-        made.append(scons(Path("build"), "build/host/objects/extent.cpp.o", "xrt=none", cwd=tmp_path / name).stdout)
+        made.append(scons(Path("build"), "build/host/objects/json.cpp.o", "xrt=none", cwd=tmp_path / name).stdout)
     assert ["[CXX]" in told for told in made] == [True, False], made
-    first, second = (tmp_path / name / "build/host/objects/extent.cpp.o" for name in ("first", "second"))
+    first, second = (tmp_path / name / "build/host/objects/json.cpp.o" for name in ("first", "second"))
     assert first.read_bytes() == second.read_bytes()
     assert list((tmp_path / "cache/bdforge/host" / __version__).iterdir())
 
@@ -158,12 +158,12 @@ def test_a_fault_in_a_source_shows_the_compilers_text_and_leaves_nothing(tmp_pat
         source = ROOT / part
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / part)
-    broken = tmp_path / "host/src/flight.cpp"
+    broken = tmp_path / "host/src/json.cpp"
     broken.write_text("int unused_result( { }\n")
-    done = scons(tmp_path / "out", "out/host/objects/flight.cpp.o", "xrt=none", check=False, cwd=tmp_path)
+    done = scons(tmp_path / "out", "out/host/objects/json.cpp.o", "xrt=none", check=False, cwd=tmp_path)
     assert done.returncode == 2
-    assert "host/src/flight.cpp:1:" in done.stderr
-    assert "to repeat: g++ -std=c++17" in done.stderr
+    assert "host/src/json.cpp:1:" in done.stderr
+    assert "to repeat: g++ -std=c++20" in done.stderr
     assert not list((tmp_path / "out/host").rglob("*.o"))
 
 

@@ -54,7 +54,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 GROUPS = ("json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "wire")
 
 
-@pytest.mark.parametrize("group", [*GROUPS, "own_server", "xrt", "heap", "energy", "flight", "status", "blocks", "cli"])
+@pytest.mark.parametrize("group", [*GROUPS, "own_server", "xrt", "heap", "energy", "execution", "status", "blocks", "cli"])
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
@@ -96,7 +96,7 @@ def test_every_array_that_has_designs_is_known_by_a_devices_name():
 
 
 def test_the_library_and_the_doctor_give_the_same_advice(tmp_path: Path):
-    source = (Path(__file__).parents[2] / "host/src/machine.cpp").read_text()
+    source = (Path(__file__).parents[2] / "host/src/device.cpp").read_text()
     sentences = re.sub(r'"\s*"', "", source)  # literals of several lines
     found = {finding.name: finding.remedy for finding in machine(tmp_path)}
     for name in ("kernel driver amdxdna", "NPU device node", "access to the NPU"):

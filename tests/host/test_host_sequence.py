@@ -209,9 +209,3 @@ def test_lines_that_would_overlap_are_refused_for_every_layout(plans, driver):
     for index, *size in short:
         with pytest.raises(SpecError, match="lines would overlap"):
             python_sequence(plans[index], *size)
-
-
-def test_the_cache_makes_each_size_once_for_all_threads(tmp_path, plans):
-    program = compiled(tmp_path, "cache_driver", "-fsanitize=thread", "-O1")
-    printed = run(program, manifests(tmp_path / "manifests", plans[:1]))
-    assert printed.decode() == "same 1 each_once 1 refuses 1 outlives 1\n"

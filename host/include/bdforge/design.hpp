@@ -1,17 +1,74 @@
 #pragma once
+/// Devices, and designs that are loaded on them.
+
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
-
-#include "bdforge/device.hpp"
-#include "bdforge/manifest.hpp"
+#include <utility>
+#include <vector>
 
 namespace bdforge {
 
+class Backend;
 class DesignState;
-
 class Weights;
+
+/// A device that runs designs. Copies are the same device.
+class Device {
+public:
+    /// `name`: XRT's index ("0"), a PCI address ("0000:c5:00.1"), or "emulated" for the array that bdforge emulates, which
+    /// needs no NPU ("software" was its name before). DeviceError when it is not there.
+    static Device open(const std::string& name = "0");
+
+    /// A device of one's own, for tests.
+    explicit Device(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
+    std::string name() const;
+    bool is_npu() const;
+    Backend& backend() const { return *backend_; }
+
+private:
+    std::shared_ptr<Backend> backend_;
+};
+
+/// Version of XRT that this library was built with, "none" without XRT.
+std::string xrt_version();
+
+/// A file of the build, relative to the manifest's folder and below it. `sha256` is "" where the build does not record it.
+struct BuiltFile {
+    std::string path;
+    std::string sha256;
+};
+
+/// A problem whose sequence is part of the build: the only ones that a full ELF can run. Sizes by parameter.
+struct BuiltProblem {
+    std::string sequence;
+    std::map<std::string, std::int64_t> sizes;
+};
+
+/// What a host must know of a built design: `manifest.json` beside the xclbin, checked. `file` is its own path.
+struct Manifest {
+    std::string file;
+    std::string kind;  // the operator's, such as "gemm"
+    std::string design;
+    std::string spec_hash;
+    std::string device;       // the product it was built for, such as "strix_halo"
+    std::string mlir_device;  // its array, such as "npu2"
+    std::string kernel;       // name of the xclbin's kernel
+    std::string elf_kernel;   // name of the full ELF's kernel; its instances are sequences
+    std::map<std::string, BuiltFile> files;
+    std::vector<BuiltProblem> problems;
+};
+
+/// How sequences wait for a step's tokens, column by column or all by one wait; docs/sequences.md has what is guaranteed.
+struct SequenceOptions {
+    /// "column" or "wide"; "": as the design says, `in_flight` too.
+    std::string wait;
+    /// Steps at a time: 1 to 4, wide only 1; 0: the most.
+    std::size_t in_flight = 0;
+};
 
 struct LoadOptions {
     /// The manifest; "" takes `manifest.json` beside the design.

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "emulated/emulated_backend.hpp"
+#include "backend.hpp"
 #include "unit.hpp"
 
 namespace unit {
@@ -103,15 +103,15 @@ public:
         return context_->instructions(words);
     }
 
-    std::unique_ptr<Command> command(const Program& program, const Arguments& arguments) override {
-        const bool elf = program.instructions == nullptr;
-        if (elf) script_->sequences.push_back(program.sequence);
+    std::unique_ptr<Command> command(const Stream& stream, const Arguments& arguments) override {
+        const bool elf = stream.instructions == nullptr;
+        if (elf) script_->sequences.push_back(stream.sequence);
         Arguments of_device;
         for (const auto& argument : arguments) {
             const auto* const apart = dynamic_cast<const ApartBuffer*>(argument.get());
             of_device.push_back(apart == nullptr ? argument : apart->device());
         }
-        return std::make_unique<ScriptedCommand>(elf ? nullptr : context_->command(program, of_device), script_);
+        return std::make_unique<ScriptedCommand>(elf ? nullptr : context_->command(stream, of_device), script_);
     }
 
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) override {
@@ -184,7 +184,7 @@ public:
         std::memcpy(made->data(), words.data(), made->bytes());
         return made;
     }
-    std::unique_ptr<Command> command(const Program&, const Arguments&) override { return std::make_unique<NoCommand>(act_); }
+    std::unique_ptr<Command> command(const Stream&, const Arguments&) override { return std::make_unique<NoCommand>(act_); }
     std::unique_ptr<Command> batch(const std::vector<Command*>&) override { return std::make_unique<NoCommand>(act_); }
 
 private:

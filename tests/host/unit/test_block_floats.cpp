@@ -1,6 +1,6 @@
 // Blocks of 8 values that share an exponent e: mantissas m of values m 2^(e - 133), worked by hand.
 
-#include "block_floats.hpp"
+#include "number_formats.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Parts of bdforge-run: which option sets what, what is timed, and what is told of it.
 
-#include "cli/cpu.hpp"
+#include "cli/measure.hpp"
 #include "cli/trial.hpp"
 #include "devices.hpp"
 #include "powercap.hpp"
@@ -109,7 +109,7 @@ UNIT_CASE("cli", runs_before_are_neither_timed_nor_in_the_energy) {
         const Design design = Design::load(device, unit::design_path("small"));
         Options options;
         options.warmup = 3, options.iterations = 2;
-        Energy energy(powercap.folder);
+        cli::Energy energy(powercap.folder);
         std::vector<Job> all;
         while (all.size() < jobs) all.emplace_back(design, Sizes{{"M", 1}, {"K", 2}, {"N", 3}});
         const std::string what = std::to_string(jobs) + " at once";
@@ -118,6 +118,6 @@ UNIT_CASE("cli", runs_before_are_neither_timed_nor_in_the_energy) {
         check_contains(energy.summary(2), "0.500 J of package-0, package-1, 0.2500 J a run");
     }
     Options options = cli::parse({"-d", "cpu", "-M", "1", "-K", "2", "-N", "3", "-i", "2", "--warmup", "3"});
-    Energy energy("");
+    cli::Energy energy("");
     check_equal(cli::cpu_runs(options, energy).size(), 2U, "timed, on the processor");
 }

@@ -1,8 +1,7 @@
-#include <cstring>
 #include <limits>
 
-#include "bdforge/copies.hpp"
 #include "float_matrices.hpp"
+#include "whole_matrices.hpp"
 
 using namespace bdforge;
 using unit::check_equal;
@@ -11,13 +10,6 @@ using unit::whole_numbers;
 namespace {
 
 constexpr std::size_t large = 380;  // squared, in floats: more than one thread's worth
-
-float wide(Bf16 value) {
-    const std::uint32_t bits = std::uint32_t{value} << 16;
-    float made;
-    std::memcpy(&made, &bits, sizeof made);
-    return made;
-}
 
 std::string shape(std::size_t rows, std::size_t columns, bool turned) {
     return std::to_string(rows) + " x " + std::to_string(columns) + (turned ? ", turned" : "");
@@ -41,8 +33,7 @@ UNIT_CASE("copies", floats_are_rounded_to_the_nearest_bf16_ties_to_even) {
     const std::pair<std::uint32_t, std::uint32_t> nans[] = {
         {0x7F800001, 0x7FC0}, {0xFF80FFFF, 0xFFC0}, {0x7FFFFFFF, 0x7FFF}, {0xFFFFFFFF, 0xFFFF}, {0x7FC00000, 0x7FC0}};
     for (const auto& [bits, expected] : nans) {
-        float nan;
-        std::memcpy(&nan, &bits, sizeof nan);
+        const float nan = std::bit_cast<float>(bits);
         Bf16 made = 0;
         copy_in({&nan, 1, 1, 1}, {&made, 1, 1, 1}, true);
         check_equal(std::uint32_t{made}, expected, "NaN " + std::to_string(bits));
@@ -70,10 +61,10 @@ UNIT_CASE("copies", matrices_of_all_sizes_come_in_as_they_stand_and_turned) {
             std::vector<Bf16> to(rows * stride, 7);
             copy_in({from.data(), turned ? columns : rows, turned ? rows : columns, turned ? rows : columns},
                     {to.data(), rows, columns, stride}, turned);
-            std::vector<float> got(to.size()), expected(to.size(), wide(7));  // gaps stay as they are
+            std::vector<float> got(to.size()), expected(to.size(), widened(7));  // gaps stay as they are
             for (std::size_t i = 0; i < to.size(); ++i) {
                 const std::size_t row = i / stride, column = i % stride;
-                got[i] = wide(to[i]);
+                got[i] = widened(to[i]);
                 if (column < columns) expected[i] = from[turned ? column * rows + row : row * columns + column];
             }
             check_equal(got, expected, shape(rows, columns, turned));

@@ -7,7 +7,6 @@
 #include "devices.hpp"
 #include "files.hpp"
 #include "state.hpp"
-#include "streams.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -109,11 +108,10 @@ UNIT_CASE("design", sequences_wait_in_ways_and_for_as_many_steps_as_there_are) {
 UNIT_CASE("design", no_more_steps_are_under_way_than_the_program_allows) {
     const auto words = [](const std::string& in_flight_max, std::size_t in_flight) {
         const std::string path = changed_design("small.xclbin", "\"in_flight_max\": 4", "\"in_flight_max\": " + in_flight_max);
-        Manifest manifest = load_manifest(unit::data_folder() + "/changed/manifest.json");
-        manifest.sequence = {"column", in_flight};
+        LoadedManifest manifest = load_manifest(unit::data_folder() + "/changed/manifest.json");
         const auto context = unit::memory_device().backend().load({path, false, manifest});
-        const auto stream = Streams(manifest).get(*context, false, {200, 64, 200, 0, 0, 0});
-        Buffer& made = *stream->program.instructions;
+        const auto stream = Streams(manifest, {"column", in_flight}).get(*context, false, {200, 64, 200, 0, 0, 0});
+        Buffer& made = *stream->instructions;
         const auto* const bytes = static_cast<const char*>(made.data());
         return std::vector<char>(bytes, bytes + made.bytes());
     };

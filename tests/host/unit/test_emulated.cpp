@@ -8,9 +8,9 @@
 #include <cstring>
 #include <thread>
 
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 #include "devices.hpp"
-#include "emulated/emulated_backend.hpp"
+#include "backend.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -37,7 +37,7 @@ struct Loaded {
     }
 
     Device device;
-    Manifest manifest;
+    LoadedManifest manifest;
     std::unique_ptr<Context> context;
 };
 
@@ -47,7 +47,7 @@ struct Work {
 
     explicit Work(const Loaded& on, std::size_t a_bytes = M * K)
         : words(on.context->instructions(unit::recorded_words())), a(on.buffer(a_bytes)), b(on.buffer(K * N / 4)),
-          c(on.buffer(M * N * 4)), command(on.context->command({words, ""}, {a, b, c})) {
+          c(on.buffer(M * N * 4)), command(on.context->command({words, "", 0}, {a, b, c})) {
         std::memset(b->data(), 0xAA, b->bytes());  // every weight is 1
         for (std::size_t i = 0; i < a->bytes(); ++i) static_cast<std::int8_t*>(a->data())[i] = static_cast<std::int8_t>(i / K);
     }

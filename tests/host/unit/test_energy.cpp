@@ -1,9 +1,9 @@
 #include <filesystem>
 
-#include "energy.hpp"
+#include "cli/measure.hpp"
 #include "powercap.hpp"
 
-using bdforge::Energy;
+using bdforge::cli::Energy;
 using unit::Powercap;
 using unit::check_contains;
 using unit::check_equal;

@@ -2,7 +2,6 @@
 #include <fstream>
 
 #include "bdforge/error.hpp"
-#include "bdforge/npy.hpp"
 #include "files.hpp"
 #include "unit.hpp"
 

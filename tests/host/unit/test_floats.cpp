@@ -3,10 +3,10 @@
 
 #include "bdforge/error.hpp"
 #include "bdforge/floats.hpp"
-#include "cpu_product.hpp"
-#include "devices.hpp"
 #include "float_matrices.hpp"
-#include "ways.hpp"
+#include "whole_matrices.hpp"
+#include "devices.hpp"
+#include "product_plan.hpp"
 
 using namespace bdforge;
 using unit::by_definition;
@@ -89,7 +89,7 @@ UNIT_CASE("floats", the_processor_adds_what_is_there_and_a_bias) {
 
 UNIT_CASE("floats", elements_are_turned_where_orders_differ) {
     Matrices given;
-    const std::vector<Orders> all = {{false, false, false, false}, {true, false, false, false}, {false, true, false, false}, {false, false, true, false}};
+    const std::vector<OperandOrders> all = {{false, false, false, false}, {true, false, false, false}, {false, true, false, false}, {false, false, true, false}};
     const std::vector<Design> designs{loaded("rrr")};
     for (int how = 0; how < 4; ++how) {
         const FloatProduct product{8, 16, 32, {given.a.data(), (how & 1) != 0}, {given.b.data(), (how & 2) != 0}, given.c.data()};
@@ -97,10 +97,10 @@ UNIT_CASE("floats", elements_are_turned_where_orders_differ) {
             const auto& [a, b, c, narrow] = all[i];
             const std::size_t itself = (product.a.turned != a) * 8 * 16 + (product.b.turned != b) * 16 * 32 + c * 8 * 32,
                               swapped = (product.b.turned == a) * 16 * 32 + (product.a.turned == b) * 8 * 16 + !c * 8 * 32;
-            const Way way = best_way(designs, {all[i]}, product);
+            const ProductPlan plan = plan_product(designs, {all[i]}, product);
             const std::string what = told(product) + " by a design of orders " + std::to_string(i);
-            check_equal(way.elements_turned, std::min(itself, swapped), what + ": elements turned");
-            check_equal(way.swapped, swapped < itself, what + ": swapped");
+            check_equal(plan.elements_turned, std::min(itself, swapped), what + ": elements turned");
+            check_equal(plan.swapped, swapped < itself, what + ": swapped");
         }
     }
 }
@@ -126,13 +126,13 @@ UNIT_CASE("floats", designs_of_the_three_layouts_of_a_step_turn_nothing) {
 UNIT_CASE("floats", of_ways_that_turn_as_much_the_first_design_is_taken_and_the_product_itself) {
     Matrices given;
     const std::vector<Design> twins{loaded("rrr"), loaded("rrr")};
-    const std::vector<Orders> orders{orders_of(twins[0]), orders_of(twins[1])};
+    const std::vector<OperandOrders> orders{orders_of(twins[0]), orders_of(twins[1])};
     // B is K x N = 16 x 16 turned; as its transpose A, M x K = 8 x 16, and C, M x N = 8 x 16
     const FloatProduct product{8, 16, 16, {given.a.data()}, {given.b.data(), true}, given.c.data()};
-    const Way way = best_way(twins, orders, product);
-    check_equal(way.elements_turned, std::size_t{256}, "elements turned");
-    check_equal(way.design, std::size_t{0}, "design, of two alike");
-    check_equal(way.swapped, false, "swapped, of two ways that turn 256 elements");
+    const ProductPlan plan = plan_product(twins, orders, product);
+    check_equal(plan.elements_turned, std::size_t{256}, "elements turned");
+    check_equal(plan.design, std::size_t{0}, "design, of two alike");
+    check_equal(plan.swapped, false, "swapped, of two ways that turn 256 elements");
 }
 
 UNIT_CASE("floats", kept_factors_are_copied_once_until_they_are_renewed) {

@@ -199,7 +199,7 @@ UNIT_CASE("job", what_is_written_in_lines_is_sent_to_where_arrays_are_placed) {
         const Design design = Design::load(unit::memory_device(), design_path(name));
         for (const std::string operand : {"A", "B"}) {
             Job placed(design, {{"M", M}, {"K", K}, {"N", N}}), written(design, {{"M", M}, {"K", K}, {"N", N}});
-            const generator::Layout& layout = placed.state()->operand(operand).layout;
+            const sequence::Layout& layout = placed.state()->operand(operand).layout;
             std::vector<char> array(layout.extent(layout.line()));
             if (layout.element_bytes() == sizeof(float)) {
                 std::vector<float> values(array.size() / sizeof(float));

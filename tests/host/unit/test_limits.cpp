@@ -1,9 +1,9 @@
-#include "bdforge/stream.hpp"
+#include "sequencer.hpp"
 
 #include <fstream>
 
 #include "bdforge/error.hpp"
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 #include "files.hpp"
 #include "unit.hpp"
 
@@ -61,12 +61,10 @@ UNIT_CASE("limits", sizes_of_built_problems_have_ends) {
 }
 
 UNIT_CASE("limits", streams_fill_their_words) {
-    const Manifest small = parse_manifest(manifest(), "m.json");
-    const auto written = [&](std::size_t writes, std::size_t most) {
-        generator::detail::Writer writer(small.streams.target, most);
-        for (std::size_t i = 0; i < writes; ++i) writer.write(0, 0);
-        return writer.finish().size();
-    };
-    check_equal(written(3, 4 + 3 * 6), 22U, "a header and three writes");
-    check_contains(message_of<generator::SequenceError>([&] { written(3, 21); }), "the stream is longer than 21 words");
+    const LoadedManifest small = parse_manifest(manifest(), "m.json");
+    const sequence::Sequencer sequencer(small.source);
+    const auto written = [&](std::size_t most) { return sequencer.words({33, 40, 70}, most).size(); };
+    const std::size_t words = written(sequence::stream_words_max);
+    check_equal(written(words), words, "as many as there are");
+    check_contains(message_of<sequence::SequenceError>([&] { written(words - 1); }), "the stream is longer than");
 }

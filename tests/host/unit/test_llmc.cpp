@@ -1,7 +1,7 @@
 #include "bdforge_llmc.h"
 #include "c_api.hpp"
 #include "devices.hpp"
-#include "float_matrices.hpp"
+#include "whole_matrices.hpp"
 
 using namespace bdforge;
 using unit::check_equal;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "files.hpp"
-#include "machine.hpp"
+#include "backend.hpp"
 #include "npu/log.hpp"
 #include "unit.hpp"
 

@@ -1,5 +1,5 @@
 #include "bdforge/error.hpp"
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 #include "files.hpp"
 #include "unit.hpp"
 
@@ -27,7 +27,7 @@ std::string refusal(const std::string& changed) {
 }  // namespace
 
 UNIT_CASE("manifest", a_built_design_is_read) {
-    const Manifest manifest = load_manifest(unit::data_folder() + "/small/manifest.json");
+    const LoadedManifest manifest = load_manifest(unit::data_folder() + "/small/manifest.json");
     check_equal(manifest.design, "small", "design");
     check_equal(manifest.device, "strix_halo", "device");
     check_equal(manifest.mlir_device, "npu2_2col", "array");
@@ -48,25 +48,25 @@ UNIT_CASE("manifest", mismatches_are_named) {
 }
 
 UNIT_CASE("manifest", names_of_kernels_and_hashes_of_files_are_read_where_they_stand) {
-    const Manifest manifest = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\"",
+    const LoadedManifest manifest = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\"",
                                                   "\"kernel\": \"K\", \"elf_kernel\": \"E\""),
                                              "m.json");
     check_equal(manifest.kernel, "K", "kernel");
     check_equal(manifest.elf_kernel, "E", "kernel of the ELF");
     check_equal(manifest.files.at("xclbin").path, "small.xclbin", "path");
     check_equal(manifest.files.at("xclbin").sha256, sha256("no xclbin"), "hash");
-    const Manifest unnamed = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\", ", ""), "m.json");
+    const LoadedManifest unnamed = parse_manifest(with("\"kernel\": \"MLIR_AIE\", \"elf_kernel\": \"main\", ", ""), "m.json");
     check_equal(unnamed.kernel + " " + unnamed.elf_kernel, "MLIR_AIE main", "kernels of a manifest that names none");
-    const Manifest plain = parse_manifest(with("\"mlir\": ", "\"list\": \"a/b\", \"mlir\": "), "m.json");
+    const LoadedManifest plain = parse_manifest(with("\"mlir\": ", "\"list\": \"a/b\", \"mlir\": "), "m.json");
     check_equal(plain.files.at("list").path + plain.files.at("list").sha256, "a/b", "a file without a hash");
-    const Manifest without = parse_manifest(with("\"sha256\": \"" + sha256("no xclbin"), "\"sha256\": \""), "m.json");
+    const LoadedManifest without = parse_manifest(with("\"sha256\": \"" + sha256("no xclbin"), "\"sha256\": \""), "m.json");
     check_equal(without.files.at("xclbin").sha256, "", "no hash");
 }
 
 UNIT_CASE("manifest", streams_wait_as_it_says) {
     for (const bool wide : {false, true}) {
         const std::string found = with("\"wide\": false", wide ? "\"wide\": true" : "\"wide\": false");
-        check_equal(parse_manifest(found, "m.json").streams.wide, wide, "wide");
+        check_equal(parse_manifest(found, "m.json").source.wide, wide, "wide");
     }
 }
 

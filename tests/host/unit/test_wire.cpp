@@ -13,9 +13,9 @@
 #include <mutex>
 #include <thread>
 
-#include "bdforge/manifest.hpp"
+#include "manifest.hpp"
 #include "devices.hpp"
-#include "emulated/link.hpp"
+#include "device_server.hpp"
 #include "unit.hpp"
 
 using namespace bdforge;
@@ -152,7 +152,7 @@ UNIT_CASE("wire", packets_say_what_is_loaded_shared_run_and_given_back) {
         std::vector<std::shared_ptr<Buffer>> buffers;
         for (const std::size_t size : sizes) buffers.push_back(context->allocate(0, size));
         const auto words = context->instructions({11, 12, 13});
-        const auto command = context->command({words, ""}, {buffers[4], buffers[1]});
+        const auto command = context->command({words, "", 0}, {buffers[4], buffers[1]});
         command->start();
         check_equal(command->wait(milliseconds{std::int64_t{1} << 32}) == Outcome::completed, true, "waited 2^32 ms at most");
     }
@@ -189,7 +189,7 @@ UNIT_CASE("wire", answers_to_loading_are_errors_of_their_kinds) {
 UNIT_CASE("wire", answers_to_runs_are_errors_but_the_first_kind) {
     Server server({0, ""}, {{1, "one"}, {2, "two"}, {3, "three"}, {77, "other"}, {0, "none"}});
     const auto context = loaded();
-    const auto command = context->command({context->instructions({1}), ""}, {});
+    const auto command = context->command({context->instructions({1}), "", 0}, {});
     for (const char* text : {"one", "two", "three", "other"}) {
         command->start();
         check_equal(message_of<RunError>([&] { command->wait(milliseconds{60000}); }), std::string(text), "answer");
@@ -201,7 +201,7 @@ UNIT_CASE("wire", answers_to_runs_are_errors_but_the_first_kind) {
 UNIT_CASE("wire", what_a_server_says_before_it_hangs_up_is_told_to_all_who_ask) {
     Server server({0, ""});
     const auto context = loaded();
-    const auto command = context->command({context->instructions({1}), ""}, {});
+    const auto command = context->command({context->instructions({1}), "", 0}, {});
     command->start();
     const auto unread = context->allocate(0, 1);
     for (int i = 0; i < 2; ++i)

@@ -7,7 +7,7 @@
 #include "operands.hpp"
 #include "state.hpp"
 #include "unit.hpp"
-#include "xrt_backend.hpp"
+#include "backend.hpp"
 
 using namespace bdforge;
 using std::chrono::milliseconds;
@@ -48,18 +48,18 @@ public:
         stub::world()->act = [this, array, streams](const stub::Launch& launch) {
             const auto& given = launch.arguments;
             const std::size_t first = full_elf_ ? 0 : 3;
-            bdforge::Program program;
+            Stream stream;
             if (full_elf_) {
                 check_equal(launch.kernel, "main:gemm_33x40x70", "the instance that is run");
-                program = streams->get(*array, false, {33, 40, 70, 0, 0, 0})->program;
+                stream = *streams->get(*array, false, {33, 40, 70, 0, 0, 0});
             } else {
                 check_equal(launch.kernel, "MLIR_AIE", "the kernel that is run");
-                const std::vector<std::byte>& stream = given.at(1).memory->device;
+                const std::vector<std::byte>& memory = given.at(1).memory->device;
                 check_equal(given.at(0).number, 3U, "opcode");
-                check_equal(given.at(2).number * sizeof(std::uint32_t), stream.size(), "bytes of instructions");
+                check_equal(given.at(2).number * sizeof(std::uint32_t), memory.size(), "bytes of instructions");
                 std::vector<std::uint32_t> words(given.at(2).number);
-                std::memcpy(words.data(), stream.data(), stream.size());
-                program.instructions = array->instructions(words);
+                std::memcpy(words.data(), memory.data(), memory.size());
+                stream.instructions = array->instructions(words);
             }
             Arguments arguments;
             for (std::size_t i = first; i < given.size(); ++i) {
@@ -67,7 +67,7 @@ public:
                 arguments.push_back(array->allocate(i - first, memory.size()));
                 std::memcpy(arguments.back()->data(), memory.data(), memory.size());
             }
-            const auto command = array->command(program, arguments);
+            const auto command = array->command(stream, arguments);
             command->start();
             check(command->wait(milliseconds{20'000}) == Outcome::completed, "the emulated array ends");
             for (std::size_t i = first; i < given.size(); ++i)
@@ -77,7 +77,7 @@ public:
 
 private:
     bool full_elf_;
-    Manifest manifest_;
+    LoadedManifest manifest_;
 };
 
 void no_crimes(const Npu& npu, unit::Where at = unit::here()) {
@@ -85,7 +85,7 @@ void no_crimes(const Npu& npu, unit::Where at = unit::here()) {
 }
 
 /// A command of `load`'s context without arguments.
-std::unique_ptr<Command> command_of(Context& context) { return context.command({context.instructions({0, 0, 0, 16}), ""}, {}); }
+std::unique_ptr<Command> command_of(Context& context) { return context.command({context.instructions({0, 0, 0, 16}), "", 0}, {}); }
 
 }  // namespace
 
@@ -179,8 +179,8 @@ UNIT_CASE("xrt", each_buffer_is_synchronised_in_the_direction_that_is_asked_for)
         for (const auto& buffer : {context->allocate(0, 64), context->adopt(0, callers.get(), 64)}) {
             std::shared_ptr<stub::Memory> memory;
             npu->act = [&](const stub::Launch& launch) { memory = launch.arguments.back().memory; };
-            const bdforge::Program program{full_elf ? nullptr : context->instructions({1}), "main"};
-            context->command(program, {buffer})->start();
+            const Stream stream{full_elf ? nullptr : context->instructions({1}), "main", 1};
+            context->command(stream, {buffer})->start();
             auto* const host = static_cast<char*>(buffer->data());
             const std::string which = host == callers.get() ? "the caller's" : "its own";
             std::memset(host, 'h', 64);

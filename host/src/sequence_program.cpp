@@ -1,0 +1,473 @@
+#include "sequence_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "messages.hpp"
+
+namespace bdforge::sequence {
+namespace {
+
+constexpr std::int64_t values_max = 1 << 16;  // of a program, so that a file cannot ask for more
+constexpr std::size_t written_max = 1 << 10;  // registers of a write, likewise
+constexpr std::int64_t loops_max = 48;        // of an operand, likewise
+constexpr std::int64_t number_max = 0x7FFFFFFF;
+constexpr std::int64_t columns_max = 64, channels_max = 16;  // far above any NPU
+
+/// Refuses members that the form does not have, as the Python check does: a host that passes them over would do less.
+void only(const JsonView& view, std::initializer_list<std::string_view> known) {
+    for (const auto& [name, member] : view.members())
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            member.refuse("nothing: sequence programs have no such member");
+}
+
+std::uint32_t number(const JsonView& view, std::int64_t lowest = 0, std::int64_t highest = number_max) {
+    return static_cast<std::uint32_t>(view.integer(lowest, highest));
+}
+
+ValueId value_id(const JsonView& view) { return number(view, 0, values_max - 1); }
+
+ValueId optional_id(const JsonView& view, const char* name) {
+    return view.has(name) ? value_id(view.at(name)) : no_value;
+}
+
+bool flag(const JsonView& view, const char* name) { return view.has(name) && view.at(name).boolean(); }
+
+/// What `read` makes of each entry, `least` to `most` of them.
+template <class Read>
+auto list(const JsonView& view, std::size_t least, std::size_t most, Read read) {
+    std::vector<decltype(read(view))> found;
+    for (const JsonView& entry : view.elements()) found.push_back(read(entry));
+    if (found.size() < least || found.size() > most) view.refuse(concat("a list of ", least, " to ", most, " entries"));
+    return found;
+}
+
+template <class Read>
+auto optional_list(const JsonView& view, const char* name, Read read) {
+    return view.has(name) ? list(view.at(name), 0, values_max, read) : std::vector<decltype(read(view))>{};
+}
+
+/// The place of a text among `choices`.
+std::size_t choice(const JsonView& view, std::initializer_list<std::string_view> choices) {
+    const auto found = std::find(choices.begin(), choices.end(), view.text());
+    if (found == choices.end()) view.refuse(concat("another of its words: ", listed(choices, " or ")));
+    return static_cast<std::size_t>(found - choices.begin());
+}
+
+Direction direction(const JsonView& view) { return static_cast<Direction>(choice(view, {"S2MM", "MM2S"})); }
+
+Note note(const JsonView& view) {
+    only(view, {"text", "values"});
+    return {view.at("text").text(), optional_list(view, "values", value_id)};
+}
+
+Argument argument(const JsonView& view) {
+    only(view, {"name", "type", "bits", "elements", "note"});
+    if (view.has("note")) view.at("note").text();
+    return {view.at("name").text(), view.at("type").text(), number(view.at("bits"), 1, 64),
+            value_id(view.at("elements"))};
+}
+
+Axis axis(const JsonView& view) {
+    only(view, {"size", "walked", "tile", "once"});
+    return {value_id(view.at("size")), value_id(view.at("walked")), optional_id(view, "tile"), flag(view, "once")};
+}
+
+PlaceLoop place_loop(const JsonView& view) {
+    only(view, {"axis", "count", "step", "stride"});
+    return {number(view.at("axis"), 0, axes_max - 1), value_id(view.at("count")), value_id(view.at("step")),
+            value_id(view.at("stride"))};
+}
+
+std::uint32_t parameter(const JsonView& view, const std::vector<std::string>& parameters) {
+    const auto found = std::find(parameters.begin(), parameters.end(), view.text());
+    if (found == parameters.end()) view.refuse("the name of a parameter");
+    return static_cast<std::uint32_t>(found - parameters.begin());
+}
+
+Operand operand(const JsonView& view, const std::vector<std::string>& parameters) {
+    only(view, {"name", "argument", "direction", "type", "bits", "values", "bias", "blocked", "missing", "order",
+                "leading", "staged", "axes", "offset", "dims"});
+    Operand made{};
+    made.name = view.at("name").text();
+    made.argument = number(view.at("argument"));
+    made.out = choice(view.at("direction"), {"in", "out"}) == 1;
+    made.type = view.at("type").text();
+    made.bits = number(view.at("bits"), 1, 1024);
+    if (view.has("values")) {
+        const std::vector<JsonView> ends = view.at("values").elements();
+        if (ends.size() != 2) view.at("values").refuse("the smallest and the largest value");
+        made.values = {ends[0].integer(INT64_MIN, INT64_MAX), ends[1].integer(INT64_MIN, INT64_MAX)};
+    }
+    if (view.has("bias")) made.bias = view.at("bias").integer(INT64_MIN, INT64_MAX);
+    if (view.has("blocked"))
+        made.blocked = choice(view.at("blocked"), {"across", "down"}) == 0 ? Blocked::across : Blocked::down;
+    if (view.has("missing")) made.missing = view.at("missing").real();
+    made.column_major = view.has("order") && choice(view.at("order"), {"row", "column"}) == 1;
+    made.leading = view.has("leading") ? parameter(view.at("leading"), parameters) : no_value;
+    made.staged = value_id(view.at("staged"));
+    made.axes = list(view.at("axes"), 1, axes_max, axis);
+    made.offset = value_id(view.at("offset"));
+    made.loops = list(view.at("dims"), 1, loops_max, place_loop);
+    return made;
+}
+
+Requirement requirement(const JsonView& view) {
+    only(view, {"when", "otherwise"});
+    return {value_id(view.at("when")), note(view.at("otherwise"))};
+}
+
+Bd bd(const JsonView& view) {
+    only(view, {"argument", "offset", "sizes", "strides", "runs", "when"});
+    const auto sizes = list(view.at("sizes"), 1, 4, value_id), strides = list(view.at("strides"), 1, 4, value_id);
+    if (sizes.size() != strides.size())
+        view.at("strides").refuse(concat(sizes.size(), " of them, as many as there are sizes"));
+    Bd made{number(view.at("argument")),
+            static_cast<std::uint32_t>(sizes.size()),
+            value_id(view.at("offset")),
+            {},
+            {},
+            {no_value, no_value},
+            optional_id(view, "when")};
+    std::copy(sizes.begin(), sizes.end(), made.sizes.begin());
+    std::copy(strides.begin(), strides.end(), made.strides.begin());
+    if (!view.has("runs")) return made;
+    const auto runs = list(view.at("runs"), 2, 2, value_id);
+    std::copy(runs.begin(), runs.end(), made.runs.begin());
+    return made;
+}
+
+Tokens tokens(const JsonView& view) {
+    only(view, {"direction", "channel", "column", "columns"});
+    return {direction(view.at("direction")), number(view.at("channel")), value_id(view.at("column")),
+            value_id(view.at("columns"))};
+}
+
+/// Makes tables of nested lists.
+class Reader {
+public:
+    Program read(const JsonView& view) {
+        only(view, {"parameters", "values", "arguments", "operands", "requires", "do", "in_flight", "in_flight_max"});
+        for (const JsonView& name : view.at("parameters").elements()) program_.parameters.push_back(name.text());
+        program_.body = block(view.at("do"));
+        program_.values =
+            list(view.at("values"), 0, values_max, [this](const JsonView& entry) { return value(entry); });
+        program_.arguments = list(view.at("arguments"), 0, values_max, argument);
+        program_.operands = optional_list(
+            view, "operands", [this](const JsonView& entry) { return operand(entry, program_.parameters); });
+        program_.requirements = optional_list(view, "requires", requirement);
+        program_.in_flight = number(view.at("in_flight"), 1);
+        if (view.has("in_flight_max")) program_.in_flight_max = number(view.at("in_flight_max"), 1);
+        return std::move(program_);
+    }
+
+private:
+    Value value(const JsonView& view) const {
+        if (view.is_text()) return {Operation::parameter, parameter(view, program_.parameters)};
+        if (!view.is_list()) return {Operation::constant, view.integer(INT64_MIN, INT64_MAX)};
+        const std::vector<JsonView> parts = view.elements();
+        if (parts.empty()) view.refuse("an operation and its operands");
+        const std::string& name = parts[0].text();
+        if (name == "index" && parts.size() == 2) return {Operation::index, loop(parts[1])};
+        const auto same = [&](const OperationFacts& known) { return known.operands > 0 && known.name == name; };
+        const auto found = std::find_if(operations.begin(), operations.end(), same);
+        if (found == operations.end()) parts[0].refuse("an operation that this library knows");
+        if (parts.size() != 1 + found->operands) view.refuse(concat(name, " of ", found->operands, " operands"));
+        Value made{static_cast<Operation>(found - operations.begin()), 0};
+        std::transform(parts.begin() + 1, parts.end(), made.operands.begin(), value_id);
+        return made;
+    }
+
+    std::int64_t loop(const JsonView& view) const {
+        const auto found = loops_.find(number(view));
+        if (found == loops_.end()) view.refuse("the number of a loop");
+        return found->second;
+    }
+
+    /// Blocks are contiguous; what their statements hold comes behind them.
+    Range block(const JsonView& view) {
+        const std::vector<JsonView> statements = view.elements();
+        const auto first = static_cast<std::uint32_t>(program_.statements.size());
+        program_.statements.resize(first + statements.size());
+        for (std::size_t i = 0; i < statements.size(); ++i) {
+            const Statement made = statement(statements[i]);
+            program_.statements[first + i] = made;
+        }
+        return {first, first + static_cast<std::uint32_t>(statements.size())};
+    }
+
+    Statement statement(const JsonView& view) {
+        const std::string& kind = view.at("kind").text();
+        if (kind == "for") return {Kind::loop, for_(view)};
+        if (kind == "if") return {Kind::choice, if_(view)};
+        if (kind == "step") return {Kind::step, step(view)};
+        if (kind == "task") return {Kind::task, task(view)};
+        if (kind != "write") view.at("kind").refuse("for, if, step, task or write");
+        only(view, {"kind", "address", "values"});
+        Write made{value_id(view.at("address")), list(view.at("values"), 1, written_max, value_id)};
+        return {Kind::write, added(program_.writes, std::move(made))};
+    }
+
+    template <class Entry>
+    static std::uint32_t added(std::vector<Entry>& table, Entry entry) {
+        table.push_back(std::move(entry));
+        return static_cast<std::uint32_t>(table.size() - 1);
+    }
+
+    template <class Entry>
+    static Range added(std::vector<Entry>& table, const std::vector<Entry>& entries) {
+        table.insert(table.end(), entries.begin(), entries.end());
+        const auto last = static_cast<std::uint32_t>(table.size());
+        return {last - static_cast<std::uint32_t>(entries.size()), last};
+    }
+
+    std::uint32_t for_(const JsonView& view) {
+        only(view, {"kind", "loop", "count", "do"});
+        const std::uint32_t named = number(view.at("loop")), outer = inside_;
+        const std::uint32_t at = added(program_.loops, Loop{named, value_id(view.at("count")), {}, outer});
+        if (!loops_.emplace(named, at).second) view.at("loop").refuse("a number that no other loop has");
+        inside_ = at;
+        const Range body = block(view.at("do"));
+        inside_ = outer;
+        program_.loops[at].body = body;
+        return at;
+    }
+
+    std::uint32_t if_(const JsonView& view) {
+        only(view, {"kind", "when", "do", "otherwise"});
+        const ValueId when = value_id(view.at("when"));
+        const Range body = block(view.at("do"));
+        const Range otherwise = view.has("otherwise") ? block(view.at("otherwise")) : Range{body.last, body.last};
+        return added(program_.choices, Choice{when, body, otherwise});
+    }
+
+    std::uint32_t step(const JsonView& view) {
+        only(view, {"kind", "do", "awaits", "note"});
+        const Range body = block(view.at("do")), awaits = added(program_.tokens, optional_list(view, "awaits", tokens));
+        const std::uint32_t said = view.has("note") ? added(program_.notes, note(view.at("note"))) : no_value;
+        return added(program_.steps, Step{body, awaits, said});
+    }
+
+    std::uint32_t task(const JsonView& view) {
+        only(view, {"kind", "direction", "channel", "column", "runs", "token", "bds"});
+        const Range bds = added(program_.bds, list(view.at("bds"), 1, values_max, bd));
+        return added(program_.tasks,
+                     Task{direction(view.at("direction")), number(view.at("channel")), value_id(view.at("column")),
+                          value_id(view.at("runs")), flag(view, "token"), bds});
+    }
+
+    Program program_{};
+    std::map<std::uint32_t, std::uint32_t> loops_;  // places in their table, by number
+    std::uint32_t inside_ = no_loop;                // the loop that is being read
+};
+
+std::uint32_t word(const JsonView& view) { return number(view, 0, word_max); }
+
+template <std::size_t count>
+std::array<std::uint32_t, count> words(const JsonView& view, std::int64_t lowest = 0) {
+    const auto found = list(view, count, count, [&](const JsonView& entry) { return number(entry, lowest, word_max); });
+    std::array<std::uint32_t, count> values{};
+    std::copy(found.begin(), found.end(), values.begin());
+    return values;
+}
+
+BdFields bd_fields(const JsonView& view) {
+    const auto field = [&](const char* name) {
+        const auto [index, low] = words<2>(view.at(name));
+        if (index >= 8 || low >= 32) view.at(name).refuse("a word below 8 and a bit below 32");
+        return Field{index, low};
+    };
+    return {field("length"),  field("d0_wrap"),        field("d0_step"),        field("d1_wrap"), field("d1_step"),
+            field("d2_step"), field("iteration_wrap"), field("iteration_step"), field("next"),    field("use_next")};
+}
+
+/// A register of each channel, by direction.
+std::array<std::vector<std::uint32_t>, 2> registers(const JsonView& view) {
+    return {list(view.at("S2MM"), 1, channels_max, word), list(view.at("MM2S"), 1, channels_max, word)};
+}
+
+Target target(const JsonView& view) {
+    const JsonView queue = view.at("queue_fields");
+    const auto any = [&](const char* name) { return word(view.at(name)); };
+    const auto size = [&](const char* name, std::int64_t most = word_max) { return number(view.at(name), 1, most); };
+    const auto bit = [&](const char* name) { return number(queue.at(name), 0, 31); };
+    return {words<2>(view.at("header")),
+            size("columns", columns_max),
+            size("column_stride"),
+            size("bds", 64),
+            words<2>(view.at("wraps"), 1),
+            size("step_max"),
+            size("iteration_max"),
+            size("length_max"),
+            size("repeat_max"),
+            size("queue_entries"),
+            any("bd_address"),
+            size("bd_stride_bytes"),
+            words<8>(view.at("bd_constant")),
+            bd_fields(view.at("bd_fields")),
+            number(view.at("patched_word"), 0, 6),
+            registers(view.at("queues")),
+            {bit("token"), bit("repeat"), bit("bd")},
+            registers(view.at("controls")),
+            any("control_value"),
+            any("control_mask")};
+}
+
+[[noreturn]] void malformed(const std::string& what) { throw SequenceError("sequence program: " + what); }
+
+/// Whether statements find their values: within the loops whose counters these depend on.
+class Checker {
+public:
+    explicit Checker(const Source& source) : program_(source.program), target_(source.target) {}
+
+    InnermostLoops check() {
+        for (ValueId id = 0; id < program_.values.size(); ++id) value(id);
+        block(program_.body, no_loop, false);
+        for (const auto& [when, otherwise] : program_.requirements) {
+            reach("a requirement", no_loop, {when});
+            note("a requirement", no_loop, otherwise);
+        }
+        for (const Operand& found : program_.operands) operand(found);
+        for (const Argument& argument : program_.arguments) reach("an argument", no_loop, {argument.elements});
+        return std::move(innermost_);
+    }
+
+private:
+    /// Whether `loop` is `inner` or around it.
+    bool around(std::uint32_t loop, std::uint32_t inner) const {
+        while (inner != loop && inner != no_loop) inner = program_.loops[inner].outer;
+        return inner == loop;
+    }
+
+    void value(ValueId id) {
+        const Value& value = program_.values[id];
+        innermost_.push_back(value.operation == Operation::index ? static_cast<std::uint32_t>(value.number) : no_loop);
+        torn_.push_back(no_loop);
+        for (std::uint32_t i = 0; i < facts(value.operation).operands; ++i) depend(id, value.operands[i]);
+    }
+
+    /// A value belongs to the inner one of its operands' loops; one of two loops side by side has no place to be.
+    void depend(ValueId id, ValueId of) {
+        if (of >= id)
+            malformed(concat("value ", id, " (", facts(program_.values[id].operation).name,
+                           ") names a value that does not stand before it"));
+        std::uint32_t &own = innermost_[id], &torn = torn_[id];
+        if (torn_[of] != no_loop) torn = torn_[of];
+        if (around(innermost_[of], own)) return;
+        if (!around(own, innermost_[of])) torn = own;
+        own = innermost_[of];
+    }
+
+    void reach(std::string_view what, std::uint32_t inside, const std::vector<ValueId>& ids) const {
+        for (const ValueId id : ids) {
+            if (id >= innermost_.size()) malformed(concat(what, " names value ", id, "; there are ", innermost_.size()));
+            const bool found = around(innermost_[id], inside);
+            if (found && torn_[id] == no_loop) continue;
+            malformed(concat(what, " uses value ", id, ", which needs the counter of loop ",
+                           program_.loops[found ? torn_[id] : innermost_[id]].number, ", outside of it"));
+        }
+    }
+
+    void note(std::string_view what, std::uint32_t inside, const Note& note) const {
+        std::size_t blanks = 0;
+        for (std::size_t at = note.text.find("{}"); at != std::string::npos; at = note.text.find("{}", at + 2))
+            ++blanks;
+        if (blanks != note.values.size())
+            malformed(concat(what, " says ", blanks, " {} of ", note.values.size(), " values"));
+        reach(what, inside, note.values);
+    }
+
+    void argument(std::string_view what, std::uint32_t argument) const {
+        if (argument < program_.arguments.size()) return;
+        malformed(concat(what, argument, "; there are ", program_.arguments.size()));
+    }
+
+    void operand(const Operand& operand) const {
+        const std::string what = "operand " + operand.name;
+        argument(what + " has argument ", operand.argument);
+        reach("an operand", no_loop, {operand.staged, operand.offset});
+        for (const auto& [size, walked, tile, once] : operand.axes)
+            reach("an operand", no_loop, {size, walked, tile == no_value ? size : tile});
+        for (const auto& [axis, count, step, stride] : operand.loops) {
+            if (axis >= operand.axes.size())
+                malformed(concat(what, " has a loop over axis ", axis, " of ", operand.axes.size()));
+            reach("an operand", no_loop, {count, step, stride});
+        }
+    }
+
+    void block(Range range, std::uint32_t inside, bool in_step) const {
+        for (std::uint32_t at = range.first; at < range.last; ++at) statement(program_.statements[at], inside, in_step);
+    }
+
+    void statement(Statement statement, std::uint32_t inside, bool in_step) const {
+        const std::uint32_t i = statement.index;
+        switch (statement.kind) {
+            case Kind::loop:
+                reach("a loop's count", inside, {program_.loops[i].count});
+                return block(program_.loops[i].body, i, in_step);
+            case Kind::choice:
+                reach("a choice", inside, {program_.choices[i].when});
+                block(program_.choices[i].body, inside, in_step);
+                return block(program_.choices[i].otherwise, inside, in_step);
+            case Kind::step:
+                if (in_step) malformed("a step stands in another; steps follow one another");
+                return step(program_.steps[i], inside);
+            case Kind::task:
+                if (!in_step) malformed("a task stands in no step; nothing would say when its BDs are free");
+                return task(program_.tasks[i], inside);
+            case Kind::write:
+                reach("a write", inside, {program_.writes[i].address});
+                return reach("a write", inside, program_.writes[i].values);
+        }
+    }
+
+    void step(const Step& step, std::uint32_t inside) const {
+        for (std::uint32_t at = step.awaits.first; at < step.awaits.last; ++at) {
+            const Tokens& tokens = program_.tokens[at];
+            channel("a wait", tokens.direction, tokens.channel);
+            reach("a wait", inside, {tokens.column, tokens.columns});
+        }
+        if (step.note != no_value) note("a note", inside, program_.notes[step.note]);
+        block(step.body, inside, true);
+    }
+
+    void task(const Task& task, std::uint32_t inside) const {
+        channel("a task", task.direction, task.channel);
+        reach("a task", inside, {task.column, task.runs});
+        for (std::uint32_t at = task.bds.first; at < task.bds.last; ++at) bd(program_.bds[at], inside);
+    }
+
+    void bd(const Bd& bd, std::uint32_t inside) const {
+        argument("a BD's argument is ", bd.argument);
+        reach("a BD", inside, {bd.offset});
+        for (std::uint32_t i = 0; i < bd.rank; ++i) reach("a BD", inside, {bd.sizes[i], bd.strides[i]});
+        for (const ValueId id : {bd.runs[0], bd.runs[1], bd.when})
+            if (id != no_value) reach("a BD", inside, {id});
+    }
+
+    void channel(std::string_view what, Direction direction, std::uint32_t channel) const {
+        const std::size_t channels = target_.queues[static_cast<std::size_t>(direction)].size();
+        if (channel >= channels) malformed(concat(what, " is on channel ", channel, "; a shim has ", channels));
+    }
+
+    const Program& program_;
+    const Target& target_;
+    InnermostLoops innermost_;
+    std::vector<std::uint32_t> torn_;  // of a value that needs two loops side by side one of them
+};
+
+}  // namespace
+
+InnermostLoops check(const Source& source) {
+    for (std::size_t way = 0; way < source.target.queues.size(); ++way)
+        if (source.target.controls[way].size() != source.target.queues[way].size())
+            malformed("the target's channels have other controls than queues");
+    return Checker(source).check();
+}
+
+Source read_sequence(const JsonView& view) {
+    return {Reader().read(view.at("program")), target(view.at("target")), view.at("wide").boolean()};
+}
+
+}  // namespace bdforge::sequence

@@ -1,0 +1,620 @@
+#include "sequencer.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace bdforge::sequence {
+namespace {
+
+constexpr std::int64_t divisor_max = std::int64_t{1} << 12;  // the largest that is looked for, and what that costs
+constexpr std::size_t steps_max = std::size_t{1} << 14;      // of one run: its stream would have tens of MiB
+
+[[noreturn]] void no_divisor(std::int64_t divisor) {
+    throw SequenceError(concat("a divisor is ", divisor, "; it must be at least 1"));
+}
+
+std::int64_t positive(std::int64_t divisor) { return divisor < 1 ? no_divisor(divisor), 0 : divisor; }
+
+/// The largest divisor of n up to `most`; 0 where there is none.
+std::int64_t divisor(std::int64_t n, std::int64_t most) {
+    if (most > divisor_max)
+        throw SequenceError(concat("a divisor up to ", most, " is looked for; at most ", divisor_max, " can be"));
+    std::int64_t found = std::max<std::int64_t>(std::min(n, most), 0);
+    while (found > 0 && n % found != 0) --found;
+    return found;
+}
+
+std::int64_t cost(Operation operation) {
+    return operation == Operation::divisor ? divisor_max : operation == Operation::parameter ? 0 : 1;
+}
+
+/// Brings equal operations together, each behind its operands: branches are guessed well then.
+void bring_together(std::vector<EvaluationOrder::Entry>& entries, std::size_t values) {
+    std::vector<std::uint32_t> depths(values, 0);
+    for (const auto& entry : entries) {
+        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i)
+            depths[entry.id] = std::max(depths[entry.id], depths[entry.operands[i]]);
+        ++depths[entry.id];
+    }
+    std::stable_sort(entries.begin(), entries.end(), [&](const auto& one, const auto& other) {
+        return std::pair(depths[one.id], one.operation) < std::pair(depths[other.id], other.operation);
+    });
+}
+
+}  // namespace
+
+EvaluationOrder::EvaluationOrder(const Source& source) : loops(source.program.loops.size()) {
+    const InnermostLoops innermost = check(source);
+    for (ValueId id = 0; id < innermost.size(); ++id) {
+        const Value& value = source.program.values[id];
+        const bool constant = value.operation == Operation::constant;
+        constants.push_back(constant ? value.number : 0);
+        if (constant) continue;
+        Block& block = innermost[id] == no_loop ? first : loops[innermost[id]];
+        block.entries.push_back({id, static_cast<std::uint32_t>(value.number), value.operands, value.operation});
+        block.cost += cost(value.operation);
+    }
+    for (Block& block : loops) bring_together(block.entries, innermost.size());
+}
+
+Values::Values(const Program& program, const EvaluationOrder& order, const Parameters& parameters)
+    : order_(order), parameters_(parameters), values_(order.constants) {
+    start(program, order.first);
+}
+
+Values::Values(const Program& program, const EvaluationOrder& order, const SomeParameters& parameters)
+    : order_(order), values_(order.constants) {
+    for (const auto& parameter : parameters) parameters_.push_back(parameter.value_or(0));
+    start(program, following(program, parameters));
+}
+
+void Values::start(const Program& program, const EvaluationOrder::Block& block) {
+    if (parameters_.size() > program.parameters.size())
+        throw SequenceError(concat(parameters_.size(), " parameters for a program of ", program.parameters.size()));
+    parameters_.resize(program.parameters.size());
+    try {
+        compute(block, 0);
+    } catch (const SequenceError&) {
+        require(program, at_->id);  // says more than that a value of what is not allowed is too large
+        throw;
+    }
+    require(program, no_value);
+}
+
+/// What follows from the parameters that are given.
+EvaluationOrder::Block Values::following(const Program& program, const SomeParameters& parameters) {
+    EvaluationOrder::Block block{{}, order_.first.cost};
+    for (const Value& value : program.values) known_.push_back(value.operation == Operation::constant);
+    for (const EvaluationOrder::Entry& entry : order_.first.entries) {
+        bool known = entry.operation != Operation::parameter ||
+                     (entry.number < parameters.size() && parameters[entry.number].has_value());
+        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
+        known_[entry.id] = known;
+        if (known) block.entries.push_back(entry);
+    }
+    return block;
+}
+
+/// SequenceError with every requirement that does not hold, as far as known values before `computed` say so.
+void Values::require(const Program& program, ValueId computed) const {
+    const auto there = [&](ValueId id) { return id < computed && known(id); };
+    std::vector<std::string> broken;
+    for (const auto& [when, otherwise] : program.requirements)
+        if (there(when) && values_[when] == 0 && std::all_of(otherwise.values.begin(), otherwise.values.end(), there))
+            broken.push_back(noted(otherwise));
+    if (!broken.empty()) throw SequenceError(listed(broken, "; "));
+}
+
+void Values::spend(std::int64_t cost) {
+    if ((left_ -= cost) < 0)
+        throw SequenceError(concat("the sequence program takes more than its budget of ", budget,
+                                 " statements and values; split the problem"));
+}
+
+void Values::compute(const EvaluationOrder::Block& block, std::int64_t counter) {
+    spend(block.cost);
+    const EvaluationOrder::Entry* const end = block.entries.data() + block.entries.size();
+    try {
+        for (at_ = block.entries.data(); at_ != end;) compute_alike(end, counter);
+    } catch (const SequenceError& error) {
+        throw SequenceError(concat("value ", at_->id, " of the sequence program: ", error.what()));
+    }
+}
+
+/// Computes the values of one operation from `at_` on. SequenceError for a divisor below 1 and for results of more than 64
+/// bits.
+void Values::compute_alike(const EvaluationOrder::Entry* end, std::int64_t counter) {
+    using Number = std::int64_t;
+    const auto each = [&](auto of) {
+        const Operation operation = at_->operation;
+        do values_[at_->id] = of(values_[at_->operands[0]], values_[at_->operands[1]]);
+        while (++at_ != end && at_->operation == operation);
+    };
+    Number result = 0;
+    switch (at_->operation) {
+        case Operation::constant: return each([](Number, Number) { return 0; });  // there from the start
+        case Operation::parameter: return each([&](Number, Number) { return parameters_[at_->number]; });
+        case Operation::index: return each([&](Number, Number) { return counter; });
+        case Operation::add:
+            return each([&](Number a, Number b) {
+                return __builtin_add_overflow(a, b, &result) ? too_large("add", a, b), 0 : result;
+            });
+        case Operation::sub:
+            return each([&](Number a, Number b) {
+                return __builtin_sub_overflow(a, b, &result) ? too_large("sub", a, b), 0 : result;
+            });
+        case Operation::mul: return each([&](Number a, Number b) { return product("mul", a, b); });
+        case Operation::floordiv: return each([](Number a, Number b) { return a / positive(b) - (a % b < 0); });
+        case Operation::ceildiv: return each([](Number a, Number b) { return a / positive(b) + (a % b > 0); });
+        case Operation::mod: return each([](Number a, Number b) { return a % positive(b) + (a % b < 0 ? b : 0); });
+        case Operation::min: return each([](Number a, Number b) { return std::min(a, b); });
+        case Operation::max: return each([](Number a, Number b) { return std::max(a, b); });
+        case Operation::lt: return each([](Number a, Number b) { return Number{a < b}; });
+        case Operation::le: return each([](Number a, Number b) { return Number{a <= b}; });
+        case Operation::eq: return each([](Number a, Number b) { return Number{a == b}; });
+        case Operation::select: return each([&](Number a, Number b) { return a != 0 ? b : values_[at_->operands[2]]; });
+        case Operation::divisor: return each([](Number a, Number b) { return divisor(a, b); });
+    }
+}
+
+std::string Values::noted(const Note& note) const {
+    std::string made;
+    std::size_t from = 0;
+    for (const ValueId id : note.values) {
+        const std::size_t blank = note.text.find("{}", from);
+        made += concat(note.text.substr(from, blank - from), values_[id]);
+        from = blank + 2;
+    }
+    return made + note.text.substr(from);
+}
+
+namespace {
+
+constexpr std::int64_t granule_bits = 32;  // what DMAs move
+// Operations of a version 0.1 stream, as mlir-aie numbers and pads them.
+constexpr std::uint32_t op_write = 0, op_block_write = 1, op_mask_write = 3, op_tct = 0x80, op_patch = 0x81;
+constexpr std::uint32_t write_bytes = 24, block_write_bytes = 16, mask_write_bytes = 28, tct_bytes = 16,
+                        patch_bytes = 48, word_bytes = 4;
+constexpr std::size_t header_words = 4;
+constexpr std::size_t stream_words = std::size_t{1} << 14;  // room to start with
+
+/// Elements of `bits` bits as 32-bit words.
+std::int64_t in_words(const char* what, std::int64_t elements, std::uint32_t bits) {
+    const std::int64_t all = product(what, elements, bits);
+    if (all % granule_bits == 0) return all / granule_bits;
+    throw SequenceError(concat(what, " is ", elements, " elements of ", bits, " bits; it must be a multiple of 4 bytes"));
+}
+
+struct Dim {
+    std::int64_t size, stride;
+};
+
+/// A transfer: d0 to d2 and the iteration, innermost first, in elements of `bits` bits from element `offset` on.
+struct Transfer {
+    std::array<Dim, 4> dims{{{1, 1}, {1, 0}, {1, 0}, {1, 0}}};
+    std::int64_t offset = 0;
+    std::uint32_t bits = granule_bits;
+};
+
+/// What a transfer puts into a BD, but for its number and the next one's.
+struct BdWords {
+    std::array<std::uint32_t, 8> words;
+    std::uint64_t offset_bytes;
+};
+
+/// Checks transfers against a shim's limits and makes their words: BDs are those of mlir-aie's tasks, as
+/// `bdforge.devices.txn_format.bd_encoding.task_transfer` makes and checks them.
+class BdEncoder {
+public:
+    explicit BdEncoder(const Target& target) : target_(target) {}
+
+    BdWords words(Transfer transfer) const {
+        ranged("bits of an element", transfer.bits, 1, granule_bits);
+        // As mlir-aie decides it for tasks: then the registers hold no dimensions, and d0's stride is lost.
+        const bool linear = transfer.dims[1].size == 1 && transfer.dims[2].size == 1;
+        check_elements(transfer, linear);
+        to_words(transfer);
+        check_words(transfer.dims, linear);
+        const auto& dims = transfer.dims;
+        const std::int64_t length = product("a length", product("a length", dims[0].size, dims[1].size), dims[2].size);
+        ranged("a length in words", length, 1, target_.length_max);
+        ranged("an offset", transfer.offset, 0, INT64_MAX);
+        const auto offset =
+            static_cast<std::uint64_t>(in_words("an offset", transfer.offset, transfer.bits)) * word_bytes;
+        return {registers(dims, length, linear, offset), offset};
+    }
+
+private:
+    static constexpr std::array<const char*, 4> sizes{"size of dimension 0", "size of dimension 1",
+                                                      "size of dimension 2", "size of dimension 3"};
+    static constexpr std::array<const char*, 4> strides{"stride of dimension 0", "stride of dimension 1",
+                                                        "stride of dimension 2", "stride of dimension 3"};
+
+    static void check_elements(Transfer& transfer, bool linear) {
+        Dim& inner = transfer.dims[0];
+        if (linear && inner.stride != 1) {
+            ranged(strides[0], inner.stride, inner.size > 1 ? 1 : 0, INT64_MAX);
+            in_words(strides[0], inner.stride, transfer.bits);
+            inner.stride = 1;
+        }
+        for (std::size_t i = 0; i < transfer.dims.size(); ++i) {
+            const auto& [size, stride] = transfer.dims[i];
+            ranged(sizes[i], size, 1, INT64_MAX);
+            ranged(strides[i], stride, size > 1 && i < 3 ? 1 : 0, INT64_MAX);
+        }
+        if (transfer.bits != granule_bits && inner.size != 1)  // a DMA cannot step over part of a word
+            ranged(strides[0], inner.stride, 1, 1);
+    }
+
+    static void to_words(Transfer& transfer) {
+        for (std::size_t i = 1; i < transfer.dims.size(); ++i)
+            transfer.dims[i].stride = in_words(strides[i], transfer.dims[i].stride, transfer.bits);
+        Dim& inner = transfer.dims[0];
+        inner.size = in_words(sizes[0], inner.size, transfer.bits);
+        inner.stride = transfer.bits == granule_bits ? inner.stride : 1;
+    }
+
+    void check_words(const std::array<Dim, 4>& dims, bool linear) const {
+        ranged(sizes[3], dims[3].size, 1, target_.iteration_max);
+        for (std::size_t i = 0; i < dims.size(); ++i)
+            if (dims[i].size > 1 || i == 0)  // whose step the registers hold whatever its size
+                ranged(strides[i], dims[i].stride, 0, target_.step_max);
+        for (std::size_t i = 0; i < target_.wraps.size() && !linear; ++i)
+            ranged(sizes[i], dims[i].size, 1, target_.wraps[i]);
+    }
+
+    std::array<std::uint32_t, 8> registers(const std::array<Dim, 4>& dims, std::int64_t length, bool linear,
+                                           std::uint64_t offset) const {
+        const BdFields& fields = target_.bd_fields;
+        std::array<std::uint32_t, 8> words = target_.bd_constant;
+        const auto set = [&](Field field, std::int64_t value) {
+            words[field.word] |= static_cast<std::uint32_t>(value) << field.low;
+        };
+        const auto step = [](Dim dim) { return dim.size == 1 ? 0 : dim.stride - 1; };
+        set(fields.length, length);
+        if (!linear) {
+            set(fields.d0_wrap, dims[0].size), set(fields.d0_step, std::max<std::int64_t>(dims[0].stride - 1, 0));
+            set(fields.d1_wrap, dims[1].size), set(fields.d1_step, step(dims[1]));
+            set(fields.d2_step, step(dims[2]));
+        }
+        if (dims[3].size > 1 && dims[3].stride > 0)
+            set(fields.iteration_wrap, dims[3].size - 1), set(fields.iteration_step, dims[3].stride - 1);
+        words[target_.patched_word] |= static_cast<std::uint32_t>(offset);  // as mlir-aie does; the patch replaces it
+        words[target_.patched_word + 1] |= static_cast<std::uint32_t>(offset >> 32);
+        return words;
+    }
+
+    const Target& target_;
+};
+
+/// Writes the operations of a stream of at most so many words.
+class StreamWriter {
+public:
+    StreamWriter(const Target& target, std::size_t most) : target_(target), most_(most) {
+        std::copy(target.header.begin(), target.header.end(), next(header_words));
+    }
+
+    void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
+
+    /// Registers that follow each other: one, or several by a block write.
+    void write(std::uint32_t address, const std::uint32_t* values, std::size_t count) {
+        if (count == 1) return write(address, *values);
+        add({op_block_write, 0, address, block_write_bytes + word_bytes * static_cast<std::uint32_t>(count)});
+        std::copy_n(values, count, next(count));
+    }
+
+    /// Tokens of a channel from each of `columns` shims.
+    void await(Direction direction, std::uint32_t channel, std::uint32_t column, std::uint32_t columns) {
+        const auto way = static_cast<std::uint32_t>(direction);
+        add({op_tct, tct_bytes, way | column << 16, 1u << 8 | columns << 16 | channel << 24});
+    }
+
+    /// A BD's registers, then the argument and offset that its address comes from.
+    void configure(std::uint32_t column, std::uint32_t id, const std::uint32_t* next, const BdWords& bd,
+                   std::uint32_t argument) {
+        const std::uint32_t at = at_column(target_.bd_address + id * target_.bd_stride_bytes, column);
+        const BdFields& fields = target_.bd_fields;
+        add({op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd.words.size())});
+        std::uint32_t* const words = this->next(bd.words.size());
+        std::copy(bd.words.begin(), bd.words.end(), words);
+        if (next) {
+            words[fields.next.word] |= *next << fields.next.low;
+            words[fields.use_next.word] |= 1u << fields.use_next.low;
+        }
+        add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * target_.patched_word, 0, argument, 0,
+             static_cast<std::uint32_t>(bd.offset_bytes), static_cast<std::uint32_t>(bd.offset_bytes >> 32)});
+    }
+
+    void push(const Task& task, std::uint32_t column, std::uint32_t runs, std::uint32_t first_bd) {
+        const auto way = static_cast<std::size_t>(task.direction);
+        const QueueFields& fields = target_.queue_fields;
+        if (task.token)
+            add({op_mask_write, 0, at_column(target_.controls[way][task.channel], column), 0, target_.control_value,
+                 target_.control_mask, mask_write_bytes});
+        write(at_column(target_.queues[way][task.channel], column),
+              std::uint32_t{task.token} << fields.token | (runs - 1) << fields.repeat | first_bd << fields.bd);
+    }
+
+    /// The stream, no longer than it must be.
+    std::vector<std::uint32_t> finish() {
+        words_[2] = operations_;
+        words_[3] = word_bytes * static_cast<std::uint32_t>(count_);
+        return {words_.get(), words_.get() + count_};
+    }
+
+private:
+    std::uint32_t at_column(std::uint32_t address, std::uint32_t column) const {
+        return address + column * target_.column_stride;
+    }
+
+    template <std::size_t count>
+    void add(const std::uint32_t (&words)[count]) {
+        std::copy_n(words, count, next(count));
+        ++operations_;
+    }
+
+    /// Room for the next words.
+    std::uint32_t* next(std::size_t count) {
+        if (count_ + count > room_) grow(count);
+        count_ += count;
+        return words_.get() + count_ - count;
+    }
+
+    void grow(std::size_t count) {
+        if (count_ + count > most_)
+            throw SequenceError(concat("the stream is longer than ", most_, " words; split the problem"));
+        room_ = std::min(std::max({2 * room_, stream_words, count_ + count}), most_);
+        std::unique_ptr<std::uint32_t[]> more(new std::uint32_t[room_]);  // not filled: next() is written to at once
+        std::copy_n(words_.get(), count_, more.get());
+        words_ = std::move(more);
+    }
+
+    const Target& target_;
+    const std::size_t most_;
+    std::unique_ptr<std::uint32_t[]> words_;
+    std::size_t count_ = 0, room_ = 0;
+    std::uint32_t operations_ = 0;
+};
+
+/// What a step starts with, in order: a task with its BDs, or a write of registers.
+struct Item {
+    const Task* task;             // null for a write
+    std::uint32_t first, second;  // column and runs, address and number of values
+    std::uint32_t bds;
+};
+
+struct ChainedBd {
+    BdWords words;
+    std::uint32_t argument;
+};
+
+/// A step whose BDs have no numbers yet.
+struct PlannedStep {
+    std::vector<Item> items;
+    std::vector<ChainedBd> bds;
+    std::vector<std::uint32_t> written;  // values of all writes
+    std::vector<std::uint32_t> needs;    // BDs by column
+    bool tasks = false;
+
+    void clear() {
+        items.clear(), bds.clear(), written.clear();
+        std::fill(needs.begin(), needs.end(), 0);
+        tasks = false;
+    }
+};
+
+struct Wait {
+    Direction direction;
+    std::uint32_t channel, column, columns;
+};
+
+/// Runs steps in order, as many at a time as BDs and `in_flight` allow: the same as
+/// `bdforge/design/sequences/interpret.py`.
+class StepQueue {
+public:
+    StepQueue(const Source& source, StreamWriter& writer)
+        : source_(source), writer_(writer), rings_(source.target.columns) {}
+
+    void start(const PlannedStep& step, std::vector<Wait> waits) {
+        if (++steps_ > steps_max)
+            throw SequenceError(concat("the sequence takes more than ", steps_max, " steps; split the problem"));
+        while (!running_.empty() && (running_.size() == source_.program.in_flight || !fits(step.needs))) end_oldest();
+        if (!fits(step.needs))
+            throw SequenceError(
+                concat("a step needs more than the ", source_.target.bds, " BDs of a shim; start less at a time"));
+        const ChainedBd* bds = step.bds.data();
+        const std::uint32_t* written = step.written.data();
+        for (const Item& item : step.items) {
+            item.task ? run(item, bds) : writer_.write(item.first, written, item.second);
+            bds += item.bds, written += item.task ? 0 : item.second;
+        }
+        running_.push_back({step.needs, std::move(waits), step.tasks});
+    }
+
+    void finish() {
+        for (; !running_.empty(); running_.pop_front()) await(running_.front());
+    }
+
+private:
+    struct Running {
+        std::vector<std::uint32_t> needs;
+        std::vector<Wait> waits;
+        bool tasks;
+    };
+    /// The BDs of one shim, taken and freed in order.
+    struct Ring {
+        std::uint32_t head = 0, used = 0;
+    };
+
+    bool fits(const std::vector<std::uint32_t>& needs) const {
+        for (std::size_t column = 0; column < needs.size(); ++column)
+            if (rings_[column].used + needs[column] > source_.target.bds) return false;
+        return true;
+    }
+
+    void end_oldest() {
+        const Running& oldest = running_.front();
+        if (oldest.tasks && oldest.waits.empty())
+            throw SequenceError("a step awaits no token; nothing says when its BDs are free");
+        await(oldest);
+        for (std::size_t column = 0; column < rings_.size(); ++column) rings_[column].used -= oldest.needs[column];
+        running_.pop_front();
+    }
+
+    void await(const Running& step) {
+        for (const auto& [direction, channel, column, columns] : step.waits) {
+            const std::uint32_t width = source_.wide ? columns : 1;
+            for (std::uint32_t first = column; first < column + columns; first += width)
+                writer_.await(direction, channel, first, width);
+        }
+    }
+
+    void run(const Item& item, const ChainedBd* bds) {
+        Ring& ring = rings_[item.first];
+        const std::uint32_t first = ring.head;
+        for (std::uint32_t i = 0; i < item.bds; ++i) {
+            const std::uint32_t id = ring.head, next = (ring.head + 1) % source_.target.bds;
+            writer_.configure(item.first, id, i + 1 < item.bds ? &next : nullptr, bds[i].words, bds[i].argument);
+            ring.head = next;
+        }
+        ring.used += item.bds;
+        writer_.push(*item.task, item.first, item.second, first);
+    }
+
+    const Source& source_;
+    StreamWriter& writer_;
+    std::vector<Ring> rings_;
+    std::deque<Running> running_;
+    std::size_t steps_ = 0;
+};
+
+/// One run of a program.
+class ProgramRun {
+public:
+    ProgramRun(const Source& source, Values values, std::size_t most)
+        : source_(source),
+          program_(source.program),
+          values_(std::move(values)),
+          encoder_(source.target),
+          writer_(source.target, most),
+          steps_(source, writer_) {
+        planned_.needs.resize(source.target.columns);
+    }
+
+    std::vector<std::uint32_t> words() {
+        block(program_.body);
+        steps_.finish();
+        return writer_.finish();
+    }
+
+private:
+    void block(Range range) {
+        for (std::uint32_t at = range.first; at < range.last; ++at) {
+            values_.spend(1);
+            statement(program_.statements[at]);
+        }
+    }
+
+    void statement(Statement statement) {
+        const std::uint32_t i = statement.index;
+        switch (statement.kind) {
+            case Kind::loop:
+                for (std::int64_t counter = 0, count = values_[program_.loops[i].count]; counter < count; ++counter) {
+                    values_.turn(i, counter);
+                    block(program_.loops[i].body);
+                }
+                return;
+            case Kind::choice: {
+                const Choice& choice = program_.choices[i];
+                return block(values_[choice.when] != 0 ? choice.body : choice.otherwise);
+            }
+            case Kind::step: return step(program_.steps[i]);
+            case Kind::task: return task(program_.tasks[i]);
+            case Kind::write: return write(program_.writes[i]);
+        }
+    }
+
+    void step(const Step& step) {
+        planned_.clear();
+        in_step_ = true;
+        try {
+            std::vector<Wait> awaited = waits(step.awaits);
+            block(step.body);
+            steps_.start(planned_, std::move(awaited));
+        } catch (const SequenceError& error) {
+            if (step.note == no_value) throw;
+            throw SequenceError(concat(values_.noted(program_.notes[step.note]), ": ", error.what()));
+        }
+        in_step_ = false;
+    }
+
+    std::vector<Wait> waits(Range awaits) const {
+        std::vector<Wait> found;
+        for (std::uint32_t at = awaits.first; at < awaits.last; ++at) {
+            const auto& [direction, channel, first, columns] = program_.tokens[at];
+            const std::uint32_t left = source_.target.columns, column = number("a column", first, 0, left - 1);
+            found.push_back({direction, channel, column, number("columns of a wait", columns, 1, left - column)});
+        }
+        return found;
+    }
+
+    void write(const Write& write) {
+        const std::uint32_t address = number("a write's address", write.address, 0, word_max);
+        std::vector<std::uint32_t> values;
+        for (const ValueId value : write.values) values.push_back(number("a write's value", value, 0, word_max));
+        if (!in_step_) return writer_.write(address, values.data(), values.size());
+        planned_.items.push_back({nullptr, address, static_cast<std::uint32_t>(values.size()), 0});
+        planned_.written.insert(planned_.written.end(), values.begin(), values.end());
+    }
+
+    void task(const Task& task) {
+        const std::uint32_t at = number("a column", task.column, 0, source_.target.columns - 1),
+                            runs = number("runs of a task", task.runs, 1, source_.target.repeat_max);
+        const std::size_t before = planned_.bds.size();
+        for (std::uint32_t i = task.bds.first; i < task.bds.last; ++i) {
+            const Bd& bd = program_.bds[i];
+            if (bd.when == no_value || values_[bd.when] != 0)
+                planned_.bds.push_back({encoder_.words(transfer(bd)), bd.argument});
+        }
+        const auto count = static_cast<std::uint32_t>(planned_.bds.size() - before);
+        if (count == 0) throw SequenceError("a task has no BD that is wanted");
+        planned_.items.push_back({&task, at, runs, count});
+        planned_.needs[at] += count;
+        planned_.tasks = true;
+    }
+
+    Transfer transfer(const Bd& bd) const {
+        Transfer made;
+        std::size_t rank = 0;
+        for (std::uint32_t i = bd.rank; i-- > 0; ++rank)
+            made.dims[rank] = {values_[bd.sizes[i]], values_[bd.strides[i]]};
+        if (bd.runs[0] != no_value && values_[bd.runs[0]] != 1) {
+            if (rank == made.dims.size()) throw SequenceError("a BD has 4 dimensions and runs; runs are the fourth");
+            made.dims.back() = {values_[bd.runs[0]], values_[bd.runs[1]]};
+        }
+        made.offset = values_[bd.offset];
+        made.bits = program_.arguments[bd.argument].bits;
+        return made;
+    }
+
+    std::uint32_t number(const char* what, ValueId id, std::int64_t lowest, std::int64_t highest) const {
+        return static_cast<std::uint32_t>(ranged(what, values_[id], lowest, highest));
+    }
+
+    const Source& source_;
+    const Program& program_;
+    Values values_;
+    BdEncoder encoder_;
+    StreamWriter writer_;
+    StepQueue steps_;
+    PlannedStep planned_;
+    bool in_step_ = false;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> Sequencer::words(const Parameters& parameters, std::size_t most) const {
+    return ProgramRun(source_, values(parameters), most).words();
+}
+
+}  // namespace bdforge::sequence

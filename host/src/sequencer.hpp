@@ -1,0 +1,131 @@
+#pragma once
+// Instruction streams for problems of any size, made where the call happens.
+//
+//     const Sequencer sequencer(source);
+//     const std::vector<std::uint32_t> words = sequencer.words({M, K, N});
+//
+// Word for word those of `bdforge.design.sequences`; docs/sequences.md explains them.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages.hpp"
+#include "sequence_program.hpp"
+
+namespace bdforge::sequence {
+
+/// Parameters of a problem in the program's order, such as M, K, N; those left out are 0.
+using Parameters = std::vector<std::int64_t>;
+/// Some of them.
+using SomeParameters = std::vector<std::optional<std::int64_t>>;
+
+/// Statements and values that a run may take, a loop's values at each of its turns.
+constexpr std::int64_t budget = std::int64_t{1} << 24;
+constexpr std::size_t stream_words_max = std::size_t{1} << 26;  // 256 MiB, so that a program cannot ask for more
+
+/// `value`, where it is in a range; SequenceError names it and its limits.
+inline std::int64_t ranged(const char* what, std::int64_t value, std::int64_t lowest, std::int64_t highest) {
+    if (value >= lowest && value <= highest) return value;
+    throw SequenceError(concat(what, " is ", value, "; it must be from ", lowest, " to ", highest));
+}
+
+[[noreturn]] inline void too_large(const char* what, std::int64_t a, std::int64_t b) {
+    throw SequenceError(concat(what, " of ", a, ", ", b, " needs more than 64 bits"));
+}
+
+inline std::int64_t product(const char* what, std::int64_t a, std::int64_t b) {
+    std::int64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? too_large(what, a, b), 0 : result;
+}
+
+/// What a program computes at the start and at each turn of its loops, in the order in which it does; what never changes is
+/// there from the start.
+class EvaluationOrder {
+public:
+    /// SequenceError as `check`.
+    explicit EvaluationOrder(const Source& source);
+
+    /// A value to compute; `number` as in Value.
+    struct Entry {
+        ValueId id;
+        std::uint32_t number;
+        std::array<ValueId, 3> operands;
+        Operation operation;
+    };
+    struct Block {
+        std::vector<Entry> entries;
+        std::int64_t cost = 1;
+    };
+
+    std::vector<std::int64_t> constants;
+    Block first;               // what depends on no loop
+    std::vector<Block> loops;  // what a turn of each computes
+};
+
+/// The values of one run: integers of 64 bits. Operations mean what `bdforge/design/sequences/expressions.py` says.
+class Values {
+public:
+    Values(const Program& program, const EvaluationOrder& order, const Parameters& parameters);
+    /// Of some `parameters` only: what depends on others is not `known`, requirements of it are left out.
+    Values(const Program& program, const EvaluationOrder& order, const SomeParameters& parameters);
+
+    std::int64_t operator[](ValueId id) const { return values_[id]; }
+    bool known(ValueId id) const { return known_.empty() || known_[id]; }
+
+    /// A turn of a loop.
+    void turn(std::uint32_t loop, std::int64_t counter) { compute(order_.loops[loop], counter); }
+    /// SequenceError where a program takes longer than any that is meant.
+    void spend(std::int64_t cost);
+    /// What a note says.
+    std::string noted(const Note& note) const;
+
+private:
+    void start(const Program& program, const EvaluationOrder::Block& block);
+    EvaluationOrder::Block following(const Program& program, const SomeParameters& parameters);
+    void compute(const EvaluationOrder::Block& block, std::int64_t counter);
+    void compute_alike(const EvaluationOrder::Entry* end, std::int64_t counter);
+    void require(const Program& program, ValueId computed) const;
+
+    const EvaluationOrder& order_;
+    std::vector<std::int64_t> parameters_, values_;
+    std::vector<bool> known_;  // empty: all are
+    std::int64_t left_ = budget;
+    const EvaluationOrder::Entry* at_ = nullptr;
+};
+
+/// Makes the streams of one design. Any number of threads may use one; it is neither copied nor moved.
+class Sequencer {
+public:
+    /// SequenceError where the program is malformed.
+    explicit Sequencer(Source source) : source_(std::move(source)), order_(source_) {}
+    Sequencer(const Sequencer&) = delete;
+    Sequencer& operator=(const Sequencer&) = delete;
+
+    const Source& source() const { return source_; }
+
+    /// The stream of a problem. SequenceError says which requirement does not hold, what no register holds, or that there are
+    /// more words than `most`.
+    std::vector<std::uint32_t> words(const Parameters& parameters, std::size_t most = stream_words_max) const;
+
+    /// The values of a problem that depend on no loop, of all parameters or of some, of which a Layout is made. SequenceError
+    /// where a requirement does not hold.
+    template <class AllOrSome>
+    Values values(const AllOrSome& parameters) const {
+        return {source_.program, order_, parameters};
+    }
+
+private:
+    const Source source_;
+    const EvaluationOrder order_;
+};
+
+/// Bytes of a host buffer.
+inline std::int64_t argument_bytes(const Argument& argument, const Values& values) {
+    return product("an argument's size", values[argument.elements], argument.bits) / 8;
+}
+
+}  // namespace bdforge::sequence

@@ -25,7 +25,8 @@ from bdforge.perf.bounds.contraction import contraction_case
 ROOT = Path(__file__).resolve().parents[1]
 DESIGN = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"
 ROW = "{:>3} {:<22} {:>8} {:>7} {:>8} {:>8} {:>9} {:>9} {:>7} {}"
-READERS = ("json", "program", "manifest", "files")  # of the library: what the driver makes designs with
+READERS = ("json", "messages", "sequence_program", "sequencer", "manifest", "files")
+"""Of the library: what the driver makes designs with."""
 
 
 def cases() -> list[tuple[str, str, dict[str, int]]]:
@@ -39,19 +40,19 @@ def cpp_seconds(plans: Sequence[Plan], runs: Sequence[tuple[int, Mapping[str, in
     """Median times from sizes to words of runs, (number of a plan, sizes); None without g++."""
     if shutil.which("g++") is None:
         return [None] * len(runs)
-    tests, host = ROOT / "tests" / "host", ROOT / "host"
+    host = ROOT / "host"
     with tempfile.TemporaryDirectory() as folder:
         manifests, program = Path(folder) / "manifests", Path(folder) / "driver"
         manifests.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
-        sources = [tests / "sequence_driver.cc", *(host / "src" / f"{name}.cpp" for name in READERS)]
-        options = ["-std=c++17", "-O2", "-pthread", f"-I{tests}", f"-I{host / 'include'}", f"-I{host / 'src'}"]
+        sources = [Path(__file__).with_name("sequence_driver.cc"), *(host / "src" / f"{name}.cpp" for name in READERS)]
+        options = ["-std=c++20", "-O2", "-pthread", f"-I{host / 'include'}", f"-I{host / 'src'}"]
         subprocess.run(["g++", *options, *map(str, sources), "-o", str(program)], check=True)
         lines = [
             " ".join(map(str, (number, *(sizes.get(name, 0) for name in plans[number].program.parameters))))
             for number, sizes in runs
         ]
         printed = subprocess.run(
-            [program, manifests, "time"], input="\n".join(lines), text=True, capture_output=True, check=True
+            [program, manifests], input="\n".join(lines), text=True, capture_output=True, check=True
         ).stdout
     return [float(line) / 1e6 for line in printed.split()]
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "bdforge/copies.hpp"
+#include "float_matrices.hpp"
 
 using namespace bdforge;
 

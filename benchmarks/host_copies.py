@@ -16,8 +16,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         driver = Path(folder, "driver")
         includes = [f"-I{ROOT / 'host' / name}" for name in ("include", "src")]
-        sources = [Path(__file__).with_suffix(".cpp"), ROOT / "host/src/copies.cpp"]
-        subprocess.run(["g++", "-std=c++17", "-O2", *includes, *sources, "-pthread", "-o", driver], check=True)
+        sources = [Path(__file__).with_suffix(".cpp"), ROOT / "host/src/float_matrices.cpp"]
+        subprocess.run(["g++", "-std=c++20", "-O2", *includes, *sources, "-pthread", "-o", driver], check=True)
         subprocess.run([driver], check=True)
 
 

@@ -1,7 +1,7 @@
 """How long C++ packs the weights of a BitNet layer, 2560 x 13824, beside Python's place: measured on this machine.
 
 Runs alternate, so that both see the same load; the ratio of medians is told. With another tree's folder its library is
-measured too, where it has bdforge/layout.hpp.
+measured too, where it has host/src/layout.hpp.
 """
 
 import json
@@ -21,18 +21,17 @@ from bdforge.operators import Plan, load_spec, manifest, plan
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
-SOURCES = ("layout", "place", "block_floats", "extent", "json", "program", "manifest", "files")
+SOURCES = ("layout", "layout_copies", "json", "messages", "sequence_program", "sequencer", "manifest", "files")
 DRIVER = """
 #include <chrono>
 #include <cstdio>
 #include <vector>
-#include "bdforge/layout.hpp"
-#include "bdforge/manifest.hpp"
-#include "bdforge/sequence.hpp"
-using namespace bdforge::generator;
+#include "layout.hpp"
+#include "manifest.hpp"
+using namespace bdforge::sequence;
 int main(int, char **argv) {
-    const bdforge::Sequencer sequencer(bdforge::load_manifest(argv[1]).streams);
-    const Program& program = sequencer.design().program;
+    const Sequencer sequencer(bdforge::load_manifest(argv[1]).source);
+    const Program& program = sequencer.source().program;
     const auto values = sequencer.values(Parameters{1, %(K)d, %(N)d});
     const Layout layout(program.operands[1], program.arguments[1], values);
     std::vector<signed char> weights(%(K)dL * %(N)d), packed(layout.reach());
@@ -61,7 +60,7 @@ def driver(folder: Path, tree: Path) -> subprocess.Popen[str]:
     (folder / "driver.cc").write_text(DRIVER % {"K": K, "N": N})
     sources = [folder / "driver.cc", *(tree / "host/src" / f"{name}.cpp" for name in SOURCES)]
     include = [f"-I{tree / 'host/include'}", f"-I{tree / 'host/src'}"]
-    words = ["g++", "-std=c++17", "-O2", *include, *map(str, sources), "-o", str(folder / "driver")]
+    words = ["g++", "-std=c++20", "-O2", *include, *map(str, sources), "-o", str(folder / "driver")]
     subprocess.run(words, check=True)
     return subprocess.Popen(
         [folder / "driver", folder / "manifest.json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -27,7 +27,7 @@ WRITTEN = ("design", "template")
 _OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-# What C++ takes as well (host/src/program.cpp, manifest.cpp): what is not a hardware's own limit is far above any.
+# What C++ takes as well (sequence_program.cpp and manifest.cpp in host/src): what is no hardware's is far above any.
 Word = Annotated[int, Field(ge=0, le=0xFFFFFFFF)]
 Count = Annotated[int, Field(ge=1, le=0xFFFFFFFF)]
 Channels = Annotated[list[Word], Field(min_length=1, max_length=16)]

@@ -1,6 +1,9 @@
 #include "options.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <variant>
 
 #include "messages.hpp"
 
@@ -9,48 +12,27 @@ namespace {
 
 constexpr std::size_t count_max = 1'000'000'000;
 
-struct Flag {
-    const char* name;
-    const char* other_name;
-    bool Options::* place;
-};
-struct Text {
-    const char* name;
-    const char* other_name;
-    std::string Options::* place;
-};
-struct Number {
-    const char* name;
-    const char* other_name;
-    std::size_t Options::* place;
-    std::size_t lowest;
+struct Option {
+    const char *name, *other_name;
+    std::variant<bool Options::*, std::string Options::*, std::size_t Options::*> place;
+    std::size_t lowest = 0;  // of a number
 };
 
-constexpr Flag flags[] = {
+constexpr Option all_options[] = {
     {"--verify", "--verify", &Options::verify},
     {"--energy", "--energy", &Options::energy},
     {"--any-device", "--any-device", &Options::any_device},
     {"-h", "--help", &Options::help},
-};
-constexpr Text texts[] = {
     {"-x", "--xclbin", &Options::design},
     {"-d", "--device", &Options::device},
     {"-w", "--weights", &Options::weights},
     {"--wait", "--wait", &Options::wait},
-};
-constexpr Number numbers[] = {
-    {"-i", "--iters", &Options::iterations, 1},          {"--warmup", "--warmup", &Options::warmup, 0},
-    {"--timeout", "--timeout", &Options::timeout_ms, 1}, {"--in-flight", "--in-flight", &Options::in_flight, 0},
+    {"-i", "--iters", &Options::iterations, 1},
+    {"--warmup", "--warmup", &Options::warmup},
+    {"--timeout", "--timeout", &Options::timeout_ms, 1},
+    {"--in-flight", "--in-flight", &Options::in_flight},
     {"--batch", "--batch", &Options::batch, 1},
 };
-
-template <class Option, std::size_t count>
-const Option* find(const Option (&options)[count], const std::string& word) {
-    for (const Option& option : options) {
-        if (word == option.name || word == option.other_name) return &option;
-    }
-    return nullptr;
-}
 
 std::size_t number(const std::string& option, const std::string& word, std::size_t lowest) {
     std::size_t value = 0;
@@ -106,28 +88,27 @@ std::vector<Weighed> shapes_of(const std::string& word, const std::string& text)
 /// Follows the option at `words[at]`; returns how many words it took.
 std::size_t follow(const std::vector<std::string>& words, std::size_t at, Options& options) {
     const std::string& word = words[at];
-    if (const Flag* flag = find(flags, word)) {
-        options.*flag->place = true;
+    const auto is = [&](const Option& option) { return word == option.name || word == option.other_name; };
+    const auto* const option = std::find_if(std::begin(all_options), std::end(all_options), is);
+    const bool known = option != std::end(all_options), size = word == "-M" || word == "-K" || word == "-N";
+    const bool named = word == "-s" || word == "--size" || word == "--in" || word == "--out";
+    if (known && std::holds_alternative<bool Options::*>(option->place)) {
+        options.*std::get<bool Options::*>(option->place) = true;
         return 1;
     }
-    const Text* text = find(texts, word);
-    const Number* count = find(numbers, word);
-    const bool size = word == "-M" || word == "-K" || word == "-N";
-    const bool named = word == "-s" || word == "--size" || word == "--in" || word == "--out";
-    const bool shapes = word == "--shapes";
-    if (text == nullptr && count == nullptr && !size && !named && !shapes)
-        throw UsageError("unknown option '" + word + "'; see --help");
+    if (!known && !size && !named && word != "--shapes") throw UsageError("unknown option '" + word + "'; see --help");
     if (at + 1 == words.size()) throw UsageError(word + " needs a value; see --help");
+    const std::string& value = words[at + 1];
     if (size) {
-        options.sizes[word.substr(1)] = number(word, words[at + 1], 1);
-    } else if (shapes) {
-        options.shapes = shapes_of(word, words[at + 1]);
+        options.sizes[word.substr(1)] = number(word, value, 1);
     } else if (named) {
-        follow_named(word, words[at + 1], options);
-    } else if (text != nullptr) {
-        options.*text->place = words[at + 1];
+        follow_named(word, value, options);
+    } else if (!known) {
+        options.shapes = shapes_of(word, value);
+    } else if (const auto* const text = std::get_if<std::string Options::*>(&option->place)) {
+        options.**text = value;
     } else {
-        options.*count->place = number(word, words[at + 1], count->lowest);
+        options.*std::get<std::size_t Options::*>(option->place) = number(word, value, option->lowest);
     }
     return 2;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,18 +27,17 @@ const sequence::Operand& operand_of(const Design& design, const std::string& nam
     return design.state()->operand(name);
 }
 
-/// NumPy's type for an operand's elements; bf16 as words, since NumPy has none.
-std::string npy_type(const std::string& type) {
-    if (type == "bf16") return "<u2";
-    if (type == "f32" || type == "bfp16") return "<f4";
-    if (type == "int16") return "<i2";
-    return type == "int32" ? "<i4" : "|i1";
-}
+/// NumPy's type for an operand's elements, and its name there; bf16 as words, since NumPy has none.
+struct NumpyType {
+    const char *type, *code, *name;
+};
 
-const char* numpy_name(const std::string& type) {
-    if (type == "<f4") return "float32";
-    if (type == "<i2") return "int16";
-    return type == "<i4" ? "int32" : type == "<u2" ? "ml_dtypes.bfloat16" : "int8";
+const NumpyType& numpy_type(const std::string& type) {
+    static constexpr NumpyType types[] = {{"bf16", "<u2", "ml_dtypes.bfloat16"}, {"f32", "<f4", "numpy.float32"},
+                                          {"bfp16", "<f4", "numpy.float32"},     {"int16", "<i2", "numpy.int16"},
+                                          {"int32", "<i4", "numpy.int32"},       {"", "|i1", "numpy.int8"}};
+    return *std::find_if(std::begin(types), std::end(types) - 1,
+                         [&](const NumpyType& each) { return each.type == type; });
 }
 
 std::vector<std::size_t> shape_of(const Design& design, const OperandShape& operand) {
@@ -45,25 +45,20 @@ std::vector<std::size_t> shape_of(const Design& design, const OperandShape& oper
     return {operand.rows, operand.columns};
 }
 
-void append(std::vector<std::byte>& bytes, const std::string& type, double value) {
-    std::byte element[4] = {};
-    std::size_t size = 4;
-    if (type == "<f4" || type == "<u2") {
-        const auto number = static_cast<float>(value);
-        std::memcpy(element, &number, sizeof number);
-        if (type == "<u2") std::memmove(element, element + 2, size = 2);  // the upper half
-    } else {
-        const auto number = static_cast<std::int32_t>(value);
-        size = type == "|i1" ? 1 : type == "<i2" ? 2 : 4;
-        std::memcpy(element, &number, size);
-    }
-    bytes.insert(bytes.end(), element, element + size);
+/// Adds an element of NumPy's type `code`, whose last digit are its bytes.
+void append(std::vector<std::byte>& bytes, const std::string& code, double value) {
+    const bool real = code == "<f4" || code == "<u2";
+    const auto bits = real ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
+                           : static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+    const std::uint32_t element = code == "<u2" ? bits >> 16 : bits;  // the upper half
+    const auto* const first = reinterpret_cast<const std::byte*>(&element);
+    bytes.insert(bytes.end(), first, first + (code.back() - '0'));
 }
 
 /// Any of the type's values; of floats small whole numbers, of scales some below 1.
 NpyArray random_array(const Design& design, const OperandShape& operand, std::uint32_t which) {
     const sequence::Operand& facts = operand_of(design, operand.name);
-    const std::string type = npy_type(operand.type);
+    const std::string type = numpy_type(operand.type).code;
     const bool integer = type[1] == 'i', scale = facts.missing.value_or(0) == 1;
     const auto [low, high] = facts.values.value_or(integer ? std::pair<std::int64_t, std::int64_t>{-127, 127}
                                                            : std::pair<std::int64_t, std::int64_t>{-small, small});
@@ -91,18 +86,14 @@ std::vector<std::byte> turned(const std::vector<std::byte>& from, std::size_t ro
 
 /// The file's array, where it fits the operand.
 void check_array(const Design& design, const OperandShape& operand, const NpyArray& array, const std::string& file) {
-    const std::string wanted = npy_type(operand.type);
+    const std::string wanted = numpy_type(operand.type).code;
     const bool words = wanted == "<u2" && array.type.back() == '2' && array.type[1] != 'i';
     if (array.type != wanted && !words)
-        throw UsageError(file + ": its elements are " + array.type + ", " + operand.name + " takes " + operand.type +
-                         "; convert with .astype(" +
-                         (words             ? ""
-                          : wanted == "<u2" ? ""
-                                            : "numpy.") +
-                         numpy_name(wanted) + ")");
+        throw UsageError(concat(file, ": its elements are ", array.type, ", ", operand.name, " takes ", operand.type,
+                                "; convert with .astype(", numpy_type(operand.type).name, ")"));
     if (array.shape == shape_of(design, operand)) return;
     throw UsageError(concat(file, ": ", operand.name, " has ", operand.rows, " x ", operand.columns,
-                          " elements for these sizes, the file others"));
+                            " elements for these sizes, the file others"));
 }
 
 void check_size(const char* option, std::size_t given, std::size_t in_file, const std::string& file) {
@@ -165,7 +156,7 @@ Trial make_trial(const Options& options, const Design& design) {
 }
 
 NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand) {
-    NpyArray array{npy_type(operand.type), shape_of(design, operand), {}};
+    NpyArray array{numpy_type(operand.type).code, shape_of(design, operand), {}};
     array.bytes.resize(operand.rows * operand.columns * operand.element_bytes);
     job.fetch(operand.name, {array.bytes.data(), array.bytes.size()});
     if (operand.column_major) array.bytes = turned(array.bytes, operand.columns, operand.rows);

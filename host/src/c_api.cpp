@@ -31,22 +31,8 @@ bdforge_status failed(bdforge_status status, const char* text) noexcept {
 bdforge_status status_of_exception() noexcept {
     try {
         throw;
-    } catch (const FileError& error) {
-        return failed(BDFORGE_FILE, error.what());
-    } catch (const ManifestError& error) {
-        return failed(BDFORGE_MANIFEST, error.what());
-    } catch (const DeviceError& error) {
-        return failed(BDFORGE_DEVICE, error.what());
-    } catch (const ArgumentError& error) {
-        return failed(BDFORGE_ARGUMENT, error.what());
-    } catch (const WeightError& error) {
-        return failed(BDFORGE_WEIGHTS, error.what());
-    } catch (const RunError& error) {
-        return failed(BDFORGE_RUN, error.what());
-    } catch (const TimeoutError& error) {
-        return failed(BDFORGE_TIMEOUT, error.what());
-    } catch (const StateError& error) {
-        return failed(BDFORGE_STATE, error.what());
+    } catch (const Error& error) {
+        return failed(error.status(), error.what());
     } catch (const std::bad_alloc&) {
         return failed(BDFORGE_INTERNAL, "out of memory; free some and try again");
     } catch (const std::exception& error) {

@@ -1,13 +1,10 @@
 #include "files.hpp"
 
-#include <sys/stat.h>
-
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
 
 #include "bdforge/error.hpp"
@@ -16,32 +13,24 @@
 namespace bdforge {
 namespace {
 
-struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 [[noreturn]] void refuse(const std::string& path, const std::string& cause, const std::string& next_step) {
-    throw FileError(path + ": " + cause + "; " + next_step);
-}
-
-std::size_t size_of(std::FILE* file, const std::string& path, const std::string& next_step) {
-    struct stat status{};
-    if (fstat(fileno(file), &status) != 0) refuse(path, std::strerror(errno), next_step);
-    if (!S_ISREG(status.st_mode)) refuse(path, "not a regular file", next_step);
-    return static_cast<std::size_t>(status.st_size);
+    throw FileError(concat(path, ": ", cause, "; ", next_step));
 }
 
 }  // namespace
 
 std::string read_file(const std::string& path, std::size_t limit_bytes, const std::string& next_step) {
-    const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+    std::error_code fault;
+    const bool regular = std::filesystem::is_regular_file(path, fault);
+    if (fault) refuse(path, fault.message(), next_step);
+    if (!regular) refuse(path, "not a regular file", next_step);
+    std::ifstream file(path, std::ios::binary);
     if (!file) refuse(path, std::strerror(errno), next_step);
-    const std::size_t bytes = size_of(file.get(), path, next_step);
-    if (bytes > limit_bytes) {
-        refuse(path, concat(bytes, " bytes, more than ", limit_bytes), next_step);
-    }
+    const std::size_t bytes = std::filesystem::file_size(path);
+    if (bytes > limit_bytes) refuse(path, concat(bytes, " bytes, more than ", limit_bytes), next_step);
     std::string content(bytes, '\0');
-    if (std::fread(content.data(), 1, bytes, file.get()) != bytes) refuse(path, "cannot be read whole", next_step);
+    if (!file.read(content.data(), static_cast<std::streamsize>(bytes)))
+        refuse(path, "cannot be read whole", next_step);
     return content;
 }
 
@@ -216,7 +205,7 @@ NpyArray load_npy(const std::string& path) {
     const std::size_t held = content.size() - header.data_at;
     if (needed == 0 || held != needed)
         throw WeightError(concat(path, ": holds ", held / element, " of ", shape,
-                               " elements; the file is truncated or damaged, save it again"));
+                                 " elements; the file is truncated or damaged, save it again"));
     array.bytes.resize(held);
     std::memcpy(array.bytes.data(), content.data() + header.data_at, held);
     return array;

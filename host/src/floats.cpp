@@ -73,17 +73,7 @@ public:
         bool a_turned, b_turned;
         std::size_t twin;
 
-        bool operator<(const Key& other) const { return tied() < other.tied(); }
-        bool operator==(const Key& other) const { return tied() == other.tied(); }
-
-    private:
-        std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::uintptr_t, std::uintptr_t, bool, bool,
-                   std::size_t>
-        tied() const {
-            return {
-                design,   M,        K,   N, reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b),
-                a_turned, b_turned, twin};
-        }
+        auto operator<=>(const Key&) const = default;
     };
 
     /// A factor on the device.

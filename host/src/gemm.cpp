@@ -23,7 +23,7 @@ void require_shape(const DesignState& design, const Layout& layout, std::size_t 
     const auto same = [](std::int64_t found, std::size_t wanted) { return static_cast<std::size_t>(found) == wanted; };
     if (same(layout.rows(), rows) && same(layout.columns(), columns)) return;
     throw ManifestError(concat(design.manifest.file, ": operand ", layout.operand().name, " has ", layout.rows(), " x ",
-                             layout.columns(), " elements for ", rows, " x ", columns, "; build the design again"));
+                               layout.columns(), " elements for ", rows, " x ", columns, "; build the design again"));
 }
 
 const Layout& b_of(const Resident& resident) {
@@ -68,43 +68,25 @@ void require_type(const Job& job, const char* operand, const char* type, const c
             concat(operand, " of ", state.design->manifest.design, " is ", own, ", not ", type, "; use ", call));
 }
 
-/// Copies lines of an operand between memory of the caller's and the job's; block floats in their own form.
-class Lines {
-public:
-    Lines(const Job& job, const char* name, const void* callers, std::size_t stride)
-        : layout_(job.state()->operand(name).lines), units_(layout_.units()), memory_(job.memory(name)) {
-        const auto own = static_cast<std::int64_t>(job.stride(name));
-        const std::int64_t given = leading_of(layout_, callers, SIZE_MAX, stride);
-        from_ = callers, step_ = step(given), own_ = step(own);
-        const std::string other = std::string("the Gemm's ") + name;
-        refuse_overlap({name, callers, extent(step_)}, {other.c_str(), memory_, extent(own_)},
-                       "what lies there already is run without a copy");
-    }
-
-    void in() const {
-        copy(static_cast<const std::byte*>(from_), step_, static_cast<std::byte*>(const_cast<void*>(memory_)), own_);
-    }
-    void out(void* to) const { copy(static_cast<const std::byte*>(memory_), own_, static_cast<std::byte*>(to), step_); }
-
-private:
-    std::size_t bytes() const { return static_cast<std::size_t>(units_.line()) * units_.element_bytes(); }
-    std::size_t step(std::int64_t leading) const {
-        const auto positions = static_cast<std::size_t>(leading), side = static_cast<std::size_t>(layout_.side());
-        return bytes_of(layout_.operand().name, positions / side + (positions % side != 0), units_.element_bytes());
-    }
-    std::size_t extent(std::size_t step) const {
-        return bytes_of(layout_.operand().name, static_cast<std::size_t>(units_.lines() - 1), step, bytes());
-    }
-    void copy(const std::byte* from, std::size_t ahead, std::byte* to, std::size_t step) const {
-        for (std::int64_t line = 0; line < units_.lines(); ++line, from += ahead, to += step)
-            std::memcpy(to, from, bytes());
-    }
-
-    const Layout layout_, units_;
-    const void* memory_;
-    const void* from_;
-    std::size_t step_, own_;
+/// An operand's lines where the job has them, and the caller's distance from line to line; block floats in their own form.
+struct OwnLines {
+    Layout layout;
+    std::int64_t leading;
+    void* memory;
 };
+
+OwnLines own_lines(const Job& job, const char* name, const void* callers, std::size_t stride) {
+    const Placed& placed = job.state()->operand(name);
+    const Layout& own = placed.direct ? placed.layout : placed.lines;
+    const std::int64_t given = leading_of(placed.lines, callers, SIZE_MAX, stride), side = own.side();
+    void* const memory =
+        placed.direct ? job.state()->buffer(placed).data() : const_cast<std::byte*>(placed.memory.data());
+    OwnLines found{own.units(), given / side + (given % side != 0), memory};
+    refuse_overlap({name, callers, found.layout.extent(found.leading)},
+                   {concat("the Gemm's ", name), memory, found.layout.reach()},
+                   "what lies there already is run without a copy");
+    return found;
+}
 
 }  // namespace
 
@@ -148,11 +130,11 @@ void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_strid
     if (a == nullptr || c == nullptr) throw ArgumentError(state.execution.what() + ": A or C is null; pass both");
     state.execution.check(timeout);
     if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
-    const Lines in(job_, "A", a, a_stride), out(job_, "C", c, c_stride);
+    const OwnLines in = own_lines(job_, "A", a, a_stride), out = own_lines(job_, "C", c, c_stride);
     state.users.check_place(state.execution.what(), "A");
-    in.in();
+    in.layout.place(a, in.leading, in.memory);
     run(timeout);
-    out.out(c);
+    out.layout.fetch(out.memory, c, out.leading);
 }
 
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
@@ -163,7 +145,7 @@ void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
     if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
     if (stride != 0 && stride < N())
         throw ArgumentError(concat("the floats: a stride of ", stride, " is below the ", N(),
-                                 " elements of a line; lines would overlap, give more or 0"));
+                                   " elements of a line; lines would overlap, give more or 0"));
     const std::size_t to = stride == 0 ? N() : stride, size = sizeof(float);
     const Extent floats{"the floats", out,
                         bytes_of("the floats", M() - 1, bytes_of("the floats", to, size), N() * size)};

@@ -22,7 +22,7 @@ public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// ValueId of a value in `Program::values`.
+/// Place of a value in `Program::values`.
 using ValueId = std::uint32_t;
 /// No value: what is left out.
 constexpr ValueId no_value = 0xFFFFFFFF;
@@ -30,22 +30,7 @@ constexpr ValueId no_value = 0xFFFFFFFF;
 constexpr std::uint32_t no_loop = no_value;
 
 enum class Operation : std::uint8_t {
-    constant,
-    parameter,
-    index,
-    add,
-    sub,
-    mul,
-    floordiv,
-    ceildiv,
-    mod,
-    min,
-    max,
-    lt,
-    le,
-    eq,
-    select,
-    divisor
+    constant, parameter, index, add, sub, mul, floordiv, ceildiv, mod, min, max, lt, le, eq, select, divisor
 };
 
 /// An operation, by its name in programs and the values that it takes.
@@ -54,22 +39,8 @@ struct OperationFacts {
     std::uint32_t operands;
 };
 constexpr std::array<OperationFacts, 16> operations{{
-    {"constant", 0},
-    {"parameter", 0},
-    {"index", 0},
-    {"add", 2},
-    {"sub", 2},
-    {"mul", 2},
-    {"floordiv", 2},
-    {"ceildiv", 2},
-    {"mod", 2},
-    {"min", 2},
-    {"max", 2},
-    {"lt", 2},
-    {"le", 2},
-    {"eq", 2},
-    {"select", 3},
-    {"divisor", 2},
+    {"constant", 0}, {"parameter", 0}, {"index", 0}, {"add", 2}, {"sub", 2}, {"mul", 2}, {"floordiv", 2},
+    {"ceildiv", 2}, {"mod", 2}, {"min", 2}, {"max", 2}, {"lt", 2}, {"le", 2}, {"eq", 2}, {"select", 3}, {"divisor", 2},
 }};
 
 inline const OperationFacts& facts(Operation operation) { return operations[static_cast<std::size_t>(operation)]; }

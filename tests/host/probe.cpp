@@ -9,8 +9,12 @@
 // "ok" and what is told, or the error's kind and text.
 //
 // `probe programs` runs sequence programs, one JSON object to a line: {"sequence": a manifest's member, "parameters":
-// [...], "wide": whether}. Prints for each line its words as a list, or the kind of error and its text. With "layouts" it
+// [...]}. Prints for each line its words as a list, or the kind of error and its text. With "layouts" it
 // lays out every operand before.
+//
+// `probe words MANIFESTS` and `probe bytes MANIFESTS` make streams of the designs in a file, a manifest to a line, for the
+// problems on stdin, "design parameter ..." to a line: for each the number of words and the words, or 0, as 32-bit binary;
+// or the bytes of the host buffers, or the refusal.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -106,12 +110,10 @@ static void print(const std::vector<std::uint32_t>& words) {
 static std::vector<std::uint32_t> words_of(const std::string& line) {
     const Json json = Json::parse(line, "line");
     const JsonView view(json, "line");
-    sequence::Source source = sequence::read_sequence(view.at("sequence"));
-    source.wide = view.at("wide").boolean();
     sequence::Parameters parameters;
     for (const JsonView& value : view.at("parameters").elements())
         parameters.push_back(value.integer(INT64_MIN, INT64_MAX));
-    const sequence::Sequencer sequencer(std::move(source));
+    const sequence::Sequencer sequencer(sequence::read_sequence(view.at("sequence")));
     if (view.has("layouts")) {
         const sequence::Program& program = sequencer.source().program;
         const auto values = sequencer.values(parameters);
@@ -134,6 +136,44 @@ static void programs() {
     }
 }
 
+static void print_words(const sequence::Sequencer& sequencer, const sequence::Parameters& parameters) {
+    std::vector<std::uint32_t> words;
+    try {
+        words = sequencer.words(parameters);
+    } catch (const sequence::SequenceError&) {
+    }
+    const auto count = static_cast<std::uint32_t>(words.size());
+    std::fwrite(&count, sizeof count, 1, stdout);
+    std::fwrite(words.data(), sizeof(std::uint32_t), words.size(), stdout);
+}
+
+static void print_bytes(const sequence::Sequencer& sequencer, const sequence::Parameters& parameters) {
+    try {
+        const sequence::Values values = sequencer.values(parameters);
+        for (const sequence::Argument& argument : sequencer.source().program.arguments)
+            std::printf("%lld ", static_cast<long long>(sequence::argument_bytes(argument, values)));
+        std::printf("\n");
+    } catch (const sequence::SequenceError& error) {
+        std::printf("refused: %s\n", error.what());
+    }
+}
+
+static void problems(const char* manifests, decltype(print_words)* print) {
+    std::vector<std::unique_ptr<sequence::Sequencer>> sequencers;
+    std::ifstream file(manifests);
+    for (std::string line; std::getline(file, line);)
+        sequencers.push_back(std::make_unique<sequence::Sequencer>(parse_manifest(line, manifests).source));
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream numbers(line);
+        std::size_t index;
+        numbers >> index;
+        print(*sequencers.at(index), {std::istream_iterator<std::int64_t>(numbers), {}});
+    }
+}
+
 int main(int, char** argv) {
-    argv[1] == std::string("operands") ? operands() : programs();
+    const std::string mode = argv[1];
+    if (mode == "words" || mode == "bytes") problems(argv[2], mode == "words" ? print_words : print_bytes);
+    if (mode == "operands") operands();
+    if (mode == "programs") programs();
 }

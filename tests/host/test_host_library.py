@@ -54,7 +54,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 GROUPS = ("json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "wire")
 
 
-@pytest.mark.parametrize("group", [*GROUPS, "own_server", "xrt", "heap", "energy", "execution", "status", "blocks", "cli"])
+@pytest.mark.parametrize(
+    "group", [*GROUPS, "own_server", "xrt", "heap", "energy", "execution", "status", "blocks", "cli"]
+)
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -53,7 +53,7 @@ def content_of(program: Program) -> Content:
 
 
 def line(program: Content, parameters: list[int], wide: bool = False, target: Any = TARGET) -> str:
-    return json.dumps({"sequence": {"program": program, "target": target}, "parameters": parameters, "wide": wide})
+    return json.dumps({"sequence": {"program": program, "target": target, "wide": wide}, "parameters": parameters})
 
 
 @pytest.fixture(scope="module")
@@ -337,18 +337,18 @@ MALFORMED = [
     (add(["values"], []), "expected an operation and its operands"),
     (add(["values"], 1.5), "expected an integer"),
     (add(["values"], True), "is true, expected an integer"),
-    (add(["values"], *[0] * 65536), "expected at most 65536 values"),
+    (add(["values"], *[0] * 65536), "expected a list of 0 to 65536 entries"),
     (put(READ, runs=5000), "a task names value 5000; there are"),
     (put(READ, column=-1), "column is -1, expected an integer"),
-    (put(READ, direction="DOWN"), 'direction is "DOWN", expected S2MM or MM2S'),
+    (put(READ, direction="DOWN"), 'direction is "DOWN", expected another of its words: S2MM or MM2S'),
     (put(READ, channel=2), "a task is on channel 2; a shim has 2"),
-    (put(READ, bds=[]), "bds is a list, expected at least one BD"),
+    (put(READ, bds=[]), "bds is a list, expected a list of 1 to 65536 entries"),
     (put(READ, extra=1), "extra is 1, expected nothing"),
     (put(READ, token=1), "token is 1, expected true or false"),
     (put([*READ, "bds", 0], argument=2), "a BD's argument is 2; there are 2"),
     (put([*READ, "bds", 0], sizes=[0, 0]), "strides is a list, expected 2 of them"),
-    (put([*READ, "bds", 0], sizes=[0] * 5), "sizes is a list, expected a list of 1 to 4 values"),
-    (put([*READ, "bds", 0], runs=[0]), "runs is a list, expected a list of 2 to 2 values"),
+    (put([*READ, "bds", 0], sizes=[0] * 5), "sizes is a list, expected a list of 1 to 4 entries"),
+    (put([*READ, "bds", 0], runs=[0]), "runs is a list, expected a list of 2 to 2 entries"),
     (put([*READ, "bds", 0], offset=5000), "a BD names value 5000"),
     (put([*READ, "bds", 0], when=5000), "a BD names value 5000"),
     (put([*STEP, "awaits", 0], column=5000), "a wait names value 5000"),

@@ -1,15 +1,17 @@
-"""C++ makes the words that Python makes, word for word; staging and the cache do what they say."""
+"""C++ makes the words that Python makes, word for word, and buffers of the same bytes."""
 
-from functools import partial
+import json
 from typing import Any
 
 import numpy as np
 import pytest
-from host_programs import compiled, manifests, run
+from host_programs import run
+from library_builds import sanitized_build
 
 from bdforge.design.sequences import WalkError
 from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmPlan, SpecError, load_spec, plan_gemm, sequence, spec_from
+from bdforge.operators import manifest
+from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
 from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")
@@ -65,12 +67,12 @@ Size = tuple[int, int, int, int, int, int, int]
 """Design, M, K, N, lda, ldb, ldc; 0 for no gap."""
 
 
-def planned_design(m: int, k: int, n: int, device: str = "strix_halo", **content: Any) -> GemmPlan:
+def planned_design(m: int, k: int, n: int, device: str = "strix_halo", **content: Any) -> Plan:
     return plan_gemm(spec_from(spec_content(m, k, n, **content), "small"), device_named(device))
 
 
 @pytest.fixture(scope="module")
-def plans(pytestconfig) -> list[GemmPlan]:
+def plans(pytestconfig) -> list[Plan]:
     flagship = plan_gemm(
         load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), device_named("strix_halo")
     )
@@ -113,14 +115,19 @@ def leading(index: int, sizes: tuple[int, int, int], gaps: list[int]) -> tuple[i
     return a, b, c
 
 
-def python_sequence(plan: GemmPlan, m: int, k: int, n: int, lda: int, ldb: int, ldc: int):
+def python_sequence(plan: Plan, m: int, k: int, n: int, lda: int, ldb: int, ldc: int):
     return sequence(plan, m, k, n, lda=lda, ldb=ldb or None, ldc=ldc)
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory, plans):
-    folder = tmp_path_factory.mktemp("host")
-    return partial(run, compiled(folder, "sequence_driver"), manifests(folder / "manifests", plans))
+    manifests = tmp_path_factory.mktemp("host") / "manifests"
+    manifests.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
+
+    def answers(mode: str, lines: list[str]) -> bytes:
+        return run(sanitized_build() / "tests" / "probe", mode, manifests, lines=lines)
+
+    return answers
 
 
 def lines(sizes) -> list[str]:

@@ -10,14 +10,15 @@
 namespace bdforge {
 namespace {
 
-/// Parameters that may be left out: leading dimensions, and those that nothing depends on.
+/// Whether a parameter may be left out: all but sizes of operands along an axis, such as leading dimensions.
 bool optional(const sequence::Program& program, std::size_t parameter) {
-    const auto leads = [&](const sequence::Operand& operand) { return operand.leading == parameter; };
-    const auto names = [&](const sequence::Value& value) {
-        return value.operation == sequence::Operation::parameter && static_cast<std::size_t>(value.number) == parameter;
+    const auto sized = [&](const sequence::Axis& axis) {
+        const sequence::Value& size = program.values[axis.size];
+        return size.operation == sequence::Operation::parameter && static_cast<std::size_t>(size.number) == parameter;
     };
-    return std::any_of(program.operands.begin(), program.operands.end(), leads) ||
-           std::none_of(program.values.begin(), program.values.end(), names);
+    return std::none_of(program.operands.begin(), program.operands.end(), [&](const sequence::Operand& operand) {
+        return std::any_of(operand.axes.begin(), operand.axes.end(), sized);
+    });
 }
 
 /// What no program takes where the number is too large.

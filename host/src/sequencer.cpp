@@ -75,10 +75,27 @@ void Values::start(const Program& program, const EvaluationOrder::Block& block) 
     try {
         compute(block, 0);
     } catch (const SequenceError&) {
-        require(program, at_->id);  // says more than that a value of what is not allowed is too large
+        compute_what_can_be(block);
+        require(program);  // says more than that a value of what is not allowed is too large
         throw;
     }
-    require(program, no_value);
+    require(program);
+}
+
+/// Of a block with values that cannot be computed; these, and what follows from them, are not known.
+void Values::compute_what_can_be(const EvaluationOrder::Block& block) {
+    known_.resize(values_.size(), true);
+    for (const EvaluationOrder::Entry& entry : block.entries) {
+        bool known = true;
+        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
+        try {
+            at_ = &entry;
+            if (known) compute_alike(at_ + 1, 0);
+        } catch (const SequenceError&) {
+            known = false;
+        }
+        known_[entry.id] = known;
+    }
 }
 
 /// What follows from the parameters that are given.
@@ -95,9 +112,9 @@ EvaluationOrder::Block Values::following(const Program& program, const SomeParam
     return block;
 }
 
-/// SequenceError with every requirement that does not hold, as far as known values before `computed` say so.
-void Values::require(const Program& program, ValueId computed) const {
-    const auto there = [&](ValueId id) { return id < computed && known(id); };
+/// SequenceError with every requirement that does not hold, as far as known values say so.
+void Values::require(const Program& program) const {
+    const auto there = [&](ValueId id) { return known(id); };
     std::vector<std::string> broken;
     for (const auto& [when, otherwise] : program.requirements)
         if (there(when) && values_[when] == 0 && std::all_of(otherwise.values.begin(), otherwise.values.end(), there))

@@ -88,7 +88,8 @@ private:
     EvaluationOrder::Block following(const Program& program, const SomeParameters& parameters);
     void compute(const EvaluationOrder::Block& block, std::int64_t counter);
     void compute_alike(const EvaluationOrder::Entry* end, std::int64_t counter);
-    void require(const Program& program, ValueId computed) const;
+    void compute_what_can_be(const EvaluationOrder::Block& block);
+    void require(const Program& program) const;
 
     const EvaluationOrder& order_;
     std::vector<std::int64_t> parameters_, values_;

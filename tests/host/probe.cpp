@@ -144,7 +144,7 @@ static void print_words(const sequence::Sequencer& sequencer, const sequence::Pa
     }
     const auto count = static_cast<std::uint32_t>(words.size());
     std::fwrite(&count, sizeof count, 1, stdout);
-    std::fwrite(words.data(), sizeof(std::uint32_t), words.size(), stdout);
+    if (count > 0) std::fwrite(words.data(), sizeof(std::uint32_t), words.size(), stdout);
 }
 
 static void print_bytes(const sequence::Sequencer& sequencer, const sequence::Parameters& parameters) {

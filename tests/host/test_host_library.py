@@ -1,5 +1,6 @@
 """The C++ library: its own cases, its C API, and what it shares with Python."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -32,6 +33,8 @@ def build() -> Path:
 
 OTHERS: dict[str, dict] = {"columns": {"layouts": "row packed column"}, "blocks": {"types": ("bfp16",) * 3}}
 """Designs of which cases need the manifests alone."""
+RESIZED = {"a_of_1_row": (0, 0), "c_of_1_row": (2, 0), "c_of_1_column": (2, 1)}
+"""Operand and axis whose size is 1, whatever is asked for."""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         replace_kernels(folder / name, small_plan(), do)
     edit_manifest(folder / "wrong_device", device="gpu")
     edit_manifest(folder / "wrong_spec", spec_hash="0123456789abcdef")
+    for name, (operand, axis) in RESIZED.items():
+        path = shutil.copytree(image.parent, folder / name) / "manifest.json"
+        sequence_facts = json.loads(path.read_text())["sequence"]
+        program = sequence_facts["program"]
+        program["operands"][operand]["axes"][axis]["size"] = len(program["values"])
+        program["values"].append(1)
+        edit_manifest(path.parent, sequence=sequence_facts)
     for name, more in OTHERS.items():
         spec = spec_from(spec_content(16, 32, 32, **more), name)
         write_manifest(folder / name, plan_gemm(spec, device_named("strix_halo")))

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "devices.hpp"
@@ -272,27 +270,17 @@ UNIT_CASE("gemm", block_floats_of_ragged_sizes_are_staged_tile_by_tile) {
 }
 
 UNIT_CASE("gemm", a_manifest_whose_operands_have_other_sizes_is_refused) {
-    const std::string beside = unit::data_folder() + "/changed/small.xclbin";
-    std::ifstream file(unit::data_folder() + "/small/manifest.json");
-    const std::string manifest{std::istreambuf_iterator<char>(file), {}};
-    const std::string rows = "\"axes\": [{\"size\": 0, ", columns = "{\"size\": 15, \"walked\": 61, \"once\"";
-    struct {
-        const char *operand, *sizes;
-        std::string from, to;
-        bool last;
-    } const cases[] = {
-        {"A", "1 x 8 elements for 16 x 8", rows, "\"axes\": [{\"size\": 1, ", false},
-        {"C", "1 x 24 elements for 16 x 24", rows, "\"axes\": [{\"size\": 1, ", true},
-        {"C", "16 x 1 elements for 16 x 24", columns, "{\"size\": 1, \"walked\": 61, \"once\"", true},
+    const struct {
+        const char *name, *told;
+    } cases[] = {
+        {"a_of_1_row", "operand A has 1 x 8 elements for 16 x 8"},
+        {"c_of_1_row", "operand C has 1 x 24 elements for 16 x 24"},
+        {"c_of_1_column", "operand C has 16 x 1 elements for 16 x 24"},
     };
-    for (const auto& [operand, sizes, from, to, last] : cases) {
-        std::string changed = manifest;
-        changed.replace(last ? changed.rfind(from) : changed.find(from), from.size(), to);
-        std::ofstream(unit::data_folder() + "/changed/manifest.json") << changed;
-        const Design design = Design::load(unit::memory_device(), beside);
+    for (const auto& [name, told] : cases) {
+        const Design design = Design::load(unit::memory_device(), unit::data_folder() + "/" + name + "/small.xclbin");
         const Weights weights = packed(design, operands(1, 8, 24));
-        check_contains(message_of<ManifestError>([&] { Gemm(design, 16, weights); }),
-                       "operand " + std::string(operand) + " has " + sizes + "; build the design again");
+        check_contains(message_of<ManifestError>([&] { Gemm(design, 16, weights); }), std::string(told) + "; build the design again");
     }
 }
 

@@ -23,7 +23,7 @@ enum Exit { good = 0, wrong = 1, refused = 2, failed = 3 };
 
 /// cli::Energy of the timed runs, of so many jobs each.
 void tell(const Options& options, const cli::Energy& energy, std::size_t jobs) {
-    if (options.energy) std::printf("energy: %s\n", energy.told(options.iterations * jobs).c_str());
+    if (options.energy) std::printf("energy: %s\n", energy.summary(options.iterations * jobs).c_str());
 }
 
 /// How a problem ended, and what a run of it took.
@@ -51,7 +51,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
         std::printf("design: %s for %s on %s\n", design.manifest().design.c_str(), design.manifest().device.c_str(),
                     device.name().c_str());
     const std::string b = trial.residents.empty() ? "" : ", B " + std::to_string(trial.residents[0].bytes()) + " bytes";
-    std::printf("problem: %s%s, stream %zu words\n", cli::told(design, sizes).c_str(), b.c_str(),
+    std::printf("problem: %s%s, stream %zu words\n", cli::size_text(design, sizes).c_str(), b.c_str(),
                 trial.jobs.front().stream_words());
     const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options, energy);
     if (options.verify) {
@@ -104,7 +104,7 @@ int run(const Options& options) {
 
 /// Reports the fault in one line.
 int report(const char* text, int code) {
-    std::fprintf(stderr, "bdforge-run: %s\n", bdforge::told(text).c_str());
+    std::fprintf(stderr, "bdforge-run: %s\n", bdforge::bounded(text).c_str());
     return code;
 }
 

@@ -45,7 +45,7 @@ void Energy::start() {
 
 void Energy::stop() { read(&Package::after); }
 
-std::string Energy::told(std::size_t runs) const {
+std::string Energy::summary(std::size_t runs) const {
     if (!fault_.empty()) return "not read: " + fault_;
     double joules = 0;
     std::string names;

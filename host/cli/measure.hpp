@@ -21,7 +21,7 @@ public:
     void stop();
 
     /// "1.234 J of package-0, 0.123 J a run", or in one sentence why there is none.
-    std::string told(std::size_t runs) const;
+    std::string summary(std::size_t runs) const;
 
 private:
     struct Package {

@@ -163,7 +163,7 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
     return array;
 }
 
-std::string told(const Design& design, const Sizes& sizes) {
+std::string size_text(const Design& design, const Sizes& sizes) {
     std::string text;
     for (const std::string& name : design.state()->program().parameters) {
         const auto size = sizes.find(name);

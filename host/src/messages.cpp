@@ -57,7 +57,7 @@ bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x
 
 }  // namespace
 
-std::string told(const std::string& message) {
+std::string bounded(const std::string& message) {
     constexpr std::size_t tail = message_bytes / 4, head = message_bytes - tail - 64;
     const std::string shown = printable(message.substr(0, message_bytes));
     if (message.size() <= message_bytes && shown.size() <= message_bytes) return shown;
@@ -70,6 +70,6 @@ std::string told(const std::string& message) {
     return concat(shown.substr(0, end), " [... the middle of ", message.size(), " bytes ...] ", last.substr(start));
 }
 
-Error::Error(bdforge_status status, const std::string& what) : std::runtime_error(told(what)), status_(status) {}
+Error::Error(bdforge_status status, const std::string& what) : std::runtime_error(bounded(what)), status_(status) {}
 
 }  // namespace bdforge

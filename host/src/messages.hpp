@@ -12,7 +12,7 @@ namespace bdforge {
 constexpr std::size_t message_bytes = 3584;
 
 /// A message as people get it: printable, its middle left out where it is longer than `message_bytes`.
-std::string told(const std::string& message);
+std::string bounded(const std::string& message);
 
 inline std::string_view shown(std::string_view text) { return text; }
 template <class Number>

@@ -118,7 +118,7 @@ void Values::require(const Program& program) const {
     std::vector<std::string> broken;
     for (const auto& [when, otherwise] : program.requirements)
         if (there(when) && values_[when] == 0 && std::all_of(otherwise.values.begin(), otherwise.values.end(), there))
-            broken.push_back(noted(otherwise));
+            broken.push_back(note_text(otherwise));
     if (!broken.empty()) throw SequenceError(listed(broken, "; "));
 }
 
@@ -174,7 +174,7 @@ void Values::compute_alike(const EvaluationOrder::Entry* end, std::int64_t count
     }
 }
 
-std::string Values::noted(const Note& note) const {
+std::string Values::note_text(const Note& note) const {
     std::string made;
     std::size_t from = 0;
     for (const ValueId id : note.values) {
@@ -560,7 +560,7 @@ private:
             steps_.start(planned_, std::move(awaited));
         } catch (const SequenceError& error) {
             if (step.note == no_value) throw;
-            throw SequenceError(concat(values_.noted(program_.notes[step.note]), ": ", error.what()));
+            throw SequenceError(concat(values_.note_text(program_.notes[step.note]), ": ", error.what()));
         }
         in_step_ = false;
     }

@@ -81,7 +81,7 @@ public:
     /// SequenceError where a program takes longer than any that is meant.
     void spend(std::int64_t cost);
     /// What a note says.
-    std::string noted(const Note& note) const;
+    std::string note_text(const Note& note) const;
 
 private:
     void start(const Program& program, const EvaluationOrder::Block& block);

@@ -61,14 +61,14 @@ UNIT_CASE("status", messages_are_bounded_and_printable) {
         {"\xC0\xAF \xED\xA0\x80", "\\xc0\\xaf \\xed\\xa0\\x80"},    // longer than need be, half of a pair
         {std::string(message_bytes, 'x'), std::string(message_bytes, 'x')},
     };
-    for (const auto& [given, expected] : cases) check_equal(told(given), expected, expected);
+    for (const auto& [given, expected] : cases) check_equal(bounded(given), expected, expected);
     for (const std::string& many : {std::string("x"), std::string("\x1B"), std::string("\xFF"), e_acute, euro, note}) {
         std::string name;
         while (name.size() < (4U << 20)) name += many;
         for (const std::string& pad : {std::string(), std::string("a"), std::string("ab")}) {
-            const std::string found = told("begins " + pad + name + " ends");
+            const std::string found = bounded("begins " + pad + name + " ends");
             check_equal(found.size() <= message_bytes && found.size() > message_bytes / 2, true, "bytes of " + unit::shown(found.size()));
-            check_equal(told(found), found, "what is told is told as it is");
+            check_equal(bounded(found), found, "what is told is told as it is");
             check_equal(found.substr(0, 7) + found.substr(found.size() - 5), "begins  ends", "both ends");
         }
     }

@@ -123,7 +123,7 @@ std::string Streams::built_sequence(const sequence::Parameters& parameters) cons
         sequence::Parameters built;
         for (const std::string& parameter : program.parameters)
             built.push_back(sizes.contains(parameter) ? sizes.at(parameter) : 0);
-        if (built == parameters) return name;
+        if (built == parameters && !name.empty()) return name;  // a template has none
     }
     throw ArgumentError(
         concat(manifest_.design, ": its ELF holds no sequence for ", shape_of(program, parameters),

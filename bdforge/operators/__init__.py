@@ -8,6 +8,7 @@ from typing import Any
 
 from bdforge.common.files import read_toml
 from bdforge.common.messages import clip
+from bdforge.design.document import STDIN
 from bdforge.design.manifest import Manifest
 from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
@@ -48,13 +49,14 @@ def operator_of(spec: Spec) -> Operator:
 
 
 def load_spec(path: Path | str) -> Spec:
-    """Read a design spec of any kind, a document, a template's file, or Python that has a `DESIGN`.
+    """Read a design spec of any kind, a document ("-": on standard input), a template's file, or Python's `DESIGN`.
 
     InputErrors say which file, and list every fault, one to a line.
     """
     path = Path(path)
-    content = {} if path.suffix == ".py" else read_toml(path, SpecError)
-    if path.suffix == ".py" or content.get("kind") in KINDS:
+    read_otherwise = path.suffix == ".py" or str(path) == STDIN
+    content = {} if read_otherwise else read_toml(path, SpecError)
+    if read_otherwise or content.get("kind") in KINDS:
         return load_written(path)
     return spec_from(content, path.stem, str(path))
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.common.files import read_bytes, read_text
+from bdforge.common.files import parsed_toml, read_bytes, read_text
 from bdforge.common.messages import clip, clip_path, listed
 from bdforge.design import Call, Design
 from bdforge.design.core_code import statements
-from bdforge.design.document import design_of, document, program_of
+from bdforge.design.document import STDIN, design_of, document, program_of
 from bdforge.design.document.toml_text import toml_text
 from bdforge.design.sequences import PlannedSequence, Program, SequenceOptions
 from bdforge.design.sequences.buffers import inputs_of, outputs_of
@@ -68,7 +68,8 @@ class WrittenSpec(Spec):
             called = found.pop("name")
             if set(found) != set(sizes) or not all(type(n) is int and n > 0 for n in found.values()):
                 raise SpecError(f"{where}: problems: {clip(repr(one))} should give {', '.join(sizes)}, each from 1 on")
-            problems.append(Problem(tables["kind"], {size: found[size] for size in sizes}, called))
+            kind = _planned_from(made) or tables["kind"]
+            problems.append(Problem(kind, {size: found[size] for size in sizes}, called))
         return cls(name, tables, made, tuple(problems), SequenceOptions("column", made.program.in_flight), folder)
 
     @property
@@ -100,9 +101,8 @@ class WrittenSpec(Spec):
     @property
     def operator(self) -> Operator:
         """What stands for the operator of a design that has none: its sizes are those of its sequence."""
-        return Operator(
-            self.kind, self.program.sizes, written_spec, plan_written, lambda spec, device: spec.fits(device)
-        )
+        kind = _planned_from(self.made) or self.kind
+        return Operator(kind, self.program.sizes, written_spec, plan_written, lambda spec, device: spec.fits(device))
 
     @cached_property
     def template(self) -> TemplateSpec | None:
@@ -137,6 +137,11 @@ class WrittenSpec(Spec):
         return self.made.device.partition("_")[0] == device.mlir
 
 
+def _planned_from(made: Design) -> str:
+    """The operator that a design was planned from, whose name its sequences keep; "" where there is none."""
+    return str((made.made_from or {}).get("kind", ""))
+
+
 def load_written(path: Path) -> WrittenSpec:
     """The design of a document, a template's file or a Python file with a `DESIGN`; InputErrors say what is wrong."""
     if path.suffix == ".py":
@@ -144,8 +149,12 @@ def load_written(path: Path) -> WrittenSpec:
         if not isinstance(found, Design):
             raise SpecError(f"{clip_path(path)}: has no DESIGN, a bdforge.design.Design")
         return WrittenSpec.of(path.stem, found, tomllib.loads(document(found)), path.parent, str(path))
-    text = read_text(path, SpecError)
-    return written_spec(tomllib.loads(text), path.stem, str(path), text, path.parent)
+    text = read_text("/dev/stdin" if str(path) == STDIN else path, SpecError)
+    tables = parsed_toml(text, path, SpecError)
+    name = path.stem if str(path) != STDIN else clip(tables.get("name", DOCUMENT))
+    if tables.get("kind") not in KINDS:
+        raise SpecError(f"{clip_path(path)}: is no document; give a spec by its file")
+    return written_spec(tables, name, str(path), text, path.parent)
 
 
 def written_spec(

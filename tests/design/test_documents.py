@@ -26,7 +26,7 @@ from bdforge.design.sequences import planned as planned_sequence
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
 from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import DEVICES, TileKind, mlir_device_named
-from bdforge.operators import Plan, design_for, load_spec, plan
+from bdforge.operators import Plan, design_for, load_spec, operator_of, plan
 from support.differences import same
 from support.examples import EXAMPLES, example
 from support.family import GROUPS, SEED, SIZE, group
@@ -41,7 +41,7 @@ DOCUMENTS = EXAMPLES / "documents"
 
 def planned(path: Path) -> Plan:
     spec = load_spec(path)
-    device = next(device for device in DEVICES.values() if bdforge.operators.operator_of(spec).fits(spec, device))
+    device = next(device for device in DEVICES.values() if operator_of(spec).fits(spec, device))
     return plan(spec, device)
 
 
@@ -68,6 +68,22 @@ def test_a_document_with_the_sequence_of_any_size_is_its_program(path: Path):
     for sizes in ((1, 37, 999), (8, 4096, 2560), (700, 768, 3000)):
         given = dict.fromkeys(design.program.parameters, 0) | dict(zip(again.program.sizes, sizes, strict=False))
         assert streamed(again.program, given) == streamed(design.program, given)
+
+
+@pytest.mark.parametrize("path", SAMPLE)
+def test_a_printed_document_is_rendered_as_its_spec(path: Path, tmp_path: Path):
+    """To the byte but for comments, for sizes that are asked for."""
+    found, copy = planned(path), tmp_path / "copy.toml"
+    copy.write_text(document(found.whole))
+    spec = load_spec(copy)
+    sizes = [256, 2560, 2560] if len(found.program.sizes) == 3 else [100_000]
+    if found.spec.kind == "gemv":
+        sizes[0] = 1
+    problem = operator_of(spec).problem(sizes)
+    assert problem == operator_of(found.spec).problem(sizes)
+    texts = (render(design_for(one, [problem])) for one in (found, plan(spec, found.device)))
+    first, second = ([line for line in text.splitlines() if not line.strip().startswith("//")] for text in texts)
+    assert first == second
 
 
 @pytest.mark.slow

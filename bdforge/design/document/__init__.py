@@ -6,6 +6,6 @@
 from bdforge.design.document.from_design import document
 from bdforge.design.document.program_reading import Surrounding, program_of
 from bdforge.design.document.tables import DocumentError
-from bdforge.design.document.to_design import design_of, document_in
+from bdforge.design.document.to_design import STDIN, design_of, document_in
 
-__all__ = ["DocumentError", "Surrounding", "design_of", "document", "document_in", "program_of"]
+__all__ = ["STDIN", "DocumentError", "Surrounding", "design_of", "document", "document_in", "program_of"]

@@ -54,7 +54,7 @@ from bdforge.design.tile_memory import Buffer, Lock
 from bdforge.devices import DeviceError, TileKind, mlir_device_named
 
 _KIND = "design"
-_STDIN = "-"
+STDIN = "-"
 _ORDER = [TileKind.SHIM, TileKind.MEMTILE, TileKind.CORE]
 
 
@@ -63,7 +63,7 @@ def document_in(path: File) -> str | None:
 
     DocumentError for a file that cannot be read, or whose text is no TOML.
     """
-    if str(path) == _STDIN:
+    if str(path) == STDIN:
         return read_text("/dev/stdin", DocumentError, SETTINGS_BYTES_MAX)
     text = read_text(path, DocumentError, SETTINGS_BYTES_MAX)
     return text if parsed_toml(text, path, DocumentError).get("kind") == _KIND else None

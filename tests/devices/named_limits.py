@@ -21,6 +21,7 @@ NO_LIMIT = {
     "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",
     "design.sandbox.STEPS_MAX": "as before",
     "operators.contraction.dims.EXPRESSION_MAX": "tests/input/test_given.py",
+    "perf.tune.free_numbers.CHOICES_MOST": "tests/perf/test_tune_numbers.py",
     "devices.limits.BYTE_BITS": "a size",
     "devices.limits.GRANULE_BYTES": "a size: alignment has tests of its own",
     "devices.limits.GRANULE_BITS": "as above",

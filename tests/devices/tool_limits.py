@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from bd_patterns import Pattern
 from bdforge.common.messages import InputError
 from bdforge.design.sequences import planned
+from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
 from bdforge.devices import device_named
 from bdforge.devices.limits import SHIM
 from bdforge.operators.contraction.walks import WalkReason, chain
@@ -66,6 +67,10 @@ TABLE: list[tuple] = [
         Place(lambda n: shapes(f"{n}x1x1"), OUTSIDE, PerfError),
         Place(lambda n: shapes(f"1x1x{n}"), OUTSIDE, PerfError),
         Place(lambda n: shapes(f"1x1x1*{n}"), OUTSIDE, PerfError),
+    ),
+    (
+        "design.sequences.expression_text.LONGEST", 400,
+        Place(lambda n: parsed("1".rjust(n), {}), "an expression has at most 400 characters", WrongExpressionError),
     ),
     ("operators.contraction.walks.MOST_BDS", 6, Place(_chain, "BDs a tile, at most 6 leave room", WalkReason)),
     ("runtime.host_kernels.MOST_ARGUMENTS", 8, Place(_arguments, "compiled kernels take at most 8", KernelFault)),

@@ -16,9 +16,7 @@ STILL_TWICE = (
     "Argument",
     "Bd",
     "Form",
-    "Loop",
     "Task",
-    "TaskBd",
     "Write",
 )
 # fmt: on

@@ -32,7 +32,7 @@ from bdforge.design import (
     whole,
 )
 from bdforge.design.events import placed_sequence
-from bdforge.design.sequences.interpret import Await, Start, StartedTask, Stored, TaskBd, Wait
+from bdforge.design.sequences.interpret import Await, NumberedBd, Start, StartedTask, Stored, Wait
 from bdforge.design.sequences.sequence_program import Argument, Program
 from bdforge.devices import TileKind
 
@@ -89,11 +89,11 @@ def sequence(design: Design):
     wide = Pattern((3, 2, 2, 8), (0, 64, 16, 1), 5)
     events = (
         Start(0, (
-            StartedTask("MM2S", 0, 0, 1, False, (TaskBd(0, Pattern((64,), (1,), 128), 3), TaskBd(0, wide, 4))),
+            StartedTask("MM2S", 0, 0, 1, False, (NumberedBd(0, Pattern((64,), (1,), 128), 3), NumberedBd(0, wide, 4))),
             Stored(base, (9,)), Stored(base + 4 * 63, (8,)), Stored(base + 4 * 64, (7,)), Stored(lock, (2,)),
-            StartedTask("MM2S", 0, 0, 3, False, (TaskBd(0, Pattern((64,), (1,)), 5),)),
-            StartedTask("S2MM", 0, 0, 1, True, (TaskBd(1, Pattern((4, 8), (16, 1)), 0),)),
-            StartedTask("S2MM", 0, 0, 64, True, (TaskBd(1, Pattern((4, 8), (16, 1), 64), 1),)),
+            StartedTask("MM2S", 0, 0, 3, False, (NumberedBd(0, Pattern((64,), (1,)), 5),)),
+            StartedTask("S2MM", 0, 0, 1, True, (NumberedBd(1, Pattern((4, 8), (16, 1)), 0),)),
+            StartedTask("S2MM", 0, 0, 64, True, (NumberedBd(1, Pattern((4, 8), (16, 1), 64), 1),)),
         ), "all at once"),
         Start(1, (*(Stored(at, (1, 2, 0xFFFFFFFF)) for at in (0x1A0000, 0x1A0020)), Stored(0x1A0040, (4, 5)))),
         Await(0, (Wait("S2MM", 0, 0, 2), Wait("MM2S", 1, 1, 1))),

@@ -51,7 +51,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class Repetition:
     """`body` for each value of the variable of this height, from 0 to below `count`."""
 
     height: int
@@ -102,7 +102,7 @@ def _pass(things: list[Any], block: int, least: int) -> Iterator[Any]:
             at += 1
             continue
         height = 1 + max(map(_height, first))
-        yield Loop(height, count, _stepped(first, iter(steps), height))
+        yield Repetition(height, count, _stepped(first, iter(steps), height))
         at += count * block
 
 
@@ -138,12 +138,12 @@ def _children(value: Any) -> Iterator[Any]:
             yield from value
         case Text():
             yield from value.pieces
-        case Loop():
+        case Repetition():
             yield from value.body
 
 
 def _height(value: Any) -> int:
-    return value.height if isinstance(value, Loop) else max(map(_height, _children(value)), default=-1)
+    return value.height if isinstance(value, Repetition) else max(map(_height, _children(value)), default=-1)
 
 
 def _steps(first: Any, second: Any) -> tuple[int, ...] | None:
@@ -169,7 +169,7 @@ def _shape(value: Any) -> Any:
             return len(value)
         case Text():
             return len(value.pieces), value.formula
-        case Loop():
+        case Repetition():
             return value.height, value.count, len(value.body)
         case _:
             return value
@@ -189,8 +189,8 @@ def _stepped(value: Any, steps: Iterator[int], height: int) -> Any:
             return tuple(_stepped(inner, steps, height) for inner in value)
         case Text():
             return Text(tuple(_stepped(piece, steps, height) for piece in value.pieces), value.formula)
-        case Loop():
-            return Loop(value.height, value.count, _stepped(value.body, steps, height))
+        case Repetition():
+            return Repetition(value.height, value.count, _stepped(value.body, steps, height))
         case _:
             return value
 
@@ -207,13 +207,13 @@ def _written(value: Any, names: Sequence[str], variables: dict[int, tuple[str, i
             return {key: inner for key, inner in found.items() if DEFAULTS.get(key, ...) != inner}
         case list():
             return [_written(inner, names, variables) for inner in value]
-        case Loop():
+        case Repetition():
             return _loop(value, names, variables)
         case _:
             return value
 
 
-def _loop(loop: Loop, names: Sequence[str], variables: dict[int, tuple[str, int]]) -> dict[str, Any]:
+def _loop(loop: Repetition, names: Sequence[str], variables: dict[int, tuple[str, int]]) -> dict[str, Any]:
     """A table with `for`; loops of nothing but a loop share one."""
     first, name = _first(loop), names[len(variables)]
     inside = variables | {loop.height: (name, first)}
@@ -225,7 +225,7 @@ def _loop(loop: Loop, names: Sequence[str], variables: dict[int, tuple[str, int]
     return {"for": ranges, "do": body}
 
 
-def _first(loop: Loop) -> int:
+def _first(loop: Repetition) -> int:
     """Where the range of a loop's variable begins: where most expressions become the variable alone, else at 0."""
     follow = [number for number in _numbers(loop.body) if loop.height in dict(number.steps)]
     alone = Counter(number.base for number in follow if number.steps == ((loop.height, 1),))

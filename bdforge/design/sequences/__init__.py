@@ -16,15 +16,15 @@ from bdforge.design.sequences.expressions import (
     least,
     select,
 )
-from bdforge.design.sequences.interpret import Await, Event, Start, StartedTask, Stored, TaskBd, interpret
+from bdforge.design.sequences.interpret import Await, Event, NumberedBd, Start, StartedTask, Stored, interpret
 from bdforge.design.sequences.operands import OperandError, fetch, place
 from bdforge.design.sequences.planned import PlannedSequence, WalkError, planned
 from bdforge.design.sequences.sequence_options import DEFAULT_OPTIONS, SequenceOptionError, SequenceOptions
 from bdforge.design.sequences.sequence_program import Program, ProgramError
 
 __all__ = [
-    "DEFAULT_OPTIONS", "Await", "Axis", "Builder", "Dim", "Event", "Expr", "OperandError", "PlannedSequence", "Program",
-    "ProgramError", "SequenceOptionError", "SequenceOptions", "Start", "StartedTask", "Stored", "TaskBd", "WalkError",
-    "all_of", "any_of", "ceildiv", "divisor", "evaluate", "fetch", "interpret", "largest", "least", "place", "planned",
-    "select",
+    "DEFAULT_OPTIONS", "Await", "Axis", "Builder", "Dim", "Event", "Expr", "NumberedBd", "OperandError",
+    "PlannedSequence", "Program", "ProgramError", "SequenceOptionError", "SequenceOptions", "Start", "StartedTask",
+    "Stored", "WalkError", "all_of", "any_of", "ceildiv", "divisor", "evaluate", "fetch", "interpret", "largest",
+    "least", "place", "planned", "select",
 ]  # fmt: skip

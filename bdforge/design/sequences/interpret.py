@@ -18,7 +18,7 @@ STEPS_MAX = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class TaskBd:
+class NumberedBd:
     """A BD with its number: `pattern` counts elements of argument `argument`; a fourth dimension is the task's runs."""
 
     argument: int
@@ -35,7 +35,7 @@ class StartedTask:
     column: int
     runs: int
     token: bool
-    bds: tuple[TaskBd, ...]
+    bds: tuple[NumberedBd, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ def _numbered(item: Any, rings: dict[int, "_Ring"]) -> StartedTask | Stored:
         return item
     direction, channel, column, runs, token, bds = item
     ids = rings[column].take(len(bds))
-    chain = tuple(TaskBd(argument, pattern, i) for (argument, pattern), i in zip(bds, ids, strict=True))
+    chain = tuple(NumberedBd(argument, pattern, i) for (argument, pattern), i in zip(bds, ids, strict=True))
     return StartedTask(direction, channel, column, runs, token, chain)
 
 

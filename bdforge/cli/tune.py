@@ -110,6 +110,11 @@ def tune_command(
     if not weighted:
         raise PerfError(f"{design}: has no problems to be fast at; add [[problems]]")
     wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays)
+    print_or_write(design_toml(_searched(wanted, runner, state, finalists)), out, force)
+
+
+def _searched(wanted: Search, runner: Runner, state: Path | None, finalists: int) -> Tuned:
+    """A search that is kept as it goes, with its progress and its result on the terminal."""
     kept = State.open(state or default_state(wanted), wanted)
     console = screen(stderr=True)
     resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
@@ -120,7 +125,7 @@ def tune_command(
         console.print(f"interrupted; {len(kept.parts)} parts are kept, the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
     _report(tuned, console)
-    print_or_write(design_toml(tuned), out, force)
+    return tuned
 
 
 def _tune_numbers(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bdforge/error.hpp"
 #include "bdforge/job.hpp"
 #include "execution.hpp"
 #include "layout.hpp"

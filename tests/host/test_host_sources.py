@@ -1,4 +1,5 @@
-"""Each source and header of the C++ library compiles by itself, as users build it; tests build sources joined."""
+"""Each source and header of the C++ library compiles by itself, as users build it; tests build sources joined. Public
+headers are C++17, the library is C++20."""
 
 import re
 from functools import cache
@@ -51,12 +52,14 @@ def chains(files: list[Path]) -> list[list[Path]]:
 def test_every_source_and_header_compiles_by_itself(tmp_path: Path):
     sources = [path for part in SOURCES for path in sorted((HOST / part).glob("*.cpp"))]
     headers = [path for part in HEADERS for path in sorted((HOST / part).glob("*.hpp"))]
-    assert min(len(sources), len(headers)) > 30
+    assert min(len(sources), len(headers)) > 20
     covered = chains([*headers, *sources])
     assert sorted(path for chain in covered for path in chain) == sorted([*headers, *sources])
-    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{HOST / 'include'}", f"-I{HOST / 'src'}"]
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{HOST / 'include'}", f"-I{HOST / 'src'}"]
     told, joined = [], tmp_path / "joined.cpp"
     for chain in covered:
         joined.write_text("".join(f'#include "{path}"\n' for path in chain))
-        told.append(run("g++", "-fsyntax-only", *flags, joined).stderr)
+        told.append(run("g++", "-std=c++20", "-fsyntax-only", *flags, joined).stderr)
+    joined.write_text("".join(f"#include <bdforge/{path.name}>\n" for path in (HOST / "include/bdforge").iterdir()))
+    told.append(run("g++", "-std=c++17", "-fsyntax-only", *flags, joined).stderr)
     assert [text for text in told if text] == []

@@ -11,7 +11,7 @@ from library_builds import sanitized_build
 from bdforge.design.sequences import WalkError
 from bdforge.devices import device_named
 from bdforge.operators import manifest
-from bdforge.operators.gemm import Plan, SpecError, load_spec, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, SpecError, load_spec, plan_gemm, sequence, spec_from
 from support.built_designs import spec_content
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")
@@ -67,12 +67,12 @@ Size = tuple[int, int, int, int, int, int, int]
 """Design, M, K, N, lda, ldb, ldc; 0 for no gap."""
 
 
-def planned_design(m: int, k: int, n: int, device: str = "strix_halo", **content: Any) -> Plan:
+def planned_design(m: int, k: int, n: int, device: str = "strix_halo", **content: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(m, k, n, **content), "small"), device_named(device))
 
 
 @pytest.fixture(scope="module")
-def plans(pytestconfig) -> list[Plan]:
+def plans(pytestconfig) -> list[GemmPlan]:
     flagship = plan_gemm(
         load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), device_named("strix_halo")
     )
@@ -115,7 +115,7 @@ def leading(index: int, sizes: tuple[int, int, int], gaps: list[int]) -> tuple[i
     return a, b, c
 
 
-def python_sequence(plan: Plan, m: int, k: int, n: int, lda: int, ldb: int, ldc: int):
+def python_sequence(plan: GemmPlan, m: int, k: int, n: int, lda: int, ldb: int, ldc: int):
     return sequence(plan, m, k, n, lda=lda, ldb=ldb or None, ldc=ldc)
 
 

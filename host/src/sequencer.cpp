@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t divisor_max = std::int64_t{1} << 12;  // the largest that is looked for, and what that costs
 constexpr std::size_t steps_max = std::size_t{1} << 14;      // of one run: its stream would have tens of MiB
 
-[[noreturn]] void no_divisor(std::int64_t divisor) {
+[[noreturn, gnu::cold, gnu::noinline]] void no_divisor(std::int64_t divisor) {
     throw SequenceError(concat("a divisor is ", divisor, "; it must be at least 1"));
 }
 
@@ -122,10 +122,9 @@ void Values::require(const Program& program) const {
     if (!broken.empty()) throw SequenceError(listed(broken, "; "));
 }
 
-void Values::spend(std::int64_t cost) {
-    if ((left_ -= cost) < 0)
-        throw SequenceError(concat("the sequence program takes more than its budget of ", budget,
-                                 " statements and values; split the problem"));
+void Values::exhausted() {
+    throw SequenceError(concat("the sequence program takes more than its budget of ", budget,
+                               " statements and values; split the problem"));
 }
 
 void Values::compute(const EvaluationOrder::Block& block, std::int64_t counter) {

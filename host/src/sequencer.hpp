@@ -27,13 +27,18 @@ using SomeParameters = std::vector<std::optional<std::int64_t>>;
 constexpr std::int64_t budget = std::int64_t{1} << 24;
 constexpr std::size_t stream_words_max = std::size_t{1} << 26;  // 256 MiB, so that a program cannot ask for more
 
-/// `value`, where it is in a range; SequenceError names it and its limits.
-inline std::int64_t ranged(const char* what, std::int64_t value, std::int64_t lowest, std::int64_t highest) {
-    if (value >= lowest && value <= highest) return value;
+// What throws stands apart, so that checks are inlined.
+[[noreturn, gnu::cold, gnu::noinline]] inline void outside(const char* what, std::int64_t value, std::int64_t lowest,
+                                                           std::int64_t highest) {
     throw SequenceError(concat(what, " is ", value, "; it must be from ", lowest, " to ", highest));
 }
 
-[[noreturn]] inline void too_large(const char* what, std::int64_t a, std::int64_t b) {
+/// `value`, where it is in a range; SequenceError names it and its limits.
+inline std::int64_t ranged(const char* what, std::int64_t value, std::int64_t lowest, std::int64_t highest) {
+    return value < lowest || value > highest ? outside(what, value, lowest, highest), 0 : value;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void too_large(const char* what, std::int64_t a, std::int64_t b) {
     throw SequenceError(concat(what, " of ", a, ", ", b, " needs more than 64 bits"));
 }
 
@@ -79,11 +84,14 @@ public:
     /// A turn of a loop.
     void turn(std::uint32_t loop, std::int64_t counter) { compute(order_.loops[loop], counter); }
     /// SequenceError where a program takes longer than any that is meant.
-    void spend(std::int64_t cost);
+    void spend(std::int64_t cost) {
+        if ((left_ -= cost) < 0) exhausted();
+    }
     /// What a note says.
     std::string note_text(const Note& note) const;
 
 private:
+    [[noreturn]] static void exhausted();
     void start(const Program& program, const EvaluationOrder::Block& block);
     EvaluationOrder::Block following(const Program& program, const SomeParameters& parameters);
     void compute(const EvaluationOrder::Block& block, std::int64_t counter);

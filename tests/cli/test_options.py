@@ -315,7 +315,7 @@ def test_constants_are_numbers_of_those_before_them():
 ])  # fmt: skip
 def test_fixed_values_of_a_search_have_nine_digits_at_most_and_each_name_once(entries, found):
     if found is not None:
-        assert tune._fixed(entries) == found
+        assert tune._fixed(entries, ("rho", "k")) == found
         return
     with pytest.raises(typer.BadParameter, match="each name once, such as"):
-        tune._fixed(entries)
+        tune._fixed(entries, ("rho", "k"))

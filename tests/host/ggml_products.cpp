@@ -51,8 +51,10 @@ struct Weights {
         double sum = 0;
         for (int b = 0; b < K / block; ++b) {
             std::int64_t whole = 0;
-            for (volatile int i = b * block; i < (b + 1) * block; i = i + 1)  // no vectors
+            for (int i = b * block; i < (b + 1) * block; ++i) {
+                asm volatile("");  // no vectors
                 whole += std::int64_t{trits[static_cast<std::size_t>(column * K + i)]} * x[static_cast<std::size_t>(row * K + i)];
+            }
             sum += static_cast<double>(whole) * static_cast<double>(scales[static_cast<std::size_t>(column * (K / block) + b)]);
         }
         return sum;

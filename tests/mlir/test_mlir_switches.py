@@ -67,7 +67,7 @@ REFUSED = {
         box(AMSELS + "aie.packet_rules(DMA : 0) {" + "\n".join(f"aie.rule(31, {i}, %a)" for i in range(5)) + "}"),
         "5 rules; a slave port has 4",
     ),
-    "id 32": (box(AMSELS + "aie.packet_rules(DMA : 0) { aie.rule(31, 32, %a) }"), "value 32 is outside 0 to 31"),
+    "id 32": (box(AMSELS + "aie.packet_rules(DMA : 0) { aie.rule(31, 32, %a) }"), "pkt_id = 32 is outside 0 to 31"),
     "no msel": (box("%ms = aie.masterset(South : 0, %c)"), "must come from aie.amsel"),
     "switchbox twice": (
         device("%x = aie.switchbox(%c) {}\n%y = aie.switchbox(%c) {}"), "tile (0, 2) has one already",

@@ -250,7 +250,7 @@ def test_padding_and_cost_are_of_whole_tiles(sizes: tuple[int, int, int], paddin
 def test_a_plan_is_told_in_a_line():
     plan = planned("phoenix", types=("int8", "int8", "int16"), rows=3, columns=4)
     told = "small: int8 x int8 -> int16, tile 16x16x32 on 3 x 4 cores of phoenix"
-    assert (plan.summary, repr(plan)) == (told, f"<GemmPlan {told}>")
+    assert (plan.summary, repr(plan)) == (told, f"<Plan {told}>")
     assert plan.note(sequence(plan, 48, 16, 128)) == "C (48 x 128) = A (48 x 16) B (16 x 128), edges: none"
     assert plan.note(sequence(plan, 49, 16, 128)) == (
         "C (49 x 128) = A (49 x 16) B (16 x 128), edges: A reads 47 rows again; C writes 47 rows again"

@@ -68,5 +68,6 @@ def vextract_broadcast_shuffle(options: tuple[int, ...], s1: int, index: int, mo
 
 
 def _shuffled_alone(modes: int, s1: int, mode: int) -> int:
-    open_if(is_of_two(mode), f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
+    two = mode < modes and is_of_two(mode)
+    open_if(two, f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
     return vshuffle((modes,), s1, 0, mode)

@@ -82,12 +82,11 @@ def group(index: int, size: int, seed: int) -> list[Member]:
     others = _legal(rng, device, lambda: _relative(rng, first.content))
     wanted = first.plan
     members = [first]
-    for member in others:
+    while len(members) < size:
+        member = next(others)
         plan = member.plan
         if (plan.kernels.sources, plan.kernels.defines) == (wanted.kernels.sources, wanted.kernels.defines):
             members.append(member)
-        if len(members) == size:
-            break
     return members
 
 

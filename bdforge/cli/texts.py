@@ -45,13 +45,13 @@ from bdforge.common.files import read_text
 from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.objects import linkable
-from bdforge.design.document import design_of, document, document_in
+from bdforge.design.document import design_of, document
 from bdforge.design.document.schema import json_schema
 from bdforge.design.render import render as render_design
 from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
-from bdforge.operators import Plan, Problem, design_for, load_spec, manifest, operator_of, plan, render
+from bdforge.operators import Plan, Problem, design_for, document_at, load_spec, manifest, operator_of, plan, render
 from bdforge.runtime.toolchain.assembled import programmed
 
 app = typer.Typer()
@@ -83,7 +83,7 @@ def plan_command(
 
     With --shape its tasks for those sizes instead; `render` makes MLIR of it.
     """
-    if (content := document_in(design)) is not None:
+    if (content := document_at(design)) is not None:
         return print_or_write(document(design_of(content, str(design))), out, force)
     planned, chosen = _planned(design, device, shape, wait, in_flight)
     found = planned.whole
@@ -130,8 +130,8 @@ def render_command(
 
 
 def _written_out(design: Path) -> str | None:
-    """The MLIR of a document or a template as they are; None where it follows from a sequence of any size."""
-    if (content := document_in(design)) is not None:
+    """The MLIR of a document, `DESIGN` or template as they are; None where it follows from a sequence of any size."""
+    if (content := document_at(design)) is not None:
         return render_design(design_of(content, str(design)))
     if is_template(design):
         return render_template(load_template_spec(design), design.parent.parent / "templates")

@@ -19,7 +19,7 @@ from threading import Thread, Timer, get_ident
 from time import monotonic, sleep
 from traceback import extract_tb
 
-from bdforge.common.messages import Fault, bounded
+from bdforge.common.messages import Fault, InputError, bounded
 
 _NOTE_BYTES = 512
 _INSIDE, _OUTSIDE = b"\1", b"\0"
@@ -120,6 +120,18 @@ def running(what: str) -> Iterator[None]:
         end()
 
 
+@contextmanager
+def foreign(name: str, error: type[InputError], doing: str = "importing it") -> Iterator[None]:
+    """Foreign code that runs once; whatever it raises becomes an `error` about `name`, with the line in its file."""
+    try:
+        with running(f"{name}: {doing}"):
+            yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
+        raise error(f"{name}: {described(fault)}") from fault
+
+
 def described(error: BaseException) -> str:
     """What foreign code raised, and its line: the last one in its own file, not in a library that it called."""
     if isinstance(error, Fault):
@@ -128,7 +140,7 @@ def described(error: BaseException) -> str:
     own = [frame for frame in frames if frame.filename == frames[0].filename]
     place = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
     if isinstance(error, SystemExit):
-        return f"it called exit({'' if error.code is None else text_of(error.code)}){place}; kernels return"
+        return f"it called exit({'' if error.code is None else text_of(error.code)}){place}; it has to return"
     said = text_of(error, str)
     return f"{type(error).__name__}{f': {said}' if said else ''}{place}"
 
@@ -158,7 +170,7 @@ class WatchedChild:
         state, last = self.note[:1], _words(self.note[1:])
         how = f"exit({code})" if code >= 0 else f"{signal.Signals(-code).name}: {signal.strsignal(-code)}"
         if state == _INSIDE:
-            return f"{last}: it ended the process ({how}); kernels return"
+            return f"{last}: it ended the process ({how}); it has to return"
         if code >= 0:
             return ""
         after = f", after {last}, which may have written beyond its arguments" if last else ""

@@ -33,12 +33,12 @@ from bdforge.operators.specs import (
     refuse,
     stack_reasons,
 )
-from bdforge.operators.written import KINDS, WrittenSpec, load_written, plan_written, written_spec
+from bdforge.operators.written import KINDS, WrittenSpec, document_at, load_written, plan_written, written_spec
 
 __all__ = [
     "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "Form", "FormSpec", "Kernels",
     "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "WalkError", "WrittenSpec",
-    "array_reasons", "built_files", "design_for", "design_reasons", "for_array", "load_spec", "manifest",
+    "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "for_array", "load_spec", "manifest",
     "operator_of", "plan", "plan_of", "refuse", "render", "spec_from", "stack_reasons",
 ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 
 import bdforge.operators
 from bdforge.common.messages import listed
+from bdforge.common.watched import foreign
 from bdforge.operators.operator_api import Operator
 from bdforge.operators.specs import SpecError
 
@@ -46,13 +47,8 @@ def _own() -> list[str]:
 
 
 def _loaded(entry: EntryPoint) -> Operator:
-    try:
+    with foreign(f"operator {entry.name}: {_package(entry)} cannot be imported, mend or uninstall it", SpecError):
         operator = entry.load()
-    except Exception as error:  # whatever a package from outside raises when it is imported
-        raise SpecError(
-            f"operator {entry.name}: {_package(entry)} cannot be imported: {type(error).__name__}: {error}; "
-            "mend or uninstall it"
-        ) from error
     if not isinstance(operator, Operator) or operator.kind != entry.name:
         raise SpecError(
             f"operator {entry.name}: {entry.value} of {_package(entry)} is no Operator of this kind; "

@@ -6,11 +6,11 @@ of operands by name; else the operator that it was `made_from` says it, if there
 """
 
 import runpy
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,14 @@ import numpy as np
 
 from bdforge.common.files import parsed_toml, read_bytes, read_text
 from bdforge.common.messages import clip, clip_path, listed
+from bdforge.common.watched import foreign
 from bdforge.design import Call, Design
 from bdforge.design.core_code import statements
-from bdforge.design.document import STDIN, design_of, document, program_of
+from bdforge.design.document import STDIN, design_of, document, document_in, program_of
 from bdforge.design.document.toml_text import toml_text
 from bdforge.design.sequences import PlannedSequence, Program, SequenceOptions
-from bdforge.design.sequences.buffers import inputs_of, outputs_of
+from bdforge.design.sequences.buffers import inputs_of, outputs_of, sizes_of
+from bdforge.design.sequences.operands import OperandError
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.design.template import KIND as TEMPLATE
 from bdforge.design.template import TemplateSpec, render_template, template_spec
@@ -34,6 +36,7 @@ from bdforge.operators.specs import Problem, ProblemForm, Spec, SpecError, valid
 
 DOCUMENT = "design"
 KINDS = (DOCUMENT, TEMPLATE)
+_RAW_BF16 = np.dtype("V2")
 
 
 class _Sizes(ProblemForm, extra="allow"):
@@ -120,17 +123,20 @@ class WrittenSpec(Spec):
         found = (folder / name for folder in self.folders)
         return next((path for path in found if path.is_file()), self.folders[0] / name)
 
-    def function(self, reference: str) -> Callable[..., Any]:
-        """The function "module:function" or "file.py:function"; SpecError where there is none."""
+    def called(self, inputs: Mapping[str, np.ndarray]) -> Any:
+        """What the function "module:function" or "file.py:function" makes of inputs; SpecError where it cannot."""
+        reference = self.made.reference
         place, _, name = reference.partition(":")
-        try:
+        label = f"{self.name}: reference {clip(reference)}"
+        with foreign(label, SpecError):
             known = runpy.run_path(str(self.file(place))) if place.endswith(".py") else vars(import_module(place))
-            return known[name]
-        except Exception as error:  # whatever the author's module raises
+        if not callable(known.get(name)):
             raise SpecError(
-                f"{self.name}: reference {clip(reference)}: {type(error).__name__}: {error}; name module:function, "
+                f"{label}: {clip_path(place)} has no function {clip(repr(name))}; name module:function, "
                 "file.py:function or a golden file (.npz)"
-            ) from error
+            )
+        with foreign(label, SpecError, "calling it"):
+            return known[name](**inputs)
 
     def fits(self, device: Device) -> bool:
         """Whether a product has the array: npu2_1col is a column of npu2."""
@@ -142,14 +148,24 @@ def _planned_from(made: Design) -> str:
     return str((made.made_from or {}).get("kind", ""))
 
 
+def document_at(path: Path) -> str | None:
+    """The text of the document of a file: a document itself, or that of a Python file's `DESIGN`; None of another file.
+
+    InputErrors say what is wrong.
+    """
+    if path.suffix != ".py":
+        return document_in(path)
+    with foreign(clip_path(path), SpecError):
+        found = runpy.run_path(str(path)).get("DESIGN")
+    if not isinstance(found, Design):
+        raise SpecError(f"{clip_path(path)}: has no DESIGN, a bdforge.design.Design")
+    return document(found)
+
+
 def load_written(path: Path) -> WrittenSpec:
     """The design of a document, a template's file or a Python file with a `DESIGN`; InputErrors say what is wrong."""
-    if path.suffix == ".py":
-        found = runpy.run_path(str(path)).get("DESIGN")
-        if not isinstance(found, Design):
-            raise SpecError(f"{clip_path(path)}: has no DESIGN, a bdforge.design.Design")
-        return WrittenSpec.of(path.stem, found, tomllib.loads(document(found)), path.parent, str(path))
-    text = read_text("/dev/stdin" if str(path) == STDIN else path, SpecError)
+    if (text := document_at(path)) is None:
+        text = read_text(path, SpecError)
     tables = parsed_toml(text, path, SpecError)
     name = path.stem if str(path) != STDIN else clip(tables.get("name", DOCUMENT))
     if tables.get("kind") not in KINDS:
@@ -238,15 +254,34 @@ class WrittenPlan(Plan):
         }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """Outputs by its `reference`; none where nothing says them, or for other inputs than the golden file's."""
+        """Outputs by its `reference`; none where nothing says them, or for other inputs than the golden file's.
+
+        SpecError where its function cannot be called, or gives other outputs than the design has.
+        """
         names = [operand.name for operand in outputs_of(self.program)]
         if golden := self._golden:
             same = all(name in golden and np.array_equal(array, golden[name]) for name, array in inputs.items())
             return {name: Expected(golden[name]) for name in names} if same else {}
-        if self.design.reference:
-            found = self.spec.function(self.design.reference)(**inputs)
-            return {name: Expected(found[name] if isinstance(found, dict) else found) for name in names}
-        return self.origin.reference(inputs) if self.origin else {}
+        if not self.design.reference:
+            return self.origin.reference(inputs) if self.origin else {}
+        found = self.spec.called(inputs)
+        if not isinstance(found, dict):
+            found = dict(zip(names, found if isinstance(found, tuple) else (found,), strict=False))
+        outputs = {name: np.asarray(found[name]) for name in names if name in found}
+        self._check_outputs(inputs, outputs)
+        return {name: Expected(array) for name, array in outputs.items()}
+
+    def _check_outputs(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> None:
+        """Without it numpy would repeat a row or a number, and compare."""
+        label = f"{self.spec.name}: reference {clip(self.spec.made.reference)}"
+        operands = outputs_of(self.program)
+        if lost := [operand.name for operand in operands if operand.name not in outputs]:
+            raise SpecError(f"{label}: gives no {listed(lost)}; return one array, a tuple, or arrays by name")
+        shaped = {o.name: np.empty(outputs[o.name].shape, TYPES[o.type].dtype) for o in operands}
+        try:
+            sizes_of(self.program, {**inputs, **shaped})
+        except OperandError as error:
+            raise SpecError(f"{label}: {error}") from None
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves; what its cores do is not known, but of the operator that it was made from."""
@@ -261,12 +296,27 @@ class WrittenPlan(Plan):
         if not self.design.reference.endswith(".npz"):
             return {}
         path = self.spec.file(self.design.reference)
-        read_bytes(path, SpecError)  # whose messages say why it cannot be
-        with np.load(path) as file:
-            found = dict(file)
+        found = _archive(path)
         if lost := [operand.name for operand in self.program.operands if operand.name not in found]:
             raise SpecError(f"{clip_path(path)}: holds no {listed(lost)}")
+        types = {operand.name: TYPES[operand.type].dtype for operand in self.program.operands}
+        plain = {name: array for name, array in found.items() if name in types}  # what numpy saves of bfloat16 is raw
+        found = {name: a.view(types[name]) if a.dtype == _RAW_BF16 else a for name, a in plain.items()}
+        try:
+            sizes_of(self.program, found)
+        except OperandError as error:
+            raise SpecError(f"{clip_path(path)}: {error}") from None
         return found
+
+
+def _archive(path: Path) -> dict[str, np.ndarray]:
+    content = read_bytes(path, SpecError)
+    try:
+        with np.load(BytesIO(content)) as file:
+            return dict(file)
+    except Exception as error:  # numpy and zipfile raise whatever they do of a damaged file
+        reason = clip(str(error).partition("\n")[0] or type(error).__name__)
+        raise SpecError(f"{clip_path(path)}: is no .npz of arrays: {reason}; write one with numpy.savez") from None
 
 
 def _random(rng: np.random.Generator, operand: Operand, shape: list[int]) -> np.ndarray:

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from bdforge.common.messages import Fault, InputError, clip, clip_path
-from bdforge.common.watched import described, running
+from bdforge.common.watched import foreign, running
 
 MESSAGE_BYTES = 512
 MOST_ARGUMENTS = 8
@@ -133,11 +133,6 @@ def _module(path: Path) -> Mapping[str, Callable[..., Any]]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    try:
-        with running(f"{clip_path(path)}: importing it"):
-            spec.loader.exec_module(module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise KernelLibraryError(f"{clip_path(path)}: {described(error)}") from error
+    with foreign(clip_path(path), KernelLibraryError):
+        spec.loader.exec_module(module)
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}

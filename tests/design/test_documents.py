@@ -239,6 +239,7 @@ WRONG = {
     '"S2MM 0"': ('"S2M 0"', "dma", "'S2M 0' is no channel"),
     'from = "mem DMA 0"': ('from = "mem DMA"', "from", "'mem DMA' is no port"),
     'to = "mem DMA 0"': ('too = "mem DMA 0"', "too", "too: unexpected key"),
+    'kind = "design"': ('kind = "design"\nfor = ["i in 2"]', "for", "for: unexpected key"),
     "two = 2": ('two = "3 / 2"', "kind", "leaves 1 over"),
     "at = [0, 1]": ('at = [0, "one"]', "at = [", "one is no number here; there is two"),
     '"npu2_1col"': ('"npu9"', "kind", "npu9"),
@@ -436,6 +437,11 @@ WRONG_SEQUENCES = {
     'type = "int32"': ('type = "int33"', "[[operand]]", "unknown element type int33"),
     'name = "X", type = "i32", ': ('name = "X", ', '{ name = "X"', "type: missing"),
     "if = ": ("when = ", "{ when", "begins with none of"),
+    'sequence.sizes = ["n"]': (
+        'sequence.sizes = ["n"]\nsequence.for = { i = "0..2" }',
+        "sequence.for",
+        "unexpected key",
+    ),
     "{ size = ": ("{ sizes = ", 'sizes = "n" }', "unexpected key"),
 }
 

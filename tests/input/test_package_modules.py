@@ -123,9 +123,9 @@ def test_what_is_no_word_of_32_bits_is_not_sent(value: Any):
 
 
 ENDINGS = [
-    (b"\1", "k.so on core (0, 2)", 0, "k.so on core (0, 2): it ended the process (exit(0)); kernels return"),
-    (b"\1", "k.so", 3, "k.so: it ended the process (exit(3)); kernels return"),
-    (b"\1", "k.so", -9, "k.so: it ended the process (SIGKILL: Killed); kernels return"),
+    (b"\1", "k.so on core (0, 2)", 0, "k.so on core (0, 2): it ended the process (exit(0)); it has to return"),
+    (b"\1", "k.so", 3, "k.so: it ended the process (exit(3)); it has to return"),
+    (b"\1", "k.so", -9, "k.so: it ended the process (SIGKILL: Killed); it has to return"),
     (b"\0", "k.so", 0, ""),
     (b"\0", "k.so", 3, ""),
     (b"\0", "k.so", -11, "the process ended (SIGSEGV: Segmentation fault), after k.so, which may have written beyond"),
@@ -193,9 +193,9 @@ def test_what_was_raised_is_told_with_its_line():
     for error, told in (
         (Fault("as it is"), "as it is"), (KeyError(3), f"KeyError: 3{line}"),
         (AssertionError(), f"AssertionError{line}"),
-        (SystemExit(), rf"it called exit\(\){line}; kernels return"),
-        (SystemExit(0), rf"it called exit\(0\){line}; kernels return"),
-        (SystemExit("bye"), rf"it called exit\('bye'\){line}; kernels return"),
+        (SystemExit(), rf"it called exit\(\){line}; it has to return"),
+        (SystemExit(0), rf"it called exit\(0\){line}; it has to return"),
+        (SystemExit("bye"), rf"it called exit\('bye'\){line}; it has to return"),
     ):  # fmt: skip
         assert re.fullmatch(told, watched.described(failing(error))), told
     assert watched.described(ValueError("never raised")) == "ValueError: never raised"

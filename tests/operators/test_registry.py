@@ -63,16 +63,16 @@ def package(folder: Path, name: str, entry: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "text", "reason"),
     [
-        ("broken_scaled:OPERATOR", "import nowhere", "package broken_scaled cannot be imported: ModuleNotFoundError"),
-        ("broken_scaled:OPERATOR", "", "package broken_scaled cannot be imported: AttributeError"),
-        ("broken_scaled:OPERATOR", "OPERATOR = 1", "broken_scaled:OPERATOR of package broken_scaled is no Operator"),
+        ("broken_scaled:OPERATOR", "import nowhere", "cannot be imported, mend or uninstall it: ModuleNotFoundError"),
+        ("broken_scaled:OPERATOR", "", "cannot be imported, mend or uninstall it: AttributeError"),
+        ("broken_scaled:OPERATOR", "OPERATOR = 1", "of package broken_scaled is no Operator.*; mend or uninstall it"),
         ("bdforge.operators.gemm:OPERATOR", "", "of package broken_scaled is no Operator of this kind"),
     ],
 )  # fmt: skip
 def test_a_broken_package_is_named_and_breaks_no_other_kind(entry, text, reason, tmp_path, monkeypatch):
     package(tmp_path, "broken_scaled", f"scaled = {entry}", text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(SpecError, match=f"operator scaled: .*{reason}.*; mend or uninstall it"):
+    with pytest.raises(SpecError, match=f"operator scaled: .*{reason}"):
         spec_from({"kind": "scaled"}, "x")
     assert load_spec(SPECS[0]).kind in OPERATORS
     sys.modules.pop("broken_scaled", None)

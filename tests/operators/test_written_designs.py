@@ -10,6 +10,7 @@ import bdforge
 from bdforge.common.messages import InputError
 from bdforge.design.document import document
 from bdforge.devices import device_named
+from bdforge.devices.types import TYPES
 from bdforge.operators import Plan, load_spec, manifest, operator_of, plan, plan_of, render
 from bdforge.runtime import BuiltDesign
 from support.built_designs import compile_kernels
@@ -18,6 +19,20 @@ from support.examples import EXAMPLES
 from support.source_tree import ROOT
 
 RIGHT = "def transposed(a):\n    return a.T\n"
+WRONG = """import numpy as np
+
+def raising(a):
+    return 1 // 0
+
+def row(a):
+    return a[0]
+
+def square(a):
+    return a[:, :16]
+
+def nothing(a):
+    return {}
+"""
 PROBLEMS = "\n[[problems]]\nM = 16\nN = 32\n"
 
 
@@ -81,6 +96,20 @@ def test_a_golden_file_says_what_outputs_are(tmp_path: Path):
     assert planned.reference({"a": a + 1}) == {}
 
 
+def test_golden_values_of_bfloat16_come_as_numpy_saves_them(tmp_path: Path):
+    """A file made without the type's package holds raw pairs of bytes."""
+    text = (EXAMPLES / "documents" / "add_one.toml").read_text()
+    assert "i32" in text
+    (tmp_path / "add_one.toml").write_text(
+        text.replace("int32", "bf16").replace("i32", "bf16").replace("references.py:add_one", "golden.npz")
+    )
+    planned = plan(load_spec(tmp_path / "add_one.toml"), device_named("strix_halo"))
+    ones = np.full(64, 0x3F80, np.uint16).view("V2")
+    np.savez(tmp_path / "golden.npz", a=ones, b=ones)
+    inputs = {"a": np.ones(64, TYPES["bf16"].dtype)}
+    same(planned.reference(inputs)["b"].values, np.ones(64, TYPES["bf16"].dtype))
+
+
 def test_a_document_of_an_operator_keeps_its_reference(tmp_path: Path):
     """What `bdforge plan` prints says kernels and the spec that it was made from, and is planned as the spec is."""
     origin = plan(load_spec(ROOT / "designs" / "add_i8.toml"), device_named("strix_halo"))
@@ -100,14 +129,25 @@ def test_a_document_of_an_operator_keeps_its_reference(tmp_path: Path):
     [
         ("[sequence]", "[old]", "unexpected key"),
         ("M = 16\n", "", r"problems: .* should give M, N, each from 1 on"),
-        ("right.py:transposed", "right.py:other", "reference right.py:other: KeyError"),
+        ("right.py:transposed", "right.py:other", "reference right.py:other: right.py has no function 'other'"),
         ("right.py:transposed", "nowhere:other", "reference nowhere:other: ModuleNotFoundError"),
+        ("right.py:transposed", "wrong.py:raising", r"wrong.py:raising: ZeroDivisionError: .*wrong.py:4"),
+        ("right.py:transposed", "wrong.py:row", "reference wrong.py:row: operand b must be an int32 matrix"),
+        ("right.py:transposed", "wrong.py:square", "reference wrong.py:square: operand b has the shape 16x16"),
+        ("right.py:transposed", "wrong.py:nothing", "reference wrong.py:nothing: gives no b"),
+        ("right.py:transposed", "broken.py:any", r"reference broken.py:any: SyntaxError"),
         ("right.py:transposed", "golden.npz", "golden.npz"),
+        ("right.py:transposed", "damaged.npz", "damaged.npz: is no .npz of arrays"),
+        ("right.py:transposed", "wide.npz", "wide.npz: operand a must be an int32 matrix, got int64"),
     ],
 )
 def test_what_a_design_lacks_is_one_sentence(tmp_path: Path, old: str, new: str, reason: str):
     path = producers(tmp_path)["written"]
     path.write_text(path.read_text().replace(old, new))
+    (tmp_path / "wrong.py").write_text(WRONG)
+    (tmp_path / "broken.py").write_text("x = (\n")
+    (tmp_path / "damaged.npz").write_bytes(b"PK\3\4 and no more")
+    np.savez(tmp_path / "wide.npz", a=np.zeros((16, 32), np.int64), b=np.zeros((32, 16), np.int64))
 
     def outputs() -> object:
         planned = plan(load_spec(path), device_named("strix_halo"))

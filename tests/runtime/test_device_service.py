@@ -166,7 +166,7 @@ def test_kernels_that_end_their_process_are_named_and_hurt_no_other(
     assert first.run(broken.run) == GONE
     status, text = first.answer()
     assert status == FAULT
-    assert f"it ended the process {how}; kernels return" in text
+    assert f"it ended the process {how}; it has to return" in text
     assert any(name in text for name in small.manifest.kernels)
     assert second.run(sound.run) == (DONE, "")
     assert sound.right

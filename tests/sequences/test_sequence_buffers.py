@@ -47,6 +47,9 @@ def test_arrays_have_the_operands_type_and_rank(name, array, message):
     operand = next(operand for operand in PROGRAM.operands if operand.name == name)
     with pytest.raises(OperandError, match=message):
         check_array(operand, array)
+    volume = operand.model_copy(update={"axes": operand.axes * 3})
+    with pytest.raises(OperandError, match="array of rank"):
+        check_array(volume, array)
     shape = (4,) if name == "s" else (4, 4)
     check_array(operand, np.zeros(shape, np.float32 if name == "s" else np.int8))
 

@@ -328,7 +328,8 @@ class Table:
         if not isinstance(found, dict):
             raise Wrong(f"should be a table, got {clip(repr(found))}")
         wrong = False
-        for key in found.keys() - self.keys.keys() - {"for"}:
+        repeats = {"for"} if self.where == "item" else set()
+        for key in found.keys() - self.keys.keys() - repeats:
             scope.at(key).tell(f"{clip(key)}: unexpected key; remove it or check its spelling")
             wrong = True
         values = {key: self._value(key, found, scope) for key in self.keys}

@@ -32,7 +32,8 @@ def check_array(operand: Operand, array: object) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != rank or not array.size:
         got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         article = "an" if dtype.name.startswith("i") else "a"
-        raise OperandError(f"operand {operand.name} must be {article} {dtype.name} {_RANKS[rank]}, got {got}")
+        shape = _RANKS.get(rank, f"array of rank {rank}")
+        raise OperandError(f"operand {operand.name} must be {article} {dtype.name} {shape}, got {got}")
 
 
 def sizes_of(

@@ -120,7 +120,7 @@ UNIT_CASE("emulated", kernels_that_end_the_process_are_named) {
     const Loaded ending("ending");
     Work work(ending);
     const std::string text = fault(*work.command);
-    check_contains(text, "it ended the process (exit(5)); kernels return");
+    check_contains(text, "it ended the process (exit(5)); it has to return");
     check_equal(fault(*work.command), text, "again");
 }
 

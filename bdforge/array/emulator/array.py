@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.tile import EmulatedTile
-from bdforge.array.emulator.views import CodeMemories
 from bdforge.core.isa.elf import CoreProgram
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.capacities import KNOWN, StreamCapacities
 from bdforge.devices.registers import split_address
+
+if TYPE_CHECKING:
+    from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 
 FIRMWARE_WORD = 0x00CD0CD0
 
@@ -53,7 +55,7 @@ class Array:
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
         self.controlled: set[int] = set()  # columns that control packets wrote to
-        self.programs: CodeMemories | None = None  # machine code of cores, as registers reach it
+        self.programs: ProgramMemories | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
         self.elfs: Mapping[tuple[int, int], Path | CoreProgram] = {}  # instead of the text's
         self.runs_machine_code = False  # then accesses to the banks of cores' memories are told

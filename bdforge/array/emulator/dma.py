@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from bdforge.array.emulator.poison import check_written
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.silicon_rules import check_fresh, check_lock_pair, check_shim_access
 from bdforge.array.emulator.stream import Sink, Stream
-from bdforge.array.emulator.views import TileView
 from bdforge.devices import AIE2P, TileKind
 from bdforge.devices.limits import TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import packet_header
+
+if TYPE_CHECKING:
+    from bdforge.array.emulator.tile import EmulatedTile
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class DmaChannel(Agent):
 
     kind = "channel"
 
-    def __init__(self, tile: TileView, direction: str, index: int):
+    def __init__(self, tile: "EmulatedTile", direction: str, index: int):
         super().__init__(f"{tile.name} {direction} {index}", tile.array.scheduler)
         self.tile, self.direction, self.index = tile, direction, index
         self.place = tile.column, tile.row

@@ -6,13 +6,18 @@ no effect. Writes that would change what this emulator takes from the MLIR (stre
 runs a body of the text) are kept with a warning.
 """
 
+from typing import TYPE_CHECKING
+
 from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import DmaError, LoadError, RegisterAccessError
 from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.silicon_rules import check_enabled
-from bdforge.array.emulator.views import CodeMemories, TileView
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+
+if TYPE_CHECKING:
+    from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
+    from bdforge.array.emulator.tile import EmulatedTile
 
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
@@ -21,7 +26,7 @@ _IDLE, _RUNNING = 0, 2
 class RegisterMap:
     """The registers of a tile, whose state lives in the tile, its channels and its locks."""
 
-    def __init__(self, tile: TileView):
+    def __init__(self, tile: "EmulatedTile"):
         self.tile, self.place = tile, (tile.column, tile.row)
         self.layout = layout = tile.registers
         channels = tile.channels
@@ -35,7 +40,7 @@ class RegisterMap:
         self._overflowed: set[DmaChannel] = set()
 
     @property
-    def _programs(self) -> CodeMemories:
+    def _programs(self) -> "ProgramMemories":
         programs = self.tile.array.programs
         assert programs is not None  # every configuration brings them
         return programs

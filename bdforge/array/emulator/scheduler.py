@@ -5,10 +5,13 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded
 from bdforge.common.messages import clip
+
+if TYPE_CHECKING:
+    from bdforge.array.emulator.stream import Stream
 
 STEP_BUDGET = 1 << 28
 """Steps of all cores and channels together, and bundles, loop iterations and calls of each core, where nobody says."""
@@ -87,14 +90,6 @@ class Agent:
         self.notify(verb, what)
 
 
-class Patient(Protocol):
-    """A blocked source that could move a little now, but more later."""
-
-    owner: Agent
-    blocked: bool
-    listed: bool
-
-
 class Scheduler:
     """Runs agents in turn until all are blocked.
 
@@ -104,7 +99,7 @@ class Scheduler:
 
     def __init__(self, budget: int = STEP_BUDGET, observers: Sequence[Observer] = ()):
         self._ready: deque[Agent] = deque()
-        self._patient: deque[Patient] = deque()
+        self._patient: deque[Stream] = deque()
         self._left = self.budget = budget
         self.observers = tuple(observers)
         self.running: Agent | None = None  # known where somebody observes
@@ -136,7 +131,7 @@ class Scheduler:
         self._ready.clear()
         self._patient.clear()
 
-    def wake_when_idle(self, patient: Patient) -> None:
+    def wake_when_idle(self, patient: "Stream") -> None:
         """Let the owner run when nobody else can, if it is still blocked then."""
         if not patient.listed:
             patient.listed = True
@@ -170,7 +165,7 @@ class Scheduler:
     def _next_ready(self) -> Agent:
         return self._ready.popleft()
 
-    def _press(self, patient: Patient) -> None:
+    def _press(self, patient: "Stream") -> None:
         patient.listed = False
         if patient.blocked:
             patient.blocked = False

@@ -1,7 +1,7 @@
 """One tile: data memory, locks, BD registers and DMA channels."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,12 @@ from bdforge.array.emulator.errors import DmaError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import poisoned
 from bdforge.array.emulator.register_space import RegisterMap
-from bdforge.array.emulator.views import ArrayView
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
+
+if TYPE_CHECKING:
+    from bdforge.array.emulator.array import Array
 
 DIRECTIONS = ("S2MM", "MM2S")
 _MEMORY_ALIGN_BYTES = 4096
@@ -37,21 +39,13 @@ def _words(guarded: np.ndarray) -> np.ndarray:
     return guarded[RED_ZONE_BYTES:-RED_ZONE_BYTES].view(np.uint32)
 
 
-class ArrayOfTiles(ArrayView, Protocol):
-    """The array as a tile sees it, with its neighbours."""
-
-    def tile(self, column: int, row: int) -> "EmulatedTile": ...
-
-    def west_of_npu1(self, row: int) -> "EmulatedTile": ...
-
-
 class EmulatedTile:
     """State of a tile. Everything a controller can write is written through `write`, word by word.
 
     `written` says of every byte of memory whether anybody wrote it; it exists in poison mode only.
     """
 
-    def __init__(self, array: ArrayOfTiles, column: int, row: int):
+    def __init__(self, array: "Array", column: int, row: int):
         self.array, self.column, self.row = array, column, row
         self.limits = array.device.limits(max(column, 0), row)  # a column of -1 is as those that designs see
         self.kind = self.limits.kind

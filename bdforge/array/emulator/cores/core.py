@@ -1,26 +1,19 @@
 """A core: the agent that runs a program, with its ends of cascades and streams."""
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
 from bdforge.array.emulator.cores.stack import Frame
 from bdforge.array.emulator.errors import BudgetExceeded, CoreError, EmulationError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.array.emulator.stream import Stream
-from bdforge.array.emulator.tile import ArrayOfTiles, EmulatedTile
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 
-
-class ArrayOfCores(ArrayOfTiles, Protocol):
-    """The array as its cores see it."""
-
-    tiles: dict[tuple[int, int], EmulatedTile]
-    core_releases: "dict[int, list[EmulatedCore]]"
-    breakpoints: Breakpoints | None
+if TYPE_CHECKING:
+    from bdforge.array.emulator.array import Array
 
 
 class RunnableProgram(Protocol):
@@ -40,7 +33,7 @@ class EmulatedCore(Agent):
 
     kind = "core"
 
-    def __init__(self, column: int, row: int, array: ArrayOfCores):
+    def __init__(self, column: int, row: int, array: "Array"):
         scheduler: Scheduler = array.scheduler
         super().__init__(f"core ({column}, {row})", scheduler)
         self.array = array

@@ -1,7 +1,7 @@
 """The sequence of any size in a document: `[sequence]` and `[[operand]]` as a sequence program."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +29,8 @@ from bdforge.design.document.tables import (
     turns,
     value,
 )
-from bdforge.design.sequences import Builder, Program, ProgramError
-from bdforge.design.sequences.expressions import Expr, expression
+from bdforge.design.sequences import Axis, Builder, Dim, Program, ProgramError
+from bdforge.design.sequences.expressions import expression
 from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
@@ -135,15 +135,11 @@ class _Reading:
         if given["type"] not in TYPES:
             raise Wrong(f"type: unknown element type {clip(given['type'])}; known: {', '.join(TYPES)}")
         bits = given["bits"] or TYPES[given["type"]].bits
-        axes = [
-            (a["size"], a["size"] if a["walked"] is None else a["walked"], a["tile"], a["once"]) for a in given["axes"]
-        ]
-        dims = [(d["axis"], d["count"], d["step"], d["stride"]) for d in given["dims"]]
+        axes, dims = [Axis(**axis) for axis in given["axes"]], [Dim(**dim) for dim in given["dims"]]
         facts = {key: given[key] for key in ("values", "bias", "blocked", "missing", "order", "leading")}
         argument = self.index(given["argument"] or given["name"])
-        loops = dims or lines_of([walked for _, walked, _, _ in axes], given["order"])
         self.build.operand(
-            given["name"], argument, given["direction"], given["type"], bits, axes, loops,
+            given["name"], argument, given["direction"], given["type"], bits, axes, dims,
             staged=given["staged"], offset=given["offset"], **facts,
         )  # fmt: skip
         return True
@@ -264,17 +260,6 @@ class _Reading:
         if name not in known:
             raise Wrong(f"no tile has a {what} {clip(name)}; give its whole name")
         return known[name]
-
-
-def lines_of(counts: Sequence[Expr], order: str) -> list[tuple[int, Expr, int, Expr]]:
-    """Loops over the places of an array that lies line by line, along its last axis or (`order` column) its first."""
-    axes = range(len(counts)) if order == "row" else range(len(counts) - 1, -1, -1)
-    loops: list[tuple[int, Expr, int, Expr]] = []
-    stride = expression(1)
-    for axis in reversed(axes):
-        loops.insert(0, (axis, counts[axis], 1, stride))
-        stride = stride * counts[axis]
-    return loops
 
 
 def _statements(found: Any, scope: Scope) -> Any:

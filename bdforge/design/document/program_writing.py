@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from bdforge.design.document.program_reading import lines_of
 from bdforge.design.document.repeats import COMMENT, Formula, Repeating, Verbatim
+from bdforge.design.sequences.builder import lines_of
 from bdforge.design.sequences.expression_text import text_of
 from bdforge.design.sequences.expressions import Expr
 from bdforge.design.sequences.sequence_program import ALWAYS, Note, Operand, Program, loops_of

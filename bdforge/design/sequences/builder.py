@@ -60,7 +60,9 @@ class Dim(NamedTuple):
 class Builder:
     """Collects statements; `program` is what they make."""
 
-    def __init__(self, parameters: Sequence[str], in_flight: int, in_flight_max: int = TASK_QUEUE_ENTRIES):
+    def __init__(
+        self, parameters: Sequence[str], in_flight: int = TASK_QUEUE_ENTRIES, in_flight_max: int = TASK_QUEUE_ENTRIES
+    ):
         self._parameters, self._in_flight = list(parameters), min(in_flight, in_flight_max)
         self._in_flight_max = in_flight_max
         self._values: list[Any] = []
@@ -121,7 +123,7 @@ class Builder:
         type_: str,
         bits: int,
         axes: Sequence[Axis | tuple[Operand, Operand, Operand | None, bool]],
-        dims: Sequence[Dim | tuple[int, Operand, Operand, Operand]],
+        dims: Sequence[Dim | tuple[int, Operand, Operand, Operand]] = (),
         *,
         staged: Operand = 1,
         offset: Operand = 0,
@@ -129,9 +131,12 @@ class Builder:
     ) -> None:
         """An array of the user's in a host buffer: `direction` "in" or "out", an element type by name and its bits.
 
-        `dims` say where elements stand from `offset` on, outermost first. Where `staged` is 0 the buffer is the user's
-        own memory. Other `facts` are members of an operand of `sequence_program`.
+        `dims` say where elements stand from `offset` on, outermost first; without, line by line. Where `staged` is 0
+        the buffer is the user's own memory. Other `facts` are members of an operand of `sequence_program`.
         """
+        if not dims:
+            walked = [expression(size if walked is None else walked) for size, walked, _, _ in axes]
+            dims = lines_of(walked, facts.get("order", "row"))
         self._operands.append(
             Placed(
                 name=name,
@@ -281,6 +286,17 @@ class Builder:
             yield self._blocks[-1]
         finally:
             self._blocks.pop()
+
+
+def lines_of(counts: Sequence[Expr], order: str) -> list[Dim]:
+    """Loops over the places of an array that lies line by line, along its last axis or (`order` column) its first."""
+    axes = range(len(counts)) if order == "row" else range(len(counts) - 1, -1, -1)
+    loops: list[Dim] = []
+    stride = expression(1)
+    for axis in reversed(axes):
+        loops.insert(0, Dim(axis, counts[axis], 1, stride))
+        stride = stride * counts[axis]
+    return loops
 
 
 def register_words(layout: RegisterGroup, values: Mapping[str, Operand]) -> list[Expr]:

@@ -10,7 +10,7 @@ from bdforge.array.mlir import MlirError, parse
 from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
 from bdforge.array.txn.insts import encode_mlir
 from bdforge.array.txn.lower import LoweringError, lower_module
-from bdforge.array.txn.target import ControllerIds, Policy
+from bdforge.array.txn.target import REFUSING, ControllerIds, Policy
 from bdforge.devices import mlir_device_named
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
@@ -55,7 +55,7 @@ def design(*lines: str, device: str = "npu2") -> str:
 
 
 def lowered(
-    *lines: str, device: str = "npu2", controller_ids: ControllerIds = ControllerIds.TEXT, policy: Policy | None = None
+    *lines: str, device: str = "npu2", controller_ids: ControllerIds = ControllerIds.TEXT, policy: Policy = REFUSING
 ) -> list:
     module = parse(design(*lines, device=device), "design.mlir")
     return lower_module(module, policy=policy, controller_ids=controller_ids)[1]

@@ -8,15 +8,14 @@ import pytest
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.images.image_build import program_of
 from bdforge.array.lower import configuration
-from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError
 from bdforge.array.mlir.allocate import allocate
-from bdforge.array.mlir.bd_ops import DmaBdOp
-from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.txn.static_bd import lost_pad_value, static_words, window
 from bdforge.devices import TileKind
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.devices.txn_format.bd_encoding import BdError
+from support.decoded import device_of
 
 MEMTILE, CORE, SHIM = TileKind.MEMTILE, TileKind.CORE, TileKind.SHIM
 
@@ -80,8 +79,7 @@ def test_host_memory_is_for_the_static_bds_of_shims(kind: str, row: int, taken: 
 
 def warnings(text: str) -> str:
     strictness = Strictness()
-    module = parse(text, "d.mlir")
-    configuration(next(op for op in module.walk() if isinstance(op, DeviceOp)), program_of, strictness)
+    configuration(device_of(text), program_of, strictness)
     return "\n".join(strictness.warnings)
 
 
@@ -173,20 +171,24 @@ SHARED = {
 }  # fmt: skip
 
 
-def refuse(check: str, error: Exception) -> None:
-    raise AssertionError(check) from error
+class Refusing(NamedTuple):
+    """Raises faults by the name of their check, and remembers cautions by theirs."""
+
+    told: list[str]
+
+    def fault(self, name: str, error: Exception) -> None:
+        raise AssertionError(name) from error
+
+    def caution(self, name: str, warning: str) -> None:
+        self.told.append(f"{name}: {warning}")
 
 
-def static_fields(text: str, next_bd: int | None = None, policy: "RtpAddresses | None" = None) -> dict[str, int]:
+def static_fields(text: str, policy: Refusing, next_bd: int | None = None) -> dict[str, int]:
     """The fields that are not 0 of a text's only BD."""
-    module = parse(text, "d.mlir")
-    device, program, transfer = (
-        next(op for op in module.walk() if isinstance(op, kind)) for kind in (DeviceOp, DmaProgramOp, DmaBdOp)
-    )
-    assert isinstance(device, DeviceOp)
-    assert isinstance(program, DmaProgramOp)
-    assert isinstance(transfer, DmaBdOp)
-    words = static_words(program.tile, transfer, next_bd, allocate(device), refuse, policy)
+    device = device_of(text)
+    (program,) = (op for op in device.walk() if isinstance(op, DmaProgramOp))
+    (transfer,) = program.bds
+    words = static_words(program.tile, transfer, next_bd, allocate(device), policy)
     found = TILE_REGISTERS[program.tile.kind].bd.decode(words)
     return {name: value for name, value in found.items() if value}
 
@@ -195,7 +197,7 @@ def static_fields(text: str, next_bd: int | None = None, policy: "RtpAddresses |
 def test_each_part_of_a_static_bd_reaches_its_field(dma: str):
     tile, type_, bd, fields = STATIC[dma]
     text = ARRAY.format(dma=dma, tile=tile, type=type_, bd=bd)
-    assert static_fields(text, next_bd=11) == SHARED | fields
+    assert static_fields(text, Refusing([]), next_bd=11) == SHARED | fields
 
 
 LOCKED = """aie.device(npu2) {{
@@ -217,23 +219,11 @@ LOCKED = """aie.device(npu2) {{
 }}"""
 
 
-class RtpAddresses(NamedTuple):
-    """Remembers cautions by their names."""
-
-    told: list[str]
-
-    def fault(self, name: str, error: Exception) -> None:
-        refuse(name, error)
-
-    def caution(self, name: str, warning: str) -> None:
-        self.told.append(f"{name}: {warning}")
-
-
 def memtile_fields(before: str = "", behind: str = "", options: str = "") -> tuple[dict[str, int], list[str]]:
     """The fields that are not 0 of such a BD, and the cautions about it."""
     one = "%one = arith.constant 1 : i32\n    "
-    policy = RtpAddresses([])
-    found = static_fields(LOCKED.format(before=one + before, behind=behind, options=options), policy=policy)
+    policy = Refusing([])
+    found = static_fields(LOCKED.format(before=one + before, behind=behind, options=options), policy)
     return {name: value for name, value in found.items() if name not in ("address", "valid")}, policy.told
 
 

@@ -23,7 +23,7 @@ from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.array.routing import RoutingError, route
 from bdforge.array.routing.write import routed
-from bdforge.array.txn.target import ControllerIds, Policy, lowering_error
+from bdforge.array.txn.target import REFUSING, ControllerIds, Policy, lowering_error
 from bdforge.array.txn.writer import Tile, Writer, place_of
 from bdforge.common.messages import clip_path
 from bdforge.devices import Device, Generation, TileKind
@@ -68,14 +68,14 @@ class StaticConfiguration:
 def configuration(
     device: DeviceOp,
     programs: Programs,
-    policy: Policy | None = None,
+    policy: Policy = REFUSING,
     programs_of: Mapping[Tile, Path | Sequence[ProgramSegment]] | None = None,
 ) -> StaticConfiguration:
     """Lower a device; the text stays as it is.
 
     Flows are routed first (`bdforge.array.routing`) unless the text sets its switches, with a way for the completion
     tokens of every shim that it declares. LoweringError names the place of what registers cannot hold, RoutingError and
-    AllocationError what does not fit. `policy` decides about faults that may pass; without one all are raised.
+    AllocationError what does not fit. `policy` decides about faults that may pass; by default all are raised.
     `programs_of` are ELFs, or pieces of them, that cores run instead of the text's.
     """
     _check_controllers(device)
@@ -103,30 +103,21 @@ def configuration(
     return StaticConfiguration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
 
 
-def allocated(device: DeviceOp, policy: Policy | None) -> AddressMap:
+def allocated(device: DeviceOp, policy: Policy) -> AddressMap:
     """Where buffers and locks lie; AllocationError for what does not fit, unless `policy` lets it pass."""
-    if policy is None:
-        return allocate(device)
-    overlap = "buffer-overlap"
-    return allocate(device, partial(policy.fault, "memory-overflow"), lambda e: policy.caution(overlap, str(e)))
+    return allocate(device, partial(policy.fault, "memory-overflow"), partial(policy.fault, "buffer-overlap"))
 
 
-def _check_led(device: DeviceOp, policy: Policy | None) -> None:
-    """mlir-aie takes circuits out of the text when it routes them: one that stands beside switches has to be there."""
-    if not any(isinstance(op, FlowOp) for op in device.body.block.ops):
-        return
-    try:
-        route(device)
-    except RoutingError as error:
-        if policy is None:
-            raise
-        policy.fault("routing", error)
+def _routed(device: DeviceOp, policy: Policy) -> DeviceOp:
+    """What sets the device's switches.
 
-
-def _routed(device: DeviceOp, policy: Policy | None) -> DeviceOp:
-    """What sets the device's switches."""
-    if (found := routed(device)) is device:
-        _check_led(device, policy)
+    mlir-aie takes circuits out of the text when it routes them: one that stands beside switches has to be there.
+    """
+    if (found := routed(device)) is device and any(isinstance(op, FlowOp) for op in device.body.block.ops):
+        try:
+            route(device)
+        except RoutingError as error:
+            policy.fault("routing", error)
     return found
 
 
@@ -145,11 +136,11 @@ def _check_controllers(device: DeviceOp) -> None:
             )
 
 
-def _cores(device: DeviceOp, policy: Policy | None) -> list[CoreOp]:
+def _cores(device: DeviceOp, policy: Policy) -> list[CoreOp]:
     """Cores in the order of the text's tiles, one for each: the last in the text, which mlir-aie finds first."""
     found: dict[Tile, CoreOp] = {}
     for op in (op for op in device.body.block.ops if isinstance(op, CoreOp)):
-        if (other := found.get(place := place_of(op.tile))) is not None and policy is not None:
+        if (other := found.get(place := place_of(op.tile))) is not None:
             problem = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
             policy.caution("core-twice", problem)
         found[place] = op
@@ -170,8 +161,8 @@ def _program(core: CoreOp, path: Path, programs: Programs) -> list[ProgramSegmen
         raise lowering_error(core, f"elf_file {clip_path(path)}: {error}") from None
 
 
-def _report_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy | None) -> None:
-    if address % GRANULE_BYTES and data and policy is not None:
+def _report_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: Policy) -> None:
+    if address % GRANULE_BYTES and data:
         start = address + -address % GRANULE_BYTES
         policy.caution(
             "unaligned-data",
@@ -180,15 +171,12 @@ def _report_unaligned(op: CoreOp | BufferOp, address: int, data: bytes, policy: 
         )
 
 
-def _set_memory(writer: Writer, device: DeviceOp, allocation: AddressMap, policy: Policy | None) -> None:
+def _set_memory(writer: Writer, device: DeviceOp, allocation: AddressMap, policy: Policy) -> None:
     """First values of locks, then of buffers, of all regions. Locks without one keep their value."""
     for op in device.walk():
         if isinstance(op, LockOp) and "init" in op.properties:
             if (problem := outside("lock value", op.init, op.tile.limits)) is not None:
-                error = lowering_error(op, f"init: {problem}")
-                if policy is None:
-                    raise error
-                policy.fault("lock-range", error)
+                policy.fault("lock-range", lowering_error(op, f"init: {problem}"))
             offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
             writer.write(op, place_of(op.tile), offset, max(0, min(op.init, op.tile.limits.lock_value_max)))
     for op in device.walk():
@@ -208,7 +196,7 @@ def _bytes(value: np.ndarray, op: BufferOp) -> bytes:
     return b"".join((int(v) % (1 << bits)).to_bytes(-(-bits // BYTE_BITS), "little") for v in value.flat)
 
 
-def _set_streams(writer: Writer, device: DeviceOp, policy: Policy | None) -> None:
+def _set_streams(writer: Writer, device: DeviceOp, policy: Policy) -> None:
     ops = list(device.body.block.ops)
     boxes = [op for op in ops if isinstance(op, SwitchboxOp)]
     for box in boxes:
@@ -218,7 +206,7 @@ def _set_streams(writer: Writer, device: DeviceOp, policy: Policy | None) -> Non
             set_mux(writer, op)
     for box in boxes:
         routed = box.tile.kind is TileKind.SHIM and (box.connects or box.mastersets)
-        if routed and not has_token_route(box) and policy is not None:
+        if routed and not has_token_route(box):
             policy.caution(
                 "token-route",
                 f"{location(box)}: nothing leads from TileControl : 0 of shim {place_of(box.tile)} to its South : 0, "

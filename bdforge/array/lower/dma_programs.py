@@ -139,7 +139,7 @@ def _free_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: Collection[int
     return free
 
 
-def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy | None) -> None:
+def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy) -> None:
     """Write the BDs of a DMA program and start its channels; LoweringError for what registers cannot hold."""
     try:
         tasks = static_tasks(program)
@@ -155,7 +155,7 @@ def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, polic
             _start(writer, program, task, ids, policy)
 
 
-def _check_queues(tasks: Sequence[StaticTask], policy: Policy | None) -> None:
+def _check_queues(tasks: Sequence[StaticTask], policy: Policy) -> None:
     """No more tasks for a channel than its queue holds: nothing has run when they are pushed."""
     queued = Counter[tuple[str, int]]()
     for task in (task for task in tasks if task.bds):
@@ -167,9 +167,7 @@ def _check_queues(tasks: Sequence[StaticTask], policy: Policy | None) -> None:
                 fault_of(task.op, policy)("queue-overflow", ValueError(problem))
 
 
-def _start(
-    writer: Writer, program: DmaProgramOp, task: StaticTask, ids: dict[DmaBdOp, int], policy: Policy | None
-) -> None:
+def _start(writer: Writer, program: DmaProgramOp, task: StaticTask, ids: dict[DmaBdOp, int], policy: Policy) -> None:
     """Push a task. The masked write of no bit is mlir-aie's: channels need no enabling but for a bit that is set so."""
     tile, op = program.tile, task.op
     registers, place = TILE_REGISTERS[tile.kind], place_of(program.tile)

@@ -29,30 +29,24 @@ class Values:
     """What values mean at the current point of a sequence."""
 
     def __init__(self):
-        self._memory: dict[SSAValue, Memory] = {}
-        self._locks: dict[SSAValue, LockOp] = {}
+        self._known: dict[SSAValue, Memory | LockOp] = {}
 
-    def bind(self, value: SSAValue, memory: Memory) -> None:
-        """Let `value` stand for `memory` from now on."""
-        self._memory[value] = memory
-
-    def bind_lock(self, value: SSAValue, lock: LockOp) -> None:
-        """Let `value`, an argument of a BD template, stand for `lock` from now on."""
-        self._locks[value] = lock
+    def bind(self, value: SSAValue, known: Memory | LockOp) -> None:
+        """Let `value` stand for some memory, or that of a BD template for a lock, from now on."""
+        self._known[value] = known
 
     def lock(self, value: SSAValue) -> LockOp:
         """The lock that a value stands for; ValueError if it is none."""
-        lock = self._locks.get(value, value.owner)
+        lock = self._known.get(value, value.owner)
         if not isinstance(lock, LockOp):
             raise ValueError("the lock must come from aie.lock, or from an argument of the aie.bd_chain")
         return lock
 
     def memory(self, value: SSAValue) -> Memory:
         """The memory that a memref value stands for; ValueError if it is neither host memory nor a buffer."""
-        if (found := self._memory.get(value)) is not None:
+        found = self._known.get(value, value.owner)
+        if isinstance(found, ArgumentMemory | BufferOp):
             return found
-        if isinstance(value.owner, BufferOp):
-            return value.owner
         owner = value.owner.name if isinstance(value.owner, Operation) else "a block argument"
         raise ValueError(
             f"this memory comes from {owner}; it must be an argument of the runtime sequence, a view of one or a buffer"
@@ -79,7 +73,7 @@ class Values:
                     f"its offset is counted from its source, {source.offset_bytes} bytes into the argument, as "
                     "mlir-aie does; MLIR itself would count from the start of the argument"
                 )
-        self._memory[result] = ArgumentMemory(source.argument, source.offset_bytes + start, contiguous)
+        self._known[result] = ArgumentMemory(source.argument, source.offset_bytes + start, contiguous)
 
 
 def bits_of(value: SSAValue) -> int:

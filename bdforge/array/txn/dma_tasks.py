@@ -19,6 +19,7 @@ from bdforge.array.mlir.memory_ops import BufferOp, UseLockOp
 from bdforge.array.mlir.task_ops import TaskOp
 from bdforge.array.txn.argument_values import ArgumentMemory, Values, bits_of
 from bdforge.array.txn.target import LoweringTarget, TileChannel, faults_of, lowering_error
+from bdforge.array.txn.writer import Tile, place_of
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
@@ -54,44 +55,40 @@ class ConfiguredTask:
 class BdIds:
     """BD ids of every tile: who holds them, and whose BD was written last."""
 
-    holders: dict[tuple[int, int, int], ConfiguredTask | Operation] = field(default_factory=dict)
+    holders: dict[tuple[int, int, int], Operation] = field(default_factory=dict)
     written: dict[tuple[int, int, int], Operation] = field(default_factory=dict)
 
-    def take(self, column: int, row: int, limits: TileLimits, bds: Sequence[DmaBdOp], task: Operation) -> list[int]:
+    def take(self, tile: Tile, limits: TileLimits, bds: Sequence[DmaBdOp], task: Operation) -> list[int]:
         """Ids of a chain's BDs: explicit ones first, then the lowest free ones in text order."""
-        for bd in bds:
-            if bd.bd_id is not None:
-                self._reserve(column, row, limits, bd, task)
-        return [self._id_of(column, row, limits, bd, task) for bd in bds]
+        given = {bd: self._reserved(tile, limits, bd, task) for bd in bds if bd.bd_id is not None}
+        return [given[bd] if bd in given else self._lowest(tile, limits, bd, task) for bd in bds]
 
-    def _reserve(self, column: int, row: int, limits: TileLimits, bd: DmaBdOp, task: Operation) -> None:
+    def _reserved(self, tile: Tile, limits: TileLimits, bd: DmaBdOp, task: Operation) -> int:
         assert bd.bd_id is not None
         if (problem := outside("bd_id", bd.bd_id, limits)) is not None:
             raise lowering_error(bd, problem)
-        if (holder := self.holders.get((column, row, bd.bd_id))) is not None:
-            where = location(holder if isinstance(holder, Operation) else holder.op)
+        if (holder := self.holders.get((*tile, bd.bd_id))) is not None:
             raise lowering_error(
-                bd, f"bd_id {bd.bd_id} of {limits.kind} ({column}, {row}) is in use by the task at {where}; "
+                bd, f"bd_id {bd.bd_id} of {limits.kind} {tile} is in use by the task at {location(holder)}; "
                 "await or free that task first",
             )  # fmt: skip
-        self.holders[column, row, bd.bd_id] = task
+        self.holders[*tile, bd.bd_id] = task
+        return bd.bd_id
 
-    def _id_of(self, column: int, row: int, limits: TileLimits, bd: DmaBdOp, task: Operation) -> int:
-        if bd.bd_id is not None:
-            return bd.bd_id
-        free = next((i for i in range(limits.bds) if (column, row, i) not in self.holders), None)
+    def _lowest(self, tile: Tile, limits: TileLimits, bd: DmaBdOp, task: Operation) -> int:
+        free = next((i for i in range(limits.bds) if (*tile, i) not in self.holders), None)
         if free is None:
             raise lowering_error(
-                bd, f"all {limits.bds} BDs of {limits.kind} ({column}, {row}) are in use; await or free a task first"
+                bd, f"all {limits.bds} BDs of {limits.kind} {tile} are in use; await or free a task first"
             )
-        self.holders[column, row, free] = task
+        self.holders[*tile, free] = task
         return free
 
     def free(self, task: ConfiguredTask) -> None:
         """Give a task's ids back."""
         task.freed = True
         for bd in task.bds:
-            del self.holders[task.channel.column, task.channel.row, bd]
+            del self.holders[*task.channel.tile, bd]
 
 
 class TaskLowering:
@@ -103,8 +100,7 @@ class TaskLowering:
 
     def configure(self, target: LoweringTarget, op: TaskOp, body: Region) -> ConfiguredTask:
         """Write the BDs of a chain."""
-        tile = op.tile
-        channel = TileChannel(tile.column, tile.row, op.direction, op.channel)
+        channel = TileChannel.of(op)
         target.check_channel(channel)
         entry, blocks = _chain_blocks(op, body)
         bds = [_bd_of_block(op, block) for block in blocks]
@@ -112,8 +108,7 @@ class TaskLowering:
             for bd in (o for o in block.ops if isinstance(o, DmaBdOp) and o not in bds):
                 target.place = bd
                 target.caution("dropped-bd", "nothing leads to its block, so it is dropped, as mlir-aie does")
-        limits = target.limits(tile.column, tile.row)
-        ids = self.ids.take(tile.column, tile.row, limits, bds, op)
+        ids = self.ids.take(channel.tile, target.limits(*channel.tile), bds, op)
         id_of = dict(zip(blocks, ids, strict=True))
         task = ConfiguredTask(op, channel, tuple(ids), id_of[entry])
         packet = op.packet or (op.allocation_of("alloc").packet if "alloc" in op.properties else None)
@@ -122,51 +117,47 @@ class TaskLowering:
             target.place = bd
             with faults_of(bd):
                 self._write(target, bd, channel, id_of[block], following, bd.packet or packet)
-            self.ids.written[channel.column, channel.row, id_of[block]] = op
+            self.ids.written[*channel.tile, id_of[block]] = op
         self.tasks[op.result] = task
         return task
 
     def start(
         self,
         target: LoweringTarget,
-        op: Operation,
         task: ConfiguredTask,
         repeat_count: int | None = None,
         no_token: bool = False,
     ) -> None:
         """Push a task to its channel's queue, with a repeat count and a token other than the task's own if asked to."""
-        column, row = task.channel.column, task.channel.row
         for bd in task.bds:
-            writer = self.ids.written[column, row, bd]
+            writer = self.ids.written[*task.channel.tile, bd]
             if writer is not task.op:
-                place = f"BD {bd} of {target.describe(column, row)}"
-                raise lowering_error(
-                    op, f"{place} was freed and then rewritten at {location(writer)}; start the task before that"
+                place = f"BD {bd} of {target.describe(*task.channel.tile)}"
+                raise ValueError(
+                    f"{place} was freed and then rewritten at {location(writer)}; start the task before that"
                 )
         repeats = task.op.repeat_count if repeat_count is None else repeat_count
-        target.push(op, task.channel, task.first, repeats, task.op.issue_token and not no_token)
+        target.push(task.channel, task.first, repeats, task.op.issue_token and not no_token)
 
-    def wait(self, target: LoweringTarget, op: Operation, task: ConfiguredTask) -> None:
+    def wait(self, target: LoweringTarget, task: ConfiguredTask) -> None:
         """Wait for a task's token, then free its BDs."""
         if not task.op.issue_token:
-            raise lowering_error(
-                op, f"the task at {location(task.op)} issues no token to wait for; give it issue_token = true"
-            )
-        target.sync(op, task.channel)
+            raise ValueError(f"the task at {location(task.op)} issues no token to wait for; give it issue_token = true")
+        target.sync(task.channel)
         if not task.freed:
             self.ids.free(task)
 
-    def free(self, op: Operation, task: ConfiguredTask) -> None:
+    def free(self, task: ConfiguredTask) -> None:
         """Free a task's BDs without waiting."""
         if task.freed:
-            raise lowering_error(op, f"the BDs of the task at {location(task.op)} are free already")
+            raise ValueError(f"the BDs of the task at {location(task.op)} are free already")
         self.ids.free(task)
 
     def of(self, op: Operation) -> ConfiguredTask:
         """The task that an operation names."""
         task = self.tasks.get(op.operands[0])
         if task is None:
-            raise lowering_error(op, "its operand is no task that was configured before")
+            raise ValueError("its operand is no task that was configured before")
         return task
 
     def _write(
@@ -179,17 +170,15 @@ class TaskLowering:
         packet: PacketInfo | None,
     ) -> None:
         """Words of one BD, then where its memory is."""
-        column, row = channel.column, channel.row
-        limits = target.limits(column, row)
+        limits = target.limits(*channel.tile)
         _check_parity(target, channel, bd_id)
-        memory = self.values.memory(bd.buffer)
-        bits = bits_of(bd.buffer)
-        _check_memory(memory, bd, limits, column, row)
+        memory, bits = self.values.memory(bd.buffer), bits_of(bd.buffer)
+        _check_memory(memory, bd, limits, channel.tile)
         transfer, padding = _transfer(target, bd, channel, bits)
         if transfer.length_words < 1:
             raise ValueError("a transfer moves at least one 32-bit word; give its length")
         offset_bytes = GRANULE_BYTES * granules(bd.offset, bits, "offset")
-        acquire, release = self._locks(target, bd, column, row)
+        acquire, release = self._locks(target, bd, channel.tile)
         words = encode_bd(
             limits.kind,
             length_words=transfer.length_words,
@@ -206,31 +195,30 @@ class TaskLowering:
             axi_cache=RUNTIME_AXI_CACHE if bd.axcache is None else bd.axcache,
             too_wide=target.too_wide,
         )
-        target.write_bd(bd, column, row, bd_id, words)
+        target.write_bd(*channel.tile, bd_id, words)
         if isinstance(memory, ArgumentMemory):
-            target.patch(bd, column, row, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
+            target.patch(*channel.tile, bd_id, memory.argument, memory.offset_bytes + offset_bytes)
         else:
-            target.point_bd_at(bd, column, row, bd_id, target.buffer_address(memory) + offset_bytes)
+            target.point_bd_at(*channel.tile, bd_id, target.buffer_address(memory) + offset_bytes)
             if not padding:
                 reach = reach_words(transfer.length_words, transfer.dims_words, transfer.iteration)
                 target.check_extent(memory, offset_bytes, offset_bytes + GRANULE_BYTES * reach)
 
-    def _locks(self, target: LoweringTarget, bd: DmaBdOp, column: int, row: int) -> tuple[BdLock | None, BdLock | None]:
+    def _locks(self, target: LoweringTarget, bd: DmaBdOp, tile: Tile) -> tuple[BdLock | None, BdLock | None]:
         """What a BD acquires and releases; a memtile's DMA counts its own locks from MEMTILE_WINDOW_LOCKS on."""
         if not bd.use_locks:
             return None, None
         if len(bd.acquires) != 1 or len(bd.releases) != 1:
             raise ValueError("a task's BD uses no lock, or acquires one and releases one")
-        base = MEMTILE_WINDOW_LOCKS if target.device.kind(column, row) is TileKind.MEMTILE else 0
+        base = MEMTILE_WINDOW_LOCKS if target.device.kind(*tile) is TileKind.MEMTILE else 0
         acquire, release = bd.acquires[0], bd.releases[0]
-        ids = [base + self._lock_id(target, use, (column, row)) for use in (acquire, release)]
+        ids = [base + self._lock_id(target, use, tile) for use in (acquire, release)]
         value = acquire_value(acquire, partial(target.fault, "acquire-zero")) if acquire.enabled else None
         return None if value is None else BdLock(ids[0], value), BdLock(ids[1], release.value)
 
-    def _lock_id(self, target: LoweringTarget, use: UseLockOp, tile: tuple[int, int]) -> int:
+    def _lock_id(self, target: LoweringTarget, use: UseLockOp, tile: Tile) -> int:
         lock = self.values.lock(use.lock_value)
-        place = lock.tile.column, lock.tile.row
-        if place != tile:
+        if (place := place_of(lock.tile)) != tile:
             raise ValueError(f"the lock is in tile {place}; a task's BD uses the locks of its own tile {tile}")
         return target.lock_id(lock)
 
@@ -269,28 +257,26 @@ def _next_id(block: Block, bd: DmaBdOp, entry: Block, id_of: dict[Block, int]) -
 
 
 def _check_parity(target: LoweringTarget, channel: TileChannel, bd_id: int) -> None:
-    limits = target.limits(channel.column, channel.row)
+    limits = target.limits(*channel.tile)
     usable = limits.bds_of_channel(channel.number)
     if bd_id not in usable:
         error = ValueError(
-            f"{channel.direction} {channel.number} of {limits.kind} ({channel.column}, {channel.row}) cannot use BD "
+            f"{channel.direction} {channel.number} of {limits.kind} {channel.tile} cannot use BD "
             f"{bd_id}: the channel reaches BDs {usable.start} to {usable.stop - 1}"
         )
         target.fault("bd-half", error)
 
 
-def _check_memory(memory: ArgumentMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, column: int, row: int) -> None:
+def _check_memory(memory: ArgumentMemory | BufferOp, bd: DmaBdOp, limits: TileLimits, tile: Tile) -> None:
     if isinstance(memory, ArgumentMemory):
         if limits.kind is not TileKind.SHIM:
-            raise ValueError(f"host memory is reached from shims only, not from {limits.kind} ({column}, {row})")
+            raise ValueError(f"host memory is reached from shims only, not from {limits.kind} {tile}")
         if not bd.dims and not memory.contiguous:
             raise ValueError("the view's elements do not follow one another; give the transfer sizes and strides")
         return
-    place = memory.tile.column, memory.tile.row
-    if place != (column, row):
+    if (place := place_of(memory.tile)) != tile:
         raise ValueError(
-            f"{name_of(memory)} is in tile {place}; a task's BD reaches only the memory of its own tile "
-            f"({column}, {row})"
+            f"{name_of(memory)} is in tile {place}; a task's BD reaches only the memory of its own tile {tile}"
         )
 
 
@@ -298,7 +284,7 @@ def _transfer(
     target: LoweringTarget, bd: DmaBdOp, channel: TileChannel, bits: int
 ) -> tuple[BdTransfer, list[tuple[int, int]]]:
     """Length, dimensions and padding of a task's BD, in words."""
-    limits = target.limits(channel.column, channel.row)
+    limits = target.limits(*channel.tile)
     length_words = granules(bd.length, bits, "length")
     if not bd.dims:
         if bd.padding:
@@ -313,10 +299,8 @@ def _transfer(
     if drops_stride(sizes, strides):
         target.caution("dropped-stride", _dropped(sizes[-1], strides[-1], bits))
     padding = _padding(bd, limits, channel, bits)
-    moved = math.prod(
-        size + before + after
-        for size, (before, after) in zip(_sizes_words(sizes, bits), padding or [(0, 0)] * 3, strict=True)
-    )
+    in_words = [*sizes[1:3], granules(sizes[3], bits, "size of dimension 0")]
+    moved = math.prod(size + sum(pad) for size, pad in zip(in_words, padding or [(0, 0)] * 3, strict=True))
     if moved != length_words:
         raise ValueError(
             f"length is {length_words} words, but the three inner dimensions move {moved}; a fourth dimension only "
@@ -349,10 +333,6 @@ def iteration_of(bd: DmaBdOp, bits: int) -> tuple[int, int] | None:
     if iteration.current:
         raise BdError(f"iteration starts at current = {iteration.current}; here it starts at 0")
     return iteration.size, granules(iteration.stride, bits, "stride of the iteration")
-
-
-def _sizes_words(sizes: Sequence[int], bits: int) -> list[int]:
-    return [*sizes[1:3], granules(sizes[3], bits, "size of dimension 0")]
 
 
 def _padding(bd: DmaBdOp, limits: TileLimits, channel: TileChannel, bits: int) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
-from bdforge.array.txn.target import ControllerIds, Policy
+from bdforge.array.txn.target import REFUSING, ControllerIds, Policy
 from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
 from bdforge.devices.txn_format.codec import InstructionStream, TxnError, decode, encode
 from bdforge.devices.txn_format.containers import stream_bytes
@@ -17,7 +17,7 @@ def encode_mlir(
     text: str,
     file: str = "<string>",
     sequence: str | None = None,
-    policy: Policy | None = None,
+    policy: Policy = REFUSING,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> np.ndarray:
     """Words of a runtime sequence in MLIR text; MlirError names the place of what is wrong in it.
@@ -30,7 +30,7 @@ def encode_mlir(
 def encode_module(
     module: ModuleOp,
     sequence: str | None = None,
-    policy: Policy | None = None,
+    policy: Policy = REFUSING,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> np.ndarray:
     """Words of a runtime sequence of a parsed module; arguments and errors as for `encode_mlir`."""

@@ -15,7 +15,6 @@ from xdsl.ir import Operation as MlirOperation
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, device_named
-from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.register_ops import (
@@ -32,6 +31,7 @@ from bdforge.array.mlir.trace_ops import TraceOp
 from bdforge.array.txn.argument_values import VIEWS, ArgumentMemory, Values, bits_of
 from bdforge.array.txn.dma_tasks import TaskLowering
 from bdforge.array.txn.target import (
+    REFUSING,
     ControllerIds,
     LoweringError,
     LoweringTarget,
@@ -55,7 +55,7 @@ def lower(
     sequence: RuntimeSequenceOp,
     device_op: DeviceOp | None = None,
     allocation: AddressMap | None = None,
-    policy: Policy | None = None,
+    policy: Policy = REFUSING,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> list[Operation]:
     """Operations that a runtime sequence executes, each with the MLIR location that it came from.
@@ -77,7 +77,7 @@ def lower(
 def lower_module(
     module: ModuleOp,
     sequence: str | None = None,
-    policy: Policy | None = None,
+    policy: Policy = REFUSING,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> tuple[Device, list[Operation]]:
     """Device and operations of a module's runtime sequence; `sequence` is its name where there are several."""
@@ -137,18 +137,19 @@ class _Lowering:
             return
         handler = _HANDLERS.get(op.name)
         if handler is None:
-            raise lowering_error(op, "has no form in an instruction stream")
+            raise ValueError("has no form in an instruction stream")
         handler(self, op)
 
     # transfers and tasks
 
     def memcpy(self, op: NpuDmaMemcpyNdOp) -> None:
         target, allocation = self.target, self.target.shim_channel(op.metadata)
-        column, row = allocation.tile.column, allocation.tile.row
-        limits = target.limits(column, row)
+        channel = TileChannel.of(allocation)
+        column, row = channel.tile
         memory, bits = self.values.memory(op.buffer), bits_of(op.buffer)
         if not isinstance(memory, ArgumentMemory):
             raise ValueError("the memory must be an argument of the runtime sequence or a view of one")
+        limits = target.limits(column, row)
         transfer = memcpy_transfer(limits, op.sizes, op.strides, bits)
         packet = op.packet or allocation.packet
         words = encode_bd(
@@ -161,17 +162,14 @@ class _Lowering:
             axi_cache=RUNTIME_AXI_CACHE if op.axcache is None else op.axcache,
             too_wide=target.too_wide,
         )
-        target.write_bd(op, column, row, op.id, words)
-        target.patch(op, column, row, op.id, memory.argument, memory.offset_bytes + op.offset * bits // BYTE_BITS)
+        target.write_bd(column, row, op.id, words)
+        target.patch(column, row, op.id, memory.argument, memory.offset_bytes + op.offset * bits // BYTE_BITS)
         self.tasks.ids.written[column, row, op.id] = op
-        channel = TileChannel(column, row, allocation.direction, allocation.channel)
         token = op.issue_token or allocation.direction == "S2MM"  # S2MM transfers always send a token
-        target.push(op, channel, op.id, op.sizes[0] - 1, token)
+        target.push(channel, op.id, op.sizes[0] - 1, token)
 
     def dma_wait(self, op: NpuDmaWaitOp) -> None:
-        allocation = self.target.shim_channel(op.symbol)
-        tile = allocation.tile
-        self.target.sync(op, TileChannel(tile.column, tile.row, allocation.direction, allocation.channel))
+        self.target.sync(TileChannel.of(self.target.shim_channel(op.symbol)))
 
     def configure_task(self, op: ConfigureTaskOp) -> None:
         self.tasks.configure(self.target, op, op.body)
@@ -182,43 +180,45 @@ class _Lowering:
         parameters = template.body.blocks[0].args
         for parameter, argument in zip(parameters, arguments, strict=True):
             if isinstance(parameter.type, IndexType):
-                self.values.bind_lock(parameter, self.values.lock(argument))
+                self.values.bind(parameter, self.values.lock(argument))
             else:
                 self.values.bind(parameter, self.values.memory(argument))
-        self.tasks.start(self.target, op, self.tasks.configure(self.target, op, template.body))
+        task = self.tasks.configure(self.target, op, template.body)
+        self.target.place = op
+        self.tasks.start(self.target, task)
 
     def start_task(self, op: DmaStartTaskOp) -> None:
-        self.tasks.start(self.target, op, self.tasks.of(op), op.repeat_count, op.no_token)
+        self.tasks.start(self.target, self.tasks.of(op), op.repeat_count, op.no_token)
 
     def await_task(self, op: MlirOperation) -> None:
-        self.tasks.wait(self.target, op, self.tasks.of(op))
+        self.tasks.wait(self.target, self.tasks.of(op))
 
     def free_task(self, op: MlirOperation) -> None:
-        self.tasks.free(op, self.tasks.of(op))
+        self.tasks.free(self.tasks.of(op))
 
     # registers
 
     def sync(self, op: NpuSyncOp) -> None:
-        self.target.sync(op, TileChannel(op.column, op.row, op.direction, op.channel), op.columns, op.rows)
+        self.target.sync(TileChannel(op.column, op.row, op.direction, op.channel), op.columns, op.rows)
 
     def rtp_write(self, op: NpuRtpWriteOp) -> None:
-        self.target.write(op, self.target.word_of_buffer(op.buffer, op.index), op.value)
+        self.target.write(self.target.word_of_buffer(op.buffer, op.index), op.value)
 
     def set_lock(self, op: SetLockOp) -> None:
         tile = op.lock.tile
         offset = self.target.registers(tile.column, tile.row).lock_offset(self.target.lock_id(op.lock))
-        self.target.write(op, address(tile.column, tile.row, offset), op.value)
+        self.target.write(address(tile.column, tile.row, offset), op.value)
 
     def write32(self, op: NpuWrite32Op) -> None:
-        self.target.write(op, self.target.register_address(op), op.value)
+        self.target.write(self.target.register_address(op), op.value)
 
     def maskwrite32(self, op: NpuMaskWrite32Op) -> None:
-        self.target.emit(MaskWrite(self.target.register_address(op), op.value, op.mask, location=location(op)))
+        self.target.emit(MaskWrite, self.target.register_address(op), op.value, op.mask)
 
     def blockwrite(self, op: NpuBlockWriteOp) -> None:
         hint = 0 if op.column is None or op.row is None else op.column | op.row << 8
         words = tuple(int(word) for word in op.data)
-        self.target.emit(BlockWrite(self.target.register_address(op), words, hint, location=location(op)))
+        self.target.emit(BlockWrite, self.target.register_address(op), words, hint)
 
     def writebd(self, op: NpuWriteBdOp) -> None:
         fields = dict(op.fields)
@@ -226,7 +226,7 @@ class _Lowering:
         words = raw_bd_words(
             self.target.device.kind(column, row), self.target.device.generation, fields, self.target.too_wide
         )
-        self.target.write_bd(op, column, row, bd, words)
+        self.target.write_bd(column, row, bd, words)
 
     def address_patch(self, op: NpuAddressPatchOp) -> None:
         argument, offset = op.argument, op.offset_bytes
@@ -240,14 +240,14 @@ class _Lowering:
         for what, value in (("arg_idx", argument), ("arg_plus", offset)):
             if value < 0:
                 raise ValueError(f"{what} is {value}; it must be 0 or more")
-        self.target.emit(Patch(op.address, argument, offset, location=location(op)))
+        self.target.emit(Patch, op.address, argument, offset)
 
     def push_queue(self, op: NpuPushQueueOp) -> None:
         channel = TileChannel(op.column, op.row, op.direction, op.channel)
-        self.target.push(op, channel, op.bd_id, op.repeat_count, op.issue_token)
+        self.target.push(channel, op.bd_id, op.repeat_count, op.issue_token)
 
     def preempt(self, op: NpuPreemptOp) -> None:
-        self.target.emit(Preempt(op.number("level"), location=location(op)))
+        self.target.emit(Preempt, op.number("level"))
 
     # other configurations
 
@@ -261,7 +261,7 @@ class _Lowering:
         if device is not None:
             device_named(op, device)
             pdi_id = self.pdi_ids.setdefault(device, len(self.pdi_ids) + 1) if pdi_id is None else pdi_id
-        self.target.emit(LoadPdi(pdi_id or 0, size, at, device=device, location=location(op)))
+        self.target.emit(LoadPdi, pdi_id or 0, size, at, device=device)
 
     def configure(self, op: ConfigureOp) -> None:
         """Load a device, then run the body against it."""

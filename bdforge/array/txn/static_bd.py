@@ -23,22 +23,21 @@ def write_static_bd(
     number: int,
     next_bd: int | None,
     allocation: AddressMap,
-    policy: Policy | None,
+    policy: Policy,
 ) -> None:
     """Write a tile's BD `number`; LoweringError for what its registers cannot hold."""
     with faults_of(bd):
-        words = static_words(tile, bd, next_bd, allocation, fault_of(bd, policy), policy)
+        words = static_words(tile, bd, next_bd, allocation, policy)
         writer.block(bd, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(number), words)
 
 
-def static_words(
-    tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: AddressMap, fault: Fault, cautions: Policy | None
-) -> list[int]:
+def static_words(tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: AddressMap, policy: Policy) -> list[int]:
     """Words of a BD of a tile's DMA; ValueError without a place for what they cannot hold."""
-    _check_locks(bd, fault, cautions)
+    fault = fault_of(bd, policy)
+    _check_locks(bd, fault, policy)
     buffer, bits = bd.buffer_op, element_bits(bd.element_type)
-    if (lost := lost_pad_value(bd)) is not None and cautions is not None:
-        cautions.caution("pad-value", f"{location(bd)}: {lost}")
+    if (lost := lost_pad_value(bd)) is not None:
+        policy.caution("pad-value", f"{location(bd)}: {lost}")
     length, dims = granules(bd.length, bits, "length"), static_dims([(d.size, d.stride) for d in bd.dims], bits)
     offset = GRANULE_BYTES * granules(bd.offset, bits, "offset")
     iteration = iteration_of(bd, bits)
@@ -82,16 +81,16 @@ def _base(tile: TileOp, buffer: BufferOp | ExternalBufferOp | None, allocation: 
     return window(tile, buffer.tile, "buffer") * MEMTILE_WINDOW_BYTES + allocation.buffers[buffer]
 
 
-def _check_locks(bd: DmaBdOp, fault: Fault, cautions: Policy | None) -> None:
+def _check_locks(bd: DmaBdOp, fault: Fault, policy: Policy) -> None:
     """mlir-aie's CDO writer (`AIERT.cpp`) wants both locks or none, and takes both from the window of the last."""
     uses = [*bd.acquires, *bd.releases]
     if len(uses) == 1:
         has, lacks = ("acquires", "releases") if uses[0].is_acquire else ("releases", "acquires")
         problem = f"it {has} a lock and {lacks} none; mlir-aie writes a BD with both or neither"
         fault("bd-locks", ValueError(f"{problem}, so give it the other, of value 0 if need be, or take both away"))
-    elif len({use.lock.tile.column for use in uses}) > 1 and cautions is not None:
+    elif len({use.lock.tile.column for use in uses}) > 1:
         homes = " and ".join(f"({use.lock.tile.column}, {use.lock.tile.row})" for use in uses)
-        cautions.caution(
+        policy.caution(
             "lock-windows",
             f"{location(bd)}: its locks are in tiles {homes}, but mlir-aie takes both from the window of the last "
             "aie.use_lock of the block: another lock than the text names",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from xdsl.ir import Operation as MlirOperation
 
@@ -16,6 +16,7 @@ from bdforge.array.mlir.errors import MlirError
 from bdforge.array.mlir.locations import fault_at, location
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.register_ops import AddressedOp
+from bdforge.array.mlir.task_ops import TaskOp
 from bdforge.array.txn.writer import WORD_MASK
 from bdforge.devices import AIE2P, Device, TileKind, TileLimits
 from bdforge.devices.limits import CONTROLLER_IDS, GRANULE_BYTES
@@ -60,26 +61,24 @@ class Policy(Protocol):
 
     def fault(self, name: str, error: Exception) -> None:
         """Raise `error`, or let it pass where the check called `name` is switched off."""
-        ...
+        raise error
 
     def caution(self, name: str, warning: str) -> None:
         """Remember a warning, unless the one called `name` is switched off."""
-        ...
 
 
+class RefusingPolicy(Policy):
+    """Raises every fault and remembers no warning."""
+
+
+REFUSING = RefusingPolicy()
 Fault = Callable[[str, ValueError], None]
 """Decides about a fault by the name of its check: raises it, or lets it pass."""
 
 
-def fault_of(op: MlirOperation, policy: Policy | None) -> Fault:
-    """What decides about faults of an operation as a policy does; without one all are raised."""
-
-    def fault(check: str, error: ValueError) -> None:
-        if policy is None:
-            raise error
-        policy.fault(check, lowering_error(op, str(error)))
-
-    return fault
+def fault_of(op: MlirOperation, policy: Policy) -> Fault:
+    """What decides about faults of an operation as a policy does."""
+    return lambda check, error: policy.fault(check, lowering_error(op, str(error)))
 
 
 class ControllerIds(StrEnum):
@@ -110,6 +109,16 @@ class TileChannel(NamedTuple):
     direction: Direction
     number: int
 
+    @classmethod
+    def of(cls, op: ShimDmaAllocationOp | TaskOp) -> "TileChannel":
+        """The channel that an operation names."""
+        return cls(op.tile.column, op.tile.row, op.direction, op.channel)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Column and row."""
+        return self.column, self.row
+
 
 class LoweringTarget:
     """One `aie.device`, and the operations emitted for it so far.
@@ -122,14 +131,14 @@ class LoweringTarget:
         device_op: DeviceOp,
         operations: list[Operation],
         allocation: AddressMap | None = None,
-        policy: Policy | None = None,
+        policy: Policy = REFUSING,
         controller_ids: ControllerIds = ControllerIds.AIECC,
     ):
         self.device_op, self.policy = device_op, policy
         self.place: MlirOperation = device_op
         self.device: Device = device_op.device
         self.operations = operations
-        overflow = None if policy is None else partial(policy.fault, "memory-overflow")
+        overflow = partial(policy.fault, "memory-overflow")
         self.allocation = allocate(device_op, overflow) if allocation is None else allocation
         self._symbols = {
             symbol: op for op in device_op.body.block.ops if isinstance(symbol := getattr(op, "symbol", None), str)
@@ -148,14 +157,12 @@ class LoweringTarget:
         fault_of(self.place, self.policy)(check, error)
 
     def caution(self, name: str, message: str) -> None:
-        """Tell the policy, if there is one, what the operation being lowered does otherwise than it reads."""
-        if self.policy is not None:
-            self.policy.caution(name, f"{location(self.place)}: {self.place.name}: {message}")
+        """Tell the policy what the operation being lowered does otherwise than it reads."""
+        self.policy.caution(name, f"{location(self.place)}: {self.place.name}: {message}")
 
     def check_extent(self, buffer: BufferOp, start_bytes: int, end_bytes: int) -> None:
-        """Tell the policy, if there is one, of a BD that leaves its buffer."""
-        error = None if self.policy is None else overrun(self.allocation, buffer, start_bytes, end_bytes)
-        if error is not None:
+        """Tell the policy of a BD that leaves its buffer."""
+        if (error := overrun(self.allocation, buffer, start_bytes, end_bytes)) is not None:
             self.fault("buffer-bounds", error)
 
     def too_wide(self, error: ValueError) -> None:
@@ -188,20 +195,18 @@ class LoweringTarget:
         return self.allocation.buffers[buffer]
 
     def report_open_addresses(self) -> None:
-        """Tell the policy, if there is one, once of all addresses on which the operations so far rely unsaid."""
-        if self.policy is None or not self._open:
+        """Tell the policy once of all addresses on which the operations so far rely unsaid."""
+        if not self._open:
             return
         names = [f"{name_of(buffer)} of {self.describe(buffer.tile.column, buffer.tile.row)}" for buffer in self._open]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        self.policy.fault(
+        self.place = next(iter(self._open.values()))
+        self.caution(
             "open-address",
-            lowering_error(
-                next(iter(self._open.values())),
-                f"the text gives no address to {', '.join(names[:_NAMED])}{more}; these words are for aiecc's scheme "
-                f"{BASIC_SEQUENTIAL}, but its default is bank-aware and puts them elsewhere: give each an address and "
-                f'its aie.tile allocation_scheme = "{BASIC_SEQUENTIAL}", or take the text that aiecc leaves, '
-                "input_with_addresses.mlir",
-            ),
+            f"the text gives no address to {', '.join(names[:_NAMED])}{more}; these words are for aiecc's scheme "
+            f"{BASIC_SEQUENTIAL}, but its default is bank-aware and puts them elsewhere: give each an address and "
+            f'its aie.tile allocation_scheme = "{BASIC_SEQUENTIAL}", or take the text that aiecc leaves, '
+            "input_with_addresses.mlir",
         )
 
     def lock_id(self, lock: LockOp) -> int:
@@ -244,31 +249,32 @@ class LoweringTarget:
             raise ValueError(f"buffer @{symbol} starts at {byte:#x}, which is no multiple of {GRANULE_BYTES} bytes")
         return address(buffer.tile.column, buffer.tile.row, byte)
 
-    def emit(self, operation: Operation) -> None:
-        """Append an operation."""
-        self.operations.append(operation)
+    def emit(self, kind: type[Operation], *values: Any, **named_values: Any) -> None:
+        """Append an operation that the one being lowered becomes."""
+        self.operations.append(kind(*values, **named_values, location=location(self.place)))
 
-    def write(self, op: MlirOperation, full_address: int, value: int) -> None:
+    def write(self, full_address: int, value: int) -> None:
         """WRITE; negative values become their 32-bit pattern."""
-        self.emit(Write(full_address, value & WORD_MASK, location=location(op)))
+        self.emit(Write, full_address, value & WORD_MASK)
 
-    def write_bd(self, op: MlirOperation, column: int, row: int, bd: int, words: Sequence[int]) -> None:
+    def write_bd(self, column: int, row: int, bd: int, words: Sequence[int]) -> None:
         """BLOCKWRITE of a whole BD; ValueError for a BD that the tile has not."""
         if (problem := outside("bd_id", bd, self.limits(column, row))) is not None:
             raise ValueError(f"{self.describe(column, row)}: {problem}")
-        at = address(column, row, self.registers(column, row).bd_offset(bd))
-        self.emit(BlockWrite(at, tuple(words), location=location(op)))
+        self.emit(BlockWrite, address(column, row, self.registers(column, row).bd_offset(bd)), tuple(words))
 
-    def patch(self, op: MlirOperation, column: int, row: int, bd: int, argument: int, plus_bytes: int) -> None:
+    def patch(self, column: int, row: int, bd: int, argument: int, plus_bytes: int) -> None:
         """DDR_PATCH of a shim BD's address."""
         if plus_bytes < 0:
             raise ValueError(f"the transfer starts {-plus_bytes} bytes before argument {argument}")
-        registers = self.registers(column, row)
-        word = registers.bd.fields["address_low"].word
-        at = address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * word)
-        self.emit(Patch(at, argument, plus_bytes, location=location(op)))
+        self.emit(Patch, self._word_of_bd(column, row, bd, "address_low"), argument, plus_bytes)
 
-    def point_bd_at(self, op: MlirOperation, column: int, row: int, bd: int, byte: int) -> None:
+    def _word_of_bd(self, column: int, row: int, bd: int, field: str) -> int:
+        """Address of the word of a BD that holds a field."""
+        registers = self.registers(column, row)
+        return address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * registers.bd.fields[field].word)
+
+    def point_bd_at(self, column: int, row: int, bd: int, byte: int) -> None:
         """MASKWRITE of the address field of a memtile's or core tile's BD to byte `byte` of the tile's own memory.
 
         As in mlir-aie (`AIEDMATasksToNPU.cpp`) a memtile's address moves to its own window on AIE2P only; what AIE2
@@ -278,23 +284,19 @@ class LoweringTarget:
             raise ValueError(
                 f"the transfer starts at byte {byte:#x} of its tile, which is no multiple of {GRANULE_BYTES}"
             )
-        registers = self.registers(column, row)
-        if self.device.kind(column, row) is TileKind.MEMTILE and self.device.generation is AIE2P:
-            byte += MEMTILE_WINDOW_BYTES
+        reach = self.limits(column, row).memory_bytes
         if self.device.kind(column, row) is TileKind.MEMTILE:
+            byte += MEMTILE_WINDOW_BYTES if self.device.generation is AIE2P else 0
             reach = MEMTILE_WINDOWS * MEMTILE_WINDOW_BYTES
-        else:
-            reach = self.limits(column, row).memory_bytes
         if not 0 <= byte < reach:
             start = f"the transfer starts at byte {byte:#x} as its DMA counts"
             self.fault("dma-bounds", ValueError(f"{start}, which reaches {reach:#x} bytes"))
             byte %= reach
-        field = registers.bd.fields["address"]
-        at = address(column, row, registers.bd_offset(bd) + GRANULE_BYTES * field.word)
+        field = self.registers(column, row).bd.fields["address"]
         value = (byte // GRANULE_BYTES) << field.low
-        self.emit(MaskWrite(at, value, field.mask, location=location(op)))
+        self.emit(MaskWrite, self._word_of_bd(column, row, bd, "address"), value, field.mask)
 
-    def push(self, op: MlirOperation, channel: TileChannel, bd: int, repeat_count: int, token: bool) -> None:
+    def push(self, channel: TileChannel, bd: int, repeat_count: int, token: bool) -> None:
         """WRITE of a channel's task queue for `repeat_count` + 1 runs, after the tile's controller id if it has one."""
         self.check_channel(channel)
         column, row, direction, number = channel
@@ -311,15 +313,15 @@ class LoweringTarget:
         if token and controller is not None:
             at = address(column, row, registers.control_offset(direction, number))
             value = registers.control.encode({"controller_id": controller})[0]
-            self.emit(MaskWrite(at, value, CONTROLLER_ID_MASK, location=location(op)))
+            self.emit(MaskWrite, at, value, CONTROLLER_ID_MASK)
         word = registers.queue.encode({"token": int(token), "repeat": repeat_count, "bd": bd}, self.too_wide)[0]
-        self.write(op, address(column, row, registers.queue_offset(direction, number)), word)
+        self.write(address(column, row, registers.queue_offset(direction, number)), word)
 
-    def sync(self, op: MlirOperation, channel: TileChannel, columns: int = 1, rows: int = 1) -> None:
+    def sync(self, channel: TileChannel, columns: int = 1, rows: int = 1) -> None:
         """TCT: wait for a token of the channel, in each tile of the rectangle."""
         self.check_channel(channel)
         column, row, direction, number = channel
         if columns < 1 or rows < 1:
             raise ValueError(f"{columns} columns x {rows} rows; both are at least 1")
         self.device.kind(column + columns - 1, row + rows - 1)
-        self.emit(Sync(direction.code, row, column, rows, columns, number, location=location(op)))
+        self.emit(Sync, direction.code, row, column, rows, columns, number)

@@ -20,7 +20,7 @@ from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.insts import encode_module
-from bdforge.array.txn.target import Policy
+from bdforge.array.txn.target import REFUSING, Policy
 from bdforge.common.tree import PACKAGE
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.kernels import assembled, refusal
@@ -63,7 +63,7 @@ def _xclbin(device: DeviceOp, made: DevicePrograms) -> bytes:
     return image(programmed(device, made), ".xclbin", bare=True)
 
 
-def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy | None = None) -> StaticConfiguration:
+def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy = REFUSING) -> StaticConfiguration:
     """The register writes of a device whose cores run these programs instead of their bodies."""
     elfs = {Path(elf_name(tile)).parts: program.elf for tile, program in made.programs.items()}
 

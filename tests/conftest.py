@@ -1,6 +1,9 @@
-"""Built designs, each made once per test session, and what a failing test says."""
+"""Built designs, each made once per test session, command lines, and what a failing test says."""
 
 import gc
+import shlex
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 HELPERS = [p.stem for p in Path(__file__).parent.rglob("*.py") if not p.stem.startswith(("test_", "conftest"))]
 pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  # their asserts show values too
 
-from bdforge.cli import SEARCHES  # noqa: E402
+from bdforge.cli import SEARCHES, main  # noqa: E402
 from bdforge.operators.gemm import load_spec  # noqa: E402
 from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
 from support.failures import compared, explain  # noqa: E402
@@ -38,3 +41,36 @@ def flagship(tmp_path_factory) -> PlannedDesign:
 def small(tmp_path_factory) -> PlannedDesign:
     """Two rows by two columns of cores with tiles of 16 x 16 x 32."""
     return build(tmp_path_factory.mktemp("small"), spec_content(16, 16, 32))
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command line in a folder of its own: exit code, standard output, standard error; nothing is folded."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capfd.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def refused(run: Callable[..., tuple[int, str, str]]) -> Callable[[str, str], str]:
+    """Runs a command line that is refused by a message with some words; gives what it says."""
+
+    def refused(command: str, words: str) -> str:
+        code, out, err = run(*shlex.split(command))
+        assert (code, out) == (2, "")
+        assert words in " ".join(err.replace("│", " ").split())
+        assert "Traceback" not in err
+        assert len(err.encode()) <= 4096
+        return err
+
+    return refused

@@ -22,7 +22,6 @@ from bdforge.cli.options import (
     print_or_write,
     problems,
     problems_of,
-    with_schedule,
 )
 from bdforge.cli.progress import counting
 from bdforge.common.files import FileError, read_text
@@ -225,7 +224,7 @@ def _on(spec: Spec, where: RunConditions, kernel: str, rate: float | None) -> tu
         return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
 
     def modelled(case: GemmCase) -> Estimate:
-        kernel = None if basis == "fitted" else with_schedule(lambda: kernel_on(plan, case, basis))
+        kernel = None if basis == "fitted" else kernel_on(plan, case, basis)
         return estimate(case, timing=timing, kernel=kernel)
 
     return case_on, modelled

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -18,8 +18,6 @@ from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
 from bdforge.operators import Operator, Problem
 from bdforge.operators.gemm import AXES, GemmProblem
-from bdforge.perf import PerfError
-from bdforge.perf.kernels.kernel_cost import ScheduleError
 from bdforge.perf.tune.shapes import NAMES
 
 LARGE = (1 << 63) - 1
@@ -51,7 +49,6 @@ def whole_numbers(text: str, option: str, least: int, most: int = SIZE_MAX) -> l
 
 
 app = typer.Typer()
-Made = TypeVar("Made")
 _SHAPE = re.compile(r"\s*\d{1,18}\s*(?:[x,]\s*\d{1,18}\s*)*", re.IGNORECASE | re.ASCII)
 _WHOLE = re.compile(r"(\d{1,19})(?:[eE]\+?(\d{1,2}))?", re.ASCII)
 _COUNTS = ("", "one positive number", "two positive numbers", "three positive numbers")
@@ -150,14 +147,6 @@ def problems(texts: list[str] | None) -> list[GemmProblem]:
 def layouts(text: str) -> tuple[Order, ...]:
     """Those of --layouts, each once; TypeNameError for what is none."""
     return tuple(dict.fromkeys(order_named(name) for name in text.split(",")))
-
-
-def with_schedule(make: Callable[[], Made]) -> Made:
-    """What `make` returns; a kernel that we have no schedule for is an error of the choice of --kernel."""
-    try:
-        return make()
-    except ScheduleError as error:
-        raise PerfError(f"{error}; or choose --kernel fitted") from None
 
 
 def new_path(meaning: str, *names: str, judge: Callable[[Path, bool], object] = new_file) -> Any:

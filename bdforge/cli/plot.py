@@ -22,7 +22,6 @@ from bdforge.cli.options import (
     problem,
     sizes,
     whole_numbers,
-    with_schedule,
 )
 from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
@@ -115,7 +114,7 @@ def kmt_command(
         case = case_of(spec, plan.device, chosen)
     else:
         case = _tile_case(tile or "", types, b_layout, device, shape)
-    found, measured = with_schedule(lambda: sweep(case, basis)), _published_depths(case)
+    found, measured = sweep(case, basis), _published_depths(case)
     draw(lambda: kmt_sweep(found, measured), out)
 
 
@@ -154,7 +153,7 @@ def utilisation_command(
     """What each tile of the array did in a timed run (emulated; kernels only take time)."""
     basis, spec = basis_named(kernel), load_spec(design)
     chosen = _one_problem(spec, shape)
-    report = with_schedule(lambda: timed(plan_gemm(spec, device_named(device)), chosen, basis))
+    report = timed(plan_gemm(spec, device_named(device)), chosen, basis)
     draw(lambda: utilisation(report, f"{spec.name}: {chosen} on {device}, {basis} kernel"), out)
 
 
@@ -171,7 +170,7 @@ def _one_problem(spec: GemmSpec, shape: str | None) -> GemmProblem:
 def _points(plan: GemmPlan, one: GemmProblem, basis: Basis, emulate: bool) -> list[Point]:
     plan.check(one)
     case, name = case_of(plan.spec, plan.device, one), f"{plan.spec.name} {one}"
-    found = [with_schedule(lambda: modelled_point(case, name, kernel=kernel_on(plan, case, basis)))]
+    found = [modelled_point(case, name, kernel=kernel_on(plan, case, basis))]
     if emulate and (tops := timed(plan, one, basis).tops) is not None:
         found.append(Point("emulated", "", intensity(case), tops))
     return found

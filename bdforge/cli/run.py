@@ -25,7 +25,6 @@ from bdforge.cli.options import (
     Timing,
     Wait,
     problems_of,
-    with_schedule,
 )
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import TimelineFile, without_timing
@@ -130,7 +129,7 @@ def _run_one(
     poison: bool,
 ) -> _Checked:  # fmt: skip
     spans: list[TimelineSpan] | None = None if timed is None or timed.timeline is None else []
-    options = None if timed is None else with_schedule(lambda: timing_options(plan, problem, timed.basis, spans))
+    options = None if timed is None else timing_options(plan, problem, timed.basis, spans)
     found = run(design, inputs, options, poison=poison)
     if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:
         write_timeline(timed.timeline, spans, found.timing.array_hz)

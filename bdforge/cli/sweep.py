@@ -17,7 +17,6 @@ from bdforge.cli.options import (
     layouts,
     new_path,
     whole_numbers,
-    with_schedule,
     write,
 )
 from bdforge.cli.plot import draw, new_plot
@@ -49,7 +48,7 @@ def sweep_command(
     chosen, basis = layouts(b_layouts), basis_named(kernel)
     spec = load_spec(design)
     problems = native_problems(spec, whole_numbers(sizes, "--sizes", 1))
-    swept = with_schedule(lambda: list(sweep(spec, device_named(device), chosen, problems, basis)))
+    swept = list(sweep(spec, device_named(device), chosen, problems, basis))
     title = f"{spec.name} on {device}: {len(problems)} problems without padding, {basis} kernel (modelled)"
     put(screen(), _table(swept, chosen, title))
     if out is not None:

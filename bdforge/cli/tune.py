@@ -23,7 +23,6 @@ from bdforge.cli.options import (
     number,
     print_or_write,
     problem,
-    with_schedule,
 )
 from bdforge.cli.progress import counting
 from bdforge.common.files import read_toml
@@ -175,7 +174,7 @@ def _wanted(
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)
-    with_schedule(lambda: check_basis(space.types, space.device.generation, basis))
+    check_basis(space.types, space.device.generation, basis)
     return Search(space, basis, weighted)
 
 
@@ -231,7 +230,7 @@ def balance_command(
     """Walk the published step from the ranking of one core's tiles to the balanced design (modelled)."""
     whole, basis, order = problem(shape), basis_named(kernel), order_named(b_layout)
     space = search_space(device_named(device), types, whole.K, b_layouts=(order,), fixed=FIXED)
-    found = with_schedule(lambda: balance(space, basis, whole))
+    found = balance(space, basis, whole)
     _print_balance(found, f"{whole} {types} on {device}, {basis} kernel")
     best = found.steps[-1]
     fixed = " ".join(f"--fix {name}={getattr(best, name)}" for name in "mkn")

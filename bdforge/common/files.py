@@ -3,13 +3,15 @@
 Readers take the exception type that their package raises. Text may begin with a byte order mark, which is dropped.
 """
 
+import csv
 import errno
+import io
 import json
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import get_ident
@@ -102,6 +104,18 @@ def read_json(path: Path | str, error: type[InputError] = FileError) -> Any:
     text = read_text(path, error)
     with _parsing(path, "JSON", error):
         return json.loads(text)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows of one of this package's own tables, by column."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV, the names of the columns first."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """What the models are held to, and what they reach: figures that `python -m tools.fit` finds and keeps with them."""
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from bdforge.common.files import read_csv
 
 GOALS_FILE = Path(__file__).parent / "data" / "accuracy.csv"
 
@@ -26,8 +27,6 @@ class Goal:
 @cache
 def goals() -> tuple[Goal, ...]:
     """All goals; the mean and the worst error of designs that the models have not seen come first."""
-    with GOALS_FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Goal(row["goal"], float(row["limit"]), float(row["reached"]), int(row["rows"]))
-            for row in csv.DictReader(file)
-        )
+    return tuple(
+        Goal(row["goal"], float(row["limit"]), float(row["reached"]), int(row["rows"])) for row in read_csv(GOALS_FILE)
+    )

@@ -14,6 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from bdforge.common.files import csv_text
 from bdforge.common.messages import clip, listed, printable
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
@@ -335,9 +336,5 @@ def write_rows(rows: Iterable[tuple[Row, Mapping[str, str]]]) -> str:
     """A CSV of the rows' fields as read, with the added ones behind them."""
     pairs = list(rows)
     names = list(dict.fromkeys(name for row, _ in pairs for name in row.fields if name not in ADDED))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [*names, *ADDED], lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    for row, added in pairs:
-        writer.writerow({**row.fields, **added})
-    return out.getvalue()
+    lines = ([*(row.fields.get(name, "") for name in names), *(added[name] for name in ADDED)] for row, added in pairs)
+    return csv_text([[*names, *ADDED], *lines])

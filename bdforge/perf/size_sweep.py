@@ -3,12 +3,11 @@
 Native sizes are multiples of what the array takes at a time: m of every core row, a slab of k_mt, n of every column.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from bdforge.common.files import csv_text
 from bdforge.devices import Device
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
@@ -76,12 +75,8 @@ def _shape(one: Swept) -> tuple[int, int, int]:
 
 def write_csv(swept: Iterable[Swept]) -> str:
     """A line for each, with the columns `COLUMNS`."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple] = [COLUMNS]
     for one in swept:
-        low, high = one.found.time_range_us
-        times = (f"{time:.6g}" for time in (one.found.time_us, low, high))
-        figures = (f"{one.intensity:.6g}", f"{one.found.tops:.6g}", *times)
-        writer.writerow((one.layout, *_shape(one), *figures, one.found.bound))
-    return out.getvalue()
+        figures = (one.intensity, one.found.tops, one.found.time_us, *one.found.time_range_us)
+        rows.append((one.layout, *_shape(one), *(f"{figure:.6g}" for figure in figures), one.found.bound))
+    return csv_text(rows)

@@ -1,6 +1,5 @@
 """`bdforge contract`: every step of planning is shown."""
 
-import pytest
 from typer.testing import CliRunner
 
 from bdforge.cli.commands import app
@@ -31,17 +30,3 @@ def test_a_program_is_written(tmp_path):
     assert {argument.name for argument in load_program(__import__("json").loads(out.read_text())).arguments} == set(
         "ABC"
     )
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--sizes", "a=b"], "no list of sizes"),
-        (["--strides", "1,1"], "give three"),
-        (["--staged", "AX"], "is not A, B and C"),
-    ],
-)
-def test_what_cannot_be_read_is_a_usage_error(more, said):
-    found = CliRunner().invoke(app, [*ARGS, *more])
-    assert found.exit_code == 2
-    assert said in found.output

@@ -29,12 +29,6 @@ def test_convert_names_what_is_wrong(run, tmp_path):
     )
 
 
-def test_the_form_is_a_choice(run):
-    code, _, error = run("convert", "copy.mlir", "--dialect", "1.5")
-    assert code == 2
-    assert "'1.5' is not one of" in error
-
-
 def test_render_takes_the_form(run):
     design = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
     _, march, _ = run("render", design, "--shape", "64,128,64")

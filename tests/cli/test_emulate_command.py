@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.array.emulator.strictness import NAMES
 from bdforge.array.txn.insts import encode_mlir
 from support.built_designs import ROOT
 from support.differences import same
@@ -106,36 +105,6 @@ def test_a_device_is_chosen_by_name(run):
     assert err == "bdforge: two.mlir: choose one of the runtime sequences one::go, two::go (sequence= or --sequence)\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--permissive", "everything"], f"no check is called everything; there is {', '.join(NAMES)}"),
-        (["--schedule", "chaotic"], "no schedule is called 'chaotic'; there is in-order, random"),
-        (["--sequence", "other"], "copy.mlir: there is no runtime sequence 'other'; there is main::sequence"),
-        (["--module", "other"], "copy.mlir: there is no device 'other'; there is main"),
-        (["--insts", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
-        (["--insts", "a.npy"], "a.npy: this is an .npy array; "),
-        (["--insts", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
-        (["--arg", "missing.npy"], "missing.npy: cannot be read: No such file or directory"),
-        (["--arg", "copy.mlir"], "copy.mlir: is not an .npy array, it begins with"),
-        (["--arg", "a.npy"], "3 arrays were given, but @sequence takes 2"),
-    ],
-)
-def test_wrong_options_give_one_message_and_code_2(run, design, options, message):
-    code, out, err = run("emulate", *design, *options)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"bdforge: {message}")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--tracee", "t"], []])
-def test_misspelt_options_are_named_by_the_command_line(run, design, arguments):
-    code, _, err = run("emulate", *(design if arguments else []), *arguments)
-    assert code == 2
-    assert "Traceback" not in err
-    assert "emulate --help" in err
-
-
 def test_words_are_encoded_printed_and_compared(run, design):
     code, out, _ = run("insts", "encode", "copy.mlir", "-o", "insts.bin")
     words = encode_mlir(loopback())
@@ -192,33 +161,6 @@ def test_insts_encode_tells_what_mlir_aie_reads_otherwise(run, tmp_path):
     assert run("insts", "encode", "trap.mlir", "-o", "b.bin", "--permissive", "dropped-stride")[2] == ""
     assert run("verify", "trap.mlir")[2] == err
     assert run("verify", "trap.mlir", "--permissive", "dropped-stride")[2] == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["decode", "missing.bin"], "missing.bin: cannot be read: No such file or directory"),
-        (["decode", "copy.mlir"], "copy.mlir: line 2: 'module' is no word "),
-        (["extract", "copy.mlir", "-o", "x.bin"], "copy.mlir: line 2: 'module' is no word "),
-        (["extract", "a.npy", "-o", "c.npy"], "a.npy: this is an .npy array; "),
-        (["encode", "missing.mlir", "-o", "x.bin"], "missing.mlir: cannot be read: No such file or directory"),
-        (["encode", "copy.mlir", "-o", "a.npy"], "a.npy exists; choose another file, or replace it with --force"),
-        (["encode", "copy.mlir", "-o", "none/x.bin"], "none/x.bin: there is no folder none"),
-        (["diff", "a.npy", "b.npy"], "a.npy: this is an .npy array; "),
-    ],
-)
-def test_faults_of_instruction_files_give_one_message_and_code_2(run, design, arguments, message):
-    code, out, err = run("insts", *arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"bdforge: {message}")
-    assert err.count("\n") == 1
-
-
-def test_a_sequence_that_is_not_there_is_named_at_its_module(run, design):
-    code, _, err = run("insts", "encode", "copy.mlir", "-o", "x.bin", "--sequence", "other")
-    assert code == 2
-    assert "no match for a runtime sequence called 'other'; the module has main::sequence" in err
-    assert not Path("x.bin").exists()
 
 
 def test_a_good_design_verifies_in_one_line(run, design):
@@ -288,15 +230,6 @@ def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     assert "sequence.in_flight = 3 is outside 0 to 1" in err
     code, out, _ = run("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
     assert (code, "exact" in out) == (0, True)
-
-
-@pytest.mark.parametrize("option", ["--budget", "--capacity"])
-@pytest.mark.parametrize("text", ["-1", "1.5", "inf", "nan", "1e99", "1e19", "9" * 40, "x" * 5000, "", "0x10", "١"])
-def test_a_number_of_steps_or_words_is_whole_and_has_bounds(run, design, option, text):
-    code, out, err = run("emulate", *design, f"{option}={text}")
-    assert (code, out) == (2, "")
-    assert option in err
-    assert len(err) < 4096
 
 
 @pytest.mark.parametrize(

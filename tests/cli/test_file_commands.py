@@ -17,7 +17,6 @@ from bdforge.array.images.read import read_image
 from bdforge.array.txn import BlockWrite
 from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, tune, weights
 from bdforge.models.weights import TernaryMatrix
-from bdforge.operators.gemm import load_spec
 from bdforge.perf import PerfError
 from bdforge.perf.goals import Goal
 from support.built_designs import ROOT
@@ -199,24 +198,6 @@ def test_other_operators_are_estimated_for_their_own_or_given_sizes(run, name: s
     assert run("estimate", str(bare))[0] == 2
 
 
-def test_a_design_without_problems_wants_a_shape(run):
-    bare = Path("bare.toml")
-    text = Path(DESIGN).read_text().split("[[problems]]")[0].split("problems =")[0]
-    bare.write_text(text)
-    assert not load_spec(bare).problems
-    code, _, err = run("estimate", "bare.toml")
-    assert (code, err) == (2, "bdforge: bare.toml: has no problems; give one with --shape MxKxN\n")
-
-
-def test_a_device_needs_a_program_or_a_socket_and_not_both(run):
-    for options in ((), ("--serve", "3", "--", "true")):
-        code, _, err = run("device", *options)
-        told = " ".join(err.replace("│", " ").split())
-        assert (code, "give a program to run: bdforge device -- COMMAND..." in told) == (2, True), options
-    code, _, err = run("device", "--serve", "999")
-    assert (code, "file 999 is no socket: Bad file descriptor" in " ".join(err.replace("│", " ").split())) == (2, True)
-
-
 def test_functions_to_link_are_taken_before_our_own(monkeypatch):
     """The first file that has one is the last that counts; NAME=NUMBER goes to those that are assembled."""
     asked: dict[str, Any] = {}
@@ -330,26 +311,6 @@ def test_a_lowered_image_has_the_columns_that_were_asked_for(run, columns: int |
     container = read_image(Path("d.xclbin").read_bytes()).container
     assert container is not None
     assert container.columns == (columns or 8,)
-
-
-def test_a_folder_may_be_called_as_a_spec_and_the_default_kernel_needs_no_timing(run):
-    Path("mine.toml").mkdir()
-    code, _, err = run("run", "mine.toml", "--kernel", "ideal")
-    assert (code, err.partition(": there is")[0]) == (2, "bdforge: mine.toml/manifest.json"), err
-    code, _, err = run("run", "mine.toml", "--kernel", "fitted")
-    assert (code, "--kernel goes with --timing or --timeline" in " ".join(err.replace("│", " ").split())) == (2, True)
-    code, _, err = run("run", "mine.toml", "--tensor", "up")
-    assert (code, "give it with --weights" in " ".join(err.replace("│", " ").split())) == (2, True)
-
-
-def test_operands_to_stage_are_a_b_and_c(run):
-    for option in ("--staged", "--once"):
-        code, _, err = run(
-            "contract", "ab,bc->ac", "--sizes", "a=8,b=8,c=8", option, "ABD", "--design", str(SPEC_OF_FLOATS)
-        )
-        assert (code, "'ABD' is not A, B and C" in " ".join(err.replace("│", " ").split())) == (2, True), option
-    code, _, err = run("contract", "ab,bc->ac", "--sizes", "a=8,b=8,c=8", "--design", str(ROOT / "designs/add_i8.toml"))
-    assert (code, "is no GEMM design; contractions run on one" in " ".join(err.replace("│", " ").split())) == (2, True)
 
 
 SPEC_OF_FLOATS = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"

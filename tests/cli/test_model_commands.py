@@ -1,7 +1,6 @@
 """`bdforge generate` and `bdforge bench` on a tiny BitNet."""
 
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.cli import main
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
@@ -103,17 +101,12 @@ def test_a_bench_leaves_its_first_run_out_of_mean_and_spread(run, monkeypatch, r
 
 
 @pytest.fixture
-def generate(monkeypatch, capfd, tmp_path, model, small):
+def generate(run, model, small):
     """A command on the model, whose output comes from a process of its own: exit code, lines of output, errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")  # nothing is folded, whatever runs the tests says
 
     def generate(verb: str, *options: str) -> tuple[int, list[str], str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", verb, str(model), "--design", str(small.folder), *options])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capfd.readouterr()
-        return int(end.value.code or 0), out.splitlines(), err
+        code, out, err = run(verb, str(model), "--design", str(small.folder), *options)
+        return code, out.splitlines(), err
 
     return generate
 

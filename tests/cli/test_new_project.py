@@ -4,8 +4,6 @@ import json
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from bdforge.design.template import load_template_spec, render_template
 from support.built_designs import ROOT
 
@@ -38,20 +36,6 @@ def test_an_operator_is_the_example_under_another_name(run):
         assert "rowscale" not in text.lower()
         whole = (example / name.replace("rmsnorm", "rowscale")).read_text()
         assert text.replace("rmsnorm", "rowscale").replace("Rmsnorm", "Rowscale") == whole
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ((), "name a folder"),
-        (("--operator", "RMS norm"), "choose small letters"),
-        (("--operator", "gemm"), "there is an operator gemm"),
-    ],
-)
-def test_what_is_no_name_is_refused(run, words, reason):
-    code, out, err = run("new", *words)
-    assert (code, out, reason in err) == (2, "", True)
-    assert files(Path()) == set()
 
 
 def test_what_a_project_needs_more_is_an_extra(run, monkeypatch):

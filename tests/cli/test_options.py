@@ -18,7 +18,6 @@ from bdforge.cli.options import (
     problems_of,
     sizes,
     whole_numbers,
-    with_schedule,
 )
 from bdforge.cli.run import _count
 from bdforge.cli.timing import Timed, _named_cycles
@@ -26,13 +25,9 @@ from bdforge.common.files import FileError
 from bdforge.devices.types import TypeNameError
 from bdforge.operators import load_spec, operator_of
 from bdforge.operators.gemm import GemmProblem
-from bdforge.perf import PerfError
-from bdforge.perf.kernels.kernel_cost import ScheduleError
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
-CONTRACTS = str(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")
-ELEMENTWISE = str(ROOT / "designs" / "add_i8.toml")
 
 
 @pytest.mark.parametrize(
@@ -75,14 +70,6 @@ def test_layouts_count_once_and_in_order():
     assert layouts("row,column,row") == ("row", "column")
     with pytest.raises(TypeNameError, match="diagonal"):
         layouts("row,diagonal")
-
-
-def test_a_kernel_without_a_schedule_is_an_error_of_the_choice():
-    def refuse() -> None:
-        raise ScheduleError("no schedule")
-
-    with pytest.raises(PerfError, match="no schedule; or choose --kernel fitted"):
-        with_schedule(refuse)
 
 
 def test_what_is_written_replaces_nothing_unasked(tmp_path, capsys):
@@ -166,52 +153,6 @@ def test_every_number_has_a_range():
     assert [path for path, each in found.items() if None in (each.min, each.max) or each.callback is None] == []
 
 
-@pytest.mark.parametrize(("words", "option"), [
-    (("estimate", DESIGN, "--rate", "inf"), "--rate"), (("estimate", DESIGN, "--rate", "nan"), "--rate"),
-    (("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--rate", "513"), "--rate"),
-    (("device", "--serve", "-1"), "--serve"), (("device", "--serve", "1" + "0" * 30), "--serve"),
-    (("generate", "none", "--temperature", "nan"), "--temperature"), (("tune", "-j", "100000"), "-j"),
-    (("estimate", DESIGN, "--versus", "cpu", "--cpu-tops", "inf"), "--cpu-tops"), (("bench", "none", "-r", "0"), "-r"),
-    (("run", "none", "--seed", "1" + "0" * 5000), "--seed"), (("lower", "none", "--columns", "9"), "--columns"),
-])  # fmt: skip
-def test_numbers_outside_of_their_range_are_refused_by_the_option(run, words: tuple[str, ...], option: str):
-    code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert option in err
-    assert len(err) < 4096
-
-
-LONG = "A" * 70_000
-
-
-@pytest.mark.parametrize("words", [
-    (LONG,), (f"--{LONG}",), ("render", f"--{LONG}"), ("render", DESIGN, "--device", LONG),
-    ("run", "x", "--seed", LONG),
-    ("render", DESIGN, "--dialect", LONG), ("contract", "x", "--sizes", LONG), ("render", "\x1b[2J" + LONG),
-    ("estimate", DESIGN, "--versus", LONG), ("plot", LONG), ("generate", "x", "-n", LONG),
-], ids=lambda words: " ".join(words)[:40])  # fmt: skip
-def test_what_was_given_is_repeated_within_bounds(run, words: tuple[str, ...]):
-    code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert len(err.encode()) <= 4096
-    assert "\x1b[2J" not in err
-
-
-@pytest.mark.parametrize("words", [
-    ("new", ""), ("tune", "--shapes", ""), ("emulate", "d.mlir", "--device", ""), ("estimate", DESIGN, "--power", ""),
-    ("tune", "--scheduler", ""), ("disasm", "x", "--arch", ""), ("contract", ""), ("render", DESIGN, "--wait", ""),
-    ("contract", "ij,jk->ik", "--sizes", "i=8,i=9,j=8,k=8", "--design", CONTRACTS),
-    ("contract", "ij,jk->ik", "--sizes", "i=8,i=8,j=8,k=8", "--design", CONTRACTS),
-    ("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--staged", "AAAA"),
-    ("contract", "ij,jk->ik", "--sizes", "i=8,j=8,k=8", "--design", CONTRACTS, "--once", "BB"),
-], ids=" ".join)  # fmt: skip
-def test_what_says_nothing_or_twice_is_refused(run, tmp_path, words: tuple[str, ...]):
-    code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert "Invalid value for" in err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_contractions_sizes_and_strides_are_read_in_order():
     assert _sizes("a=1, B=999999999999") == {"a": 1, "B": 999_999_999_999}
     assert _strides(None) == [None, None, None]
@@ -231,38 +172,6 @@ def test_a_program_on_the_device_ends_the_command_with_its_code(script: str, cod
     assert _run(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}) == code
     with pytest.raises(FileError, match=r"/no/such: cannot be run: No such file"):
         _run(["/no/such"], {})
-
-
-REFUSED = {
-    "design and table": ((DESIGN, "--csv", "x.csv"), "name either a design or a table, not both"),
-    "nothing": ((), "name a design, or a table with --csv"),
-    "tokens of a table": (("--csv", "x.csv", "--tokens", "4"), "a table has columns for"),
-    "shape of a table": (("--csv", "x.csv", "--shape", "1x2x3"), "a table has columns for"),
-    "rate of a table": (("--csv", "x.csv", "--rate", "100"), "a table has columns for"),
-    "power of a table": (("--csv", "x.csv", "--power", "turbo"), "a table has columns for"),
-    "kernel of a table": (("--csv", "x.csv", "--kernel", "ideal"), "a table has columns for"),
-    "dispatch of a table": (("--csv", "x.csv", "--dispatch", "none"), "a table has columns for"),
-    "out of a design": ((DESIGN, "--out", "x.csv"), "--out and --force go with --csv or --model"),
-    "force of a design": ((DESIGN, "--force"), "--out and --force go with --csv or --model"),
-    "model and shapes": ((DESIGN, "--model", "bitnet", "--shapes", "1x2x3"), "give one of --model, --shapes and"),
-    "shapes and versus": ((DESIGN, "--versus", "cpu", "--shapes", "1x2x3"), "give one of --model, --shapes and"),
-    "tokens alone": ((DESIGN, "--tokens", "5"), "--tokens and --fused go with --model"),
-    "fused with shapes": ((DESIGN, "--shapes", "1x2x3", "--fused", "qkv"), "--tokens and --fused go with --model"),
-    "cpu tops alone": ((DESIGN, "--cpu-tops", "1"), "--cpu-tops goes with --versus cpu"),
-    "versus other": ((DESIGN, "--versus", "gpu"), "only cpu is there"),
-    "rate and kernel": ((DESIGN, "--rate", "100", "--kernel", "ideal"), "exclude each other; give one"),
-    "rate above": ((DESIGN, "--rate", "513"), "--rate 513 is more than the 512 MACs per cycle"),
-    "model of others": ((ELEMENTWISE, "--model", "bitnet"), "need a GEMM, not elementwise"),
-    "rate of others": ((ELEMENTWISE, "--rate", "5"), "need a GEMM, not elementwise"),
-    "kernel of others": ((ELEMENTWISE, "--kernel", "ideal"), "need a GEMM, not elementwise"),
-}
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_options_of_estimate_that_exclude_each_other_are_refused(run, options, message: str):
-    code, out, err = run("estimate", *options)
-    assert (code, out) == (2, "")
-    assert message in " ".join(err.replace("│", " ").split())
 
 
 def test_the_highest_rate_of_a_core_is_taken(run):

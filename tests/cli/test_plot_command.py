@@ -177,28 +177,6 @@ def test_utilisation_is_of_one_timed_problem(drawn, options, of: str, kernel: st
     assert (report.of, title) == ((of, kernel), f"small: {of} on strix_halo, {kernel} kernel")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("roofline", "--types", "i8"), "'i8' is not the types of A and B, such as int8,int2"),
-        (("roofline", "--types", "i8,i8,i32"), "'i8,i8,i32' is not the types of A and B"),
-        (("roofline", "--design", "bare.toml"), "bare: has no problems; give a shape"),
-        (("kmt", "--design", "small.toml", "--tile", "1x2x3"), "give either --design or --tile"),
-        (("kmt", "--tile", "16x32x48", "--types", "i8,i8", "--shape", "1x2x3"), "is not the types of A, B and C"),
-        (("kmt", "--tile", "16x32x48", "--types", "i8,i8,i8,i32", "--shape", "1x2x3"), "not the types of A, B and C"),
-        (("pattern", "--sizes", "2"), "give either --sizes and --strides, or --design"),
-        (("pattern", "--strides", "2"), "give either --sizes and --strides, or --design"),
-        (("pattern", "--sizes", "2", "--strides", "1", "--design", "small.toml"), "give either --sizes and --strides"),
-        (("pattern", "--sizes", "2", "--strides", "1.5"), "Invalid value for --strides: '1.5': give whole numbers"),
-        (("utilisation", "--design", "bare.toml"), "bare: has no problems; give a shape"),
-    ],
-)
-def test_what_does_not_fit_together_is_refused(run, drawn, arguments, message: str):
-    code, out, err = run("plot", *arguments, "-o", "out.svg")
-    assert (code, out) == (2, "")
-    assert message in " ".join(err.replace("│", " ").split())
-
-
 def test_only_what_was_left_out_is_taken_from_the_design():
     spec = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
     assert plot._one_problem(spec, None) == spec.problems[0]

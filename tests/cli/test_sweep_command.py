@@ -32,21 +32,6 @@ def test_the_walk_is_told_in_three_steps_and_goes_on_with_tune(run):
     assert "rho = 1" in toml
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--b-layout", "diagonal"), "unknown order 'diagonal'"),
-        (("--shape", "7"), "is not MxKxN"),
-        (("--kernel", "best"), "kernel 'best' is not one of"),
-        (("--types", "int8"), "are not A,B,C"),
-    ],
-)
-def test_wrong_requests_are_one_message(run, options, message):
-    code, out, err = run("balance", *options)
-    assert (code, out) == (2, "")
-    assert message in " ".join(err.replace("│", " ").split())
-
-
 DESIGN = ROOT / "designs" / "gemm_i8_i8_i32_96x64x96.toml"
 SPEC, DEVICE = load_spec(DESIGN), device_named("strix_halo")
 
@@ -112,28 +97,3 @@ def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):
         tops = [float(row["tops_modelled"]) for row in rows if row["layout_b"] == layout]
         assert f"{median(tops):.2f}" in out
     assert Path("s.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--layouts", "row,diagonal"), "unknown order 'diagonal'"),
-        (("--sizes", "1024,x"), "'1024,x': give whole numbers from 1"),
-        (("--sizes", "9" * 30), "give whole numbers from 1"),
-        (("--picture", "s.gif"), "pictures are written as .png or .svg"),
-        (("--device", "phoenix"), "array.columns = 8, but phoenix has 4"),
-        (("-o", "there.csv"), "there.csv exists"),
-    ],
-)
-def test_wrong_requests_are_refused_before_anything_is_written(run, options, message):
-    Path("there.csv").write_text("mine")
-    code, _, err = run("sweep", str(DESIGN), *options)
-    assert code == 2
-    assert message in " ".join(err.replace("│", " ").split())
-    assert [path.name for path in Path().iterdir()] == ["there.csv"]
-
-
-def test_a_design_whose_b_must_be_packed_says_so(run):
-    code, _, err = run("sweep", str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml"))
-    assert code == 2
-    assert "packed" in err

@@ -1,4 +1,4 @@
-"""Pictures: what is on them, in both formats, and what the command line refuses."""
+"""Pictures: what is on them, in both formats."""
 
 import sys
 from dataclasses import replace
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from bd_patterns import Pattern
-from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import Order
@@ -40,22 +39,6 @@ problems = [{M = 32, K = 128, N = 64}]
 """
 
 
-@pytest.fixture
-def plot(monkeypatch, tmp_path, capsys):
-    """Run `bdforge plot`: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    Path("small.toml").write_text(SMALL_TOML)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", "plot", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0), *capsys.readouterr()
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -67,68 +50,29 @@ def plot(monkeypatch, tmp_path, capsys):
         (("utilisation", "--design", "small.toml"), ["emulated:", "2: core", "0: shim", "share of the run"]),
     ],
 )
-def test_pictures_say_what_they_show(plot, monkeypatch, arguments, words):
+def test_pictures_say_what_they_show(run, monkeypatch, arguments, words):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     monkeypatch.setitem(__import__("matplotlib").rcParams, "svg.fonttype", "none")
-    assert plot(arguments[0], "-o", "out.svg", *arguments[1:])[:2] == (0, "wrote out.svg\n")
+    Path("small.toml").write_text(SMALL_TOML)
+    assert run("plot", arguments[0], "-o", "out.svg", *arguments[1:])[:2] == (0, "wrote out.svg\n")
     text = Path("out.svg").read_text()
     for word in words:
         assert word in text, word
 
 
-def test_pngs_are_pngs_and_the_same_every_time(plot):
+def test_pngs_are_pngs_and_the_same_every_time(run):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     for name in ("one.png", "two.png"):
-        assert plot("pattern", "-o", name, "--sizes", "4,4", "--strides", "1,4")[0] == 0
+        assert run("plot", "pattern", "-o", name, "--sizes", "4,4", "--strides", "1,4")[0] == 0
     first = Path("one.png").read_bytes()
     assert first.startswith(b"\x89PNG")
     assert first == Path("two.png").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("kmt", "-o", "out.gif", "--design", "small.toml"), "pictures are written as .png or .svg"),
-        (("kmt", "-o", "here.png", "--design", "small.toml"), "here.png exists; choose another file"),
-        (("kmt", "-o", "no/out.png", "--design", "small.toml"), "there is no folder no"),
-        (("kmt", "-o", "out.png"), "give either --design or --tile"),
-        (("kmt", "-o", "out.png", "--tile", "64x64"), "is not MxKxN"),
-        (("kmt", "-o", "out.png", "--tile", "64 by 64"), "'64 by 64' is not MxKxN"),
-        (("kmt", "-o", "out.png", "--tile", "64x64x64"), "give the problem"),
-        (("kmt", "-o", "out.png", "--design", "small.toml", "--shape", "1x300000x1"), "K = 300000 could overflow"),
-        (
-            ("roofline", "-o", "out.png", "--design", "small.toml", "--shapes", "1x300000x1"),
-            "K = 300000 could overflow",
-        ),
-        (("pattern", "-o", "out.png", "--sizes", "4,2", "--strides", "5,2", "--width", "1048577"), "--width"),
-        (("kmt", "-o", "out.png", "--design", "small.toml", "--kernel", "best"), "kernel 'best' is not one of"),
-        (("pattern", "-o", "out.png", "--sizes", "2,x", "--strides", "1,1"), "give whole numbers"),
-        (("pattern", "-o", "out.png", "--sizes", "2", "--strides", "1,1"), "give one stride for each size"),
-        (("pattern", "-o", "out.png", "--sizes", "4096,4096", "--strides", "4096,1"), "reaches beyond"),
-        (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "b"), "there is no reorder to draw"),
-        (("pattern", "-o", "out.png", "--design", "small.toml", "--operand", "d"), "is not a, b or c"),
-        (("roofline", "-o", "out.png", "--types", "i8,i9"), "unknown element type 'i9'"),
-        (("roofline", "-o", "out.png", "--types", "i32,i32"), "no peak is known for int32 x int32"),
-        (
-            ("utilisation", "-o", "out.png", "--design", "none.toml"),
-            "none.toml: cannot be read: No such file or directory",
-        ),
-    ],
-)
-def test_wrong_requests_are_told_without_a_traceback(plot, arguments, message):
-    Path("here.png").write_text("mine")
-    code, _, told = plot(*arguments)
-    assert code == 2
-    assert message in " ".join(told.replace("│", " ").split())
-    assert "Traceback" not in told
-    assert not Path("out.png").exists()
-    assert Path("here.png").read_text() == "mine"
-
-
-def test_a_missing_matplotlib_is_one_sentence(plot, monkeypatch):
+def test_a_missing_matplotlib_is_one_sentence(run, monkeypatch):
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    code, _, told = plot("pattern", "-o", "out.png", "--sizes", "4", "--strides", "1")
+    code, _, told = run("plot", "pattern", "-o", "out.png", "--sizes", "4", "--strides", "1")
     assert code == 2
     assert told == "bdforge: pictures need matplotlib, which is not installed; pip install 'bdforge[plot]'\n"
 

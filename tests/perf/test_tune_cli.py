@@ -1,13 +1,11 @@
 """`bdforge tune`: its design file, its messages, and the tuned design of this project."""
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bdforge import cli
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm
 from bdforge.perf import GemmCase, PerfError, estimate
@@ -20,20 +18,10 @@ HALO = device_named("strix_halo")
 SQUARE, WIDE = GemmProblem(1024, 2560, 2560), GemmProblem(1024, 2560, 13824)
 
 
-@pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    """Run the command line: (exit code, stdout, stderr)."""
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """Searches of this user are not taken over."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0), *capsys.readouterr()
-
-    return call
 
 
 def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
@@ -63,28 +51,6 @@ def test_tune_keeps_the_files_of_others(run, tmp_path):
     code, _, _ = run("tune", "--shapes", "64x32x64", "--finalists", "0", "--out", str(out), "--force")
     assert code == 0
     assert load_spec(out).b == "int2"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--shapes", "12x3"), "'12x3' is not bitnet-2b, gpt2, a file or MxKxN"),
-        (("--shapes", "0x8x8"), "M = 0 is not within 1 and"),
-        (("--shapes", "8x8x8", "--tokens", "4"), "says its own M"),
-        (("--types", "i8,i2"), "are not A,B,C"),
-        (("--types", "i9,i2,i32"), "unknown element type 'i9'"),
-        (("--device", "strix_hall"), "unknown device 'strix_hall'"),
-        (("--kernel", "best"), "kernel 'best' is not one of compiled, ideal, fitted"),
-        (("--layouts", "row"), "B of int2 can be packed, not row"),
-        (("--shapes", "8x400000x8"), "K = 400000 exceeds"),
-    ],
-)
-def test_wrong_arguments_are_one_sentence(run, arguments, message):
-    code, _, told = run("tune", *arguments)
-    assert code == 2
-    assert message in told
-    assert told.startswith("bdforge: ")
-    assert "Traceback" not in told
 
 
 def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
@@ -157,17 +123,6 @@ def test_any_dimension_of_a_search_can_be_fixed(run, tmp_path):
     tile = load_spec(tmp_path / "other.toml").tile
     assert (tile.m, tile.n) == (32, 48)
     assert "1/1" not in told  # no terminal, no bar
-
-
-@pytest.mark.parametrize("entry", ["rho", "rho=", "rho=0", "rho=1,x", "b_layout=1", "width=3", "m=-2", "rho=1\u0663"])
-def test_what_cannot_be_fixed_is_told(run, entry):
-    code, _, told = run("tune", "--shapes", "64x64x64", "--fix", entry)
-    assert code == 2
-    assert "is not NAME=VALUE,..." in " ".join(told.replace("│", " ").split())
-
-
-def test_a_name_is_fixed_once(run):
-    assert run("tune", "--shapes", "64x64x64", "--symmetric", "--fix", "rho=2")[0] == 2
 
 
 def test_fixed_values_that_leave_nothing_are_named(run):

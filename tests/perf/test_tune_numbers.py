@@ -5,7 +5,6 @@ from math import prod
 from typing import Any
 
 import pytest
-from test_tune_cli import run  # noqa: F401, a fixture
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
@@ -94,7 +93,7 @@ def test_what_cannot_be_tuned_is_refused(content, fixed, message: str):
         tune_numbers(content, "small", HALO, fixed=fixed)
 
 
-def test_the_command_writes_a_design_that_can_be_planned(run, tmp_path):  # noqa: F811
+def test_the_command_writes_a_design_that_can_be_planned(run, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
         'kind = "elementwise"\nfunction = "add"\ntype = "int8"\ntile = 64\nnarrowing = { shift = 1 }\n\n'
@@ -118,13 +117,14 @@ def test_the_command_writes_a_design_that_can_be_planned(run, tmp_path):  # noqa
     assert "go without a design" in " ".join(told.split())
 
 
-def test_a_gemm_s_design_is_tuned_in_the_space_of_gemms(run, tmp_path):  # noqa: F811
+def test_a_gemm_s_design_is_tuned_in_the_space_of_gemms(run, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
         'kind = "gemm"\n[types]\na = "int8"\nb = "int2"\nc = "int32"\n[layouts]\nb = "packed"\n[tile]\nm = 64\nk = 64\n'
         "n = 64\n[buffers]\nk_mt = 64\n[[problems]]\nM = 64\nK = 32\nN = 64\n"
     )
     limits = ("--finalists", "0", "--fix", "m=8", "--fix", "k=8", "--fix", "rho=1")
-    by_design, by_options = run("tune", str(path), *limits), run("tune", "--shapes", "64x32x64", *limits)
+    by_design = run("tune", str(path), *limits, "--state", "one.jsonl")
+    by_options = run("tune", "--shapes", "64x32x64", *limits, "--state", "two.jsonl")
     assert by_design[:2] == by_options[:2]
     assert by_design[0] == 0

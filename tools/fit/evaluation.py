@@ -3,14 +3,13 @@
 Errors are modelled / measured TOPS - 1. `accuracy` prints them as a document.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
 
+from bdforge.common.files import csv_text
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.goals import Goal
 from bdforge.perf.rows import Row, measured_rows, read_rows
@@ -147,11 +146,8 @@ def goals() -> list[Goal]:
 
 def goals_csv() -> str:
     """The table that the product reads."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("goal", "limit", "reached", "rows"))
-    writer.writerows((goal.text, goal.limit, f"{goal.reached:.6g}", goal.rows) for goal in goals())
-    return out.getvalue()
+    rows = ((goal.text, goal.limit, f"{goal.reached:.6g}", goal.rows) for goal in goals())
+    return csv_text([("goal", "limit", "reached", "rows"), *rows])
 
 
 def _ratio(pair: Sequence[Result]) -> float:

@@ -6,8 +6,6 @@ added to each of our costs). Two hand-written ones stand below: a thesis, Jena 2
 the same group's bfp16 kernel for Strix (1760 of 1843 GFLOPS).
 """
 
-import csv
-import io
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,6 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
+from bdforge.common.files import csv_text, read_csv
 from bdforge.devices import AIE2, Generation
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES
@@ -67,8 +66,7 @@ HAND_WRITTEN = (
 @cache
 def published_rates() -> tuple[Rate, ...]:
     """All rates of `kernel_rates.csv`."""
-    with RATES.open(encoding="utf-8", newline="") as file:
-        return tuple(_rate(row) for row in csv.DictReader(file))
+    return tuple(map(_rate, read_csv(RATES)))
 
 
 def _rate(row: dict[str, str]) -> Rate:
@@ -138,14 +136,12 @@ def shares(key: FormKey, which: Schedule) -> list[float]:
 
 def forms_csv() -> str:
     """The table that the product reads."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("generation", "a", "b", "c", "macs_per_cycle", "cycles_per_c", "rows", "share"))
+    rows: list[tuple] = [("generation", "a", "b", "c", "macs_per_cycle", "cycles_per_c", "rows", "share")]
     for key, form in fitted_forms().items():
         form = replace(form, share=fmean(shares(key, "sequential")))
         figures = (f"{form.macs_per_cycle:.8g}", f"{form.cycles_per_c:.8g}", form.rows, f"{form.share:.6g}")
-        writer.writerow((*key, *figures))
-    return out.getvalue()
+        rows.append((*key, *figures))
+    return csv_text(rows)
 
 
 def sources() -> Collection[str]:

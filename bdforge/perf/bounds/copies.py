@@ -5,12 +5,12 @@ The same choice as `bdforge::FloatProducts` makes: a product is computed as itse
 whichever has the fewest elements turned. Rates are in `data/host_copies.csv`: measured, by `benchmarks/host_copies.py`.
 """
 
-import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bdforge.common.files import read_csv
 from bdforge.devices.hosts import Host
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
@@ -72,5 +72,4 @@ def _copies(linear: Linear, case: GemmCase, elements: dict[str, int], turned: di
 @cache
 def _rates() -> dict[str, float]:
     """GB/s of one core by kind of copy."""
-    with _FILE.open(encoding="utf-8", newline="") as file:
-        return {row["copy"]: float(row["gb_s"]) for row in csv.DictReader(file)}
+    return {row["copy"]: float(row["gb_s"]) for row in read_csv(_FILE)}

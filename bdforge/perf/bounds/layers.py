@@ -5,11 +5,10 @@ each do one thing at a time, in turn for one micro-batch and the next. A design 
 configuration is switched in between.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from bdforge.common.files import csv_text
 from bdforge.devices.hosts import Host, host_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
@@ -172,10 +171,10 @@ def crossover(linear: Linear, cpu_tops: float, case_of: CaseOf, model_case: Esti
 
 def write_csv(found: Layers) -> str:
     """The parts as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("model", "tokens", "operator", "where", "count", "problem", "ms_modelled", "dispatch_ms", "bound"))
-    for part in found.parts:
-        row = (part.operator, part.where, part.count, part.problem, f"{part.ms:.4g}", f"{part.dispatch_ms:.4g}")
-        writer.writerow((found.model.name, found.tokens, *row, part.bound))
-    return out.getvalue()
+    head = ("model", "tokens", "operator", "where", "count", "problem", "ms_modelled", "dispatch_ms", "bound")
+    rows = (
+        (found.model.name, found.tokens, part.operator, part.where, part.count, part.problem, f"{part.ms:.4g}",
+         f"{part.dispatch_ms:.4g}", part.bound)
+        for part in found.parts
+    )  # fmt: skip
+    return csv_text([head, *rows])

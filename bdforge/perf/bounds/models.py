@@ -5,7 +5,6 @@ configuration; GPT-2 (124M) with llm.c's training step, B = 4 and T = 64, after 
 `data/cpu_operators.csv` holds measured times of CPU operators with their sources.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bdforge.common.files import read_csv
 from bdforge.perf.errors import PerfError
 
 _CPU_TOKENS = 1024  # at which the CPU's rate is taken
@@ -163,9 +163,8 @@ def macs_per_token() -> int:
 @cache
 def _measured() -> dict[tuple[str, str], list[tuple[int, float]]]:
     found: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    with _CPU_FILE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found.setdefault((row["model"], row["operator"]), []).append((int(row["tokens"]), float(row["ms"])))
+    for row in read_csv(_CPU_FILE):
+        found.setdefault((row["model"], row["operator"]), []).append((int(row["tokens"]), float(row["ms"])))
     return found
 
 

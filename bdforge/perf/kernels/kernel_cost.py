@@ -32,6 +32,7 @@ from bdforge.core.isa import load
 from bdforge.devices import Generation
 from bdforge.devices.types import type_named
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
+from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.loop_texts import INNER_LOOPS, PASSES, Texts, moved
 
 Schedule = Literal["ideal", "sequential", "slots"]
@@ -47,8 +48,11 @@ _EITHER, _LOADS = "either load", ("lda", "ldb")
 _SHARE_LIMITS: Mapping[Schedule, int] = {"ideal": 1, "slots": 1, "sequential": 2}
 
 
-class ScheduleError(Exception):
-    """A kernel or tile of which no cycles are known."""
+class ScheduleError(PerfError):
+    """A kernel or tile of which no cycles are known; says what knows some of any."""
+
+    def __init__(self, message: object):
+        super().__init__(f"{message}; or choose --kernel fitted")
 
 
 @dataclass(frozen=True, slots=True)

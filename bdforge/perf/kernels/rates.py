@@ -6,13 +6,13 @@ schedules that compiled kernels reach; `python -m tools.fit` makes it from the r
 own kernels take stands in `kernel_cost`, nothing fitted.
 """
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bdforge.common.files import read_csv
 from bdforge.devices import Generation
 from bdforge.devices.timing import Timing
 from bdforge.devices.types import PEAK_MACS, TYPES
@@ -69,13 +69,12 @@ def switch_cycles(timing: Timing) -> int:
 @cache
 def fitted_kernels() -> Forms:
     """The forms of `data/kernel_forms.csv`."""
-    with FORMS_FILE.open(encoding="utf-8", newline="") as file:
-        return {
-            (row["generation"], row["a"], row["b"], row["c"]): FittedKernel(
-                float(row["macs_per_cycle"]), float(row["cycles_per_c"]), int(row["rows"]), float(row["share"])
-            )
-            for row in csv.DictReader(file)
-        }
+    return {
+        (row["generation"], row["a"], row["b"], row["c"]): FittedKernel(
+            float(row["macs_per_cycle"]), float(row["cycles_per_c"]), int(row["rows"]), float(row["share"])
+        )
+        for row in read_csv(FORMS_FILE)
+    }
 
 
 def fitted_kernel(generation: str, types: tuple[str, str, str], forms: Forms | None = None) -> FittedKernel:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from bdforge.array.emulator.core_machine import empty_design
 from bdforge.array.emulator.resident_design import Resident
@@ -25,21 +24,6 @@ from bdforge.runtime.built_design import BuildError, BuiltDesign
 
 MANIFEST = "manifest.json"
 PDI_BYTES_MOST = 64 << 20
-
-
-class Wanted(Protocol):
-    """What is to be loaded. `key` tells it from everything else, as long as its files stay as they are; as text it is
-    what messages begin with."""
-
-    @property
-    def key(self) -> tuple: ...
-
-    def __str__(self) -> str: ...
-
-    def load(self) -> Resident:
-        """On an array of its own. BuildError for files that are missing or of different builds; EmulationError or Fault
-        for what the array does not take."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -113,6 +97,12 @@ class Configured:
                 f"for {resident.device}; build the design again"
             )
         return resident
+
+
+Wanted = Built | Configured
+"""What is to be loaded. `key` tells it from everything else, as long as its files stay as they are; as text it is what
+messages begin with. `load` raises BuildError for files that are missing or of different builds, EmulationError or Fault
+for what the array does not take."""
 
 
 def configured(array: str, pdi: int, images: Sequence[str]) -> Configured:

@@ -3,7 +3,7 @@
 The lock comes last, so that no core reads half of them; `bdforge.design.sequences.Builder.set_parameters` writes both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,9 +24,9 @@ class Parameters:
     go: Lock
 
     @classmethod
-    def of(cls, locks: Locks, role: str) -> "Parameters":
-        """Those of the core whose `locks` give the next one; `role` names them for readers."""
-        buffer = Buffer(f"{locks.tile}_rtp", _WORDS, "i32", f"run-time parameters: {role}")
+    def of(cls, locks: Locks, role: str, words: Iterable[str] = ()) -> "Parameters":
+        """Those of the core whose `locks` give the next one: `words` by name; `role` tells readers what they are."""
+        buffer = Buffer(f"{locks.tile}_rtp", _WORDS, "i32", f"run-time parameters: {role}", words=tuple(words))
         return cls(buffer, locks.one("go", role="set by the host when the run-time parameters are in place"))
 
     @classmethod
@@ -35,9 +35,9 @@ class Parameters:
         go = next(lock for lock in tile.locks if lock.name == f"{tile.name}_go")
         return cls(tile.buffer(f"{tile.name}_rtp"), go)
 
-    def problems(self, slots: Mapping[str, int], *body: Statement, name: str = "problem") -> Loop:
-        """For ever: wait for the parameters, load each from its word, then `body`."""
-        loads = (Load(parameter, self.buffer, slot) for parameter, slot in slots.items())
+    def problems(self, *body: Statement, name: str = "problem") -> Loop:
+        """For ever: wait for the parameters, load each word by its name, then `body`."""
+        loads = (Load(word, self.buffer, slot) for slot, word in enumerate(self.buffer.words))
         return Loop(None, (Acquire(self.go), *loads, *body), name)
 
 

@@ -17,7 +17,7 @@ class Buffer:
     """Tile memory: `elements` of MLIR type `type`, which start as `values` where given.
 
     `address` is its first byte in its tile's memory, which lies in `banks`; what a sequence's arguments name is memory
-    of the host and has none.
+    of the host and has none. `words` are what people call its words of 32 bits, from the first on.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Buffer:
     address: int | None = None
     banks: range = range(0)
     values: tuple[int, ...] | tuple[float, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def bits(self) -> int:

@@ -168,13 +168,13 @@ def _core(column: int, width: int, stack_bytes: int, link_with: str) -> Tile:
     locks = Locks(f"core_{column}_{FIRST_CORE_ROW}")
     x, y = (Slots.of(locks, name, width, BF16, f"row of {name.upper()}") for name in "xy")
     w = Slots.of(locks, "w", width, BF16, "weights", count=1)
-    parameters, turn = Parameters.of(locks, "rows"), Rotation("turn")
+    parameters, turn = Parameters.of(locks, "rows", ["rows"]), Rotation("turn")
     row = (
         *(Acquire(x.full), Acquire(y.free)),
         Call(KERNEL, (turn.of(x.buffers), w.buffers[0], turn.of(y.buffers))),
         *(Release(x.free), Release(y.full), Advance(turn)),
     )
-    body = (parameters.problems({"rows": 0}, Acquire(w.full), Loop("rows", row, "row"), Release(w.free)),)
+    body = (parameters.problems(Acquire(w.full), Loop("rows", row, "row"), Release(w.free)),)
     channels = (
         Channel("S2MM", 0, x.fill(), "X in"),
         Channel("S2MM", 1, w.fill(), "w in"),

@@ -75,11 +75,11 @@ def core(column: int, row: int) -> Tile:
     a = Slots.of(locks, "a", m * k, INT8, "tile of A, micro-tiles")
     b = Slots.of(locks, "b", k * n, INT8, "tile of B, micro-tiles")
     c = Slots.of(locks, "c", m * n, INT32, "tile of C, micro-tiles", 1)
-    told = Parameters.of(locks, "K / k, tiles of C")
+    told = Parameters.of(locks, "K / k, tiles of C", ("k_steps", "tiles"))
     multiply = Call("mm_i8_i8_i32", (turn.of(a.buffers), turn.of(b.buffers), *c.buffers))
     step = Acquire(a.full), Acquire(b.full), multiply, Release(a.free), Release(b.free), Advance(turn)
     tile = Acquire(c.free), Call("zero_i32", c.buffers), Loop("k_steps", step, "step"), Release(c.full)
-    body = told.problems({"k_steps": 0, "tiles": 1}, Loop("tiles", tile, "tile"))
+    body = told.problems(Loop("tiles", tile, "tile"))
     channels = (
         Channel("S2MM", 0, a.fill(), "A in"),
         Channel("S2MM", 1, b.fill(), "B in"),

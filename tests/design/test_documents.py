@@ -379,6 +379,58 @@ def test_a_sequence_of_any_size_is_the_program_that_python_writes():
         list(interpret(copying(COPY), {"n": 0}, limits))
 
 
+def parameters(write: str = '{ rtp = "core_rtp.tiles", value = "n" }', **texts: str) -> str:
+    """A document with words that have names, which a core loads and two sequences write."""
+    words, load = texts.get("words", '["steps", "tiles"]'), texts.get("load", 'from = "rtp.tiles"')
+    return f"""kind = "design"
+name = "told"
+device = "npu2_1col"
+tile = [{{ name = "core", at = [0, 2], core = "p", holds = [
+  {{ buffer = "rtp", elements = 16, type = "i32", words = {words} }},
+] }}]
+program.p.body = [{{ load = "tiles", {load} }}]
+[[runtime_sequence]]
+name = "once"
+arguments = []
+events = [{{ writes = [{texts.get("once", write.replace('"n"', "3"))}] }}]
+[sequence]
+sizes = ["n"]
+body = [{write}]
+"""
+
+
+def test_words_are_written_and_loaded_by_their_names():
+    named = design_of(parameters(), "d.toml")
+    by_index = parameters('{ rtp = "core_rtp", slot = 1, value = "n" }', load='from = "rtp", index = 1')
+    same = design_of(by_index, "d.toml")
+    assert render(named) == render(same)
+    assert "rtp_write(@core_rtp, 1, 3)" in render(named)
+    assert (named.program, document(named)) == (same.program, document(same))
+    assert document(named).count('rtp.tiles"') == 3
+    assert "core_rtp" not in document(design_of(by_index.replace('"tiles"]', "]"), "d.toml")).replace(
+        'core_rtp", slot', ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "line", "reason"),
+    [
+        ({"words": '["a", "a"]'}, 5, "words: a, a are no names of different words of 16 x i32"),
+        ({"words": '["a b"]'}, 5, "'a b' is no name"),
+        ({"load": 'from = "rtp.steep"'}, 7, "from: rtp has no word steep; there is steps, tiles"),
+        ({"load": 'from = "rtp.tiles", index = 1'}, 7, "1 beside the name of a word; leave it"),
+        ({"once": '{ rtp = "core_rtp.t", value = 3 }'}, 11, "core_rtp has no word t; there is steps, tiles"),
+        ({"write": '{ rtp = "core_rtp.t", value = "n" }'}, 14, "core_rtp has no word t; there is steps, tiles"),
+        ({"write": '{ rtp = "core_rtp.tiles", slot = 1, value = "n" }'}, 14, "slot beside the name of a word"),
+    ],
+)
+def test_what_is_wrong_with_words_is_told(texts: dict[str, str], line: int, reason: str):
+    with pytest.raises(DocumentError) as caught:
+        design_of(parameters(**({"once": ""} | texts)), "d.toml")
+    (told,) = (one for one in str(caught.value).splitlines() if reason in one)
+    assert told.startswith(f"d.toml:{line}:")
+
+
 WRONG_SEQUENCES = {
     "size = min(": ("size = least(", '"size = least', "is no integer expression"),
     '"size = min(piece, n - piece * i)"': ('"size = 2", "i = 1"', '"i = 1"', "i stands for a value already"),

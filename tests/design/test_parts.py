@@ -110,12 +110,12 @@ def test_a_bd_counts_its_zeros_and_needs_dimensions_for_them(pattern, padding, e
 
 
 def test_parameters_are_sixteen_words_with_a_lock_and_are_loaded_behind_it():
-    parameters = Parameters.of(Locks("core"), "sizes")
+    parameters = Parameters.of(Locks("core"), "sizes", ("k", "n"))
     assert (parameters.buffer.elements, parameters.buffer.bytes, PARAMETER_BYTES) == (16, 64, 64)
     assert (parameters.buffer.name, parameters.go.name, parameters.go.init) == ("core_rtp", "core_go", 0)
     end = Store(1, ONE)
-    assert parameters.problems({"k": 3, "n": 0}, end, name="each") == Loop(
-        None, (Acquire(parameters.go), Load("k", parameters.buffer, 3), Load("n", parameters.buffer, 0), end), "each"
+    assert parameters.problems(end, name="each") == Loop(
+        None, (Acquire(parameters.go), Load("k", parameters.buffer, 0), Load("n", parameters.buffer, 1), end), "each"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_core_is_told_at_the_addresses_of_its_parameters_and_its_lock():
         locks.one("other")
         parameters = Parameters.of(locks, "sizes")
         held = Buffer(parameters.buffer.name, 16, "i32", address=0x440)
-        core = Core((parameters.problems({}),))
+        core = Core((parameters.problems(),))
         tiles.append(Tile(locks.tile, column, row, TileKind.CORE, (held,), tuple(locks.taken), core=core))
     tiles.append(Tile("mem", 0, 1, TileKind.MEMTILE))
     assert rtp_addresses(Design("d", "npu2", tuple(tiles))) == (

@@ -6,7 +6,7 @@ Addresses and numbers of BDs are left out where `placed` gives the same.
 from dataclasses import replace
 from typing import Any
 
-from bdforge.design.document.from_tile import Plain, plain_pattern, plain_tile
+from bdforge.design.document.from_tile import Plain, element, plain_pattern, plain_tile
 from bdforge.design.document.program_writing import Homes, plain_program
 from bdforge.design.document.repeats import NUMBER, Repeating, written
 from bdforge.design.document.toml_text import toml_text
@@ -67,7 +67,7 @@ def _roles(design: Design) -> dict[tuple[str, int], str]:
 
 def _homes(design: Design) -> Homes:
     homes = homes_of(design).items()
-    return {at: held.name if isinstance(held, Lock) else (held[0].name, held[1]) for at, held in homes}
+    return {at: {"lock": held.name} if isinstance(held, Lock) else element(*held, "rtp", "slot") for at, held in homes}
 
 
 def _alike(tiles: list[Plain]) -> list[list[Plain]]:
@@ -161,7 +161,7 @@ def _task_bd(bd: TaskBd) -> Plain:
 def _write(write: RtpWrite | LockWrite | RegisterWrite) -> Plain:
     match write:
         case RtpWrite(buffer, slot, value):
-            return {"rtp": buffer.name, "slot": slot, "value": value}
+            return element(buffer, slot, "rtp", "slot") | {"value": value}
         case LockWrite(lock, value):
             return {"lock": lock.name, "value": value}
         case RegisterWrite(address, values, name):

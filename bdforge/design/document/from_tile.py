@@ -85,6 +85,8 @@ class _Names:
             found["role"] = buffer.role
         if buffer.address is not None:
             found["address"] = buffer.address
+        if buffer.words:
+            found["words"] = list(buffer.words)
         if buffer.values:
             one = len(set(buffer.values)) == 1
             found["values"] = buffer.values[0] if one and len(buffer.values) == buffer.elements else list(buffer.values)
@@ -231,12 +233,20 @@ def _statement(names: _Names, statement: Statement) -> Plain:
         case Call(function, arguments):
             return {"call": function, "with": [_argument(names, argument) for argument in arguments]}
         case Load(name, buffer, index):
-            return {"load": name, "from": names.local(buffer.name), "index": _named(index)}
+            return {"load": name, **element(buffer, index, "from", "index", names.local(buffer.name))}
         case Store(value, buffer, index):
-            return {"store": _named(value), "to": names.local(buffer.name), "index": _named(index)}
+            return {"store": _named(value), **element(buffer, index, "to", "index", names.local(buffer.name))}
         case Loop(count, body, index):
             times = "forever" if count is None else _named(count)
             return {"loop": times, "index": index, "body": [_statement(names, inner) for inner in body]}
+
+
+def element(buffer: Buffer, index: int | str, of: str, at: str, called: str = "") -> Plain:
+    """An element of a buffer that is `called` so, by its word's name or by its index: the values of keys `of`, `at`."""
+    called = called or buffer.name
+    if isinstance(index, int) and index < len(buffer.words):
+        return {of: f"{called}.{buffer.words[index]}"}
+    return {of: called, at: _named(index)}
 
 
 def _named(value: float | int | str) -> float | int | str:

@@ -44,12 +44,13 @@ _WIDTH = re.compile(r"(?:u?i|bf|f)([1-9]\d?)")
 class Surrounding:
     """What a program may name of the design around it.
 
-    `channels` (direction, channel, column) by the allocation's name; full addresses of buffers and of locks by theirs.
+    `channels` (direction, channel, column) by the allocation's name; full addresses of buffers, of words that have a
+    name ("core_0_2_rtp.k_steps") and of locks by theirs.
     """
 
-    channels: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
-    buffers: Mapping[str, int] = field(default_factory=dict)
-    locks: Mapping[str, int] = field(default_factory=dict)
+    channels: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    buffers: dict[str, int] = field(default_factory=dict)
+    locks: dict[str, int] = field(default_factory=dict)
 
 
 def program_of(
@@ -250,14 +251,20 @@ class _Reading:
         self.build.write(given["write"], *given["values"])
 
     def read_rtp(self, given: dict[str, Any], scope: Scope) -> None:
-        address = self.held(self.around.buffers, given["rtp"], "buffer") + GRANULE_BYTES * given["slot"]
-        self.build.write(address, given["value"])
+        address = self.held(self.around.buffers, given["rtp"], "buffer")
+        if "." in given["rtp"] and given["slot"]:
+            raise Wrong("slot beside the name of a word; leave it")
+        self.build.write(address + GRANULE_BYTES * given["slot"], given["value"])
 
     def read_lock(self, given: dict[str, Any], scope: Scope) -> None:
         self.build.write(self.held(self.around.locks, given["lock"], "lock"), given["value"])
 
     def held(self, known: Mapping[str, int], name: str, what: str) -> int:
         if name not in known:
+            held, dot, word = name.partition(".")
+            if dot and held in known:
+                words = [one.removeprefix(f"{held}.") for one in known if one.startswith(f"{held}.")]
+                raise Wrong(f"{clip(held)} has no word {clip(word)}; there is {listed(words) or 'none'}")
             raise Wrong(f"no tile has a {what} {clip(name)}; give its whole name")
         return known[name]
 
@@ -355,7 +362,8 @@ STATEMENTS: Mapping[str, Table] = {
         },
     ),
     "rtp": Table(
-        "Word `slot` of a core's run-time parameters.", {"rtp": Key(text), "slot": Key(number, 0), "value": Key(value)}
+        'Word `slot` of a core\'s run-time parameters; "core_0_2_rtp.k_steps" is one by its name.',
+        {"rtp": Key(text), "slot": Key(number, 0), "value": Key(value)},
     ),
     "lock": Table("The value of a lock.", {"lock": Key(text), "value": Key(value)}),
     "write": Table(

@@ -23,8 +23,8 @@ _SHORT, _LONG = 14, 72
 _LEFT_OUT = {"staged": 1, "offset": 0, "step": 1, "stride": 1, "columns": 1, "runs": 1}
 _FACTS = ("values", "bias", "blocked", "missing", "order", "leading")
 Plain = dict[str, Any]
-Homes = Mapping[int, tuple[str, int] | str]
-"""What stands at full addresses: a slot of a buffer's, or a lock."""
+Homes = Mapping[int, Plain]
+"""What stands at full addresses, as writes name it: a word of a buffer's, or a lock."""
 
 
 def plain_program(
@@ -302,14 +302,9 @@ class _Writing:
 
     def plain_write(self, write: Any, loop: int, taken: set[str]) -> Plain:
         address, values = self.text(write.address), [self.text(place) for place in write.values]
-        held = self.homes.get(address) if isinstance(address, int) and len(values) == 1 else None
-        match held:
-            case None:
-                return {"write": address, "values": values}
-            case str():
-                return {"lock": held, "value": values[0]}
-            case (buffer, slot):
-                return {"rtp": buffer, "slot": slot, "value": values[0]}
+        if isinstance(address, int) and len(values) == 1 and address in self.homes:
+            return self.homes[address] | {"value": values[0]}
+        return {"write": address, "values": values}
 
 
 def _blocks(statement: Any) -> list[Sequence[Any]]:

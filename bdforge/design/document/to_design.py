@@ -43,15 +43,18 @@ from bdforge.design.document.to_tile import (
     channel_of,
     direction_and_number,
     element_type,
+    indexed,
     left_out,
     moved,
     packet,
+    word_of,
 )
 from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 from bdforge.design.tile_memory import Buffer, Lock
 from bdforge.devices import DeviceError, TileKind, mlir_device_named
+from bdforge.devices.limits import GRANULE_BYTES
 
 _KIND = "design"
 STDIN = "-"
@@ -85,11 +88,14 @@ def design_of(content: str, where: str) -> Design:
 
 def surrounding(design: Design) -> Surrounding:
     """What a placed design's program may name of it."""
-    return Surrounding(
-        {one.name: (one.direction, one.channel, one.tile.column) for one in design.allocations},
-        {buffer.name: tile.address(buffer) for tile in design.tiles for buffer in tile.buffers},
-        {lock.name: tile.address(lock) for tile in design.tiles for lock in tile.locks},
-    )
+    found = Surrounding({one.name: (one.direction, one.channel, one.tile.column) for one in design.allocations})
+    for tile in design.tiles:
+        found.locks.update((lock.name, tile.address(lock)) for lock in tile.locks)
+        for buffer in tile.buffers:
+            found.buffers[buffer.name] = at = tile.address(buffer)
+            words = enumerate(buffer.words)
+            found.buffers.update((f"{buffer.name}.{word}", at + GRANULE_BYTES * slot) for slot, word in words)
+    return found
 
 
 @dataclass(slots=True)
@@ -280,6 +286,12 @@ def _sequence(given: Given, scope: Scope) -> Sequence:
     return Sequence(given["name"], given["comment"], arguments, tuple(given["events"](scope.inside)))
 
 
+def _rtp(given: Given, scope: Scope) -> RtpWrite:
+    element = word_of(given["rtp"], lambda name: scope.inside.held(name, Buffer))
+    buffer, slot = indexed(element, given["slot"])
+    return RtpWrite(buffer, int(slot), given["value"])
+
+
 _TASK_BD = {"argument": Key(text, None), **TRANSFER, "label": Key(text, "")}
 TASK_BD = Table("A BD of a task's chain.", _TASK_BD)
 TASK = Table(
@@ -292,10 +304,10 @@ _WRITE = choice(
     {
         "rtp": made(
             Table(
-                "Word `slot` of a core's run-time parameters becomes `value`.",
-                {"rtp": Key(text), "slot": Key(number), "value": Key(number)},
+                'Word `slot` of a core\'s run-time parameters, or "core_0_2_rtp.k_steps" by its name, becomes `value`.',
+                {"rtp": Key(text), "slot": Key(number, 0), "value": Key(number)},
             ),
-            lambda given, scope: RtpWrite(scope.inside.held(given["rtp"], Buffer), given["slot"], given["value"]),
+            _rtp,
         ),
         "lock": made(
             Table("A lock becomes `value`.", {"lock": Key(text), "value": Key(number)}),

@@ -1,7 +1,7 @@
 """What a tile's table of a document stands for: buffers, locks, channels and the program of its core."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -90,6 +90,13 @@ def element_type(found: Any, scope: Scope) -> str:
 element_type.schema = {"type": "string", "pattern": f"^{_TYPE.pattern}$"}  # type: ignore[attr-defined]
 
 
+def word(found: Any, scope: Scope) -> str:
+    """A name of a word."""
+    if not text(found, scope).isidentifier():
+        raise Wrong(f"{clip(repr(found))} is no name; use letters, digits and _")
+    return text(found, scope)
+
+
 def buffer_named(found: Any, scope: Scope) -> Buffer:
     """A buffer of the tile's, or with @ of another one's."""
     return scope.inside.find(text(found, scope), Buffer)
@@ -100,7 +107,30 @@ def lock_named(found: Any, scope: Scope) -> Lock:
     return scope.inside.find(text(found, scope), Lock)
 
 
-buffer_named.schema = lock_named.schema = {"type": "string"}  # type: ignore[attr-defined]
+def element_named(found: Any, scope: Scope) -> tuple[Buffer, int | None]:
+    """A buffer, or of "rtp.k_steps" the place of its word with that name, too."""
+    return word_of(text(found, scope), lambda name: scope.inside.find(name, Buffer))
+
+
+def word_of(name: str, find: Callable[[str], Buffer]) -> tuple[Buffer, int | None]:
+    """The buffer of "rtp.k_steps" and which of its words that is; None of "rtp"."""
+    held, dot, called = name.partition(".")
+    buffer = find(held)
+    if dot and called not in buffer.words:
+        raise Wrong(f"{clip(held)} has no word {clip(called)}; there is {listed(buffer.words) or 'none'}")
+    return buffer, buffer.words.index(called) if dot else None
+
+
+def indexed(element: tuple[Buffer, int | None], index: int | str) -> tuple[Buffer, int | str]:
+    """A buffer and the element that a word's name or an index says."""
+    buffer, named = element
+    if named is not None and index != 0:
+        raise Wrong(f"{index} beside the name of a word; leave it")
+    return buffer, index if named is None else named
+
+
+for _name in (word, buffer_named, lock_named, element_named):
+    _name.schema = {"type": "string"}  # type: ignore[attr-defined]
 
 
 def direction_and_number(found: Any, scope: Scope) -> tuple[str, int]:
@@ -144,7 +174,11 @@ def _buffer(given: Given, scope: Scope) -> None:
     if not isinstance(values, list):
         values = [] if values is None else [values] * min(elements, _MOST_ELEMENTS)
     name, role = scope.inside.full(given["buffer"]), given["role"]
-    scope.inside.buffers.append(Buffer(name, elements, given["type"], role, given["address"], values=tuple(values)))
+    words = tuple(given["words"])
+    if len(words) > elements or len(set(words)) < len(words) or (words and given["type"] != "i32"):
+        raise Wrong(f"words: {listed(words)} are no names of different words of {elements} x {given['type']}")
+    made = Buffer(name, elements, given["type"], role, given["address"], values=tuple(values), words=words)
+    scope.inside.buffers.append(made)
 
 
 def _lock(given: Given, scope: Scope) -> None:
@@ -169,10 +203,10 @@ RING = Table(
     },
 )  # fmt: skip
 BUFFER = Table(
-    "A buffer; its memory starts as `values`, one for all or one each.",
+    "A buffer; its memory starts as `values`, one for all or one each. `words` are names of its i32, in order.",
     {
         "buffer": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, ""),
-        "address": Key(number, None), "values": Key(_start, None),
+        "address": Key(number, None), "values": Key(_start, None), "words": Key(many(word), ()),
     },
 )  # fmt: skip
 LOCK = Table(
@@ -345,7 +379,10 @@ def _body(found: Any, scope: Scope) -> tuple[Any, ...]:
 
 _body.schema = {"type": "array", "items": {"$ref": "#/$defs/statement"}}  # type: ignore[attr-defined]
 ADVANCE = Table("The next turn of a rotation of so many turns.", {"advance": Key(plain), "turns": Key(number, 2)})
-LOAD = Table("Name an element of a buffer.", {"load": Key(plain), "from": Key(buffer_named), "index": Key(_named, 0)})
+LOAD = Table(
+    'Name an element of a buffer, by its index or as "rtp.k_steps".',
+    {"load": Key(plain), "from": Key(element_named), "index": Key(_named, 0)},
+)
 _STATEMENTS: dict[str, tuple[Table, Any]] = {
     "acquire": (
         Table(
@@ -366,13 +403,13 @@ _STATEMENTS: dict[str, tuple[Table, Any]] = {
         ),
         lambda given: Call(given["call"], tuple(given["with"])),
     ),
-    "load": (LOAD, lambda given: Load(given["load"], given["from"], given["index"])),
+    "load": (LOAD, lambda given: Load(given["load"], *indexed(given["from"], given["index"]))),
     "store": (
         Table(
             "Write a number, or an integer by name, to an element of a buffer.",
-            {"store": Key(_named), "to": Key(buffer_named), "index": Key(_named, 0)},
+            {"store": Key(_named), "to": Key(element_named), "index": Key(_named, 0)},
         ),
-        lambda given: Store(given["store"], given["to"], given["index"]),
+        lambda given: Store(given["store"], *indexed(given["to"], given["index"])),
     ),
     "loop": (
         Table(

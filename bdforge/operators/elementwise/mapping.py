@@ -103,7 +103,7 @@ def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, st
     """A core: once told of how many tiles, for each it waits for a and b and room for y."""
     locks = Locks(f"core_{column}_{row}")
     a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
-    parameters = Parameters.of(locks, "tiles")
+    parameters = Parameters.of(locks, "tiles", ["tiles"])
     turn = Rotation("turn")
     tile = (
         *(Acquire(lock) for lock in (a.full, b.full, y.free)),
@@ -111,7 +111,7 @@ def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, st
         *(Release(lock) for lock in (a.free, b.free, y.full)),
         Advance(turn),
     )
-    body = (parameters.problems({"tiles": 0}, Loop("tiles", tile, "tile")),)
+    body = (parameters.problems(Loop("tiles", tile, "tile")),)
     channels = (
         Channel("S2MM", 0, in_turn((a.fill(), b.fill())), "a and b in"),
         Channel("MM2S", 0, y.send(), "y out"),

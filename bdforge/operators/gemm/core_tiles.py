@@ -36,7 +36,7 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     a = operand_slots(locks, "a", m // spec.buffers.rho * k, kernel.a, ("A tile, micro-tiles", "A"))
     b = operand_slots(locks, "b", k * n, kernel.b, ("B tile, micro-tiles", "B"))
     c = operand_slots(locks, "c", m * n, kernel.accumulator, ("C tile, micro-tiles", "C"), count, count * parts)
-    parameters = Parameters.of(locks, "K/k, output tiles")
+    parameters = Parameters.of(locks, "K/k, output tiles", ("k_steps", "tiles"))
     size, apart = _c_elements(spec, kernel) // parts, kernel.accumulator.memory_elements(m * n) // parts
     out = [Pattern((size,), (1,), offset=part * apart) for part in range(parts)]
     sent = tuple(Bd(buffer, part, Acquire(c.full), Release(c.free)) for buffer in c.buffers for part in out)
@@ -45,9 +45,8 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
         Channel("S2MM", 1, b.fill(), "B in"),
         Channel("MM2S", 0, sent, "C out"),
     )
-    slots = {"k_steps": K_STEPS, "tiles": OUTPUT_TILES}
     c_tile = _c_tile(spec, kernel, (a, b, c), row - FIRST_CORE_ROW)
-    body = (parameters.problems(slots, Loop("tiles", c_tile, "tile"), name="gemm"),)
+    body = (parameters.problems(Loop("tiles", c_tile, "tile"), name="gemm"),)
     core = Core(body, spec.buffers.stack_bytes, f"{spec.name}.o")
     return Tile.holding(locks, column, row, (a, b, c), channels, core, parameters.buffer)
 

@@ -167,9 +167,9 @@ def _core(
     a = Slots.of(locks, "a", tiling.height * tiling.k, kernel.a, "chunk of A, micro-tiles")
     w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel")
     c = Slots.of(locks, "c", tiling.height * tiling.n, kernel.accumulator, "tile of C, micro-tiles")
-    parameters = Parameters.of(locks, "tiles of C, idle passes, K/k")
-    slots = {"tiles": TILES, "idle": IDLE, "chunks": CHUNKS} | ({"between": BETWEEN} if tiling.lags(column) else {})
-    body = (parameters.problems(slots, *_problem(a, w, c, symbols, tiling.lags(column))),)
+    words = ("tiles", "idle", "chunks", "between") if tiling.lags(column) else ("tiles", "idle", "chunks")
+    parameters = Parameters.of(locks, "tiles of C, idle passes, K/k", words)
+    body = (parameters.problems(*_problem(a, w, c, symbols, tiling.lags(column))),)
     held = tiling.height * tiling.n * tiling.c.bits // kernel.accumulator.memory_bits  # C may be the narrower type
     channels = (
         Channel("S2MM", 0, a.fill(), "A in"),

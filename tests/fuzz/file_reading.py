@@ -8,16 +8,19 @@ keeps the files that led to faults. The exit code is 1 when there were any.
 
 import argparse
 import io
+import re
 import resource
 import signal
 import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
+
+import numpy as np
 
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.verification import verify_design
@@ -46,10 +49,16 @@ from bdforge.runtime import BuiltDesign
 from bdforge.runtime.array_files import load_arrays
 from fuzz.file_mutations import mutated
 from fuzz.file_seeds import BESIDE, BESIDE_TEMPLATE, TEMPLATES_OF_PROJECT, seeds
+from fuzz.hostile_texts import HOSTILE
 
 MESSAGE_MOST = 4096  # bytes
 SECONDS = 30  # of one input, on a machine that is busy with other things too
 MEMORY_BYTES = 4 << 30
+STEPS = 1_000_000  # of all cores and channels
+ELEMENTS_MOST = 1 << 16  # of an array that a design is given
+DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
+_SEQUENCE, _ARGUMENT = re.compile(r"aie\.runtime_sequence[^(]*\(([^)]*)\)"), re.compile(r"memref<(\d+)x(i8|i16|i32)>")
+_RETURNING = re.compile(r"func\.func\s+(?:private\s+)?@([\w$.]+)\s*\([^)]*\)\s*->")
 
 
 def _weights(path: Path) -> None:
@@ -61,6 +70,33 @@ def _verify(path: Path) -> None:
     found = verify_design(read_text(path), str(path))
     for message in (*found.faults, *found.warnings):
         check_message(message)
+
+
+class Kernels(dict):
+    """Every function exists, and returns 1 where the text declares a result."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.returning = set(_RETURNING.findall(text))
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str):
+        value = 1 if name in self.returning else None
+        return lambda *arguments: value
+
+    def get(self, name, default=None):
+        return self[name]
+
+
+def _design(path: Path) -> None:
+    """A design, run with arrays of zeros as its sequence asks for; of every other text in an order by chance."""
+    text = path.read_bytes().decode(errors="surrogateescape")
+    asked = _ARGUMENT.findall(found[1] if (found := _SEQUENCE.search(text)) else "")
+    arrays = [np.zeros(min(int(size[:9]), ELEMENTS_MOST), DTYPES[element]) for size, element in asked]
+    schedule = ("in-order", "random")[len(text) % 2]
+    emulate(text, arrays, Kernels(text), budget=STEPS, schedule=schedule, seed=1, permissive=["buffer-arguments"])
 
 
 def _estimate(path: Path) -> None:
@@ -141,6 +177,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "document": ("document.toml", _document),
     "npy": ("array.npy", lambda path: load_arrays([path])),
     "mlir": ("design.mlir", _verify),
+    "design": ("design.mlir", _design),
     "gguf": ("model.gguf", _weights),
     "safetensors": ("model.safetensors", _weights),
     "stream": ("insts.bin", lambda path: describe.describe(insts.read(path))),
@@ -214,24 +251,30 @@ def _stop(*_: object) -> None:
     raise Hang
 
 
-def run(count: int, seed: int, kinds: list[str], keep: Path | None) -> int:
-    """Reads `count` mutated files, the formats in turn; the exit code."""
+def mutants(count: int, seed: int, kinds: list[str]) -> Iterator[tuple[str, object, bytes]]:
+    """Kind, seed and content of `count` mutated files, the formats in turn."""
+    for number in range(count):
+        kind, case_seed = kinds[number % len(kinds)], seed * 1_000_000 + number
+        yield kind, case_seed, case(kind, case_seed)
+
+
+def run(cases: Iterable[tuple[str, object, bytes]], keep: Path | None) -> int:
+    """Reads files of (kind, name, content); the exit code."""
     signal.signal(signal.SIGALRM, _stop)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     told: Counter[str] = Counter()
     faults = 0
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(count):
-            kind, case_seed = kinds[number % len(kinds)], seed * 1_000_000 + number
-            content = case(kind, case_seed)
+        for kind, name, content in cases:
             found = outcome(kind, content, Path(folder))
             if found in ("accepted", "refused"):
                 told[f"{kind} {found}"] += 1
                 continue
             faults += 1
-            print(f"{kind} {case_seed}: {found}", flush=True)
+            print(f"{kind} {name}: {found}", flush=True)
             if keep is not None:
-                (keep / f"{kind}_{case_seed}").write_bytes(content)
+                (keep / f"{kind}_{name}").write_bytes(content)
+    count = told.total() + faults
     print(f"{count} inputs, {faults} faults; " + ", ".join(f"{what} {told[what]}" for what in sorted(told)))
     return 1 if faults else 0
 
@@ -243,8 +286,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", choices=READERS, action="append")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--hostile", action="store_true", help="texts that nobody writes by hand, each once")
     given = parser.parse_args()
-    sys.exit(run(given.count, given.seed, given.kind or list(READERS), given.keep))
+    hostile = (("design", name, text.encode(errors="surrogatepass")) for name, text in HOSTILE.items())
+    mutated_files = mutants(given.count, given.seed, given.kind or list(READERS))
+    sys.exit(run(hostile if given.hostile else mutated_files, given.keep))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from bdforge.devices import device_named
 from bdforge.operators import manifest
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.perf.rows import MEASURED
+from fuzz.corpus import samples
 from support.built_designs import ROOT, spec_content
 from support.images import IMAGES
 from support.small_designs import loopback
@@ -42,6 +43,7 @@ def seeds() -> dict[str, list[bytes]]:
         "toml": [(ROOT / "designs" / f"{name}.toml").read_bytes() for name in DESIGNS],
         "npy": [_npy(np.arange(30, dtype=np.int32).reshape(5, 6)), _npy(np.ones((3, 4), np.float32, order="F"))],
         "mlir": [loopback().encode(), (ROOT / "tests" / "mlir" / "data" / "chain.mlir").read_bytes()],
+        "design": [sample.encode() for sample in samples()],
         "gguf": [gguf_file(i2s_entries(_matrices()), metadata=(gguf_entry("general.name", 8, gguf_string("é")),))],
         "safetensors": [safetensors_file(bitnet_entries(_matrices()))],
         "stream": [_stream().tobytes(), "".join(f"{word:08X}\n" for word in _stream()).encode()],

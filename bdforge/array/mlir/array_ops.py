@@ -9,7 +9,7 @@ from xdsl.traits import SymbolOpInterface
 
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.device_ops import NO_TILE, TileOp, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, Direction, WireBundle
+from bdforge.array.mlir.enums import Direction, WireBundle
 from bdforge.array.mlir.fields import (
     PropertyField,
     defined_by,
@@ -75,7 +75,6 @@ class FlowOp(AieOperation):
     """Where words enter."""
     destination = endpoint("dest_value", "dest_")
     """Where words leave."""
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $source_value `,` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
         "$dest_value `,` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
@@ -99,7 +98,6 @@ class ShimDmaAllocationOp(AieOperation):
     packet = optional_data(PacketInfoAttr)
     """Packet header of its transfers, if any."""
     traits = traits_def(SymbolOpInterface())
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "$sym_name `(` $tile_value `,` custom<DirectionWord>($channel_dir) `,` $channel_index "
         "(`,` $packet^)? `)` attr-dict"

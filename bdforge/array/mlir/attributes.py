@@ -1,15 +1,22 @@
 """Attributes and types of the aie and aiex dialects."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, TypeVar, cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32
 from xdsl.ir import Data, OpaqueSyntaxAttribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from bdforge.array.mlir.legacy import LEGACY_DIMENSION
+
+
+@lru_cache(maxsize=4096)
+def number(value: int) -> IntegerAttr:
+    """An i32 attribute, the dialect's usual integer."""
+    return IntegerAttr(value, i32)
 
 
 class Dimension(NamedTuple):

@@ -5,15 +5,15 @@ From 1.4 on (#3306): ` offset = o len = n sizes = [..] strides = [..] pad [<..>]
 value; 1.4.0 still takes `pad_value = v` behind the pads, later versions on the channel (#3512).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from bdforge.array.mlir.attributes import Dimension, DimensionsAttr, Padding, PaddingsAttr
-from bdforge.array.mlir.operation import RuntimeNumber, constant_of, number
+from bdforge.array.mlir.attributes import Dimension, DimensionsAttr, PaddingsAttr, number
+from bdforge.array.mlir.operation import RuntimeNumber, constant_of
 
 SEGMENTS = "operandSegmentSizes"
 _SCALARS = {"offset": "static_offset", "len": "static_len"}
@@ -159,21 +159,24 @@ def _constant(value: SSAValue, name: str) -> int:
     return constant
 
 
-def print_modern(
-    printer: Printer, offset: int, length: int | None, dims: Sequence[Dimension] | None, pads: Sequence[Padding]
-) -> None:
-    """Write ` offset = o len = n sizes = [..] strides = [..] pad [..]`; `dims` None writes neither list."""
-    printer.print_string(f" offset = {offset}")
-    if length is not None:
-        printer.print_string(f" len = {length}")
-    for text in _lists_of(dims):
-        printer.print_string(text)
-    if pads:
+def unfold(properties: dict[str, Attribute]) -> None:
+    """Let a BD's attributes of the March form be clauses instead, as `folded` makes those of them."""
+    for name, attribute in _SCALARS.items():
+        if (scalar := properties.pop(name, None)) is not None:
+            properties[attribute] = scalar
+    if isinstance(dims := properties.pop("dimensions", None), DimensionsAttr):
+        for place, attribute in enumerate(_LISTS.values()):
+            properties[attribute] = DenseArrayBase.from_list(i64, [dim[place] for dim in dims.data])
+
+
+def print_modern(printer: Printer, properties: Mapping[str, Attribute]) -> None:
+    """Write ` offset = o len = n sizes = [..] strides = [..] pad [..]`, what there is of it, all in numbers."""
+    for name, attribute in (_SCALARS | _LISTS).items():
+        found = properties.get(attribute)
+        if isinstance(found, IntegerAttr):
+            printer.print_string(f" {name} = {found.value.data}")
+        elif isinstance(found, DenseArrayBase):
+            printer.print_string(f" {name} = [{', '.join(map(str, found.get_values()))}]")
+    if isinstance(pads := properties.get("pad_dimensions"), PaddingsAttr) and pads.data:
         printer.print_string(" pad ")
-        PaddingsAttr(tuple(pads)).print_parameter(printer)
-
-
-def _lists_of(dims: Sequence[Dimension] | None) -> Iterator[str]:
-    if dims is not None:
-        yield f" sizes = [{', '.join(str(dim.size) for dim in dims)}]"
-        yield f" strides = [{', '.join(str(dim.stride) for dim in dims)}]"
+        pads.print_parameter(printer)

@@ -1,10 +1,11 @@
 """Buffer descriptors (BDs) and their chains."""
 
 import math
-from typing import ClassVar
+from collections.abc import Callable, Collection
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ShapedType
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     irdl_op_definition,
@@ -26,10 +27,11 @@ from bdforge.array.mlir.attributes import (
     PacketInfo,
     PacketInfoAttr,
     PaddingsAttr,
+    number,
 )
 from bdforge.array.mlir.fields import data_list, integer, memref, optional_data, optional_integer
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
-from bdforge.array.mlir.operation import AieOperation, Int32, modern, number, parse_attr_dict, print_attr_dict
+from bdforge.array.mlir.operation import AieOperation, Int32
 
 
 @irdl_op_definition
@@ -116,6 +118,13 @@ class DmaBdOp(AieOperation):
         if not self.pad_value:
             self.properties.pop("pad_value", None)
 
+    def unfolded(self, value: Callable[[int], SSAValue]) -> Self:
+        """A copy with clauses; no value of padding, which stands with the channel there."""
+        copy = self.clone()
+        copy.properties.pop("pad_value", None)
+        bd_clauses.unfold(copy.properties)
+        return copy
+
     @property
     def buffer_op(self) -> BufferOp | ExternalBufferOp | None:
         """The operation that defines the buffer, or None for host memory of a sequence."""
@@ -182,21 +191,25 @@ class DmaBdOp(AieOperation):
         properties: dict[str, Attribute] = {}
         dynamic = [] if bd_clauses.parse_march(parser, properties) else bd_clauses.parse_modern(parser, properties)
         parser.parse_punctuation(")")
-        attributes = parse_attr_dict(parser, cls, properties)
+        attributes = parser.parse_optional_attr_dict()
         return cls(operands=[buffer, dynamic], properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        """Write the custom form."""
+        """Write the custom form, that of 1.4 where the properties are in it."""
         printer.print_string("(")
         printer.print_ssa_value(self.buffer)
         printer.print_string(" : ")
         printer.print_attribute(self.buffer.type)
-        if modern(printer):
-            dims = self.dims if "dimensions" in self.properties else None
-            bd_clauses.print_modern(printer, self.offset, self.number("len"), dims, self.padding)
-            printer.print_string(")")
-            print_attr_dict(printer, self, bd_clauses.POSITIONAL)
-            return
+        if "static_offset" in self.properties:
+            bd_clauses.print_modern(printer, self.properties)
+            shown: Collection[str] = (*_CLAUSE_NAMES, "pad_dimensions")
+        else:
+            shown = self._print_march(printer)
+        printer.print_string(")")
+        braces = {name: value for name, value in self.properties.items() if name not in shown}
+        printer.print_op_attributes(braces | self.attributes)
+
+    def _print_march(self, printer: Printer) -> Collection[str]:
         if self.has_length:
             printer.print_string(f", {self.offset}, {self.length}")
         elif self.offset:
@@ -208,8 +221,7 @@ class DmaBdOp(AieOperation):
                 attribute.print_parameter(printer)
         if "pad_value" in shown:
             printer.print_string(f", pad_value = {self.pad_value}")
-        printer.print_string(")")
-        print_attr_dict(printer, self, shown)
+        return shown
 
     def _positional(self) -> tuple[str, ...]:
         """Properties that can stand in parentheses: upstream's format takes each part only after those before it."""

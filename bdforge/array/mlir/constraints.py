@@ -24,6 +24,21 @@ def value_problem(kind: type[Operation], name: str, value: Attribute) -> str | N
     return None if problem is None else f"'{kind.name}': '{name}' cannot be {value}: {problem}"
 
 
+def settle_braces(op: Operation) -> str | None:
+    """Let what braces give an aie or aiex operation be its properties; what is given by position too, or None.
+
+    Formats of xDSL take only those properties from the braces that have no position.
+    """
+    if not isinstance(op, AieOperation):
+        return None
+    definitions = op.get_irdl_definition().properties
+    for name in [name for name in op.attributes if name in definitions]:
+        if op.properties.get(name) != definitions[name].default_value:
+            return f"'{name}' is given twice: by position and in braces"
+        op.properties[name] = op.attributes.pop(name)
+    return None
+
+
 def missing_problem(op: Operation) -> str | None:
     """Which property an aie or aiex operation lacks, or None."""
     if not isinstance(op, AieOperation):

@@ -6,7 +6,6 @@ from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.device_ops import DeviceOp, named
 from bdforge.array.mlir.dma_ops import BdChainOp
-from bdforge.array.mlir.enums import WORD_DIRECTIVES
 from bdforge.array.mlir.fields import optional_text, text
 from bdforge.array.mlir.operation import AieOperation, UInt8, UInt64, enclosing
 from bdforge.array.mlir.task_ops import ChannelOp, TaskOp
@@ -75,7 +74,6 @@ class DmaStartBdChainOp(ChannelOp, StartBdChainOp):
 
     name = "aiex.dma_start_bd_chain"
     args = var_operand_def(AnyAttr())
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "$symbol `(` $args `)` `:` `(` type($args) `)` "
         "`on` `(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel `)` attr-dict"

@@ -1,13 +1,14 @@
 """A text in the other form of the dialect: the operations that differ are written anew, all else stays as it is."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 from itertools import count
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -17,7 +18,7 @@ from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of, require_march
 from bdforge.array.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, PaddingOp
 from bdforge.array.mlir.errors import SourceText
-from bdforge.array.mlir.locations import error_at, source_of, span_of, text_name
+from bdforge.array.mlir.locations import error_at, keep_name, source_of, span_of, text_name
 from bdforge.array.mlir.operation import AieOperation
 from bdforge.array.mlir.printer import TextPrinter
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
@@ -74,20 +75,16 @@ def _differing(module: ModuleOp) -> Iterator[AieOperation]:
             yield op
 
 
-def _printed(op: Operation, constants: Callable[[int], str] | None = None) -> str:
+def _printed(op: Operation) -> str:
     stream = StringIO()
-    printer = _NamedPrinter(stream, constants)
+    printer = _NamedPrinter(stream, generic=False)
     printer.print_string(op.name)
     op.print(printer)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
     return stream.getvalue()
 
 
 class _NamedPrinter(TextPrinter):
-    """Writes values by the names that they have in their text; `constants` names those that 1.4 takes as operands."""
-
-    def __init__(self, stream: StringIO, constants: Callable[[int], str] | None):
-        super().__init__(stream, generic=False)
-        self.constants = constants
+    """Writes values by the names that they have in their text."""
 
     def print_ssa_value(self, value: SSAValue) -> str:
         name = f"%{text_name(value)}"
@@ -170,7 +167,7 @@ def _modern_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     constants = _Constants(source)
     for op in _differing(module):
         if not isinstance(op, SetLockOp):  # every version takes a literal there
-            yield _rewritten(op, _printed(op, lambda value, op=op: constants.name(op, value)))
+            yield _rewritten(op, _printed(op.unfolded(lambda number, op=op: constants.value(op, number))))
     yield from constants.edits()
     for op in module.walk():
         if isinstance(op, TraceOp) and op.name == "aie.trace" and "buffer_size" in (op.text("text") or ""):
@@ -224,8 +221,13 @@ class _Constants:
         self.made: dict[Block, dict[int, str]] = {}
         self.used: dict[Region | None, set[str]] = {}  # names are those of a region, not of a block
 
-    def name(self, op: Operation, value: int) -> str:
-        """The name of `value` where `op` sees it."""
+    def value(self, op: Operation, number: int) -> SSAValue:
+        """What `number` is called where `op` sees it."""
+        made = ConstantOp(IntegerAttr(number, i32)).result
+        keep_name(made, self._called(op, number))
+        return made
+
+    def _called(self, op: Operation, value: int) -> str:
         home, in_bd = _home(op)
         known = self.made.setdefault(home, {})
         if value not in known:
@@ -236,7 +238,7 @@ class _Constants:
                 name = f"{stem}_{next(numbers)}"
             used.add(name)
             known[value] = name
-        return f"%{known[value]}"
+        return known[value]
 
     def edits(self) -> Iterator[Edit]:
         """Definitions, at the head of each home."""

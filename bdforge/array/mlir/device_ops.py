@@ -3,9 +3,8 @@
 from typing import TypeVar
 
 from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Operation
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
@@ -13,21 +12,13 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    RegionVariable,
-    irdl_custom_directive,
-)
 from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
 
 from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr
-from bdforge.array.mlir.enums import DeviceName, parse_word
+from bdforge.array.mlir.enums import DeviceName
 from bdforge.array.mlir.fields import behind, integer, word
-from bdforge.array.mlir.operation import AieOperation, body_of, enclosing, number, parse_attr_dict, print_attr_dict
+from bdforge.array.mlir.operation import AieOperation, enclosing
 from bdforge.common.messages import listed
 from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
 
@@ -46,22 +37,6 @@ class EndOp(AieOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_custom_directive
-class EndedBody(CustomDirective):
-    """A region whose last block ends with `aie.end`, which the text may leave out and never shows."""
-
-    body: RegionVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read it."""
-        self.body.set(state, ended_body(parser))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write it without its end."""
-        state.print_whitespace(printer)
-        printer.print_region(self.body.get(op), print_block_terminators=False)
-
-
 @irdl_op_definition
 class DeviceOp(AieOperation):
     """One configuration of an array."""
@@ -72,6 +47,9 @@ class DeviceOp(AieOperation):
     sym_name = prop_def(SymbolNameConstraint(), default_value=StringAttr(DEFAULT_DEVICE))
     body = region_def("single_block")
     traits = traits_def(SymbolTable(), SymbolOpInterface())
+    assembly_format = (
+        "`(` custom<DeviceNameWord>($device) `)` custom<OptionalName>($sym_name) custom<EndedBody>($body) attr-dict"
+    )
 
     @property
     def symbol(self) -> str:
@@ -82,27 +60,6 @@ class DeviceOp(AieOperation):
     def device(self) -> Device:
         """Facts of the array."""
         return MLIR_DEVICES[self.device_name]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "DeviceOp":
-        """Read `(name) @symbol {...} {...}`, or with its symbol in the last braces."""
-        with parser.in_parens():
-            properties: dict[str, Attribute] = {"device": parse_word(parser, DeviceName).attribute}
-        if (symbol := parser.parse_optional_symbol_name()) is not None:
-            properties["sym_name"] = symbol
-        body = ended_body(parser)
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls.build(properties=properties, attributes=attributes, regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(f"({self.device_name})")
-        if self.symbol != DEFAULT_DEVICE:
-            printer.print_string(" ")
-            printer.print_symbol_name(self.symbol)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_block_terminators=False)
-        print_attr_dict(printer, self, ("device", "sym_name"))
 
 
 @irdl_op_definition
@@ -156,13 +113,7 @@ class LogicalTileOp(AieOperation):
             start = parser.pos
             if (kind := parser.parse_identifier()) not in _LOGICAL_KINDS:
                 parser.raise_error(f"'{kind}' is no kind of tile; expected one of {', '.join(_LOGICAL_KINDS)}", start)
-        properties: dict[str, Attribute] = {}
-        with parser.in_parens():
-            properties["col"] = number(parser.parse_integer(allow_boolean=False))
-            parser.parse_punctuation(",")
-            properties["row"] = number(parser.parse_integer(allow_boolean=False))
-        attributes = parse_attr_dict(parser, TileOp, properties)
-        return TileOp.build(properties=properties, attributes=attributes, result_types=[IndexType()])
+        return TileOp.parse(parser)
 
 
 def named(device: DeviceOp | None, kind: type[NamedT], symbol: str | None) -> NamedT:
@@ -195,11 +146,3 @@ def device_named(op: Operation, symbol: str) -> DeviceOp:
 def on_tile() -> TileOp:
     """The tile that the operand `<name>_value` comes from."""
     return behind(TileOp, NO_TILE)
-
-
-def ended_body(parser: Parser) -> Region:
-    """Read a region whose last block ends with `aie.end`, written or not."""
-    body = body_of(parser)
-    if not isinstance(body.blocks[-1].last_op, EndOp):
-        body.blocks[-1].add_op(EndOp())
-    return body

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, SymbolNameConstraint, i1
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Block
 from xdsl.irdl import (
+    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
@@ -14,15 +15,24 @@ from xdsl.irdl import (
     traits_def,
     var_region_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    VariadicRegionVariable,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator, SymbolOpInterface
 
-from bdforge.array.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.array.mlir.attributes import number
+from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, Direction, parse_word
+from bdforge.array.mlir.directives import DIRECTIVES, body_of
+from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import integer, text, word
-from bdforge.array.mlir.operation import AieOperation, Bool, Int32, body_of, number, parse_attr_dict, print_attr_dict
+from bdforge.array.mlir.operation import AieOperation, Bool, Int32
 
 
 class PaddingOp(AieOperation):
@@ -58,11 +68,27 @@ class DmaStartOp(PaddingOp):
     """Block to go on with: another dma_start or the end."""
     result = result_def(i1)
     traits = traits_def(IsTerminator())
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `,` $first_block `,` $next_block "
         "(`,` `repeat_count` `=` $repeat_count^)? `)` attr-dict"
     )
+
+
+@irdl_custom_directive
+class RegionList(CustomDirective):
+    """`[{bd}, {bd}]`."""
+
+    regions: VariadicRegionVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read them, each with a block."""
+        self.regions.set(state, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: body_of(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write them."""
+        state.print_whitespace(printer)
+        with printer.in_square_brackets():
+            printer.print_list(self.regions.get(op), printer.print_region)
 
 
 @irdl_op_definition
@@ -75,6 +101,10 @@ class DmaOp(PaddingOp):
     bds_regions = var_region_def("single_block")
     result = result_def(i1)
     traits = traits_def(NoTerminator())
+    custom_directives = (*DIRECTIVES, RegionList)
+    assembly_format = (
+        "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `)` attr-dict custom<RegionList>($bds_regions)"
+    )
 
     @property
     def loop(self) -> bool:
@@ -85,26 +115,6 @@ class DmaOp(PaddingOp):
     def blocks(self) -> list[Block]:
         """One block per BD, in order."""
         return [region.block for region in self.regions]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "DmaOp":
-        """Read `(direction, channel) {...} [{bd}, {bd}]`."""
-        parser.parse_punctuation("(")
-        properties: dict[str, Attribute] = {"channel_dir": parse_word(parser, Direction).attribute}
-        parser.parse_punctuation(",")
-        properties["channel_index"] = number(parser.parse_integer(allow_boolean=False))
-        parser.parse_punctuation(")")
-        attributes = parse_attr_dict(parser, cls, properties)
-        regions = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: body_of(parser))
-        return cls.build(properties=properties, attributes=attributes, regions=[regions], result_types=[i1])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(f"({self.direction}, {self.channel})")
-        print_attr_dict(printer, self, ("channel_dir", "channel_index"))
-        printer.print_string(" ")
-        with printer.in_square_brackets():
-            printer.print_list(self.regions, printer.print_region)
 
 
 class DmaProgramOp(AieOperation):
@@ -168,40 +178,7 @@ class BdChainOp(AieOperation):
     entry_arg_types = prop_def(ArrayAttr)
     body = region_def()
     traits = traits_def(SymbolOpInterface())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "BdChainOp":
-        """Read `@name (%a: type, ...) {...}`."""
-        symbol = parser.parse_symbol_name()
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        body = parser.parse_region(arguments)
-        properties: dict[str, Attribute] = {
-            "sym_name": symbol,
-            "entry_arg_types": ArrayAttr([argument.type for argument in arguments]),
-        }
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls.build(properties=properties, attributes=attributes, regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(" ")
-        printer.print_symbol_name(self.symbol)
-        print_arguments_and_body(printer, self.body)
-        print_attr_dict(printer, self, ("sym_name", "entry_arg_types"))
-
-
-def print_arguments_and_body(printer: Printer, body: Region) -> None:
-    """Write `(%a: type, ...) {...}`."""
-    with printer.in_parens():
-        printer.print_list(body.blocks[0].args, printer.print_block_argument)
-    printer.print_string(" ")
-    printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
+    assembly_format = "$sym_name custom<TypedArgumentsAndBody>($body, $entry_arg_types) attr-dict"
 
 
 DMA_PROGRAMS = (MemOp, MemtileDmaOp, ShimDmaOp)
-
-
-__all__ = [
-    "DMA_PROGRAMS", "BdChainOp", "DmaBdOp", "DmaBdPacketOp", "DmaOp", "DmaProgramOp", "DmaStartOp", "MemOp",
-    "MemtileDmaOp", "NextBdOp", "ShimDmaOp", "bd_chain_from", "bd_of", "print_arguments_and_body",
-]  # fmt: skip

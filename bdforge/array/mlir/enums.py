@@ -5,22 +5,11 @@ Codes: mlir-aie 5ff2ab97, AIEAttrs.td.
 
 from enum import StrEnum
 from functools import cache
-from typing import ClassVar, Self, TypeVar
+from typing import Self
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.irdl import IRDLOperation
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
-from bdforge.array.mlir.legacy import LEGACY_DEVICES
-from bdforge.array.mlir.operation import number
+from bdforge.array.mlir.attributes import number
 
 
 class CodedWord(StrEnum):
@@ -111,49 +100,3 @@ class DeviceName(CodedWord):
     NPU2_5COL = "npu2_5col", 13
     NPU2_6COL = "npu2_6col", 14
     NPU2_7COL = "npu2_7col", 15
-
-
-WordT = TypeVar("WordT", bound=CodedWord)
-
-
-def parse_word(parser: Parser, words: type[WordT]) -> WordT:
-    """Read a word, bare or quoted."""
-    start = parser.pos
-    text = parser.parse_optional_identifier_or_str_literal()
-    if text not in words.__members__.values():
-        parser.raise_error(_word_problem(words, text), start)
-    return words(text)
-
-
-def _word_problem(words: type[CodedWord], text: str | None) -> str:
-    if words is DeviceName and text in LEGACY_DEVICES:
-        return LEGACY_DEVICES[text]
-    found = "this" if text is None else f"'{text}'"
-    return f"{found} is not a {words.__name__}; expected one of {', '.join(words)}"
-
-
-class WordDirective(CustomDirective):
-    """A positional word in an assembly format."""
-
-    WORDS: ClassVar[type[CodedWord]]
-    value: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read the word, keep its code."""
-        self.value.set(state, parse_word(parser, self.WORDS).attribute)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write the word bare."""
-        state.print_whitespace(printer)
-        attribute = self.value.get(op)
-        assert isinstance(attribute, IntegerAttr)
-        printer.print_string(self.WORDS.from_code(attribute.value.data))
-
-
-def _directive(words: type[CodedWord]) -> type[CustomDirective]:
-    """What `custom<...>` reads and writes a word by, called as its kind: `DirectionWord` for a `Direction`."""
-    inside = {"WORDS": words, "__annotations__": {"value": AttributeVariable}, "__doc__": words.__doc__}
-    return irdl_custom_directive(type(f"{words.__name__}Word", (WordDirective,), inside))
-
-
-WORD_DIRECTIVES = tuple(map(_directive, (Direction, WireBundle, CascadeDirection)))

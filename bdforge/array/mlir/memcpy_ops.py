@@ -3,31 +3,52 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
-    DenseArrayBase,
-    IntegerAttr,
-    SymbolRefAttr,
-    i64,
-)
-from xdsl.dialects.utils import parse_dynamic_index_list_without_types
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, SymbolRefAttr, i64
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     prop_def,
     var_operand_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    ParsingState,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.device_ops import DeviceOp, named
 from bdforge.array.mlir.fields import flag, integer, memref, optional_data, optional_integer, text
-from bdforge.array.mlir.operation import AieOperation, Int64, constant_of, enclosing, parse_attr_dict, print_attr_dict
+from bdforge.array.mlir.operation import AieOperation, Int64, constant_of, enclosing
+
+_DIMS = 4
+
+
+@irdl_custom_directive
+class FourEntries(DynamicIndexList):
+    """A list `[0, 0, %a, 0]`, of which there must be four."""
+
+    dynamic_position: VariadicOperandVariable
+    static_position: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read it."""
+        start = parser.pos
+        super().parse(parser, state)
+        static = state.properties[self.static_position.name]
+        assert isinstance(static, DenseArrayBase)
+        if len(static) != _DIMS:
+            what = self.static_position.name.removeprefix("static_")
+            hint = "; the form with three strides was dropped, add the innermost stride 1" if what == "strides" else ""
+            parser.raise_error(f"expected {_DIMS} {what}, outermost first, got {len(static)}{hint}", start)
 
 
 @irdl_op_definition
@@ -58,7 +79,14 @@ class NpuDmaMemcpyNdOp(AieOperation):
     axcache = optional_integer(IntegerAttr)
     """AXI cache code, if given (from mlir-aie #3546 on)."""
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (FourEntries,)
+    assembly_format = (
+        "`(` $buffer `` custom<FourEntries>($dynamic_offsets, $static_offsets) "
+        "`` custom<FourEntries>($dynamic_sizes, $static_sizes) "
+        "`` custom<FourEntries>($dynamic_strides, $static_strides) (`,` `packet` `=` $packet^)? `)` "
+        "attr-dict `:` type($buffer)"
+    )
 
     def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:
         static = self.properties[name]
@@ -96,58 +124,3 @@ class NpuDmaMemcpyNdOp(AieOperation):
     def allocation(self) -> ShimDmaAllocationOp:
         """The named channel; ValueError if nothing has that name."""
         return named(enclosing(self, DeviceOp), ShimDmaAllocationOp, self.metadata)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "NpuDmaMemcpyNdOp":
-        """Read `(%a[offsets][sizes][strides], packet = <...>) {...} : type`."""
-        parser.parse_punctuation("(")
-        buffer = parser.parse_unresolved_operand()
-        names = ("static_offsets", "static_sizes", "static_strides")
-        lists = [_parse_entries(parser, name) for name in names]
-        properties: dict[str, Attribute] = {
-            name: DenseArrayBase.from_list(i64, static) for name, (_, static) in zip(names, lists, strict=True)
-        }
-        if parser.parse_optional_punctuation(","):
-            parser.parse_keyword("packet")
-            parser.parse_punctuation("=")
-            properties["packet"] = PacketInfoAttr(PacketInfoAttr.parse_parameter(parser))
-        parser.parse_punctuation(")")
-        attributes = parse_attr_dict(parser, cls, properties)
-        parser.parse_punctuation(":")
-        memory = parser.resolve_operand(buffer, parser.parse_type())
-        dynamic = [[parser.resolve_operand(value, i64) for value in values] for values, _ in lists]
-        return cls(operands=[memory, *dynamic], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string("(")
-        printer.print_ssa_value(self.buffer)
-        dynamic = (self.dynamic_offsets, self.dynamic_sizes, self.dynamic_strides)
-        for name, values in zip(("static_offsets", "static_sizes", "static_strides"), dynamic, strict=True):
-            with printer.in_square_brackets():
-                printer.print_list(self._entries(name, values), lambda entry: _print_entry(printer, entry))
-        if isinstance(packet := self.properties.get("packet"), PacketInfoAttr):
-            printer.print_string(", packet = ")
-            packet.print_parameter(printer)
-        printer.print_string(")")
-        elsewhere = ("static_offsets", "static_sizes", "static_strides", "packet", "operandSegmentSizes")
-        print_attr_dict(printer, self, elsewhere)
-        printer.print_string(" : ")
-        printer.print_attribute(self.buffer.type)
-
-
-def _parse_entries(parser: Parser, name: str):
-    start = parser.pos
-    values, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
-    if len(static) != 4:
-        what = name.removeprefix("static_")
-        hint = "; the form with three strides was dropped, add the innermost stride 1" if what == "strides" else ""
-        parser.raise_error(f"expected 4 {what}, outermost first, got {len(static)}{hint}", start)
-    return values, static
-
-
-def _print_entry(printer: Printer, entry: int | SSAValue) -> None:
-    if isinstance(entry, SSAValue):
-        printer.print_ssa_value(entry)
-    else:
-        printer.print_string(str(entry))

@@ -1,17 +1,17 @@
 """What the operations of the aie and aiex dialects share."""
 
-from collections.abc import Collection, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import I8, I32, I64, IntegerAttr, IntegerType, Signedness, StringAttr, SymbolRefAttr, i32
-from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
+from xdsl.ir import Data, Operation, SSAValue
 from xdsl.irdl import EqAttrConstraint, IRDLOperation, ParsePropInAttrDict, VerificationContext, var_operand_def
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from bdforge.array.mlir.attributes import number
+from bdforge.array.mlir.directives import DIRECTIVES
 from bdforge.array.mlir.locations import value_name
 
 Int8, Int32, Int64 = IntegerAttr[I8], IntegerAttr[I32], IntegerAttr[I64]
@@ -35,6 +35,7 @@ class AieOperation(IRDLOperation):
     """
 
     irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = DIRECTIVES
     NUMBERS: ClassVar[tuple[str, ...]] = ()
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ()
 
@@ -68,6 +69,15 @@ class AieOperation(IRDLOperation):
                 raise ValueError(f"'{name}' is given twice: as an operand and as an attribute")
             self.properties[name] = self.constant_property(name, value)
         self.operands = [value for value in self.operands if value not in numbers]
+
+    def unfolded(self, value: Callable[[int], SSAValue]) -> Self:
+        """A copy in the form of 1.4, to which `value` gives the operands that stand for its numbers."""
+        copy = self.clone()
+        if not self.given_numbers:
+            copy.operands = [*self.operands, *(value(self.number(name, 1)) for name in self.NUMBERS)]
+            for name in self.NUMBERS:
+                copy.properties.pop(name, None)
+        return copy
 
     def constant_property(self, name: str, value: SSAValue) -> IntegerAttr:
         """The attribute of an integer property that a constant gives; RuntimeNumber where it is none."""
@@ -133,94 +143,13 @@ def enclosing(op: Operation, kind: type[OperationT]) -> OperationT | None:
     return parent
 
 
-@lru_cache(maxsize=4096)
-def number(value: int) -> IntegerAttr:
-    """An i32 attribute, the dialect's usual integer."""
-    return IntegerAttr(value, i32)
-
-
 def wrapped(value: int, bits: int) -> IntegerAttr:
     """An attribute of `bits` bits; the upper half of the unsigned range becomes negative."""
     return IntegerAttr(value - (1 << bits) if value >> (bits - 1) == 1 else value, bits)
-
-
-def parse_attr_dict(parser: Parser, op: type[IRDLOperation], properties: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Read an optional `{...}`: known names join `properties`, the others are returned."""
-    start = parser.pos
-    known = op.get_irdl_definition().properties
-    attributes = parser.parse_optional_attr_dict()
-    for name in [name for name in attributes if name in known]:
-        if name in properties:
-            parser.raise_error(f"'{name}' is given twice: by position and in braces", start)
-        properties[name] = attributes.pop(name)
-    return attributes
-
-
-def print_attr_dict(printer: Printer, op: IRDLOperation, elsewhere: Collection[str]) -> None:
-    """Write what `{...}` holds: all but the properties printed elsewhere and defaults."""
-    definitions = op.get_irdl_definition().properties
-    shown = {
-        name: value
-        for name, value in op.properties.items()
-        if name not in elsewhere and value != getattr(definitions.get(name), "default_value", None)
-    }
-    printer.print_op_attributes(shown | op.attributes)
-
-
-def body_of(parser: Parser) -> Region:
-    """Read a region, with at least one block."""
-    region = parser.parse_region()
-    if not region.blocks:
-        region.add_block(Block())
-    return region
-
-
-def modern(printer: Printer) -> bool:
-    """Whether the form of mlir-aie 1.4 is to be written."""
-    return getattr(printer, "constants", None) is not None
-
-
-def print_number(printer: Printer, value: int) -> None:
-    """Write a number that 1.4 takes as an operand: there the name of its constant, else the number."""
-    constants = getattr(printer, "constants", None)
-    printer.print_string(str(value) if constants is None else constants(value))
-
-
-def print_types(printer: Printer, count: int) -> None:
-    """Write ` : i32, i32` for `count` operands."""
-    printer.print_string(" : " + ", ".join(["i32"] * count))
-
-
-def resolve_numbers(parser: Parser, operands: Sequence[UnresolvedOperand]) -> list[SSAValue]:
-    """Read `: i32, i32` and resolve the operands."""
-    if not operands:
-        return []
-    parser.parse_punctuation(":")
-    start = parser.pos
-    types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-    return list(parser.resolve_operands(operands, types, start))
 
 
 class NumbersOp(AieOperation):
     """Base of operations whose numbers all stand in braces up to mlir-aie 1.3.4, and in parentheses from 1.4 on."""
 
     numbers = var_operand_def(i32)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        """Read `{name = 1 : i32, ...}` or `(%a, %b) {...} : i32, i32`."""
-        operands = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        properties: dict[str, Attribute] = {}
-        attributes = parse_attr_dict(parser, cls, properties)
-        numbers = resolve_numbers(parser, operands or [])
-        return cls(operands=[numbers], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        if not modern(printer):
-            print_attr_dict(printer, self, ())
-            return
-        with printer.in_parens():
-            printer.print_list(self.NUMBERS, lambda name: print_number(printer, self.number(name)))
-        print_attr_dict(printer, self, self.NUMBERS)
-        print_types(printer, len(self.NUMBERS))
+    assembly_format = "(`(` $numbers^ `)`)? attr-dict (`:` type($numbers)^)?"

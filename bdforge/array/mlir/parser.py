@@ -31,7 +31,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from bdforge.array.mlir.constraints import missing_problem, value_problem
+from bdforge.array.mlir.constraints import missing_problem, settle_braces, value_problem
 from bdforge.array.mlir.dense import DENSE_BYTES_MAX, dense_bytes, has_constants, literal_end, misspelled, plain_dense
 from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
@@ -51,6 +51,7 @@ _GAP = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 _RESULT = rf"%(?:[0-9]+|[\w$.-]+){_GAP}(?::{_GAP}[0-9]+{_GAP})?"
 _HEAD = re.compile(rf'(?:{_RESULT}(?:,{_GAP}{_RESULT})*={_GAP})?(?P<name>[a-zA-Z_][\w$.]*|"[^"\n]*")?', re.ASCII)
 _RESULTS = re.compile(r"Operation has ([0-9]+) results, but was given ([0-9]+) to bind\.")
+_TYPES = re.compile(r"expected ([0-9]+) operand types but had ([0-9]+)")
 _CLEARER = {" in block definition": "expected an operation, a block's label or '}'"}
 _PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
 
@@ -121,7 +122,7 @@ class TextParser(Parser):
         name, start = self._name_from(begin)
         with self._inside(self._operation_named(name, start), start):
             op = super().parse_operation()
-            if (problem := missing_problem(op)) is not None:
+            if (problem := settle_braces(op) or missing_problem(op)) is not None:
                 self.raise_error(problem, self._fault_start(start))
         place(op, self.source, start, (begin, self.tokens.end_before(self.pos)))
         return op
@@ -161,6 +162,8 @@ class TextParser(Parser):
         except ParseError as error:
             if (counts := _RESULTS.fullmatch(error.msg)) is not None:
                 error.msg = f"'{op_type.name}' has {counts[1]} results, not {counts[2]}"
+            if (counts := _TYPES.fullmatch(error.msg)) is not None:
+                error.msg = f"'{op_type.name}' has {counts[2]} operands here, and {counts[1]} types of them behind ':'"
             self._raise_legacy(op_type, error)
             raise
         self._dictionary_start = outer_dictionary

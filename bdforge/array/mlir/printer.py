@@ -1,6 +1,6 @@
 """Operations to text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
@@ -15,8 +15,6 @@ from bdforge.array.mlir.upstream import print_module_op
 
 class TextPrinter(Printer):
     """xDSL's printer with the writers that it lacks, and names that never clash."""
-
-    constants: Callable[[int], str] | None = None  # names of numbers, to write what 1.4 takes as operands
 
     def __init__(self, stream: StringIO, generic: bool):
         super().__init__(stream=stream, print_generic_format=generic)

@@ -10,33 +10,36 @@ from xdsl.dialects.builtin import (
     MemRefType,
     SymbolRefAttr,
     UnrankedMemRefType,
-    i32,
 )
 from xdsl.dialects.memref import GetGlobalOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, opt_prop_def, prop_def, var_operand_def
-from xdsl.parser import Parser
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from bdforge.array.mlir.dense import numpy_of
 from bdforge.array.mlir.device_ops import DeviceOp, named
-from bdforge.array.mlir.enums import Direction, parse_word
+from bdforge.array.mlir.directives import DIRECTIVES
+from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, word
 from bdforge.array.mlir.memory_ops import BufferOp
-from bdforge.array.mlir.operation import (
-    AieOperation,
-    Int32,
-    NumbersOp,
-    UInt32,
-    enclosing,
-    modern,
-    number,
-    parse_attr_dict,
-    print_attr_dict,
-    print_number,
-    print_types,
-    resolve_numbers,
-)
+from bdforge.array.mlir.operation import AieOperation, Int32, NumbersOp, UInt32, enclosing
 from bdforge.array.mlir.upstream import GlobalOp
 
 
@@ -125,6 +128,35 @@ class NpuWriteBdOp(AieOperation):
         return {name: a.value.data for name, a in self.properties.items() if isinstance(a, IntegerAttr)}
 
 
+@irdl_custom_directive
+class PatchSources(CustomDirective):
+    """`(%plus : i32)` from 1.4 on, and ` buffer %a : type` in the newest form."""
+
+    sources: VariadicOperandVariable
+    types: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read what there is."""
+        found = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _typed_operand(parser))
+        if found is not None and parser.parse_optional_keyword("buffer"):
+            found.append(_typed_operand(parser))
+        self.sources.set(state, [operand for operand, _ in found or ()])
+        self.types.set(state, [kind for _, kind in found or ()])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write the number, if any: only the newest form names a buffer, which nothing is converted to."""
+        for value in self.sources.get(op):
+            with printer.in_parens():
+                printer.print_ssa_value(value)
+                printer.print_string(" : i32")
+
+
+def _typed_operand(parser: Parser) -> tuple[UnresolvedOperand, Attribute]:
+    operand = parser.parse_unresolved_operand()
+    parser.parse_punctuation(":")
+    return operand, parser.parse_type()
+
+
 @irdl_op_definition
 class NpuAddressPatchOp(AieOperation):
     """Put the address of a host buffer into a BD."""
@@ -138,6 +170,8 @@ class NpuAddressPatchOp(AieOperation):
     offset_bytes = integer(key="arg_plus")
     """Bytes added to the buffer's address."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("arg_plus",)
+    custom_directives = (*DIRECTIVES, PatchSources)
+    assembly_format = "custom<PatchSources>($sources, type($sources)) attr-dict"
 
     @property
     def is_modern(self) -> bool | None:
@@ -149,33 +183,31 @@ class NpuAddressPatchOp(AieOperation):
         """The host buffer, or a view of one, where it is not named by the position of an argument."""
         return next((value for value in self.sources if isinstance(value.type, MemRefType | UnrankedMemRefType)), None)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> "NpuAddressPatchOp":
-        """Read `{addr, arg_idx, arg_plus}`, `(%plus : i32) {addr, arg_idx}` or `(%plus : i32) buffer %a : t {addr}`."""
-        sources = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _typed_operand(parser))
-        if sources is not None and parser.parse_optional_keyword("buffer"):
-            sources.append(_typed_operand(parser))
-        properties: dict[str, Attribute] = {}
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls(operands=[sources or []], properties=properties, attributes=attributes)
 
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        if modern(printer):
-            with printer.in_parens():
-                print_number(printer, self.offset_bytes)
-                printer.print_string(" : i32")
-        print_attr_dict(printer, self, ("arg_plus",) if modern(printer) else ())
+@irdl_custom_directive
+class BdAndRepeat(CustomDirective):
+    """` bd_id %b repeat %n` from 1.4 on."""
 
+    numbers: VariadicOperandVariable
 
-def _typed_operand(parser: Parser) -> SSAValue:
-    operand = parser.parse_unresolved_operand()
-    parser.parse_punctuation(":")
-    return parser.resolve_operand(operand, parser.parse_type())
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read both, or neither."""
+        operands = []
+        if parser.parse_optional_keyword("bd_id"):
+            operands.append(parser.parse_unresolved_operand())
+            parser.parse_keyword("repeat")
+            operands.append(parser.parse_unresolved_operand())
+        self.numbers.set(state, operands)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write both, or neither."""
+        for label, value in zip((" bd_id ", " repeat "), self.numbers.get(op), strict=False):
+            printer.print_string(label)
+            printer.print_ssa_value(value)
 
 
 @irdl_op_definition
-class NpuPushQueueOp(AieOperation):
+class NpuPushQueueOp(NumbersOp):
     """Start a BD by its number."""
 
     name = "aiex.npu.push_queue"
@@ -193,41 +225,12 @@ class NpuPushQueueOp(AieOperation):
     """How often the task runs again after the first time."""
     bd_id = integer()
     """The BD to start with."""
-    numbers = var_operand_def(i32)
     NUMBERS: ClassVar[tuple[str, ...]] = ("bd_id", "repeat_count")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "NpuPushQueueOp":
-        """Read `(column, row, MM2S : channel) {...}`, from 1.4 on with `bd_id %b repeat %n` and their types."""
-        properties: dict[str, Attribute] = {}
-        with parser.in_parens():
-            for name in ("column", "row"):
-                properties[name] = number(parser.parse_integer(allow_boolean=False))
-                parser.parse_punctuation(",")
-            properties["direction"] = parse_word(parser, Direction).attribute
-            parser.parse_punctuation(":")
-            properties["channel"] = number(parser.parse_integer(allow_boolean=False))
-        operands = []
-        if parser.parse_optional_keyword("bd_id"):
-            operands.append(parser.parse_unresolved_operand())
-            parser.parse_keyword("repeat")
-            operands.append(parser.parse_unresolved_operand())
-        attributes = parse_attr_dict(parser, cls, properties)
-        numbers = resolve_numbers(parser, operands)
-        return cls(operands=[numbers], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(f"({self.column}, {self.row}, {self.direction} : {self.channel})")
-        positional = ("column", "row", "direction", "channel")
-        if not modern(printer):
-            print_attr_dict(printer, self, positional)
-            return
-        for name, value in (("bd_id", self.bd_id), ("repeat", self.repeat_count)):
-            printer.print_string(f" {name} ")
-            print_number(printer, value)
-        print_attr_dict(printer, self, (*positional, *self.NUMBERS))
-        print_types(printer, len(self.NUMBERS))
+    custom_directives = (*DIRECTIVES, BdAndRepeat)
+    assembly_format = (
+        "`(` $column `,` $row `,` custom<DirectionWord>($direction) `:` $channel `)` custom<BdAndRepeat>($numbers) "
+        "attr-dict (`:` type($numbers)^)?"
+    )
 
 
 @irdl_op_definition

@@ -22,8 +22,9 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.array_ops import Endpoint, endpoint
-from bdforge.array.mlir.device_ops import EndedBody, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, CascadeDirection
+from bdforge.array.mlir.device_ops import on_tile
+from bdforge.array.mlir.directives import DIRECTIVES
+from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.fields import flag, integer, word
 from bdforge.array.mlir.operation import AieOperation, Int8, wrapped
 
@@ -35,7 +36,6 @@ class PacketEndOp(AieOperation):
 
     endpoint = endpoint("tile_value", "")
     """Tile, bundle and channel."""
-    custom_directives = WORD_DIRECTIVES
     assembly_format = "`<` $tile_value `,` custom<WireBundleWord>($bundle) `:` $channel `>` attr-dict"
 
 
@@ -85,7 +85,7 @@ class PacketFlowOp(AieOperation):
     """Whether the router places it first."""
     ports = region_def("single_block")
     traits = traits_def(NoTerminator())
-    custom_directives = (PacketId, EndedBody)
+    custom_directives = (*DIRECTIVES, PacketId)
     assembly_format = "`(` custom<PacketId>($ID) `)` custom<EndedBody>($ports) attr-dict"
 
     @property
@@ -132,7 +132,6 @@ class ConfigureCascadeOp(AieOperation):
     """Where it gets from."""
     output = word(CascadeDirection, "outputDir")
     """Where it puts to."""
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $tile_value `,` custom<CascadeDirectionWord>($inputDir) `,` "
         "custom<CascadeDirectionWord>($outputDir) `)` attr-dict"

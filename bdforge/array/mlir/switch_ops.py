@@ -12,8 +12,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import NoTerminator
 
-from bdforge.array.mlir.device_ops import EndedBody, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, WireBundle
+from bdforge.array.mlir.device_ops import on_tile
+from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import behind, defined_by, integer, port, word
 from bdforge.array.mlir.operation import AieOperation, Bool, Int8
 
@@ -26,7 +26,6 @@ class SwitchSettingsOp(AieOperation):
     result = result_def(IndexType)
     settings = region_def("single_block")
     traits = traits_def(NoTerminator())
-    custom_directives = (EndedBody,)
     assembly_format = "`(` $tile_value `)` custom<EndedBody>($settings) attr-dict"
 
     @property
@@ -68,7 +67,6 @@ class ConnectOp(AieOperation):
     """The slave port."""
     destination = port("dest_")
     """The master port."""
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`<` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
         "custom<WireBundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
@@ -98,7 +96,6 @@ class MastersetOp(AieOperation):
     keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
     amsels = var_operand_def(IndexType)
     result = result_def(IndexType)
-    custom_directives = WORD_DIRECTIVES
     assembly_format = "`(` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
 
     @property
@@ -121,7 +118,6 @@ class PacketRulesOp(AieOperation):
     """The slave port."""
     rules_region = region_def("single_block")
     traits = traits_def(NoTerminator())
-    custom_directives = (*WORD_DIRECTIVES, EndedBody)
     assembly_format = (
         "`(` custom<WireBundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
     )
@@ -157,7 +153,6 @@ class WireOp(AieOperation):
     """Ports at one end."""
     dest_bundle = word(WireBundle, "dest_bundle")
     """Ports at the other."""
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $source `:` custom<WireBundleWord>($source_bundle) `,` "
         "$dest `:` custom<WireBundleWord>($dest_bundle) `)` attr-dict"

@@ -10,7 +10,7 @@ from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp, named, on_tile
-from bdforge.array.mlir.enums import WORD_DIRECTIVES, Direction
+from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import behind, flag, integer, optional_data, optional_integer, word
 from bdforge.array.mlir.operation import AieOperation, enclosing
 
@@ -79,7 +79,6 @@ class DmaConfigureTaskOp(ChannelOp, ConfigureTaskOp):
     """Write the BDs of a task for a tile's channel."""
 
     name = "aiex.dma_configure_task"
-    custom_directives = WORD_DIRECTIVES
     assembly_format = (
         "`(` $tile_value `,` custom<DirectionWord>($direction) `,` $channel (`,` $packet^)? `)` $body attr-dict"
     )

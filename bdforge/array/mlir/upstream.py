@@ -7,7 +7,6 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.affine import IfOp as AffineIfOp
 from xdsl.dialects.builtin import (
     AffineSetAttr,
-    DenseIntOrFPElementsAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -16,7 +15,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
-    TensorType,
     UnitAttr,
     VectorType,
 )
@@ -32,14 +30,17 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.irdl.declarative_assembly_format import (
+    FormatProgram,
+)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
 from bdforge.array.mlir import elementwise_ops as elementwise
-from bdforge.array.mlir.memory_ops import parse_initial_value
-from bdforge.array.mlir.operation import parse_attr_dict, print_attr_dict
+from bdforge.array.mlir.directives import DIRECTIVES
+from bdforge.array.mlir.memory_ops import TypeAndValue
+from bdforge.array.mlir.operation import AieOperation
 
 if TYPE_CHECKING:
     from bdforge.array.mlir.parser import TextParser
@@ -48,7 +49,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 @irdl_op_definition
-class GlobalOp(IRDLOperation):
+class GlobalOp(AieOperation):
     """A named constant or buffer; data for aiex.npu.blockwrite."""
 
     name = "memref.global"
@@ -59,49 +60,16 @@ class GlobalOp(IRDLOperation):
     constant = opt_prop_def(UnitAttr)
     alignment = opt_prop_def(IntegerAttr)
     traits = traits_def(SymbolOpInterface())
+    custom_directives = (*DIRECTIVES, TypeAndValue)
+    assembly_format = (
+        "custom<OptionalName>($sym_visibility) (`constant` $constant^)? $sym_name `:` "
+        "custom<TypeAndValue>($type, $initial_value) attr-dict"
+    )
 
     @property
     def symbol(self) -> str:
         """Its name."""
         return self.sym_name.data
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "GlobalOp":
-        """Read `"private" constant @name : type = dense<...> {...}`."""
-        properties: dict[str, Attribute] = {}
-        if (visibility := parser.parse_optional_str_literal()) is not None:
-            properties["sym_visibility"] = StringAttr(visibility)
-        if parser.parse_optional_keyword("constant"):
-            properties["constant"] = UnitAttr()
-        properties["sym_name"] = parser.parse_symbol_name()
-        parser.parse_punctuation(":")
-        start = parser.pos
-        kind = parser.parse_type()
-        if not isinstance(kind, MemRefType):
-            parser.raise_error(f"a global is a memref with a shape, not {kind}", start)
-        properties["type"] = kind
-        if parser.parse_optional_punctuation("="):
-            tensor = TensorType(kind.element_type, kind.get_shape())
-            unset = parser.parse_optional_keyword("uninitialized") is not None
-            properties["initial_value"] = UnitAttr() if unset else parse_initial_value(parser, tensor)
-        attributes = parse_attr_dict(parser, cls, properties)
-        return cls(properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        if self.sym_visibility is not None:
-            printer.print_string(" ")
-            printer.print_string_literal(self.sym_visibility.data)
-        printer.print_string(" constant " if self.constant is not None else " ")
-        printer.print_symbol_name(self.sym_name.data)
-        printer.print_string(" : ")
-        printer.print_attribute(self.type)
-        if isinstance(value := self.initial_value, DenseIntOrFPElementsAttr):
-            printer.print_string(" = ")
-            value.print_without_type(printer)
-        elif value is not None:
-            printer.print_string(" = uninitialized")
-        print_attr_dict(printer, self, ("sym_name", "sym_visibility", "type", "initial_value", "constant"))
 
 
 @irdl_op_definition

@@ -7,10 +7,10 @@ from typing import TypeVar
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from bdforge.array.mlir.attributes import number
 from bdforge.array.mlir.device_ops import EndOp
 from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.locations import take_place
-from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.switch_ops import AmselOp, ConnectOp, MastersetOp, PacketRuleOp, PacketRulesOp
 from bdforge.array.routing.nets import Net, SwitchPort
 from bdforge.array.routing.packets import PacketRule

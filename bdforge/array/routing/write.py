@@ -8,11 +8,10 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.array.mlir.array_ops import Endpoint, FlowOp
-from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr
+from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr, number
 from bdforge.array.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.locations import keep_name, take_place, take_places
-from bdforge.array.mlir.operation import number
 from bdforge.array.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
 from bdforge.array.routing.nets import Net, SwitchPort, flow_ends, master_of

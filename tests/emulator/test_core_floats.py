@@ -1,15 +1,18 @@
 """Float arithmetic of core programs against numpy, whose operations round to the type too."""
 
 import math
+import operator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import BFloat16Type
+from xdsl.dialects.builtin import BFloat16Type, IntegerType
 
 from bdforge.array.emulator import CoreError
+from bdforge.array.emulator.cores.interpreted.float_ops import _to
 from bdforge.array.emulator.cores.interpreted.number_formats import bits_of_bf16, modes, round_array, round_bf16
-from support.core_bodies import MLIR_TYPES, Bf16, bf16, run_core, widened
+from support.core_bodies import Bf16, bf16, computed, widened
 from support.differences import same
 
 EDGES = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-3, 1e30, -1e30, 65504.0, 6e-8, math.inf, -math.inf, math.nan, 1 / 3, 1e-40, 2.0]
@@ -30,40 +33,11 @@ def pairs(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return encoded([x for x in EDGES for _ in EDGES], kind), encoded([y for _ in EDGES for y in EDGES], kind)
 
 
-def every(
-    lines: dict[str, str], kind: str, result: np.ndarray, before: str = "", **inputs: np.ndarray
-) -> dict[str, np.ndarray]:
-    """The value that each of `lines` computes from %x and %y (or only %x), for every element of the inputs."""
-    count = len(result)
-    out = "bf16" if isinstance(result, Bf16) else MLIR_TYPES[result.dtype]
-    loads = "\n".join(f"%{n} = memref.load %{n}s[%i] : memref<{count}x{kind}>" for n in inputs)
-    stores = "\n".join(
-        f"%z_{n} = {line}\nmemref.store %z_{n}, %out_{n}[%i] : memref<{count}x{out}>" for n, line in lines.items()
-    )
-    body = f"""
-      %count = arith.constant {count} : index
-      scf.for %i = %c0 to %count step %c1 {{
-        {loads}
-        {before}
-        {stores}
-      }}"""
-    got = run_core(body, {**{f"{n}s": a for n, a in inputs.items()}, **{f"out_{n}": result for n in lines}})
-    return {n: got[f"out_{n}"] for n in lines}
+VECTOR = pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
 
 
-def each(lines: str, kind: str, result: np.ndarray, **inputs: np.ndarray) -> np.ndarray:
-    """%z of `lines`, which see %x and %y (or only %x), for every element of the inputs."""
-    count = len(result)
-    out = "bf16" if isinstance(result, Bf16) else MLIR_TYPES[result.dtype]
-    loads = "\n".join(f"%{n} = memref.load %{n}s[%i] : memref<{count}x{kind}>" for n in inputs)
-    body = f"""
-      %count = arith.constant {count} : index
-      scf.for %i = %c0 to %count step %c1 {{
-        {loads}
-        {lines}
-        memref.store %z, %zs[%i] : memref<{count}x{out}>
-      }}"""
-    return run_core(body, {**{f"{n}s": a for n, a in inputs.items()}, "zs": result})["zs"]
+def zeros(count: int, kind: str) -> np.ndarray:
+    return encoded(np.zeros(count), kind)
 
 
 NUMPY = {
@@ -78,44 +52,55 @@ NUMPY = {
 }
 
 
+@VECTOR
 @pytest.mark.parametrize("kind", TYPES)
-def test_float_operations_round_to_their_type(kind):
+def test_float_operations_round_to_their_type(kind, vector):
     x, y = pairs(kind)
-    lines = {name: f"arith.{name} %x, %y : {kind}" for name in NUMPY}
-    got = every(lines, kind, encoded(np.zeros(len(x)), kind), x=x, y=y)
+    results = dict.fromkeys(NUMPY, zeros(len(x), kind))
+    got = computed(
+        lambda of: [f"%{name} = arith.{name} %x, %y : {of(kind)}" for name in NUMPY], {"x": x, "y": y}, results, vector
+    )
     for name, function in NUMPY.items():
         with np.errstate(all="ignore"):
             expected = function(decoded(x, kind), decoded(y, kind))
-        if kind == "bf16":
-            expected = widened(bf16(expected))
-        same(decoded(got[name], kind), expected, name)
+        same(decoded(got[name], kind), widened(bf16(expected)) if kind == "bf16" else expected, name)
 
 
-PREDICATES = {
-    "false": lambda x, y: False,
-    "oeq": lambda x, y: x == y,
-    "ogt": lambda x, y: x > y,
-    "oge": lambda x, y: x >= y,
-    "olt": lambda x, y: x < y,
-    "ole": lambda x, y: x <= y,
-    "one": lambda x, y: x < y or x > y,
-    "ord": lambda x, y: not (math.isnan(x) or math.isnan(y)),
-    "ueq": lambda x, y: x == y or math.isnan(x) or math.isnan(y),
-    "ugt": lambda x, y: x > y or math.isnan(x) or math.isnan(y),
-    "uge": lambda x, y: x >= y or math.isnan(x) or math.isnan(y),
-    "ult": lambda x, y: x < y or math.isnan(x) or math.isnan(y),
-    "ule": lambda x, y: x <= y or math.isnan(x) or math.isnan(y),
-    "une": lambda x, y: x != y,
-    "uno": lambda x, y: math.isnan(x) or math.isnan(y),
-    "true": lambda x, y: True,
-}
+@VECTOR
+@pytest.mark.parametrize("kind", TYPES)
+def test_zeros_have_an_order(kind: str, vector: bool):
+    """arith.maximumf and minimumf take -0 as less than +0, whichever comes first."""
+    x, y = (encoded(values * 2, kind) for values in ([0.0, 0.0, -0.0, -0.0], [0.0, -0.0, 0.0, -0.0]))
+    names = ("maximumf", "minimumf")
+    results = {name: encoded(np.ones(8), kind) for name in names}
+    got = computed(
+        lambda of: [f"%{name} = arith.{name} %x, %y : {of(kind)}" for name in names], {"x": x, "y": y}, results, vector
+    )
+    of_x, of_y, most, least = (np.signbit(decoded(values, kind)) for values in (x, y, *(got[n] for n in names)))
+    same(most, of_x & of_y)
+    same(least, of_x | of_y)
+    assert not decoded(got["maximumf"], kind).any()
 
 
-def test_comparisons_tell_ordered_from_unordered():
+ORDERED = {
+    "eq": operator.eq, "gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le, "ne": operator.ne,
+}  # fmt: skip
+PREDICATES: dict[str, Callable[[float, float], bool]] = {
+    "false": lambda x, y: False, "true": lambda x, y: True, "ord": lambda x, y: x == x and y == y,
+    "uno": lambda x, y: x != x or y != y,
+    **{f"o{name}": lambda x, y, of=of: x == x and y == y and of(x, y) for name, of in ORDERED.items()},
+    **{f"u{name}": lambda x, y, of=of: x != x or y != y or of(x, y) for name, of in ORDERED.items()},
+}  # fmt: skip
+
+
+@VECTOR
+def test_comparisons_tell_ordered_from_unordered(vector):
     x, y = pairs("f32")
-    before = "\n".join(f"%b_{name} = arith.cmpf {name}, %x, %y : f32" for name in PREDICATES)
-    lines = {name: f"arith.extui %b_{name} : i1 to i32" for name in PREDICATES}
-    got = every(lines, "f32", np.zeros(len(x), np.int32), before, x=x, y=y)
+    lines = [(f"%b_{n} = arith.cmpf {n}, %x, %y", f"%{n} = arith.extui %b_{n}") for n in PREDICATES]
+    got = computed(
+        lambda of: (f"{a} : {of('f32')}\n{b} : {of('i1')} to {of('i32')}" for a, b in lines), {"x": x, "y": y},
+        dict.fromkeys(PREDICATES, np.zeros(len(x), np.int32)), vector,
+    )  # fmt: skip
     for name, function in PREDICATES.items():
         expected = [int(function(float(a), float(b))) for a, b in zip(x, y, strict=True)]
         assert got[name].tolist() == expected, name
@@ -124,18 +109,22 @@ def test_comparisons_tell_ordered_from_unordered():
 CASTS = [("f64", "f32"), ("f64", "bf16"), ("f64", "f16"), ("f32", "bf16"), ("f32", "f16")]
 
 
+@VECTOR
 @pytest.mark.parametrize(("wide", "narrow"), CASTS)
-def test_casts_between_floats_round_once(wide, narrow):
+def test_casts_between_floats_round_once(wide, narrow, vector):
     rng = np.random.default_rng(1)
-    values = [*EDGES, *(rng.standard_normal(40) * 10.0 ** rng.integers(-9, 9, 40)), 1 + 2**-8 + 2**-40, 1 + 2**-8]
+    values = [*EDGES, *(rng.standard_normal(38) * 10.0 ** rng.integers(-9, 9, 38)), 1 + 2**-8 + 2**-40, 1 + 2**-8]
     x = encoded(values, wide)
-    got = each(f"%z = arith.truncf %x : {wide} to {narrow}", wide, encoded(np.zeros(len(x)), narrow), x=x)
+    results = {"z": zeros(len(x), narrow), "back": zeros(len(x), wide)}
+    got = computed(
+        lambda of: (
+            f"%z = arith.truncf %x : {of(wide)} to {of(narrow)}", f"%back = arith.extf %z : {of(narrow)} to {of(wide)}"
+        ), {"x": x}, results, vector,
+    )  # fmt: skip
     with np.errstate(over="ignore"):
         expected = np.array([_nearest_bf16(float(v)) for v in x]) if narrow == "bf16" else x.astype(DTYPES[narrow])
-    same(decoded(got, narrow).astype(np.float64), expected.astype(np.float64))
-    narrowed = got.view(type(encoded([0], narrow)))
-    back = each(f"%z = arith.extf %x : {narrow} to {wide}", narrow, encoded(np.zeros(len(x)), wide), x=narrowed)
-    same(back.astype(np.float64), expected.astype(np.float64))
+    same(decoded(got["z"], narrow).astype(np.float64), expected.astype(np.float64))
+    same(got["back"].astype(np.float64), expected.astype(np.float64))
 
 
 def _nearest_bf16(value: float) -> float:
@@ -150,22 +139,26 @@ def _nearest_bf16(value: float) -> float:
     return best[0] if len(best) == 1 else next(n for n in best if not int(bf16([n])[0]) & 1)
 
 
+@VECTOR
 @pytest.mark.parametrize("kind", TYPES)
-def test_integers_become_the_nearest_float(kind):
+def test_integers_become_the_nearest_float(kind, vector):
     values = np.array([0, 1, -1, 2**24 + 1, 2**53 + 1, -(2**63), 2**63 - 1, 2**40 + 2**15 + 1, 65520, 257], np.int64)
     below_doubles = [2**60 + 2**36, 2**60 + 2**52]  # ties of f32 and bf16, and 1 more or less, which a double loses
     values = np.concatenate(
         [values, [sign * (tie + rest) for tie in below_doubles for rest in (-1, 0, 1) for sign in (1, -1)]]
     )
-    lines = {"signed": f"arith.sitofp %x : i64 to {kind}", "unsigned": f"arith.uitofp %x : i64 to {kind}"}
-    floats = every(lines, "i64", encoded(np.zeros(len(values)), kind), x=values)
-    for got, numbers in ((floats["signed"], values), (floats["unsigned"], values.view(np.uint64))):
+    numbers_of = {"sitofp": values, "uitofp": values.view(np.uint64)}
+    floats = computed(
+        lambda of: (f"%{name} = arith.{name} %x : {of('i64')} to {of(kind)}" for name in numbers_of), {"x": values},
+        {name: zeros(len(values), kind) for name in numbers_of}, vector,
+    )  # fmt: skip
+    for name, numbers in numbers_of.items():
         if kind == "bf16":
             expected = np.array([_nearest_bf16_of(int(n)) for n in numbers])
         else:
             with np.errstate(over="ignore"):
                 expected = numbers.astype(DTYPES[kind])
-        same(decoded(got, kind).astype(np.float64), expected.astype(np.float64))
+        same(decoded(floats[name], kind).astype(np.float64), expected.astype(np.float64))
 
 
 def _nearest_bf16_of(number: int) -> float:
@@ -175,38 +168,65 @@ def _nearest_bf16_of(number: int) -> float:
     return math.copysign(float((quotient + bool(up)) << surplus), number)
 
 
-def test_floats_are_cut_towards_zero():
-    x = np.array([0.9, -0.9, 2.5, -2.5, 2147483520, -2147483648], np.float32)
-    got = each("%z = arith.fptosi %x : f32 to i32", "f32", np.zeros(6, np.int32), x=x)
-    assert list(got) == [0, 0, 2, -2, 2147483520, -2147483648]
-    got = each("%z = arith.fptoui %x : f32 to i32", "f32", np.zeros(2, np.int32), x=np.array([4e9, 0.5], np.float32))
-    assert list(got.view(np.uint32)) == [4000000000, 0]
+def cut(values: list[float], name: str, vector: bool) -> np.ndarray:
+    """Words that floats become by `arith.fptosi` or `fptoui`."""
+    x = np.array(values, np.float32)
+    return computed(
+        lambda of: [f"%z = arith.{name} %x : {of('f32')} to {of('i32')}"], {"x": x}, {"z": x.view(np.int32)}, vector
+    )["z"]
 
 
-@pytest.mark.parametrize("value", [3e9, math.nan, math.inf])
-def test_a_float_that_no_integer_holds_is_an_error(value):
-    with pytest.raises(CoreError, match=r"does not fit i32"):
-        each("%z = arith.fptosi %x : f32 to i32", "f32", np.zeros(1, np.int32), x=np.array([value], np.float32))
+@VECTOR
+def test_floats_are_cut_towards_zero(vector):
+    assert list(cut([0.9, -0.9, 2.5, -2.5, 2147483520, -2147483648], "fptosi", vector)) == [
+        0, 0, 2, -2, 2147483520, -2147483648,
+    ]  # fmt: skip
+    assert list(cut([4e9, 0.5], "fptoui", vector).view(np.uint32)) == [4000000000, 0]
+    for value in (3e9, math.nan, math.inf):
+        with pytest.raises(CoreError, match=r"does not fit i32"):
+            cut([value, value], "fptosi", vector)
 
 
-def test_bitcasts_keep_the_bits():
-    x = np.array([1.5, -0.0, math.inf, 1e-40], np.float32)
-    got = each("%z = arith.bitcast %x : f32 to i32", "f32", np.zeros(4, np.int32), x=x)
-    same(got, x.view(np.int32))
-    back = each("%z = arith.bitcast %x : i32 to f32", "i32", np.zeros(4, np.float32), x=got.copy())
-    same(back.view(np.int32), x.view(np.int32))
-    half = each("%z = arith.bitcast %x : i16 to bf16", "i16", bf16(np.zeros(2)), x=np.array([0x3F80, -1], np.int16))
-    assert list(half) == [0x3F80, 0xFFFF]
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("bits", [1, 8, 16, 32, 64])
+def test_floats_become_integers_up_to_the_ends_of_their_type(bits: int, signed: bool):
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    cast = _to(IntegerType(bits), signed)
+    last = float(high) if bits < 64 else math.nextafter(float(high + 1), 0)
+    for value in (float(low), last, *((low - 0.99, high + 0.99) if bits < 32 else ())):
+        found = cast(value, str)
+        assert (found - int(value)) % (1 << bits) == 0, f"{value} as {'' if signed else 'u'}i{bits} is {found}"
+    for value in (float(low) - max(1.0, math.ulp(float(low))), float(high + 1), math.nan, math.inf, -math.inf):
+        with pytest.raises(CoreError, match=f"{value} does not fit i{bits} ".replace("+", r"\+")):
+            cast(value, str)
 
 
-def test_negation_and_constants_keep_their_signs():
-    lines = """%n = arith.constant 0xFF800000 : f32
-        %t = arith.constant 0.1 : f32
-        %m = arith.negf %x : f32
-        %s = arith.addf %m, %t : f32
-        %z = arith.maximumf %s, %n : f32"""
+@VECTOR
+@pytest.mark.parametrize(("kind", "bits"), [("f32", "i32"), ("bf16", "i16")])
+def test_bitcasts_keep_the_bits(kind, bits, vector):
+    x = encoded([1.5, -0.0, math.inf, 1e-40], kind)
+    words = x.view(np.int32 if bits == "i32" else np.int16).view(np.ndarray)
+    cast = "vector.bitcast" if vector else "arith.bitcast"
+    got = computed(
+        lambda of: (f"%w = {cast} %x : {of(kind)} to {of(bits)}", f"%y = {cast} %w : {of(bits)} to {of(kind)}"),
+        {"x": x}, {"w": np.zeros_like(words), "y": zeros(4, kind)}, vector,
+    )  # fmt: skip
+    same(got["w"], words)
+    same(got["y"].view(words.dtype), words)
+
+
+@VECTOR
+def test_negation_and_constants_keep_their_signs(vector):
+    whole = ("dense<0xFF800000>", "dense<0.1>") if vector else ("0xFF800000", "0.1")
     x = np.array([0.0, 1.0, math.inf], np.float32)
-    same(each(lines, "f32", np.zeros(3, np.float32), x=x), np.float32(0.1) - x)
+    got = computed(
+        lambda of: (
+            f"%n = arith.constant {whole[0]} : {of('f32')}", f"%t = arith.constant {whole[1]} : {of('f32')}",
+            f"%m = arith.negf %x : {of('f32')}", f"%s = arith.addf %m, %t : {of('f32')}",
+            f"%z = arith.maximumf %s, %n : {of('f32')}",
+        ), {"x": x}, {"z": np.zeros(3, np.float32)}, vector,
+    )  # fmt: skip
+    same(got["z"], np.float32(0.1) - x)
 
 
 FUNCTIONS = {
@@ -219,36 +239,47 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-def test_functions_are_rounded_to_float32():
-    x = np.array([0.0, 0.5, 1.5, 2.5, -2.5, -0.25, 100.0, 1e-20, 7.75, math.inf], np.float32)
-    got = every({name: f"math.{name} %x : f32" for name in FUNCTIONS}, "f32", np.zeros(len(x), np.float32), x=x)
-    for name, function in FUNCTIONS.items():
+def functions(wanted: Mapping[str, Callable], vector: bool, **inputs: np.ndarray) -> None:
+    """Check functions of the math dialect against numpy's of doubles."""
+    operands, count = ", ".join(f"%{name}" for name in inputs), len(next(iter(inputs.values())))
+    got = computed(
+        lambda of: (f"%{name} = math.{name} {operands} : {of('f32')}" for name in wanted), inputs,
+        dict.fromkeys(wanted, np.zeros(count, np.float32)), vector,
+    )  # fmt: skip
+    for name, function in wanted.items():
         with np.errstate(all="ignore"):
-            expected = function(x.astype(np.float64)).astype(np.float32)
+            expected = function(*(array.astype(np.float64) for array in inputs.values())).astype(np.float32)
         same(got[name], expected, name)
 
 
-def test_functions_of_two_numbers():
+@VECTOR
+def test_functions_are_rounded_to_float32(vector):
+    x = np.array([0.0, 0.5, 1.5, 2.5, -2.5, -0.25, 100.0, 1e-20, 7.75, math.inf], np.float32)
+    functions(FUNCTIONS, vector, x=x)
     x, y = np.array([2.0, -3.0, 0.5], np.float32), np.array([0.5, 2.0, -1.0], np.float32)
-    functions = {"powf": np.power, "atan2": np.arctan2, "copysign": np.copysign}
-    lines = {name: f"math.{name} %x, %y : f32" for name in functions}
-    got = every(lines, "f32", np.zeros(3, np.float32), x=x, y=y)
-    for name, function in functions.items():
-        expected = function(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
-        same(got[name], expected, name)
+    functions({"powf": np.power, "atan2": np.arctan2, "copysign": np.copysign}, vector, x=x, y=y)
 
 
+def fused(kind: str, vector: bool, *operands: np.ndarray) -> np.ndarray:
+    """x * y + w."""
+    name = "vector.fma" if vector else "math.fma"
+    inputs = dict(zip("xyw", operands, strict=True))
+    result = {"z": zeros(len(operands[0]), kind)}
+    return computed(lambda of: [f"%z = {name} %x, %y, %w : {of(kind)}"], inputs, result, vector)["z"]
+
+
+@VECTOR
 @pytest.mark.parametrize("kind", TYPES[:3])
-def test_a_fused_product_and_sum_is_rounded_once(kind):
+def test_a_fused_product_and_sum_is_rounded_once(kind, vector):
     rng = np.random.default_rng(2)
     x = encoded(rng.standard_normal(50), kind)
     y = encoded(rng.standard_normal(50), kind)
     wide = decoded(x, kind).astype(np.float64) * decoded(y, kind)
     w = encoded(-wide * (1 + rng.integers(-1, 2, 50) * 2.0**-10), kind)  # nearly cancels, so a rounded product shows
-    got = each(f"%z = math.fma %x, %y, %w : {kind}", kind, encoded(np.zeros(50), kind), x=x, y=y, w=w)
     parts = zip(*(decoded(v, kind).tolist() for v in (x, y, w)), strict=True)
     exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in parts]
     expected = [_nearest_bf16(float(e)) for e in exact] if kind == "bf16" else encoded([float(e) for e in exact], kind)
+    got = fused(kind, vector, x, y, w)
     same(decoded(got, kind).astype(np.float64), np.array(expected, np.float64))
 
 
@@ -260,9 +291,7 @@ def test_a_fused_sum_next_to_a_tie_is_not_rounded_twice(added: float, steps: int
     """1549 * 10831 * 2^-24 lies 1.5 steps of f32 above 1; what is added decides, below a double's last bit."""
     x, y = 1549.0, 10831 * 2.0**-24
     assert Fraction(x) * Fraction(y) == 1 + Fraction(3, 1 << 24)
-    inputs = {"x": np.array([x, -x], np.float32), "y": np.full(2, y, np.float32)}
-    inputs["w"] = np.array([added, -added], np.float32)
-    got = each("%z = math.fma %x, %y, %w : f32", "f32", np.zeros(2, np.float32), **inputs)
+    got = fused("f32", False, *(np.array(values, np.float32) for values in ([x, -x], [y, y], [added, -added])))
     assert got.tolist() == [1 + steps * 2.0**-23, -1 - steps * 2.0**-23]
 
 
@@ -271,24 +300,17 @@ OTHER = np.array([0x3B00, 0xBB01, 0x3B00, 0xBB01, 0x8000, 0xFF80, 0x7F7F, 0xFF7F
 FLOORED = [0x3F80, 0x3F80, 0xBF80, 0xBF82, 0x0000, 0x7F81, 0x7F7F, 0xFF80]
 
 
-@pytest.mark.parametrize("vector", [False, True])
+@VECTOR
 def test_bf16_results_are_rounded_down_as_a_core_starts(vector):
     """Sums that lie between two bf16, -0 + -0, inf - inf, and both overflows; off, they are IEEE's."""
-    kind = "memref<8xbf16>"
-    scalar = f"""scf.for %i = %c0 to %c8 step %c1 {{
-        %a = memref.load %x[%i] : {kind}
-        %b = memref.load %y[%i] : {kind}
-        %s = arith.addf %a, %b : bf16
-        memref.store %s, %z[%i] : {kind}
-      }}"""
-    whole = f"""%a = vector.load %x[%c0] : {kind}, vector<8xbf16>
-      %b = vector.load %y[%c0] : {kind}, vector<8xbf16>
-      %s = arith.addf %a, %b : vector<8xbf16>
-      vector.store %s, %z[%c0] : {kind}, vector<8xbf16>"""
-    buffers = {"x": START.view(Bf16), "y": OTHER.view(Bf16), "z": np.zeros(8, np.uint16).view(Bf16)}
-    body = whole if vector else scalar
-    assert run_core(body, buffers, permissive=())["z"].view(np.uint16).tolist() == FLOORED
-    found = run_core(body, buffers)["z"].view(np.uint16).tolist()
+    inputs = {"x": START.view(Bf16), "y": OTHER.view(Bf16)}
+
+    def sums(**options) -> list[int]:
+        line, result = "%z = arith.addf %x, %y", {"z": zeros(8, "bf16")}
+        return computed(lambda of: [f"{line} : {of('bf16')}"], inputs, result, vector, **options)["z"].tolist()
+
+    assert sums(permissive=()) == FLOORED
+    found = sums()
     with np.errstate(all="ignore"):
         ieee = bf16(widened(START) + widened(OTHER)).tolist()
     assert [*found[:5], *found[6:]] == [*ieee[:5], *ieee[6:]]

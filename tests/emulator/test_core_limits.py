@@ -83,35 +83,6 @@ def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
         assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
 
 
-BITS = {
-    "addi": lambda a, b: a ^ b, "subi": lambda a, b: a ^ b, "muli": lambda a, b: a & b, "andi": lambda a, b: a & b,
-    "ori": lambda a, b: a | b, "xori": lambda a, b: a ^ b, "maxsi": lambda a, b: a & b, "minsi": lambda a, b: a | b,
-    "maxui": lambda a, b: a | b, "minui": lambda a, b: a & b,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
-def test_arithmetic_of_bits(vector: bool):
-    """A signed i1 is 0 or -1."""
-    a, b = np.array([0, 0, 1, 1], np.int8), np.array([0, 1, 0, 1], np.int8)
-    of, bit = ("vector<4xi8>", "vector<4xi1>") if vector else ("i8", "i1")
-    place, load, store, behind = (
-        ("%c0", "vector.load", "vector.store", f", {of}") if vector else ("%i", "memref.load", "memref.store", "")
-    )
-    lines = [
-        f"%{n}w = {load} %{n}s[{place}] : memref<4xi8>{behind}\n%{n} = arith.trunci %{n}w : {of} to {bit}" for n in "xy"
-    ]
-    for name in BITS:
-        lines.append(f"%{name} = arith.{name} %x, %y : {bit}\n%w{name} = arith.extui %{name} : {bit} to {of}")
-        lines.append(f"{store} %w{name}, %r{name}[{place}] : memref<4xi8>{behind}")
-    body = "\n".join(lines)
-    if not vector:
-        body = f"%four = arith.constant 4 : index\nscf.for %i = %c0 to %four step %c1 {{\n{body}\n}}"
-    got = run_core(body, {"xs": a, "ys": b} | {f"r{name}": np.zeros(4, np.int8) for name in BITS})
-    for name, function in BITS.items():
-        same(got[f"r{name}"], function(a, b), f"arith.{name} of {bit}")
-
-
 @pytest.mark.parametrize(("step", "taken"), [(1, True), (0, False), (-1, False)])
 def test_a_step_that_only_running_tells_is_positive(step: int, taken: bool):
     body = """

@@ -1,6 +1,6 @@
 """One core with buffers of a test's choice: values go in as initial values, results come out as memory."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -44,8 +44,12 @@ def widened(bits: np.ndarray) -> np.ndarray:
 
 def memref(array: np.ndarray) -> str:
     """The memref type of an array."""
-    element = "bf16" if isinstance(array, Bf16) else MLIR_TYPES[array.dtype]
-    return f"memref<{''.join(f'{n}x' for n in array.shape)}{element}>"
+    return f"memref<{''.join(f'{n}x' for n in array.shape)}{element_of(array)}>"
+
+
+def element_of(array: np.ndarray) -> str:
+    """What MLIR calls its elements."""
+    return "bf16" if isinstance(array, Bf16) else MLIR_TYPES[array.dtype]
 
 
 def design(
@@ -78,3 +82,34 @@ def run_core(
     """Memory of the buffers after the core has ended; bf16 rounds as IEEE 754 has it, unless `permissive` is given."""
     text = design(body, buffers, outside, device)
     return bdforge.emulate(text, kernels=kernels, permissive=permissive, **options).buffers
+
+
+def computed(
+    lines: Callable[[Callable[[str], str]], Iterable[str]],
+    inputs: Mapping[str, np.ndarray],
+    results: Mapping[str, np.ndarray],
+    vector: bool = False,
+    **options,
+) -> dict[str, np.ndarray]:
+    """What lines make of %name of each input: %name of each result, element by element or in one vector.
+
+    `lines` gets what tells the type of elements: `i8`, or a vector of all of them.
+    """
+    (count,) = {len(array) for array in inputs.values()}
+    place, dialect = ("%c0", "vector") if vector else ("%i", "memref")
+
+    def of(element: str) -> str:
+        return f"vector<{count}x{element}>" if vector else element
+
+    def typed(array: np.ndarray) -> str:
+        return memref(array) + (f", {of(element_of(array))}" if vector else "")
+
+    body = [f"%{name} = {dialect}.load %{name}_in[{place}] : {typed(array)}" for name, array in inputs.items()]
+    body += lines(of)
+    body += [f"{dialect}.store %{name}, %{name}_out[{place}] : {typed(array)}" for name, array in results.items()]
+    if not vector:
+        body = [f"%count = arith.constant {count} : index", "scf.for %i = %c0 to %count step %c1 {", *body, "}"]
+    buffers = {f"{name}_in": array for name, array in inputs.items()}
+    buffers |= {f"{name}_out": array for name, array in results.items()}
+    found = run_core("\n".join(body), buffers, **options)
+    return {name: found[f"{name}_out"] for name in results}

@@ -13,7 +13,6 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.devices import mlir_device_named
-from support.core_bodies import run_core
 from support.small_designs import core
 
 ENDLESS = "cf.br ^again\n^again:\ncf.br ^again\n^never:\naie.end"
@@ -68,10 +67,3 @@ def test_a_core_of_a_text_has_the_whole_budget_in_each_run_of_an_array():
     spent.fuel = 3
     array.refill()
     assert spent.fuel == 30
-
-
-def test_a_loop_longer_than_the_budget_ends_by_it_and_one_as_long_does_not():
-    loop = "%n = arith.constant 50 : index\nscf.for %i = %c0 to %n step %c1 { scf.for %j = %c0 to %c1 step %c1 { } }"
-    run_core(loop, {}, budget=100)
-    with pytest.raises(BudgetExceeded):
-        run_core(loop, {}, budget=49)

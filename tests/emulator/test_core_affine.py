@@ -39,11 +39,6 @@ def test_divisions_round_as_affine_maps_do():
     same(got, [np.floor(x / 3), np.ceil(x / 3), x % 3])
 
 
-def test_a_division_by_zero_is_an_error():
-    with pytest.raises(CoreError, match=r"an affine division by 0; the divisor must be positive"):
-        run_core("%m = affine.apply affine_map<(d0) -> (d0 floordiv 0)>(%c4)", {})
-
-
 def test_bounds_are_the_tightest_of_their_maps():
     body = """%z = arith.constant 0 : i32
       %one = arith.constant 1 : i32

@@ -149,8 +149,8 @@ def test_a_missing_kernel_inside_of_a_function_is_named_with_its_place():
     }"""
     text = design("func.call @outer() : () -> ()", {}, outside)
     line = next(i for i, text_line in enumerate(text.splitlines(), 1) if "call @probe" in text_line)
-    with pytest.raises(KernelError, match=rf"d\.mlir:{line}:\d+: no kernel 'probe' was given"):
-        bdforge.emulate(text, file="d.mlir")
+    with pytest.raises(KernelError, match=rf"d\.mlir:{line}:\d+: no kernel 'probe' was given; given: other"):
+        bdforge.emulate(text, file="d.mlir", kernels={"other": print})
 
 
 def test_constants_outside_of_the_core_are_seen_inside():

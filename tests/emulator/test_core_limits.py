@@ -83,20 +83,6 @@ def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
         assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
 
 
-@pytest.mark.parametrize(("step", "taken"), [(1, True), (0, False), (-1, False)])
-def test_a_step_that_only_running_tells_is_positive(step: int, taken: bool):
-    body = """
-      %one = memref.load %n[%c0] : memref<1xi32>
-      %s = arith.index_cast %one : i32 to index
-      scf.for %i = %c0 to %c8 step %s {
-      }"""
-    if taken:
-        run_core(body, {"n": np.array([step], np.int32)})
-        return
-    with pytest.raises(CoreError, match=r"the step of a loop .*must be positive"):
-        run_core(body, {"n": np.array([step], np.int32)})
-
-
 @pytest.mark.parametrize(("enabled", "left"), [("", 1), (" {acq_en = true}", 1), (" {acq_en = false}", 3)])
 def test_an_acquire_that_is_switched_off_takes_nothing(enabled: str, left: int):
     """The core takes 2 of a lock that holds 3, unless that is off, and stores 1 or 3 as it finds what is left."""
@@ -125,7 +111,43 @@ FOUR, BITS_OF_FOUR = (
     "%v = arith.constant dense<true> : vector<4xi1>\n",
 )
 GLOBAL = '    memref.global "private" @t : memref<{}xi32> = uninitialized'
+OF_DATA = "%w = memref.load %g[%c0, %c{}] : memref<6x8xi32>\n%n = arith.index_cast %w : i32 to index\n"
 MEANING = {  # what a core runs, what stands beside it, and the fault: none for the last that is taken
+    "an operation of another kind": (
+        '%one = arith.constant 1 : i32\n"memref.atomic_rmw"(%one, %g, %c0, %c0) <{kind = 0 : i64}> : '
+        "(i32, memref<6x8xi32>, index, index) -> i32", "", "memref.atomic_rmw is not supported in a core program",
+    ),
+    "a division by zero": ("%z = arith.constant 0 : i32\n%r = arith.divsi %z, %z : i32", "", "division by zero"),
+    "an affine division by zero": (
+        "%m = affine.apply affine_map<(d0) -> (d0 floordiv 0)>(%c4)", "", "an affine division by 0; the divisor must be"
+    ),
+    "a failed assertion": (
+        '%no = arith.constant false\ncf.assert %no, "full {house}"', "", "the program's assertion failed: full {house}"
+    ),
+    "a step of data": (f"{OF_DATA.format(1)}scf.for %i = %c0 to %c8 step %n {{\n}}", "", ""),
+    "a step of 0": (
+        f"{OF_DATA.format(0)}scf.for %i = %c0 to %c8 step %n {{\n}}", "", "the step of a loop is 0; it must be positive"
+    ),
+    "a step of -1": (
+        "%n = arith.subi %c0, %c1 : index\nscf.for %i = %c0 to %c8 step %n {\n}", "", "the step of a loop is -1"
+    ),
+    "a part that leaves its memref": (
+        "%v = memref.subview %g[%c5, 0] [%c2, 8] [1, 1] : memref<6x8xi32> to "
+        "memref<?x8xi32, strided<[8, 1], offset: ?>>", "", "offset 5, size 2, stride 1 in dimension 0 leave a memref",
+    ),
+    "a memref seen beyond its memory": (
+        "%v = memref.reinterpret_cast %g to offset: [0], sizes: [7, 8], strides: [8, 1] : memref<6x8xi32> to "
+        "memref<7x8xi32, strided<[8, 1]>>", "", "reach elements 0 to 55 of a memref of 48",
+    ),
+    "a vector that leaves its memref": (
+        "%v = vector.load %g[%c5, %c5] : memref<6x8xi32>, vector<4xi32>", "",
+        "a vector of shape [4] at index [5, 5] leaves a memref",
+    ),
+    "memory of a heap": ("%a = memref.alloc() : memref<4xi32>", "", "memref.alloc: a core has no heap; use aie.buffer"),
+    "memory given back": ("memref.dealloc %g : memref<6x8xi32>", "", "memref.dealloc: a core has no heap"),
+    "a global that is not there": (
+        "%t = memref.get_global @nothing : memref<2xi32>", "", "no memref.global is called @nothing"
+    ),
     "a rounding mode": (
         "%f = arith.constant 1.5 : f32\n%h = arith.truncf %f {roundingmode = 1 : i32} : f32 to f16", "",
         "rounding modes other than to nearest, ties to even, are not supported",

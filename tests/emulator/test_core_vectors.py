@@ -23,15 +23,6 @@ def test_blocks_of_two_dimensions_are_read_and_written():
     same(got, wanted)
 
 
-@pytest.mark.parametrize(("row", "column"), [(0, 9), (-1, 0), (5, 0)])
-def test_a_vector_that_leaves_its_memref_is_an_error(row, column):
-    body = f"""%i = arith.constant {row} : index
-      %j = arith.constant {column} : index
-      %v = vector.load %g[%i, %j] : memref<5x12xi32>, vector<4xi32>"""
-    with pytest.raises(CoreError, match=rf"a vector of shape \[4\] at index \[{row}, {column}\] leaves a memref"):
-        run_core(body, {"g": GRID})
-
-
 def test_a_transfer_pads_outside_and_follows_its_permutation():
     """A transposed read at an edge, with one dimension that is broadcast."""
     body = """

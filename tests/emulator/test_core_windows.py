@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import CoreError
-from bdforge.array.emulator.cores.interpreted.affine import _positive
 from bdforge.array.emulator.cores.interpreted.memref_ops import _dropped, _strided, _subview
 from bdforge.array.emulator.cores.interpreted.vector_ops import _inside, _window
 
@@ -88,11 +87,3 @@ def test_a_position_lies_in_its_vector(place, fits):
     except CoreError as error:
         found = str(error)
     assert found == (place if fits else f"position {list(place)} is outside a vector of shape [3, 4]")
-
-
-@pytest.mark.parametrize("divisor", [1, 5])
-def test_affine_divisors_are_positive(divisor):
-    assert _positive(divisor, str) == divisor
-    for wrong in (0, -divisor):
-        with pytest.raises(CoreError, match=f"an affine division by {wrong}; the divisor must be positive"):
-            _positive(wrong, str)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.array.emulator import CoreError
 from bdforge.array.emulator.cores import interpreted as core_operations
 from bdforge.array.emulator.cores.interpreted.emit import EMITTERS
 from bdforge.array.emulator.cores.interpreted.translation import operations_that_cost
@@ -69,11 +68,6 @@ def test_markers_of_the_trace_change_nothing():
       memref.store %x, %a[%c1] : memref<8xi32>
       aie.event(1)"""
     assert run_core(body, {"a": EIGHT})["a"].tolist() == [0, 9, 2, 3, 4, 5, 6, 7]
-
-
-def test_a_heap_cannot_be_given_back():
-    with pytest.raises(CoreError, match=r"memref.dealloc: a core has no heap"):
-        run_core("memref.dealloc %a : memref<8xi32>", {"a": EIGHT})
 
 
 FREE = {

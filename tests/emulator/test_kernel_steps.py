@@ -224,6 +224,10 @@ def builds(make: Callable) -> Callable:
     return kernel
 
 
+def fails(first, second):
+    raise ValueError("not today")
+
+
 def endless(first, second):
     while True:
         yield release(48)
@@ -236,6 +240,7 @@ def reads(first, second):
 
 
 REFUSED = {
+    "one that fails": (fails, KernelError, r"k on core \(0, 2\): ValueError: not today"),
     "a returned value": (returns(3), KernelError, r"k on core \(0, 2\) returned 3, but the design declares it without"),
     "a long one": (returns(list(range(99))), KernelError, r"returned \[0, 1, .* \.\.\., but the design"),
     "a generator's value": (ends_with(4), KernelError, "returned 4, but the design declares it without results"),

@@ -38,7 +38,7 @@ NO_LIMIT = {
     "array.routing.path_search.END": "a mark",
     "core.exact.alone.BUDGET": "tests/emulator/cores/isa/test_programs_alone.py puts others in its place",
     "array.emulator.scheduler.MOST_STEPS": "tests/emulator/test_budgets.py: a budget of emulate",
-    "array.emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler_and_locks.py puts others in its place",
+    "array.emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler.py puts others in its place",
     "core.exact.core_memory.END": "an address",
     "array.emulator.diagnose.LONGEST_REPORT": "the length of a message",
     "array.emulator.diagnose.MOST_OTHERS": "the length of a message",

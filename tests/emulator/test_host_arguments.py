@@ -131,7 +131,7 @@ def test_a_patch_puts_an_address_of_48_bits_beside_what_else_its_word_holds(plus
         (BD + 8, 0, RegisterAccessError, "is patched into word 2 of BD 2"),
         (0x1D200, 0, RegisterAccessError, "is patched into register 0x1d200 of shim"),
         ((1 << 20) + 0xA0004, 0, RegisterAccessError, r"word 1 of BD 0 of memtile \(0, 1\)"),
-        (BD + 4, 1, ArgumentError, r"argument 1 is patched in, but the run was given 1 arrays \(here\)"),
+        (BD + 4, 4, ArgumentError, r"argument 4 is patched in, but the run was given 1 arrays \(here\)"),
         (BD + 4, 5, LoadError, "buffer argument 5 .* is used, but NPUs translate"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bdforge.array.emulator.errors import LockError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent
 
@@ -107,3 +108,17 @@ def test_those_who_released_least_often_are_behind():
     for releasers, behind in (([often, seldom], [seldom]), ([often, seldom, never], [never]), ([often], [often])):
         watched.lock.releasers = lambda releasers=releasers: releasers
         assert wait.behind() == behind
+
+
+RANGE = {-65: -64, -64: -64, -63: -63, -1: -1, 0: None, 63: None, 64: 63, 127: 63}
+
+
+@pytest.mark.parametrize(("value", "kept"), RANGE.items())
+def test_a_lock_holds_0_to_63_and_saturates_at_seven_bits_where_more_is_permitted(value: int, kept: int | None):
+    watched, faults = Watched(0), list[LockError]()
+    if kept is not None:
+        with pytest.raises(LockError, match=f"would become {value}, outside 0 to 63"):
+            watched.lock.set(value)
+    watched.lock.fault = faults.append
+    watched.lock.set(value)
+    assert (watched.lock.value, len(faults)) == ((value, 0) if kept is None else (kept, 1))

@@ -8,13 +8,9 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock, DmaError, LoadError
-from bdforge.array.emulator.packet import Arbiter, ArbiterWait
-from bdforge.array.emulator.scheduler import Agent, Scheduler
-from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.emulator.verification import verify_design
-from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.txn_format.operations import LoadPdi, MaskWrite, Sync, Write
 from support.array_text import (
     Task,
@@ -210,14 +206,6 @@ def test_tokens_must_keep_their_header():
         bdforge.emulate(dropped, [array.copy() for array in ARRAYS])
 
 
-def test_a_circuit_that_leads_nowhere_is_refused():
-    text = physical_form(loopback())
-    cut = re.sub(r"aie.connect<South : \d, DMA : 0>", "", text)
-    assert cut != text
-    with pytest.raises(LoadError, match=r"the circuit from \(0, 0\) South : 3 is lost: nothing is set"):
-        bdforge.emulate(cut, [array.copy() for array in ARRAYS])
-
-
 def test_a_shim_channel_that_its_mux_leaves_out_has_no_flow():
     text = physical_form(loopback()).replace("aie.connect<DMA : 0, North : 3>", "")
     with pytest.raises(Deadlock, match=r"memtile \(0, 1\) S2MM 0 waits for 32 words, but no flow leads to it"):
@@ -274,16 +262,3 @@ def test_packets_past_one_arbiter_can_block_each_other():
     run = bdforge.emulate(crossing(0))
     same(run.buffers["y"], 0)
     assert "8 words were left in the input of core (0, 3) S2MM 0" in run.warnings[-1]
-
-
-def test_a_wait_for_an_arbiter_of_a_switch_names_it_and_its_holder():
-    scheduler = Scheduler()
-    holder, waiter = (Stream(Agent(name, scheduler), scheduler) for name in "ab")
-    arbiter = Arbiter(None, 0, [holder, waiter], place="arbiter 5 of the switch of (0, 2)")
-    assert arbiter.take(holder)
-    assert not arbiter.take(waiter)
-    wait = ArbiterWait(arbiter, 7, [Sink(Agent("c", scheduler), [].append, StreamCapacities.uniform(16))], lambda: "")
-    assert wait.sentence() == (
-        "waits to send a packet of id 7 to c past arbiter 5 of the switch of (0, 2), which a holds until its packet "
-        "ends"
-    )

@@ -37,24 +37,6 @@ class Watched:
         return self.sink.take(limit).tolist()
 
 
-def test_what_is_demanded_goes_on_at_once_and_the_rest_is_held():
-    watched = Watched(2)
-    watched.deliver(1)
-    assert (watched.got, watched.sink.demand, watched.owner.scheduled) == ([1], 1, False)
-    watched.deliver(2, 3, 4)
-    assert (watched.got, watched.sink.demand, watched.sink.held) == ([1, 2], 0, 2)
-    assert watched.owner.scheduled
-    assert (watched.take(1), watched.take(9), watched.sink.held) == ([3], [4], 0)
-
-
-@pytest.mark.parametrize("finishes", [False, True])
-def test_a_packets_end_ends_a_transfer_only_where_it_finishes_one(finishes: bool):
-    watched = Watched(5, finishes=finishes)
-    watched.deliver(1, 2, last=True)
-    assert (watched.got, watched.sink.over) == ([1, 2], finishes)
-    assert watched.sink.demand == (0 if finishes else 3)
-
-
 def test_the_end_of_a_packet_belongs_to_its_last_word():
     """Two of three words are demanded: the transfer ends by its length, the packet with the word that is held."""
     watched = Watched(2, finishes=True)
@@ -117,24 +99,6 @@ def test_a_blocked_source_goes_on_for_words_that_are_demanded_and_late_for_room(
     stream.connect(end.sink)
     stream.changed()
     assert (source.scheduled, stream.listed, stream.blocked) == (woken, listed, blocked and not woken)
-
-
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("demands", [(5,), (2, 3), (1, 1, 3)])
-def test_only_the_last_of_the_words_that_are_drained_ends_a_packet(demands: tuple[int, ...], last: bool):
-    """Five words leave in pieces as they are demanded."""
-    end = Watched(finishes=True)
-    stream = Stream(Agent("source", end.scheduler), end.scheduler)
-    stream.connect(end.sink)
-    words, ends = iter(range(5)), []
-    end.sink.receive = lambda piece: end.got.extend(piece.tolist())
-    steps = stream.drain(5, lambda n: np.fromiter(words, np.uint32, n), str, last)
-    for demand in demands:
-        end.sink.demand = demand
-        next(steps, None)
-        ends.append(end.sink.over)
-    assert end.got == list(range(5))
-    assert ends == [False] * (len(demands) - 1) + [last]
 
 
 @pytest.mark.parametrize(

@@ -59,18 +59,6 @@ def test_a_push_on_a_queue_that_time_finds_full_is_a_warning_and_waits():
     assert "while 4 tasks are in flight" in result.warnings[-1]
 
 
-def test_a_bd_that_time_finds_in_flight_when_it_is_rewritten_is_a_warning():
-    copy = "aiex.npu.dma_memcpy_nd(%{}[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) {{id = {} : i64, metadata = @{}}}"
-    receive = [f"{copy.format('b', 1, 'out')} : memref<64xi32>", push((0, 1), "MM2S : 0", 0, token=True)]
-    lines = [writebd((0, 1), 0, 64, 0x20000 + 1024), *receive]
-    twice = [writebd((0, 1), 0, 64, 0x20000 + 2048), push((0, 1), "MM2S : 0", 0), sync((0, 0), 0)]
-    for waits, warned in (([], True), ([sync((0, 1), 1)], False)):
-        again = [f"{copy.format('b', 2, 'out')} : memref<64xi32>", *waits, *twice, sync((0, 0), 0)]
-        text, arrays = column(*lines, *again), [np.zeros(64, np.int32)] * 2
-        warnings = bdforge.emulate(text, arrays, timing=TimingOptions(FREE)).warnings
-        assert any("BD 0 of tile (0, 1) is rewritten 0.0 us after the start" in w for w in warnings) is warned
-
-
 def test_tasks_that_are_queued_start_without_a_gap():
     timing = replace(FREE, task_start_cycles=13)
     report = timed(queue_of(4), *[np.zeros(64, np.int32)] * 2, timing=TimingOptions(timing))

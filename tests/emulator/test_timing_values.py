@@ -20,7 +20,7 @@ from support.small_designs import core, loopback
 from support.timed_designs import FREE, to_cores
 from support.two_devices import module, run_of
 
-SEEDS = range(12)
+SEEDS = [0, 3, 4, 6, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 5, *range(7, 12)))]
 OPTIONS = TimingOptions(STRIX_HALO)
 
 
@@ -51,7 +51,7 @@ def test_random_designs_keep_their_values_and_their_time_is_all_accounted_for(se
     assert replay(result.trace, OPTIONS) == report
 
 
-@pytest.mark.parametrize("seed", SEEDS[::3])
+@pytest.mark.parametrize("seed", [0, 3, 6])
 def test_a_faster_array_memory_or_controller_never_slows_these_designs(seed):
     trace = timed_random(seed)[1].trace
     assert trace is not None

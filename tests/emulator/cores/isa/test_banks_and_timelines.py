@@ -8,10 +8,8 @@ import pytest
 
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.timed import TimingOptions
-from bdforge.array.emulator.timed.bank_conflicts import DMA, NEIGHBOURS, OWN, Banks
+from bdforge.array.emulator.timed.bank_conflicts import OWN
 from bdforge.array.emulator.timed.time_tables import write_timeline
-from bdforge.array.emulator.timed.timed_run import Clock, TimedParty
-from bdforge.array.emulator.trace import Party
 from bdforge.core import isa
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.exact.interpreter import Interpreter
@@ -57,30 +55,6 @@ def test_parts_and_banks_are_counted_in_their_cycles(executor):
     assert core.marks() == []
     took = PartTimeline(parts).took(marks, core.cycle, core.conflicts)
     assert [*took] == [("(no name)", 0, 0), ("main", 3, 0), ("body", 4, 0), ("tail", core.cycle - 7, 1)]
-
-
-def runner(name: str, kind: str, place: tuple[int, int]) -> TimedParty:
-    return TimedParty(Party(0, name, kind, 0, place), Clock(0.0), {}, None)
-
-
-def test_conflicts_with_others_lie_between_none_and_the_fewer_accesses():
-    banks = Banks()
-    core, beside, channel = (
-        runner("core (0, 2)", "core", (0, 2)),
-        runner("core (0, 3)", "core", (0, 3)),
-        runner("core (0, 2) S2MM 0", "channel", (0, 2)),
-    )
-    banks.ran(core, 0.0, 100.0, {(0, 2, 1): 50, (0, 2, 2): 10})
-    banks.touches(channel, {1: 40, 3: 8})
-    banks.moved(channel, 60.0, 160.0)  # 10 accesses to bank 1 in 100 cycles, 40 of them beside the core's
-    banks.ran(beside, 90.0, 110.0, {(0, 2, 2): 20, (0, 2, 3): 1})
-    found = banks.conflicts()
-    assert found[core][DMA].expected == pytest.approx(0.5 * 0.1 * 40)
-    assert found[core][DMA].most == pytest.approx(0.1 * 40)
-    assert found[core][NEIGHBOURS].expected == found[beside][NEIGHBOURS].expected == pytest.approx(0.1 * 1.0 * 10)
-    assert found[core][NEIGHBOURS].most == pytest.approx(0.1 * 10)
-    assert found[beside][DMA].most == pytest.approx(0.02 * 20)
-    assert channel not in found
 
 
 def timed(write, a_address: str, spans=None):

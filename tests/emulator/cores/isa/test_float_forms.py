@@ -337,9 +337,9 @@ TOP, BEYOND, SPECIAL = 255 << 23, "beyond the range of integers", "open but of n
     [
         (0x4EFF, 0, TOP), (0x4F00, 0, BEYOND), (0xCEFF, 0, -TOP), (0xCF00, 0, -(1 << 31)), (0xCF01, 0, BEYOND),
         (0x3F7F, 31, TOP), (0x3F80, 31, BEYOND), (0xBF80, 31, -(1 << 31)), (0xBF81, 31, BEYOND),
-        (0x3F80, 32, "a scale by 32 is open"), (0x7F7F, 0, BEYOND), (0xFF7F, 0, BEYOND),
-        (0x0080, 31, 0), (0x8080, 31, -1), (0x8000, 31, 0), (0x0001, 0, SPECIAL), (0x7F80, 0, SPECIAL),
-        (0xFFC0, 0, SPECIAL),
+        (0x3F80, 32, "a scale by 32 is open: known are 0 to 31"), (0x7F7F, 0, BEYOND), (0xFF7F, 0, BEYOND),
+        (0x0080, 31, 0), (0x8080, 31, -1), (0x8000, 31, 0), (0x0001, 0, SPECIAL), (0x007F, 0, SPECIAL),
+        (0x7F80, 0, SPECIAL), (0xFFC0, 0, SPECIAL),
     ],
     ids=lambda value: f"{value:#06x}" if isinstance(value, int) and 0 < value < 1 << 16 and value > 64 else None,
 )  # fmt: skip

@@ -51,25 +51,20 @@ def test_programs_know_buffers_and_locks_that_their_core_reaches():
     assert core_symbols(device, 1, 2) == {"a": 0x70400, "la": 48 + 2, "core_1_3_c": 0x61000, "core_1_3_lc": 32 + 4}
 
 
-@pytest.mark.parametrize(("schedule", "capacity"), [("in-order", "known"), ("random", 0)])
-def test_a_gemm_on_cores_of_machine_code_equals_numpy(schedule, capacity):
-    planned = GEMM.plan(SMALL)
-    done = GEMM.run(planned, GemmProblem(37, 100, 90), 3, schedule=schedule, seed=5, poison=True, capacity=capacity)
+@pytest.mark.parametrize(
+    "options", [{"timing": TimingOptions()}, {"schedule": "random", "seed": 5, "capacity": 0, "poison": True}]
+)
+def test_a_gemm_on_cores_of_machine_code_equals_numpy(options):
+    done = GEMM.run(GEMM.plan(SMALL), GemmProblem(37, 100, 90), 3, **options)
     same(done.c, done.expected)
-    assert len(done.result.cores) == 4
     assert done.result.warnings == ()
     # Steps of K, of 24, are padded to two; 2 x 2 output tiles of 16 x 32, one of them padding.
     steps, tiles = 6, 2 * 2
     assert [core.macs for core in done.result.cores] == [tiles * steps * 16 * 32 * 24] * 4
-
-
-def test_a_gemm_of_machine_code_takes_the_cycles_of_its_bundles():
-    done = GEMM.run(GEMM.plan(SMALL), GemmProblem(32, 48, 64), timing=TimingOptions())
-    report = done.result.timing
-    same(done.c, done.expected)
-    for core, profile in zip(report.cores, done.result.cores, strict=True):
-        worked = core.busy["core program"]
-        assert profile.cycles + profile.conflicts - 40 < worked <= profile.cycles + profile.conflicts
+    if (report := done.result.timing) is not None:
+        for core, profile in zip(report.cores, done.result.cores, strict=True):
+            worked = core.busy["core program"]
+            assert profile.cycles + profile.conflicts - 40 < worked <= profile.cycles + profile.conflicts
 
 
 def test_an_elf_takes_the_place_of_a_body(tmp_path):

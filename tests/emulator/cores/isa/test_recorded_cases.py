@@ -49,7 +49,3 @@ def test_a_stage_that_is_wrong_by_one_is_found(executor, what, by):
 def test_delay_slots_that_are_wrong_by_one_are_found(monkeypatch, slots):
     monkeypatch.setattr(state, "DELAY_SLOTS", slots)
     assert any(faults(Interpreter, case) for case in PIPELINE)
-
-
-def test_the_right_tables_have_no_faults():
-    assert not any(faults(Interpreter, case, Isa("aie2p")) for case in PIPELINE)

@@ -14,7 +14,7 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.core import isa
 from bdforge.core.exact import verdicts
 from bdforge.core.exact.core_memory import END, FIRST, WINDOW_BYTES, DataMemory
-from bdforge.core.exact.core_state import ControlState, checked
+from bdforge.core.exact.core_state import checked
 from bdforge.core.exact.profile import NO_NAME, Parts, shares
 from bdforge.core.exact.requests import (
     Asking,
@@ -263,23 +263,6 @@ def test_a_bundle_begins_within_the_program_at_an_even_address(pc: int, taken: b
         return
     with pytest.raises(ControlError, match="execution leaves program memory, which ends at 0x40"):
         checked(pc, bytes(64))
-
-
-@pytest.mark.parametrize(
-    ("target", "returns", "taken"), [(16, False, True), (24, False, False), (24, True, True), (2, True, True)]
-)
-def test_a_branch_leads_to_a_multiple_of_16_and_a_return_anywhere(target: int, returns: bool, taken: bool):
-    control = ControlState(pc=100)
-    if not taken:
-        with pytest.raises(ControlError, match="which is no multiple of 16"):
-            control.branch(target, returns)
-        return
-    control.branch(target | 1 << 20, returns)  # addresses have 20 bits
-    places = []
-    for _ in range(7):
-        control.advance(4, None)
-        places.append(control.pc)
-    assert places == [104, 108, 112, 116, 120, target, target + 4]  # its own bundle, and five slots
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
-"""The scheduler's lists and the lock's range on their own, at their ends."""
-
-from dataclasses import dataclass
+"""The scheduler's lists on their own, at their ends."""
 
 import pytest
 
-from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, LockError
-from bdforge.array.emulator.lock import EmulatedLock
+from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded
 from bdforge.array.emulator.scheduler import Agent, RandomScheduler, Scheduler, scheduler_named
+from bdforge.array.emulator.stream import Stream
 
 SCHEDULERS = [Scheduler, lambda: RandomScheduler(3)]
 
@@ -22,21 +20,12 @@ class Counter(Agent):
             yield
 
 
-@dataclass
-class Source:
-    """A blocked source that could move a little."""
-
-    owner: Agent
-    blocked: bool = True
-    listed: bool = False
-
-
 @pytest.mark.parametrize("make", SCHEDULERS)
 def test_nobody_of_a_configuration_moves_after_it_was_replaced(make):
     scheduler = make()
     ready, patient = Counter("ready"), Counter("patient")
     scheduler.wake(ready)
-    scheduler.wake_when_idle(Source(patient))
+    scheduler.wake_when_idle(Stream(patient, scheduler, blocked=True))
     scheduler.clear()
     scheduler.run()
     assert (ready.turns, patient.turns) == (0, 0)
@@ -46,7 +35,7 @@ def test_nobody_of_a_configuration_moves_after_it_was_replaced(make):
 def test_a_patient_source_gets_its_turn_when_nobody_else_can_move(make):
     scheduler = make()
     agent = Counter("patient")
-    source = Source(agent)
+    source = Stream(agent, scheduler, blocked=True)
     scheduler.wake_when_idle(source)
     scheduler.wake_when_idle(source)  # once in the list, however often it asks
     scheduler.run()
@@ -60,7 +49,7 @@ def test_an_adversary_presses_a_source_early_now_and_then():
         scheduler = RandomScheduler(seed)
         ready, patient = Counter("ready"), Counter("patient")
         scheduler.wake(ready)
-        scheduler.wake_when_idle(Source(patient))
+        scheduler.wake_when_idle(Stream(patient, scheduler, blocked=True))
         assert scheduler.step()
         assert ready.turns + patient.turns == 1
         early += patient.turns
@@ -82,31 +71,6 @@ def test_the_budget_is_the_last_step_that_is_allowed():
     scheduler.wake(Counter("third"))
     with pytest.raises(BudgetExceeded, match="no end after 2 steps; third ran last"):
         scheduler.run()
-
-
-def lock(faults: list | None = None) -> EmulatedLock:
-    return EmulatedLock("0 of core (0, 2)", 63, lambda agent: None, fault=None if faults is None else faults.append)
-
-
-@pytest.mark.parametrize("value", [0, 63])
-def test_a_lock_holds_the_ends_of_its_range(value):
-    held = lock()
-    held.set(value)
-    assert held.value == value
-
-
-@pytest.mark.parametrize("value", [-1, 64])
-def test_one_beyond_the_range_is_an_error(value):
-    with pytest.raises(LockError, match=f"would become {value}, outside 0 to 63"):
-        lock().set(value)
-
-
-@pytest.mark.parametrize(("value", "kept"), [(-1, -1), (-63, -63), (-64, -64), (-65, -64), (64, 63), (127, 63)])
-def test_where_it_is_permitted_a_lock_saturates_at_the_ends_of_seven_bits(value, kept):
-    faults: list[LockError] = []
-    held = lock(faults)
-    held.set(value)
-    assert (held.value, len(faults)) == (kept, 1)
 
 
 def test_an_adversary_lets_the_array_move_no_step_or_some_between_two_operations():

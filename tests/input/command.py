@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from bdforge.cli import main
 
@@ -24,10 +24,13 @@ class Ended(NamedTuple):
     err: str
 
 
-def bdforge(*arguments: str | Path) -> Ended:
-    """Runs `bdforge` with these arguments, forked by a process that has imported the commands: that takes a second."""
+def bdforge(*arguments: str | Path, device: Path | None = None) -> Ended:
+    """Runs `bdforge` with these arguments, forked by a process that has imported the commands: that takes a second.
+
+    Its output goes to `device` where one is given, which nobody reads.
+    """
     with TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
+        out, err = device or Path(folder, "out"), Path(folder, "err")
         place = Path.cwd(), dict(os.environ)
         process = _SERVER.Process(target=_run, args=([*map(str, arguments)], out, err, *place))
         process.start()
@@ -35,7 +38,7 @@ def bdforge(*arguments: str | Path) -> Ended:
         process.kill()
         process.join()
         assert process.exitcode is not None
-        return Ended(process.exitcode, out.read_text(), err.read_text())
+        return Ended(process.exitcode, "" if device else out.read_text(), err.read_text())
 
 
 def _run(words: list[str], out: Path, err: Path, folder: Path, environment: Mapping[str, str]) -> None:
@@ -48,13 +51,13 @@ def _run(words: list[str], out: Path, err: Path, folder: Path, environment: Mapp
     main()
 
 
-def started(*arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE, **environment: str) -> Ended:
-    """Runs `bdforge` in an interpreter that starts with this environment and output."""
+def started(*arguments: str | Path, **environment: str) -> Ended:
+    """Runs `bdforge` in an interpreter that starts with this environment."""
     done = subprocess.run(
-        [sys.executable, "-m", "bdforge.cli", *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE, text=True,
-        timeout=SECONDS, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        [sys.executable, "-m", "bdforge.cli", *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS,
+        check=False, env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
     )  # fmt: skip
-    return Ended(done.returncode, done.stdout or "", done.stderr)
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def refused(*arguments: str | Path, code: int = 2) -> str:

@@ -38,12 +38,10 @@ def test_a_problem_of_millions_of_steps_is_refused():
     assert "takes more than 16384 steps" in refused("render", DESIGN, "--shape", "1048576,64,1048576")
 
 
-def test_output_that_cannot_be_written_is_said():
-    with Path("/dev/full").open("w") as full:
-        message = message_of(started("render", DESIGN, "--shape", "256,256,512", stdout=full), code=1)
+@pytest.mark.parametrize("command", [("render", DESIGN, "--shape", "256,256,512"), ("checks",)], ids=lambda c: c[0])
+def test_output_that_cannot_be_written_is_said(command):
+    message = message_of(bdforge(*command, device=Path("/dev/full")), code=1)
     assert message == "bdforge: the output cannot be written: No space left on device\n"
-    with Path("/dev/full").open("w") as full:
-        message_of(started("checks", stdout=full), code=1)
 
 
 def test_a_reader_that_leaves_early_is_no_fault():

@@ -51,7 +51,18 @@ from bdforge.design.render import render as render_design
 from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
-from bdforge.operators import Plan, Problem, design_for, document_at, load_spec, manifest, operator_of, plan, render
+from bdforge.operators import (
+    Plan,
+    Problem,
+    design_for,
+    document_at,
+    document_name,
+    load_spec,
+    manifest,
+    operator_of,
+    plan,
+    render,
+)
 from bdforge.runtime.toolchain.assembled import programmed
 
 app = typer.Typer()
@@ -132,7 +143,7 @@ def render_command(
 def _written_out(design: Path) -> str | None:
     """The MLIR of a document, `DESIGN` or template as they are; None where it follows from a sequence of any size."""
     if (content := document_at(design)) is not None:
-        return render_design(design_of(content, str(design)))
+        return render_design(design_of(content, document_name(design)))
     if is_template(design):
         return render_template(load_template_spec(design), design.parent.parent / "templates")
     return None

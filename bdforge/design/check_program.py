@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Statement, Store, statements
 from bdforge.design.model import Tile
-from bdforge.design.reasons import Places, Reason
+from bdforge.design.reasons import Places, Reason, within
 from bdforge.design.tile_memory import Acquire, Buffer, Release
 from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS
@@ -20,11 +20,12 @@ def program_reasons(tile: Tile, places: Places) -> Iterator[Reason]:
     around = [(tile.column + east, tile.row + north) for east, north in CORE_LOCK_WINDOWS]
     near = [places[place] for place in around if place in places and places[place].kind is TileKind.CORE]
     reach = {held.name for each in near for held in (*each.buffers, *each.locks)}
-    for statement in statements(tile.core.body):
+    for number, statement in enumerate(statements(tile.core.body)):
         for name in _named(statement):
             if name not in reach:
-                yield Reason("reach", f"{name} is nothing of the core or its neighbours", "use what is nearer")
-        yield from _statement(statement)
+                what = f"{name} is nothing of the core or its neighbours"
+                yield Reason("reach", what, "use what is nearer", about=("core", number))
+        yield from within(("core", number), _statement(statement))
 
 
 def _named(statement: Statement) -> Iterator[str]:

@@ -8,10 +8,10 @@ from operator import itemgetter
 
 from bd_patterns import Pattern
 from bd_patterns import problems as pattern_problems
-from bdforge.design.model import Channel, Tile
+from bdforge.design.model import Channel, Subject, Tile
 from bdforge.design.placement import aligned, occupied
-from bdforge.design.reasons import Places, Reason
-from bdforge.design.tile_memory import Bd, Padding
+from bdforge.design.reasons import Places, Reason, within
+from bdforge.design.tile_memory import Bd, Buffer, Padding
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import (
     DEFAULT_STACK_BYTES,
@@ -28,12 +28,13 @@ def tile_reasons(tile: Tile, places: Places, generation: Generation) -> Iterator
     yield from _memory(tile, limits)
     yield from _locks(tile, limits)
     yield from _bd_numbers(tile, limits)
+    last = {(c.direction, c.index): place for place, c in enumerate(tile.channels)}
     for channel, tasks in Counter((c.direction, c.index) for c in tile.channels).items():
         if tasks > TASK_QUEUE_ENTRIES:
             what = f"{tasks} tasks wait at {channel[0]} {channel[1]}, whose queue holds {TASK_QUEUE_ENTRIES}"
-            yield Reason("queue", what, "chain their BDs")
-    for channel in tile.channels:
-        yield from _channel(tile, channel, limits, _within_reach(tile, channel, places))
+            yield Reason("queue", what, "chain their BDs", about=(last[channel],))
+    for index, channel in enumerate(tile.channels):
+        yield from within((index,), _channel(tile, channel, limits, _within_reach(tile, channel, places)))
 
 
 def _memory(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
@@ -50,33 +51,42 @@ def _memory(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     ends = [(0, stack, "the stack"), *sorted(spans)]
     for (_, end, before), (start, _, name) in pairwise(ends):
         if start < end:
-            yield Reason("address", f"{name} starts at {start:#x}, {before} ends at {end:#x}", "move one")
+            what = f"{name} starts at {start:#x}, {before} ends at {end:#x}"
+            yield Reason("address", what, "move one", about=(name,))
     if (last := max(ends, key=itemgetter(1)))[1] > limit:
-        yield Reason("address", f"{last[2]} ends at {last[1]:#x}, the memory at {limit:#x}", "move it down")
+        what = f"{last[2]} ends at {last[1]:#x}, the memory at {limit:#x}"
+        yield Reason("address", what, "move it down", about=(last[2],))
     for buffer in tile.buffers:
-        if buffer.address is None:
-            yield Reason("address", f"{buffer.name} has no address", "let placed() give it one")
-        elif buffer.address % GRANULE_BYTES:
-            yield Reason("address", f"{buffer.name}: {buffer.address:#x} is not at a word's start", "move it")
-        if buffer.values and len(buffer.values) != buffer.elements:
-            what = f"{buffer.name} has {buffer.elements} elements, but {len(buffer.values)} values"
-            yield Reason("values", what, "give all or none")
+        yield from within((buffer.name,), _buffer(buffer))
+
+
+def _buffer(buffer: Buffer) -> Iterator[Reason]:
+    if buffer.address is None:
+        yield Reason("address", f"{buffer.name} has no address", "let placed() give it one")
+    elif buffer.address % GRANULE_BYTES:
+        yield Reason("address", f"{buffer.name}: {buffer.address:#x} is not at a word's start", "move it")
+    if buffer.values and len(buffer.values) != buffer.elements:
+        what = f"{buffer.name} has {buffer.elements} elements, but {len(buffer.values)} values"
+        yield Reason("values", what, "give all or none")
 
 
 def _locks(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     for lock in tile.locks:
         if (problem := outside("lock value", lock.init, limits)) is not None:
-            yield Reason("lock", f"a first {problem}", "use another value")
+            yield Reason("lock", f"a first {problem}", "use another value", about=(lock.name,))
         if (problem := outside("lock", lock.id, limits)) is not None:
-            yield Reason("lock id", problem, "use fewer locks")
+            yield Reason("lock id", problem, "use fewer locks", about=(lock.name,))
+    last = {lock.id: lock.name for lock in tile.locks}
     for number, count in Counter(lock.id for lock in tile.locks).items():
         if count > 1:
-            yield Reason("lock id", f"{count} locks have id {number}", "number them apart")
+            yield Reason("lock id", f"{count} locks have id {number}", "number them apart", about=(last[number],))
 
 
 def _bd_numbers(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     numbers: dict[range, list[int | None]] = {}
-    for channel in tile.channels:
+    places: dict[int | None, Subject] = {}
+    for index, channel in enumerate(tile.channels):
+        places |= {bd.bd_id: (index, place) for place, bd in enumerate(channel.bds)}
         share = limits.bds_of_channel(channel.index)
         reserved = [number for number in tile.reserved_bds if number in share]
         numbers.setdefault(share, [*reserved]).extend(bd.bd_id for bd in channel.bds)
@@ -87,9 +97,11 @@ def _bd_numbers(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
             continue
         for number, count in Counter(used).items():
             if number not in share:
-                yield Reason("bds", f"number {number} of a BD whose channel may use {shared}", "leave it to placed()")
+                what = f"number {number} of a BD whose channel may use {shared}"
+                yield Reason("bds", what, "leave it to placed()", about=places.get(number, ()))
             if count > 1:
-                yield Reason("bds", f"{count} BDs have number {number}", "leave numbers to placed()")
+                what = f"{count} BDs have number {number}"
+                yield Reason("bds", what, "leave numbers to placed()", about=places.get(number, ()))
 
 
 def _within_reach(tile: Tile, channel: Channel, places: Places) -> list[Tile]:
@@ -112,7 +124,7 @@ def _channel(tile: Tile, channel: Channel, limits: TileLimits, reach: list[Tile]
         yield Reason("chain", f"{channel.runs} runs of a chain that never ends", "let it end with back = None", where)
     for number, bd in enumerate(channel.bds):
         for rule, what, step in _bd(bd, channel, limits, reach):
-            yield Reason(rule, what, step, f"{where}, BD {number}")
+            yield Reason(rule, what, step, f"{where}, BD {number}", about=(number,))
 
 
 def _bd(bd: Bd, channel: Channel, limits: TileLimits, reach: list[Tile]) -> Iterator[tuple[str, str, str]]:

@@ -8,8 +8,8 @@ from bdforge.common.messages import clip
 from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
 from bdforge.design.lowering import Kernels, core_program
-from bdforge.design.model import Cascade, Design, Flow, Port, Tile
-from bdforge.design.reasons import Reason, told_once
+from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
+from bdforge.design.reasons import Reason, told_once, within
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
 from bdforge.devices.limits import SHIM
 from bdforge.devices.rules import outside
@@ -27,10 +27,13 @@ def check(design: Design) -> list[Reason]:
         wrong = list(_names_and_places(design))
         for tile in design.tiles:
             if tile.kind is not (kind := design.array.kind(tile.column, tile.row)):
-                wrong.append(Reason("kind", f"{tile.name} is no {tile.kind} but a {kind}", "change its row"))
+                what = f"{tile.name} is no {tile.kind} but a {kind}"
+                wrong.append(Reason("kind", what, "change its row", about=(tile.name,)))
     except DeviceError as error:
         return [Reason("device", str(error), "choose another device or place")]
-    return wrong or told_once([*_tiles(design, generation), *((None, reason) for reason in _ways(design))])
+    if not wrong:
+        return told_once([*_tiles(design, generation), *((None, r) for r in _ways(design))], design.place_of)
+    return told_once([(None, reason) for reason in wrong], design.place_of)
 
 
 def _names_and_places(design: Design) -> Iterator[Reason]:
@@ -40,13 +43,16 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
     names += [sequence.name for sequence in design.sequences]
     for name, count in Counter(names).items():
         if not NAME.fullmatch(name):
-            yield Reason("name", f"{clip(name)!r} is no name in MLIR", "use letters, digits and _")
+            what = f"{clip(name)!r} is no name in MLIR"
+            yield Reason("name", what, "use letters, digits and _", about=(name,))
         if count > 1:
             what = f"{count} of tiles, buffers, locks, allocations and sequences are called {clip(name)}"
-            yield Reason("name", what, "rename them")
-    for (column, row), count in Counter((tile.column, tile.row) for tile in design.tiles).items():
+            yield Reason("name", what, "rename them", about=(name,))
+    last = {(tile.column, tile.row): tile.name for tile in design.tiles}
+    for place, count in Counter((tile.column, tile.row) for tile in design.tiles).items():
         if count > 1:
-            yield Reason("place", f"{count} tiles stand at ({column}, {row})", "give all of a tile in one")
+            what = f"{count} tiles stand at {place}"
+            yield Reason("place", what, "give all of a tile in one", about=(last[place],))
 
 
 def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
@@ -56,24 +62,31 @@ def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reaso
         yield from ((tile, reason) for reason in tile_reasons(tile, places, generation))
         wrong = list(program_reasons(tile, places))
         if tile.core and not wrong:
-            _, wrong = core_program(tile, tile.core, (), kernels)
+            wrong = list(within(("core",), core_program(tile, tile.core, (), kernels)[1]))
         yield from ((tile, reason) for reason in wrong)
 
 
 def _ways(design: Design) -> Iterator[Reason]:
     tiles = {tile.name: tile for tile in design.tiles}
-    for flow in design.flows:
-        yield from _flow(design, tiles, flow)
+    last: dict[Port, int] = {}
+    for index, flow in enumerate(design.flows):
+        yield from within(("flow", index), _flow(design, tiles, flow))
+        last |= dict.fromkeys(flow.targets, index)
     circuits = Counter(target for flow in design.flows if flow.packet is None for target in flow.targets)
     for port, count in circuits.items():
         if count > 1:
-            yield Reason("flow", f"{count} circuits end at {_named(port)}", "join them as packets or elsewhere")
-    for cascade in design.cascades:
-        yield from _cascade(tiles, cascade)
+            what = f"{count} circuits end at {_named(port)}"
+            yield Reason("flow", what, "join them as packets or elsewhere", about=("flow", last[port]))
+    for index, cascade in enumerate(design.cascades):
+        yield from within(("cascade", index), _cascade(tiles, cascade))
     for named in design.allocations:
-        if named.tile.kind is not TileKind.SHIM:
-            yield Reason("allocation", f"{named.name} names a channel of a {named.tile.kind}", "name a shim's")
-        yield from _port(design, tiles, named.tile.dma(named.channel), sends=named.direction == "MM2S")
+        yield from within((named.name,), _allocation(design, tiles, named))
+
+
+def _allocation(design: Design, tiles: dict[str, Tile], named: Allocation) -> Iterator[Reason]:
+    if named.tile.kind is not TileKind.SHIM:
+        yield Reason("allocation", f"{named.name} names a channel of a {named.tile.kind}", "name a shim's")
+    yield from _port(design, tiles, named.tile.dma(named.channel), sends=named.direction == "MM2S")
 
 
 def _flow(design: Design, tiles: dict[str, Tile], flow: Flow) -> Iterator[Reason]:

@@ -4,7 +4,7 @@ Python decides every number; templates only place them. Flows, cascades and allo
 placed after them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,11 @@ from bdforge.design.tile_memory import Bd, Buffer, Lock, Locks, Slots
 from bdforge.devices import Device, TileKind, mlir_device_named
 from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.registers import TILE_REGISTERS, address
+
+Subject = tuple[str | int, ...]
+"""A part of a design: (name,), ("flow", 2) or ("cascade", 0); of a tile by name its buffer or lock ("mem", "mem_a"),
+its channel ("mem", 3), that one's BD ("mem", 3, 0), its program ("core_0_2", "core") and a statement of that, by its
+number in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ class Design:
     `sequences` are for a problem each, `program` is the sequence of any size with its operands. `reference` says what
     outputs must be: a numpy function ("module:function") or a golden file. `made_from` is the content of the spec that
     it was planned from, its `kind` included. `kernels` are sources of what cores call, below kernels/, compiled with
-    `macros` ("ROWS=64").
+    `macros` ("ROWS=64"). `place_of` tells where a document says something, "" where it does not.
     """
 
     name: str
@@ -152,6 +157,7 @@ class Design:
     made_from: Mapping[str, Any] | None = field(default=None, hash=False)
     kernels: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
+    place_of: Callable[[Subject], str] = field(default=lambda subject: "", compare=False, repr=False)
 
     @property
     def array(self) -> Device:

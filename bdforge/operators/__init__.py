@@ -33,13 +33,21 @@ from bdforge.operators.specs import (
     refuse,
     stack_reasons,
 )
-from bdforge.operators.written import KINDS, WrittenSpec, document_at, load_written, plan_written, written_spec
+from bdforge.operators.written import (
+    KINDS,
+    WrittenSpec,
+    document_at,
+    document_name,
+    load_written,
+    plan_written,
+    written_spec,
+)
 
 __all__ = [
     "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "Form", "FormSpec", "Kernels",
     "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "WalkError", "WrittenSpec",
-    "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "for_array", "load_spec", "manifest",
-    "operator_of", "plan", "plan_of", "refuse", "render", "spec_from", "stack_reasons",
+    "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "document_name", "for_array",
+    "load_spec", "manifest", "operator_of", "plan", "plan_of", "refuse", "render", "spec_from", "stack_reasons",
 ]  # fmt: skip
 
 

@@ -170,7 +170,12 @@ def load_written(path: Path) -> WrittenSpec:
     name = path.stem if str(path) != STDIN else clip(tables.get("name", DOCUMENT))
     if tables.get("kind") not in KINDS:
         raise SpecError(f"{clip_path(path)}: is no document; give a spec by its file")
-    return written_spec(tables, name, str(path), text, path.parent)
+    return written_spec(tables, name, document_name(path), text, path.parent)
+
+
+def document_name(path: Path) -> str:
+    """What messages call the text of a file's document, which of Python's is the one that `bdforge plan` prints."""
+    return f"{path}'s document" if path.suffix == ".py" else str(path)
 
 
 def written_spec(

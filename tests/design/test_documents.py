@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bd_patterns import Pattern
-from bdforge.design import render
+from bdforge.design import DesignError, render
 from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.repeats import Repeating, written
@@ -377,6 +377,81 @@ def test_a_sequence_of_any_size_is_the_program_that_python_writes():
     assert list(interpret(copying(COPY), sizes, limits)) == list(interpret(build.program, sizes, limits))
     with pytest.raises(ProgramError, match="n = 0 is outside 1 to 999998"):
         list(interpret(copying(COPY), {"n": 0}, limits))
+
+
+HELD = """kind = "design"
+name = "held"
+device = "npu2_1col"
+tile = [
+  { name = "shim", at = [0, 0] },
+  { name = "mem", at = [0, 1], holds = [
+    { ring = "r", elements = 8, type = "i32" },
+    { buffer = "b", elements = 8, type = "i32" },
+    { lock = "l" },
+  ], channels = [
+    { dma = "S2MM 0", bds = [{ fill = "r" }, { fill = "r" }] },
+    { dma = "MM2S 0", bds = [
+      { send = "r" },
+      { move = "b", dims = [[8, 1]] },
+    ] },
+  ] },
+  { name = "core", at = [0, 2], core = "p", holds = [{ buffer = "x", elements = 8, type = "i32" }] },
+]
+flow = [
+  { for = { i = "0..2" }, from = "shim DMA {i}", to = "mem DMA {i}" },
+  { from = "mem DMA 0", to = "shim DMA 1" },
+]
+allocations = [
+  { name = "into", channel = "shim MM2S 0" },
+]
+[program.p]
+body = [
+  { loop = 3, body = [
+    { call = "work", with = ["x"] },
+    { load = "n", from = "x" },
+  ] },
+]
+"""
+UNHELD = {
+    "[[8, 1]]": (
+        "[[9, 1]]",
+        "{ move",
+        "memtile (0, 1), MM2S 0, BD 2: last index 8 is outside",
+    ),
+    'fill = "r" }, {': (
+        'fill = "r", acquire = 64 }, {',
+        "{ fill",
+        "memtile (0, 1), S2MM 0, BD 0: it takes",
+    ),
+    '"MM2S 0"': ('"MM2S 6"', '{ dma = "MM2S', "memtile (0, 1), MM2S 6: there is no such channel"),
+    '"b", elements = 8': ('"b", address = 2, elements = 8', "{ buffer", "memtile (0, 1): mem_b: 0x2 is not at a word"),
+    '"r", elements = 8': (
+        '"r", addresses = [2, 64], elements = 8',
+        "{ ring",
+        "mem_r_ping: 0x2 is not at a word",
+    ),
+    'lock = "l"': ('lock = "l", init = 64', "{ lock", "memtile (0, 1): a first lock value = 64 is outside"),
+    'name = "core", at = [0, 2]': ('name = "core", at = [0, 0]', '{ name = "core"', "2 tiles stand at (0, 0)"),
+    "mem DMA {i}": ("mem DMA {i + 5}", "{ for", "mem's DMA : 6 does not receive: a memtile has 6 of DMA"),
+    "shim DMA 1": ("shim DMA 7", '{ from = "mem', "shim's DMA : 7 does not receive"),
+    "shim MM2S 0": ("shim MM2S 2", '{ name = "into"', "shim's DMA : 2 does not send: a shim has 2 of DMA"),
+    '"into"': ('"in to"', '{ name = "in to"', "'in to' is no name in MLIR"),
+    'from = "x"': ('from = "x", index = 8', "{ load", "core (0, 2): element 8 of core_x, which has 8"),
+    '"x"] }': ('"x", "%m"] }', "[program.p]", "core (0, 2): m is no name here"),
+}
+"""Of what no array holds: a wrong text for a right one, where that is told, what is told."""
+
+
+@pytest.mark.parametrize("right", UNHELD)
+def test_what_no_array_holds_is_told_with_its_place(right: str):
+    render(design_of(HELD, "held.toml"))
+    wrong, where, reason = UNHELD[right]
+    content = HELD.replace(right, wrong, 1)
+    with pytest.raises(DesignError) as caught:
+        render(design_of(content, "held.toml"))
+    line = content.count("\n", 0, content.index(where)) + 1
+    told = [one for one in str(caught.value).splitlines() if reason in one]
+    assert [one.split(": ", 1)[0].rsplit(":", 1)[0] for one in told] == [f"held.toml:{line}"], str(caught.value)
 
 
 def parameters(write: str = '{ rtp = "core_rtp.tiles", value = "n" }', **texts: str) -> str:

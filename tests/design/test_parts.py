@@ -186,8 +186,8 @@ def test_a_reason_is_told_once_with_its_first_tile_and_how_many_more():
     tiles = [Tile(f"t{row}", 1, row, TileKind.CORE) for row in (2, 3, 4)]
     full, there = Reason("memory", "full", "empty it"), Reason("chain", "long", "", "S2MM 0")
     memtile = Tile("m", 0, 1, TileKind.MEMTILE)
-    found = told_once([(tiles[0], full), (tiles[1], full), (memtile, full), (tiles[2], full), (tiles[0], there),
-                       (None, Reason("flow", "lost", "find it"))])  # fmt: skip
+    told = [(tiles[0], full), (tiles[0], full), (tiles[1], full), (memtile, full), (tiles[2], full), (tiles[0], there)]
+    found = told_once([*told, (None, Reason("flow", "lost", "find it"))], lambda subject: "")
     assert list(map(str, found)) == [
         "core (1, 2) and 2 more: full; empty it", "memtile (0, 1): full; empty it", "core (1, 2), S2MM 0: long",
         "lost; find it",

@@ -7,12 +7,13 @@ read. Numbers may be expressions, texts hold expressions in braces, `for` in an 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any, Literal
 
 from bdforge.common.messages import InputError, clip, clip_path, listed
-from bdforge.design.document.toml_places import Path, places_of
+from bdforge.design.document.toml_places import Path, Place, places_of
 from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
 from bdforge.design.sequences.expressions import Expr, Operand, expression
 
@@ -56,16 +57,40 @@ def refuse(faults: Faults, content: str, where: str) -> None:
     """DocumentError for all that is wrong, with its lines and columns in a text that messages call `where`."""
     if not faults.reasons:
         return
-    places = places_of(content)
-    lines = sorted((_place(places, path), reason) for path, reason in faults.reasons.items())
-    raise DocumentError(listed((f"{clip_path(where)}:{line}:{at}: {reason}" for (line, at), reason in lines), "\n"))
+    source = Source(content, where)
+    lines = sorted((source.place(path), reason) for path, reason in faults.reasons.items())
+    raise DocumentError(listed((f"{source.told(place)}: {reason}" for place, reason in lines), "\n"))
 
 
-def _place(places: Mapping[Path, tuple[int, int]], path: Path) -> tuple[int, int]:
-    """The place of a path, or of what it stands in."""
-    while path and path not in places:
-        path = path[:-1]
-    return places.get(path, (1, 1))
+@dataclass
+class Source:
+    """The text of a document, which messages call `where`."""
+
+    content: str
+    where: str
+
+    @cached_property
+    def _places(self) -> Mapping[Path, Place]:
+        return places_of(self.content)
+
+    def place(self, path: Path) -> Place:
+        """Line and column of a path, or of what it stands in."""
+        while path and path not in self._places:
+            path = path[:-1]
+        return self._places.get(path, (1, 1))
+
+    def told(self, place: Place) -> str:
+        """A place as messages begin with it."""
+        return f"{clip_path(self.where)}:{place[0]}:{place[1]}"
+
+    def of(self, paths: Mapping[Any, Path]) -> Callable[[tuple], str]:
+        """Where a subject stands: it, what is around it, or what of a tile has a name; "" where nothing has a path."""
+
+        def found(subject: tuple) -> str:
+            parts = [*(subject[:length] for length in range(len(subject), 1, -1)), subject[1:], subject[:1]]
+            return next((self.told(self.place(paths[part])) for part in parts if part in paths), "")
+
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """A document as a design: the tables of its text, `for` and expressions made into what they stand for."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
@@ -13,6 +14,7 @@ from bdforge.design.document.tables import (
     DocumentError,
     Key,
     Scope,
+    Source,
     Table,
     Wrong,
     choice,
@@ -49,7 +51,8 @@ from bdforge.design.document.to_tile import (
     packet,
     word_of,
 )
-from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
+from bdforge.design.document.toml_places import Path
+from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Subject, Tile
 from bdforge.design.placement import placed
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Sequence, Task, TaskBd, TokenWait
 from bdforge.design.tile_memory import Buffer, Lock
@@ -80,10 +83,11 @@ def design_of(content: str, where: str) -> Design:
     raw = parsed_toml(content, where, DocumentError)
     scope = Scope()
     given = told(DOCUMENT, raw, scope)
-    found = None if given is None else told(lambda given, scope: _Reading(given).design(raw, scope), given, scope)
+    reading = _Reading(given or {})
+    found = None if given is None else told(lambda given, scope: reading.design(raw, scope), given, scope)
     refuse(scope.faults, content, where)
     assert found is not None
-    return found
+    return replace(found, place_of=Source(content, where).of(reading.paths))
 
 
 def surrounding(design: Design) -> Surrounding:
@@ -106,6 +110,8 @@ class _Reading:
     tiles: dict[str, Tile] = field(default_factory=dict)
     everything: dict[str, Buffer | Lock] = field(default_factory=dict)
     arguments: dict[str, Buffer] = field(default_factory=dict)
+    paths: dict[Subject, Path] = field(default_factory=dict)
+    numbers: Counter[str] = field(default_factory=Counter)
 
     def design(self, raw: Mapping[str, Any], scope: Scope) -> Design:
         given, names = self.given, {}
@@ -141,7 +147,7 @@ class _Reading:
         """Shims, memtiles, cores, each column by column."""
         try:
             array = mlir_device_named(self.given["device"])
-            tile = made(TILE, lambda one, inner: TileUnderWay(one, inner, self.everything))
+            tile = made(TILE, lambda one, inner: TileUnderWay(one, inner, self.everything, self.paths))
             found = many(tile)(raw["tile"], scope.at("tile"))
             kinds = {id(tile): array.kind(*tile.place) for tile in found}
         except DeviceError as error:
@@ -162,6 +168,7 @@ class _Reading:
         programs = self.given["program"]
         if name not in programs:
             raise Wrong(f"core: there is no program {clip(name)}; there is {listed(programs) or 'none'}")
+        self.paths[tile.name, "core"] = ("program", name)
         found = PROGRAM(programs[name], replace(tile.scope, path=("program", name), inside=tile))
         link_with = found["link_with"] or (f"{self.given['name']}.o" if self.given["kernels"] else "")
         return Core(found["body"], found["stack_bytes"], link_with)
@@ -233,6 +240,18 @@ ALLOCATION = Table(
 )
 
 
+def _numbered(kind: str, make: Callable[[Given, Scope], Any]) -> Callable[[Given, Scope], Any]:
+    """Makes things that their place among those of their kind tells."""
+
+    def number_it(given: Given, scope: Scope) -> Any:
+        reading = scope.inside
+        reading.paths[kind, reading.numbers[kind]] = scope.path
+        reading.numbers[kind] += 1
+        return make(given, scope)
+
+    return number_it
+
+
 def _flow(given: Given, scope: Scope) -> Flow:
     return Flow(given["from"], given["to"], given["role"], given["packet"], given["keep_header"])
 
@@ -242,6 +261,7 @@ def _allocation(given: Given, scope: Scope) -> Allocation:
     tiles = scope.inside.tiles
     if tile not in tiles:
         raise Wrong(f"channel: there is no tile {clip(tile)}; there is {listed(tiles)}")
+    scope.inside.paths[given["name"],] = scope.path
     return Allocation(given["name"], tiles[tile], *channel_of(channel))
 
 
@@ -345,9 +365,9 @@ RUNTIME_SEQUENCE = Table(
     },
 )  # fmt: skip
 _PARTS = {
-    "flow": many(made(FLOW, _flow)),
+    "flow": many(made(FLOW, _numbered("flow", _flow))),
     "allocations": many(made(ALLOCATION, _allocation)),
-    "cascade": many(made(CASCADE, lambda given, scope: Cascade(given["from"], given["to"]))),
+    "cascade": many(made(CASCADE, _numbered("cascade", lambda given, scope: Cascade(given["from"], given["to"])))),
     "runtime_sequence": many(made(RUNTIME_SEQUENCE, _sequence)),
 }
 """What of a document is read when its tiles are known."""

@@ -24,7 +24,8 @@ from bdforge.design.document.tables import (
     plain,
     text,
 )
-from bdforge.design.model import Channel
+from bdforge.design.document.toml_places import Path
+from bdforge.design.model import Channel, Subject
 from bdforge.design.tile_memory import Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags
 from bdforge.devices.limits import DEFAULT_STACK_BYTES
 
@@ -38,14 +39,21 @@ Given = Mapping[str, Any]
 
 @dataclass(slots=True)
 class TileUnderWay:
-    """A tile of a document: what it holds, and where the names in its table lead. `everything` is of all tiles."""
+    """A tile of a document: what it holds, and where the names in its table lead.
+
+    `everything` is of all tiles, `paths` say where all parts of the document's design stand.
+    """
 
     given: Given
     scope: Scope
     everything: dict[str, Buffer | Lock]
+    paths: dict[Subject, Path]
     buffers: list[Buffer] = field(default_factory=list)
     locks: list[Lock] = field(default_factory=list)
     rings: dict[str, list[Buffer]] = field(default_factory=dict)
+    channels: int = 0
+    bds: list[Path] = field(default_factory=list)
+    statements: int = 0
 
     @property
     def name(self) -> str:
@@ -58,6 +66,7 @@ class TileUnderWay:
 
     def hold(self) -> None:
         """Make its buffers and locks, before anything is looked for in them."""
+        self.paths[self.name,] = self.scope.path
         self.given["holds"](self)
         self.everything |= {held.name: held for held in (*self.buffers, *self.locks)}
 
@@ -152,6 +161,17 @@ def channel_of(found: str) -> tuple[str, int]:
 # What a tile holds.
 
 
+def _held(make: Callable[[Given, Scope], None]) -> Callable[[Given, Scope], None]:
+    def hold(given: Given, scope: Scope) -> None:
+        tile = scope.inside
+        before = len(tile.buffers), len(tile.locks)
+        make(given, scope)
+        fresh = *tile.buffers[before[0] :], *tile.locks[before[1] :]
+        tile.paths.update(((held.name,), scope.path) for held in fresh)
+
+    return hold
+
+
 def _ring(given: Given, scope: Scope) -> None:
     tile, name, role, slots = scope.inside, given["ring"], given["role"], given["slots"]
     counts = role if given["counts"] is None else given["counts"]
@@ -213,14 +233,20 @@ LOCK = Table(
     "A lock; by default its number is its place among its tile's.",
     {"lock": Key(text), "init": Key(number, 0), "role": Key(text, ""), "id": Key(number, None)},
 )
-_HELD = choice({"ring": made(RING, _ring), "buffer": made(BUFFER, _buffer), "lock": made(LOCK, _lock)})
+_HELD = choice(
+    {"ring": made(RING, _held(_ring)), "buffer": made(BUFFER, _held(_buffer)), "lock": made(LOCK, _held(_lock))}
+)
 
 
 # Its channels.
 
 
 def _channel(given: Given, scope: Scope) -> Channel:
-    (direction, index), bds = given["dma"], tuple(chain(*given["bds"]))
+    (direction, index), bds, tile = given["dma"], tuple(chain(*given["bds"])), scope.inside
+    subject = tile.name, tile.channels
+    tile.paths[subject] = scope.path
+    tile.paths.update(((*subject, place), path) for place, path in enumerate(tile.bds))
+    tile.channels, tile.bds = tile.channels + 1, []
     return Channel(direction, index, bds, given["role"], given["back"], given["runs"])
 
 
@@ -243,10 +269,12 @@ def _in_ring(given: Given, scope: Scope) -> tuple[Bd, ...]:
     for slot in slots:
         if not 0 <= slot < len(ring):
             raise Wrong(f"slot = {slot}: ring {clip(name)} has slots 0 to {len(ring) - 1}")
+    tile.bds += [scope.path] * len(slots)
     return tuple(_bd(given, ring[slot], *guards) for slot in slots)
 
 
 def _move(given: Given, scope: Scope) -> tuple[Bd, ...]:
+    scope.inside.bds.append(scope.path)
     return (_bd(given, given["move"], given["acquire"], given["release"]),)
 
 
@@ -374,7 +402,7 @@ _argument.schema = lambda: {"anyOf": [{"type": ["string", "integer"]}, _ROTATING
 
 
 def _body(found: Any, scope: Scope) -> tuple[Any, ...]:
-    return tuple(many(STATEMENT)(found, scope))
+    return tuple(many(_placed_statement)(found, scope))
 
 
 _body.schema = {"type": "array", "items": {"$ref": "#/$defs/statement"}}  # type: ignore[attr-defined]
@@ -426,6 +454,16 @@ def _statement(table: Table, make: Any) -> Kind:
 
 
 STATEMENT = choice({key: _statement(table, make) for key, (table, make) in _STATEMENTS.items()})
+
+
+def _placed_statement(found: Any, scope: Scope) -> Any:
+    tile = scope.inside
+    tile.paths[tile.name, "core", tile.statements] = scope.path
+    tile.statements += 1
+    return STATEMENT(found, scope)
+
+
+_placed_statement.schema = STATEMENT.schema  # type: ignore[attr-defined]
 PROGRAM = Table(
     "What a core runs.",
     {"stack_bytes": Key(number, DEFAULT_STACK_BYTES), "link_with": Key(plain, ""), "body": Key(_body)},

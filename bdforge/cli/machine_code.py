@@ -10,11 +10,11 @@ import typer
 from bdforge.array.core_bodies.core_program import core_symbols
 from bdforge.array.emulator.cores.breakpoints import Breakpoints
 from bdforge.array.emulator.module_choice import choose
-from bdforge.array.images import ImageError
 from bdforge.array.images.programs import read_programs
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.cli.options import Force, new_path, print_warnings, write
+from bdforge.common.binary import ImageError
 from bdforge.common.files import read_bytes, read_text
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen

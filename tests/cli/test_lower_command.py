@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bdforge.array.images import pdis
 from bdforge.array.images.image_build import NoCodeError
+from bdforge.array.images.xclbin import pdis
 from bdforge.array.mlir import MlirError
 from bdforge.cli.commands import app
 from bdforge.common.binary import ImageError

@@ -12,9 +12,8 @@ from library_builds import WITH_XRT, Done, built, replace_kernels, small_design,
 from software_npu import SoftwareNpu, run_alone
 from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
-from bdforge.array.images import pdis
 from bdforge.array.images.read import read_image
-from bdforge.array.images.xclbin import npu_kernel
+from bdforge.array.images.xclbin import npu_kernel, pdis
 from bdforge.array.images.xclbin_write import Partition, assembled
 from bdforge.operators import manifest, render
 from bdforge.runtime.service.software_npu import BDF, LIBRARY

@@ -4,7 +4,10 @@ import struct
 
 import pytest
 
-from bdforge.array.images import ImageError, cdos, commands, embedded_pdis, pdis, sections, writes
+from bdforge.array.images.cdo import commands, writes
+from bdforge.array.images.pdi import cdos, embedded_pdis
+from bdforge.array.images.xclbin import pdis, sections
+from bdforge.common.binary import ImageError
 from bdforge.core.isa.elf import core_segments
 from support.images import IMAGES
 

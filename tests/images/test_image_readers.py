@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from bdforge.array.images import ImageError, commands
-from bdforge.array.images.cdo import cdo, joined, operations
+from bdforge.array.images.cdo import cdo, commands, joined, operations
 from bdforge.array.images.image_build import image
 from bdforge.array.images.read import KernelEntry, read_image
 from bdforge.array.lower.array_state import ArrayState, StateError
 from bdforge.array.txn import BlockWrite, MaskWrite, Write
+from bdforge.common.binary import ImageError
 from bdforge.common.messages import MESSAGE_BYTES
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES

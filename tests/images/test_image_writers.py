@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdforge.array.images import ImageError, cdos, commands, pdis, sections, writes
-from bdforge.array.images.cdo import cdo, joined
+from bdforge.array.images.cdo import cdo, commands, joined, writes
 from bdforge.array.images.image_build import NoCodeError, image
-from bdforge.array.images.pdi import pdi
-from bdforge.array.images.xclbin import SectionKind, host_kernels_of, npu_kernel
+from bdforge.array.images.pdi import cdos, pdi
+from bdforge.array.images.xclbin import SectionKind, host_kernels_of, npu_kernel, pdis, sections
 from bdforge.array.images.xclbin import marked as mark
 from bdforge.array.images.xclbin_write import Partition, XclbinSection, assembled, xclbin
 from bdforge.array.txn import BlockWrite, Noop, Write
+from bdforge.common.binary import ImageError
 from support.cdo_vectors import PARTS, VECTORS
 from support.differences import same
 from support.images import IMAGES

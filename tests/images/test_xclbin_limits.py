@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.array.images import pdis, sections
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.images.read import _kernels, is_image, read_image
-from bdforge.array.images.xclbin import MAGIC, SectionKind
+from bdforge.array.images.xclbin import MAGIC, SectionKind, pdis, sections
 from bdforge.common.binary import ImageError, piece, unpack, word
 from bdforge.core.isa.elf import core_elf
 from bdforge.devices import AIE2, AIE2P

@@ -11,10 +11,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from bdforge import cli
-from bdforge.array.images import ImageError
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.array.txn import BlockWrite, Write
+from bdforge.common.binary import ImageError
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble, latency, pieces

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bdforge.array.images import cdos
 from bdforge.array.images.image_build import image
+from bdforge.array.images.pdi import cdos
 from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState, StateError
 from bdforge.array.lower.switch_state import smallest_device, written_switches

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bdforge.array.emulator import EmulationError
-from bdforge.array.images import ImageError
+from bdforge.common.binary import ImageError
 from bdforge.common.messages import Fault
 from bdforge.devices import DEVICES, device_named
 from bdforge.runtime.built_design import BuildError

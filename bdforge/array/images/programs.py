@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bdforge.array.images.cdo import MAGIC as CDO_MAGIC
 from bdforge.array.images.cdo import writes
-from bdforge.array.images.pdi import cdos, embedded_pdis, is_pdi
-from bdforge.array.images.xclbin import MAGIC as XCLBIN_MAGIC
-from bdforge.array.images.xclbin import pdis
+from bdforge.array.images.read import configurations, is_image
 from bdforge.array.lower.array_state import WrittenMemory
 from bdforge.common.binary import ImageError
 from bdforge.core.isa.elf import CORE_MACHINE, CoreProgram, CoreSegment, is_elf, program_of
@@ -34,29 +31,16 @@ def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[
 
 
 def _read(data: bytes) -> list[CoreProgram]:
-    if is_elf(data):
-        return _of_elf(data)
-    if data[:8] == XCLBIN_MAGIC:
-        return _of_pdis(pdis(data))
-    if is_pdi(data):
-        return _of_pdis([data])
-    if data[4:8] == CDO_MAGIC.to_bytes(4, "little"):
-        return _of_writes("", writes(data))
-    start = data[:8].hex() or "nothing"
-    raise ImageError(f"no core ELF, PDI, CDO or xclbin: the file starts with {start}; say --raw for plain code")
-
-
-def _of_elf(data: bytes) -> list[CoreProgram]:
-    if int.from_bytes(data[18:20], "little") != CORE_MACHINE:
-        return _of_pdis(embedded_pdis(data))
-    return [program_of(data)]
-
-
-def _of_pdis(images: list[bytes]) -> list[CoreProgram]:
+    if is_elf(data) and int.from_bytes(data[18:20], "little") == CORE_MACHINE:
+        return [program_of(data)]
+    if not is_image(data):
+        start = data[:8].hex() or "nothing"
+        raise ImageError(f"no core ELF, PDI, CDO or xclbin: the file starts with {start}; say --raw for plain code")
     found = []
-    for i, pdi in enumerate(images):
+    _, images = configurations(data)
+    for i, cdos in enumerate(images):
         prefix = f"PDI {i}, " if len(images) > 1 else ""
-        found += _of_writes(prefix, (write for cdo in cdos(pdi) for write in writes(cdo)))
+        found += _of_writes(prefix, (write for cdo in cdos for write in writes(cdo)))
     return found
 
 

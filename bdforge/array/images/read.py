@@ -57,21 +57,24 @@ def _is_cdo(data: bytes) -> bool:
     return data[4:8] == struct.pack("<I", CDO_MAGIC)
 
 
-def read_image(data: bytes) -> ImageContent:
-    """The file's configurations; ImageError where it is cut short or wrong, or is none of the kinds."""
+def configurations(data: bytes) -> tuple[str, list[list[bytes]]]:
+    """What kind of image a file is, and the CDOs of each of its configurations; ImageError as `read_image`."""
     if data[: len(MAGIC)] == MAGIC:
-        return ImageContent("xclbin", tuple(map(_of_pdi, pdis(data))), _container(data))
+        return "xclbin", [cdos(pdi) for pdi in pdis(data)]
     if is_pdi(data):
-        return ImageContent("PDI", (_of_pdi(data),))
+        return "PDI", [cdos(data)]
     if _is_cdo(data):
-        return ImageContent("CDO", (tuple(operations(data)),))
+        return "CDO", [[data]]
     if is_elf(data):
-        return ImageContent("full ELF", tuple(map(_of_pdi, embedded_pdis(data))))
+        return "full ELF", [cdos(pdi) for pdi in embedded_pdis(data)]
     raise ImageError(f"no xclbin, PDI, CDO or full ELF: the file starts with {data[:8].hex() or 'nothing'}")
 
 
-def _of_pdi(data: bytes) -> tuple[Operation, ...]:
-    return tuple(operation for cdo in cdos(data) for operation in operations(cdo))
+def read_image(data: bytes) -> ImageContent:
+    """The file's configurations; ImageError where it is cut short or wrong, or is none of the kinds."""
+    kind, found = configurations(data)
+    writes = tuple(tuple(operation for cdo in parts for operation in operations(cdo)) for parts in found)
+    return ImageContent(kind, writes, _container(data) if kind == "xclbin" else None)
 
 
 def _container(data: bytes) -> Container:

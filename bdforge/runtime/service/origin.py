@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bdforge.array.emulator.core_machine import empty_design
 from bdforge.array.emulator.resident_design import Resident
-from bdforge.array.images import ImageError
 from bdforge.array.images.xclbin import MAGIC, HostKernels, host_kernels_of
+from bdforge.common.binary import ImageError
 from bdforge.common.files import read_bytes, read_json
 from bdforge.common.messages import clip_path, listed
 from bdforge.devices import DeviceError, device_named, mlir_device_named

@@ -9,13 +9,13 @@ import typer
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.trace_ops import trace_warnings
-from bdforge.array.txn import InstructionStream
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
 from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, print_warnings, write
 from bdforge.common.files import read_text
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
+from bdforge.devices.txn_format.codec import InstructionStream
 
 insts = typer.Typer(
     name="insts", no_args_is_help=True, help="Instruction streams: the words of a runtime sequence, and what they mean."

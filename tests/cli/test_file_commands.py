@@ -14,8 +14,8 @@ from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.array.images.read import read_image
-from bdforge.array.txn import BlockWrite
 from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, tune, weights
+from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.models.weights import TernaryMatrix
 from bdforge.perf import PerfError
 from bdforge.perf.goals import Goal

@@ -9,9 +9,9 @@ from bdforge.array.images.cdo import cdo
 from bdforge.array.images.image_build import image
 from bdforge.array.lower.array_state import StateError
 from bdforge.array.show import ShowError
-from bdforge.array.txn import Write
 from bdforge.cli.commands import app
 from bdforge.common.binary import ImageError
+from bdforge.devices.txn_format.operations import Write
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES
 

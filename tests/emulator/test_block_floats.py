@@ -10,9 +10,9 @@ import bdforge
 from bdforge.array.emulator import ArgumentError, DmaError, Result
 from bdforge.array.emulator.errors import LoadError
 from bdforge.array.mlir import MlirError, parse
-from bdforge.array.txn import BlockWrite, Patch
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices.formats import decode, encode
+from bdforge.devices.txn_format.operations import BlockWrite, Patch
 from bdforge.runtime import load_kernels
 from support.differences import same
 

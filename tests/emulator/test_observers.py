@@ -15,8 +15,8 @@ from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.observe import PerfettoTrace, Watched, attend, counted, watching
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.trace import DramAccess, Recorder
-from bdforge.array.txn import Noop
 from bdforge.devices import mlir_device_named
+from bdforge.devices.txn_format.operations import Noop
 from support.differences import same
 from support.small_designs import loopback
 

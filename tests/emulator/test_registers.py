@@ -5,11 +5,12 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock, DmaError, RegisterAccessError, Result
-from bdforge.array.txn import MaskPoll, decode, encode
 from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import TileKind
 from bdforge.devices.registers import address
 from bdforge.devices.txn_format.bd_encoding import encode_bd
+from bdforge.devices.txn_format.codec import decode, encode
+from bdforge.devices.txn_format.operations import MaskPoll
 from support.differences import same
 from support.register_designs import (
     blockwrite,

@@ -7,7 +7,12 @@ import bdforge
 from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, LoadError, RegisterAccessError, Result
 from bdforge.array.emulator.scheduler import STEP_BUDGET
 from bdforge.array.mlir import parse
-from bdforge.array.txn import (
+from bdforge.array.txn.insts import encode_mlir
+from bdforge.array.txn.lower import lower_module
+from bdforge.devices import mlir_device_named
+from bdforge.devices.registers import address
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import (
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -20,12 +25,7 @@ from bdforge.array.txn import (
     Sync,
     Unknown,
     Write,
-    encode,
 )
-from bdforge.array.txn.insts import encode_mlir
-from bdforge.array.txn.lower import lower_module
-from bdforge.devices import mlir_device_named
-from bdforge.devices.registers import address
 from support.differences import same
 from support.register_designs import column, copy_through_memtile, push, write32, writebd
 from support.small_designs import loopback

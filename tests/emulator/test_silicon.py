@@ -13,10 +13,10 @@ from bdforge.array.emulator import DmaError, PoisonError, Result
 from bdforge.array.emulator.strictness import CAUTIONS, NAMES
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import parse
-from bdforge.array.txn import encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import CONTROL_PACKET, address
+from bdforge.devices.txn_format.codec import encode
 from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
 from support.register_designs import column, push, sync, write32, writebd
 from support.small_designs import loopback

@@ -8,9 +8,10 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import EmulationError, Result, TimingOptions, replay
-from bdforge.array.txn import MaskPoll, encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices.timing import STRIX_HALO
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import MaskPoll
 from oracle.array_text import mlir
 from oracle.comparison import DTYPES, expected_of, kernels, mode_of
 from support.differences import same

@@ -8,10 +8,11 @@ from bdforge.array.images.cdo import cdo
 from bdforge.array.images.control_code import placed_arguments, without_load
 from bdforge.array.images.pdi import pdi
 from bdforge.array.images.programs import read_programs
-from bdforge.array.txn import BlockWrite, LoadPdi, Noop, Operation, Patch, Write, encode
 from bdforge.common.binary import ImageError
 from bdforge.core.isa.elf import core_elf
 from bdforge.devices import device_named
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, Noop, Operation, Patch, Write
 
 PROGRAM, BYTES = 0x20000, 0x4000
 """Where a core's program memory begins and how large it is (AM027)."""

@@ -8,9 +8,9 @@ from bdforge.array.images.cdo import cdo, commands, joined, operations
 from bdforge.array.images.image_build import image
 from bdforge.array.images.read import KernelEntry, read_image
 from bdforge.array.lower.array_state import ArrayState, StateError
-from bdforge.array.txn import BlockWrite, MaskWrite, Write
 from bdforge.common.binary import ImageError
 from bdforge.common.messages import MESSAGE_BYTES
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 from support.cdo_vectors import VECTORS
 from support.images import IMAGES
 

@@ -15,8 +15,8 @@ from bdforge.array.images.pdi import cdos, pdi
 from bdforge.array.images.xclbin import SectionKind, host_kernels_of, npu_kernel, pdis, sections
 from bdforge.array.images.xclbin import marked as mark
 from bdforge.array.images.xclbin_write import Partition, XclbinSection, assembled, xclbin
-from bdforge.array.txn import BlockWrite, Noop, Write
 from bdforge.common.binary import ImageError
+from bdforge.devices.txn_format.operations import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.differences import same
 from support.images import IMAGES

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from bdforge.array.emulator import EmulationError
 from bdforge.array.mlir import MlirError
 from bdforge.array.mlir.errors import SourceText
-from bdforge.array.txn import TxnError
 from bdforge.common.messages import (
     LINE_CHARACTERS,
     LISTED,
@@ -23,6 +22,7 @@ from bdforge.common.messages import (
     listed,
     printable,
 )
+from bdforge.devices.txn_format.codec import TxnError
 from bdforge.models.weights import WeightError
 from bdforge.operators.gemm import SpecError
 from bdforge.perf import PerfError

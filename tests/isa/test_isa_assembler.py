@@ -13,13 +13,13 @@ from elftools.elf.sections import SymbolTableSection
 from bdforge import cli
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
-from bdforge.array.txn import BlockWrite, Write
 from bdforge.common.binary import ImageError
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble, latency, pieces
 from bdforge.core.isa.elf import CoreProgram, CoreSegment, core_elf, core_segments, generation_of, program_of
 from bdforge.core.isa.errors import AssemblyError
+from bdforge.devices.txn_format.operations import BlockWrite, Write
 from support.images import IMAGES
 from support.instructions import draw
 

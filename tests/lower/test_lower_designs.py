@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bdforge.array.lower import configuration
-from bdforge.array.txn import Write
 from bdforge.devices import DEVICES
+from bdforge.devices.txn_format.operations import Write
 from bdforge.operators import SpecError, load_spec, plan, render
 from support.cdo_vectors import VECTORS
 from support.decoded import device_of

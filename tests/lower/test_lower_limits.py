@@ -7,11 +7,11 @@ from bdforge.array.lower import configuration
 from bdforge.array.lower.array_state import ArrayState, PushedTask
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.array.txn import Operation, Write
 from bdforge.array.txn.writer import Writer
 from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
+from bdforge.devices.txn_format.operations import Operation, Write
 from support.decoded import device_of
 
 

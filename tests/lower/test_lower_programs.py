@@ -9,11 +9,11 @@ from bdforge.array.lower import configuration
 from bdforge.array.lower.core_writes import _code, _data, load_program
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.array.txn import BlockWrite
 from bdforge.array.txn.target import LoweringError
 from bdforge.array.txn.writer import Writer
 from bdforge.devices import mlir_device_named
 from bdforge.devices.register_names import What, register_at
+from bdforge.devices.txn_format.operations import BlockWrite
 from support.decoded import device_of
 
 HEAD = """aie.device(npu1) {

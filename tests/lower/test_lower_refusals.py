@@ -7,8 +7,8 @@ from bdforge.array.images.image_build import program_of
 from bdforge.array.lower import configuration
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn import BlockWrite, MaskWrite, Write
 from bdforge.devices.bd_registers import MEMTILE_BD
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 BD = """
     %m = aie.tile(1, 1)

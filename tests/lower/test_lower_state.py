@@ -10,10 +10,10 @@ from bdforge.array.lower.switch_state import smallest_device, written_switches
 from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import Switches
-from bdforge.array.txn import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from bdforge.devices import TileKind
 from bdforge.devices.register_names import What
 from bdforge.devices.switches import masters_of, slaves_of
+from bdforge.devices.txn_format.operations import BlockWrite, MaskPoll, MaskWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
 from support.decoded import decoded_ways, device_of, ways_of_text
 from support.images import IMAGES

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from bdforge.array.mlir import Era, convert, parse, print_generic, print_module
-from bdforge.array.txn import BlockWrite, MaskWrite, Write
 from bdforge.devices.register_names import What, register_at
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 from support.cdo_vectors import PARTS, VECTORS
 
 TOKENS = {0x3F008: 0xC0000045, 0x3F100: 0xC0000000, 0x3F200: 0x0F1F0135}

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from bdforge.array.images.xclbin import host_kernels_of, pdis
-from bdforge.array.txn import MaskPoll, Operation, Write, encode
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import MaskPoll, Operation, Write
 from bdforge.runtime.service import serving
 from support.built_designs import PlannedDesign
 from support.device_client import BAD_INPUT, DONE, FAULT, STUCK, DeviceClient, Job

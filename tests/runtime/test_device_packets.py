@@ -11,9 +11,10 @@ import pytest
 
 from bdforge.array.emulator import BudgetExceeded, Deadlock, EmulationError
 from bdforge.array.images.control_code import sequence_words
-from bdforge.array.txn import BlockWrite, LoadPdi, Operation, Patch, Write, encode
 from bdforge.common.messages import Fault, InputError
 from bdforge.devices import device_named
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, Operation, Patch, Write
 from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service import origin, server, wire
 from bdforge.runtime.service.client_runner import ClientRunner, SharedMemory

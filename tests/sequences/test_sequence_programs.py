@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from bdforge.array.txn import BlockWrite, Patch, Sync, Write
 from bdforge.design.sequences import (
     Await,
     Builder,
@@ -25,6 +24,7 @@ from bdforge.design.sequences.program_check import load_program
 from bdforge.design.sequences.sequence_program import loops_of
 from bdforge.devices import AIE2P, TileKind, mlir_device_named
 from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.txn_format.operations import BlockWrite, Patch, Sync, Write
 from support.differences import same
 from support.named import fields_of, rows
 

@@ -11,7 +11,7 @@ from bdforge.array.images.read import Container, ImageContent, KernelEntry
 from bdforge.array.images.xclbin_write import xclbin
 from bdforge.array.show import ShowError, command
 from bdforge.array.show.container import image_tables
-from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 CORE_LOCK, CORE_CONTROL, CORE_PROGRAM, CORE_CASCADE = 0x1F000, 0x32000, 0x20000, 0x36060
 MEMTILE_BD, MEMTILE_S2MM_QUEUE, MEMTILE_MM2S_QUEUE, CORE_MM2S_QUEUE = 0xA0000, 0xA0604, 0xA0634, 0x1DE14

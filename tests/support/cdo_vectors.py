@@ -8,9 +8,9 @@ from pathlib import Path
 from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
 from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 _FOLDER = Path(__file__).parents[1] / "lower" / "data"
 PARTS = ("elfs", "init", "enable")

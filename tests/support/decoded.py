@@ -8,7 +8,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.nets import SwitchPort
 from bdforge.array.routing.physical import Switches, switches_of
-from bdforge.array.txn import Operation
+from bdforge.devices.txn_format.operations import Operation
 
 Ways = dict[tuple[SwitchPort, int | None], set[SwitchPort]]
 """The master ports behind which the words of a slave port, or its packets of one id, leave the switches."""

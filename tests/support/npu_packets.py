@@ -9,9 +9,10 @@ import os
 import struct
 from typing import Any
 
-from bdforge.array.txn import LoadPdi, MaskPoll, Noop, decode, encode
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
+from bdforge.devices.txn_format.codec import decode, encode
+from bdforge.devices.txn_format.operations import LoadPdi, MaskPoll, Noop
 from support.raw_npu import (
     BO_INFO,
     COMMAND,

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bdforge.array.txn import BlockWrite, MaskWrite, Operation, Write
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "bf16": 2}
 CHANNELS = {"core": 2, "mem": 6, "shim": 2}

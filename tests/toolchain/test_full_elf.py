@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.array.txn import LoadPdi
 from bdforge.devices.txn_format.codec import decode
+from bdforge.devices.txn_format.operations import LoadPdi
 from bdforge.runtime.toolchain import ToolError
 from bdforge.runtime.toolchain.full_elf import ElfTools, elf_config, elf_words, write_full_elf
 from support.scaled_rows import sequence

@@ -15,9 +15,10 @@ import pytest
 from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState, TileState
 from bdforge.array.mlir import Era, convert
-from bdforge.array.txn import MaskWrite, Operation, decode
 from bdforge.devices.limits import PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CONTROLLER_ID_MASK
+from bdforge.devices.txn_format.codec import decode
+from bdforge.devices.txn_format.operations import MaskWrite, Operation
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, sequence
 from bdforge.runtime.toolchain import find_aiebu, find_aiecc, find_peano, find_xrt, missing_report

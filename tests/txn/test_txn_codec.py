@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.array.txn import (
+from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.txn_format.codec import StreamHeader, TxnError, decode, encode
+from bdforge.devices.txn_format.operations import (
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -13,15 +15,10 @@ from bdforge.array.txn import (
     Noop,
     Patch,
     Preempt,
-    StreamHeader,
     Sync,
-    TxnError,
     Unknown,
     Write,
-    decode,
-    encode,
 )
-from bdforge.devices import MLIR_DEVICES
 from support.differences import same
 from support.txn_vectors import STREAM_VECTORS, StreamVector
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.array.txn import TxnError, decode, encode
 from bdforge.array.txn.insts import encode_mlir, read
 from bdforge.array.txn.target import ControllerIds
+from bdforge.devices.txn_format.codec import TxnError, decode, encode
 from bdforge.devices.txn_format.containers import elf_sections, stream_bytes
 from bdforge.devices.txn_format.describe import describe
 from support.differences import same

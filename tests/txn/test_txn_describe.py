@@ -6,28 +6,24 @@ import numpy as np
 import pytest
 
 from bdforge.array.mlir import Location
-from bdforge.array.txn import (
+from bdforge.array.txn import insts
+from bdforge.array.txn.target import ControllerIds
+from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.register_names import register_at
+from bdforge.devices.txn_format.bd_encoding import BdLock, encode_bd
+from bdforge.devices.txn_format.codec import InstructionStream, StreamHeader, TxnError, decode, encode
+from bdforge.devices.txn_format.describe import as_json, describe, describe_operation, diff
+from bdforge.devices.txn_format.operations import (
     BlockWrite,
-    InstructionStream,
     LoadPdi,
     MaskWrite,
     Noop,
     Patch,
     Preempt,
-    StreamHeader,
     Sync,
-    TxnError,
     Unknown,
     Write,
-    decode,
-    encode,
-    insts,
 )
-from bdforge.array.txn.target import ControllerIds
-from bdforge.devices import MLIR_DEVICES
-from bdforge.devices.register_names import register_at
-from bdforge.devices.txn_format.bd_encoding import BdLock, encode_bd
-from bdforge.devices.txn_format.describe import as_json, describe, describe_operation, diff
 from support.differences import same
 from support.txn_vectors import STREAM_VECTORS
 

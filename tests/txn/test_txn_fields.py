@@ -3,7 +3,12 @@
 import pytest
 
 from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
-from bdforge.array.txn import (
+from bdforge.devices import AIE2, AIE2P, MLIR_DEVICES, Generation, TileKind
+from bdforge.devices.bd_registers import RegisterError
+from bdforge.devices.registers import TILE_REGISTERS
+from bdforge.devices.txn_format.bd_encoding import raw_bd_words
+from bdforge.devices.txn_format.codec import TxnError, decode, encode
+from bdforge.devices.txn_format.operations import (
     BlockWrite,
     LoadPdi,
     MaskPoll,
@@ -13,16 +18,9 @@ from bdforge.array.txn import (
     Patch,
     Preempt,
     Sync,
-    TxnError,
     Unknown,
     Write,
-    decode,
-    encode,
 )
-from bdforge.devices import AIE2, AIE2P, MLIR_DEVICES, Generation, TileKind
-from bdforge.devices.bd_registers import RegisterError
-from bdforge.devices.registers import TILE_REGISTERS
-from bdforge.devices.txn_format.bd_encoding import raw_bd_words
 
 NPU2 = MLIR_DEVICES["npu2"]
 B8, B16, B24, B32, B64 = ((1 << bits) - 1 for bits in (8, 16, 24, 32, 64))

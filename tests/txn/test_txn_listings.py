@@ -2,21 +2,11 @@
 
 import pytest
 
-from bdforge.array.txn import (
-    InstructionStream,
-    LoadPdi,
-    MaskPoll,
-    MaskPollBusy,
-    MaskWrite,
-    Preempt,
-    StreamHeader,
-    Sync,
-    TxnError,
-    Write,
-)
 from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.txn_format.codec import InstructionStream, StreamHeader, TxnError
 from bdforge.devices.txn_format.containers import stream_bytes
 from bdforge.devices.txn_format.describe import as_json, describe, describe_operation
+from bdforge.devices.txn_format.operations import LoadPdi, MaskPoll, MaskPollBusy, MaskWrite, Preempt, Sync, Write
 
 ON, PACKETS = 1 << 31, 1 << 30
 LEVELS = ("none", "memtile", "core tile", "registers", "level 4")

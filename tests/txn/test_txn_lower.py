@@ -7,14 +7,15 @@ import pytest
 
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import MlirError, parse
-from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write, decode, encode
 from bdforge.array.txn.insts import encode_mlir
 from bdforge.array.txn.lower import LoweringError, lower_module
 from bdforge.array.txn.target import REFUSING, ControllerIds, Policy
 from bdforge.devices import mlir_device_named
 from bdforge.devices.bd_registers import CORE_BD, MEMTILE_BD, SHIM_BD
 from bdforge.devices.registers import address
+from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.describe import diff
+from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write
 from support.differences import same
 from support.txn_vectors import STREAM_VECTORS
 

@@ -7,10 +7,10 @@ from bdforge.array.mlir import context, parse
 from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.errors import SourceText
 from bdforge.array.mlir.parser import parse_text
-from bdforge.array.txn import BlockWrite, LoadPdi, MaskWrite, Patch, Write
 from bdforge.array.txn.lower import LoweringError, lower, lower_module, select_sequence
 from bdforge.array.txn.target import ControllerIds
 from bdforge.array.txn.writer import Writer
+from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Patch, Write
 
 
 def view(offsets: str, sizes: str, layout: str) -> str:

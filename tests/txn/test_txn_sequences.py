@@ -3,8 +3,8 @@
 import pytest
 from txn_texts import MB, X, fields, lowered, refused, task
 
-from bdforge.array.txn import Sync, Write
 from bdforge.devices.bd_registers import MEMTILE_BD
+from bdforge.devices.txn_format.operations import Sync, Write
 
 
 def sync(column: int, row: int, columns: int, rows: int) -> str:

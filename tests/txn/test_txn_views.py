@@ -8,8 +8,8 @@ import pytest
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import parse
-from bdforge.array.txn import Patch
 from bdforge.array.txn.lower import lower, select_sequence
+from bdforge.devices.txn_format.operations import Patch
 
 TEXT = """module {{
   aie.device(npu2_1col) {{

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import pytest
 
 from bdforge.array.mlir import parse
-from bdforge.array.txn import BlockWrite
 from bdforge.array.txn.lower import LoweringError, lower_module
 from bdforge.array.txn.target import ControllerIds
 from bdforge.devices.bd_registers import SHIM_BD
+from bdforge.devices.txn_format.operations import BlockWrite
 
 TEXT = """aie.device(npu2) {
   %s = aie.tile(0, 0)

@@ -16,7 +16,7 @@ from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn import Write
+from bdforge.devices.txn_format.operations import Write
 from support.differences import same
 
 FOLDER = Path(__file__).parent

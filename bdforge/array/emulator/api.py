@@ -27,11 +27,11 @@ from bdforge.array.emulator.trace import Recorder, Trace
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.mlir.trace_ops import trace_warnings
-from bdforge.array.txn import Operation
 from bdforge.array.txn.lower import lower
 from bdforge.core.exact.profile import CoreProfile
 from bdforge.core.isa.elf import CoreProgram
 from bdforge.devices.capacities import KNOWN
+from bdforge.devices.txn_format.operations import Operation
 
 
 @dataclass(frozen=True)

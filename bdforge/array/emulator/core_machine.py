@@ -22,11 +22,11 @@ from bdforge.array.images.read import read_image
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
-from bdforge.array.txn import Operation, TxnError, decode
 from bdforge.array.txn.lower import lower
 from bdforge.common.messages import listed
 from bdforge.devices import MLIR_DEVICES
-from bdforge.devices.txn_format.operations import LoadPdi
+from bdforge.devices.txn_format.codec import TxnError, decode
+from bdforge.devices.txn_format.operations import LoadPdi, Operation
 
 
 class Machine:

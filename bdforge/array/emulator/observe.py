@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.array.emulator.scheduler import Agent, Scheduler
-from bdforge.array.txn import Operation
 from bdforge.common.files import write_whole
+from bdforge.devices.txn_format.operations import Operation
 
 
 @dataclass

@@ -1,8 +1,9 @@
 """Control code of full ELFs: a sequence behind the load of its configuration, and the addresses that XRT puts in."""
 
-from bdforge.array.txn import BlockWrite, LoadPdi, Patch, decode, encode
 from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.containers import stream_bytes
+from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, Patch
 
 XRT_DRAM = 0x8000_0000
 """What XRT adds to the addresses that it puts into control code: where arrays see DRAM (XRT 2.25)."""

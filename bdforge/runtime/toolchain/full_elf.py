@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from bdforge.array.txn import LoadPdi, encode
 from bdforge.design.manifest import ELF_KERNEL
 from bdforge.design.sequences import PlannedSequence
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import LoadPdi
 from bdforge.runtime.toolchain.process import ToolError, run_tool
 
 PDI_ID = 1

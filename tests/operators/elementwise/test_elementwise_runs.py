@@ -11,9 +11,10 @@ import pytest
 
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.timed import TimingOptions
-from bdforge.array.txn import Operation, Patch, encode
 from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named, mlir_device_named
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import Operation, Patch
 from bdforge.operators import OPERATORS, Plan, plan, spec_from
 from bdforge.operators.built import render
 from support.built_designs import kernels_of

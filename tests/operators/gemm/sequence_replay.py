@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdforge.array.txn import BlockWrite, InstructionStream, MaskWrite, Patch, Sync, Write, decode
+from bdforge.devices.txn_format.codec import InstructionStream, decode
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Patch, Sync, Write
 
 QUEUES = {0x1D214: "A", 0x1D21C: "B", 0x1D204: "C"}  # MM2S 0, MM2S 1, S2MM 0
 ARGUMENTS = {"A": 0, "B": 1, "C": 2}

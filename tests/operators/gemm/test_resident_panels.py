@@ -9,13 +9,13 @@ import pytest
 
 from bdforge.array.emulator import TimingOptions, emulate
 from bdforge.array.mlir import parse
-from bdforge.array.txn import Operation, encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.design.sequences import Builder, evaluate
 from bdforge.design.sequences.buffers import fetched
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
-from bdforge.devices.txn_format.operations import BlockWrite, Write
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of

@@ -9,11 +9,12 @@ from sequence_replay import replay
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.allocate import allocate
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn import BlockWrite, Patch, Sync, decode, encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.design import Parameters
 from bdforge.design.sequences import SequenceOptionError
 from bdforge.devices import device_named
+from bdforge.devices.txn_format.codec import decode, encode
+from bdforge.devices.txn_format.operations import BlockWrite, Patch, Sync
 from bdforge.operators import manifest, render
 from bdforge.operators.gemm import (
     GemmPlan,

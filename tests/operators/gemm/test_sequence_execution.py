@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import emulate
-from bdforge.array.txn import Operation, Patch, encode
 from bdforge.design.sequences.buffers import empty, fetched
 from bdforge.devices import device_named, mlir_device_named
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import Operation, Patch
 from bdforge.devices.types import TYPES
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, GemmSpec, plan_gemm, sequence, spec_from

@@ -5,11 +5,12 @@ import pytest
 from gemv_designs import DESIGNS, INT, Loaded, loaded, plan_of
 
 from bdforge.array.emulator import TimingOptions, emulate
-from bdforge.array.txn import Operation, Patch, encode
 from bdforge.design import render
 from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.timing import timing_of
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import Operation, Patch
 from bdforge.operators import OPERATORS
 from bdforge.operators.gemv import GemvSpec, plan_gemv
 from support.built_designs import kernels_of

@@ -9,7 +9,6 @@ from bdforge.array.emulator import emulate
 from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, LoadError, RegisterAccessError
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
-from bdforge.array.txn import BlockWrite, Operation, Write, encode
 from bdforge.array.txn.lower import lower_module
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
@@ -17,6 +16,8 @@ from bdforge.core.isa.elf import core_elf
 from bdforge.core.isa.meaning import MeaningKind
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
 from support.differences import same
 from support.machine_code_designs import SOURCES, gemm_elf, gemm_source, gemm_text, operands
 from support.random_programs import forms, instruction

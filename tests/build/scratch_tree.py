@@ -1,15 +1,20 @@
 """Helpers of the build tests."""
 
+import atexit
+import json
 import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from select import select
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
     "SConstruct", "site_scons", "designs", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns",
 )  # fmt: skip
+SECONDS = 120  # against a hang only
 VARIABLES = ("PEANO_INSTALL_DIR", "MLIR_AIE_INSTALL_DIR", "XILINX_XRT", "SCONSFLAGS")
 
 Run = subprocess.CompletedProcess[str]
@@ -45,10 +50,31 @@ def copy_tree(folder: Path) -> Path:
     return copy
 
 
+@cache
+def server() -> subprocess.Popen[str]:
+    """The process that runs SCons; it ends with this one."""
+    words = [sys.executable, "-B", Path(__file__).with_name("scons_server.py")]
+    process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
 def run_scons(tree: Path, *arguments: str, **environ: str) -> Run:
     """SCons in the copy; keywords are environment variables."""
-    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return subprocess.run(
-        [sys.executable, "-B", "-m", "SCons", "-Q", *arguments], cwd=tree, env=kept | environ,
-        text=True, capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES} | environ
+    if "PYTHONPATH" in environ:  # which is for a Python that starts
+        return subprocess.run(
+            [sys.executable, "-B", "-m", "SCons", "-Q", *arguments], cwd=tree, env=kept, text=True,
+            capture_output=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    files = {name: str(tree.parent / name) for name in ("out", "err")}
+    for file in files.values():
+        Path(file).write_text("")
+    facts = {"tree": str(tree), "words": arguments, "environ": kept, **files}
+    asked, said = server().stdin, server().stdout
+    assert asked
+    assert said
+    asked.write(f"{json.dumps(facts)}\n")
+    asked.flush()
+    assert select([said], [], [], SECONDS)[0], f"scons {' '.join(arguments)} takes longer than {SECONDS} s"
+    return Run(arguments, int(said.readline()), *(Path(file).read_text() for file in files.values()))

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.mutants import mutants_of
 
 COMMAND = [sys.executable, str(Path(__file__).resolve().parents[1] / "support" / "mutate.py")]
@@ -69,6 +71,7 @@ def test_loop():
 """
 
 
+@pytest.mark.slow  # runs all of a command that only developers give
 def test_faults_that_no_test_finds_are_named_with_their_lines(tmp_path: Path):
     code = tmp_path / "bounds.py"
     code.write_text(CODE)

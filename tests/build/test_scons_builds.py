@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 from scratch_tree import WRITE_OUTPUT, built, program
 
 from bdforge import emulate
@@ -54,9 +53,10 @@ def test_a_header_a_tile_or_a_compiler_flag_compiles_again(scons, tree, quick_cx
     )
 
 
-def test_a_dry_run_writes_nothing(scons, tree, quick_cxx):
-    assert "[CXX]" in scons("-n", "host", quick_cxx).stdout
+def test_a_dry_run_writes_nothing_and_fills_no_cache(scons, tree, tmp_path, quick_cxx):
+    assert "[CXX]" in scons("-n", "host", quick_cxx, f"cache={tmp_path / 'cache'}").stdout
     assert not (tree / "build").exists()
+    assert not (tmp_path / "cache").exists()
 
 
 def test_clean_removes_everything(scons, tree, quick_cxx):
@@ -115,12 +115,6 @@ def test_examples_are_built_without_aiecc_and_run_from_their_images(scons, tree,
     assert "aiecc: looked in" in result.stderr
 
 
-def test_a_dry_run_fills_no_cache(scons, tree, tmp_path, quick_cxx):
-    cache = tmp_path / "cache"
-    scons("-n", "host", quick_cxx, f"cache={cache}")
-    assert not cache.exists()
-
-
 def test_several_things_are_built_at_once(scons, tree, tmp_path):
     """Two compilers wait for each other: one at a time would never end."""
     meet = f"""[ "$1" = --version ] && {{ echo 1; exit; }}
@@ -133,11 +127,10 @@ def test_several_things_are_built_at_once(scons, tree, tmp_path):
     ends(scons("-j2", "host", "design=gemm_i8_i2_bitnet,second", f"cxx={program(tmp_path / 'cxx', meet)}"))
 
 
-@pytest.mark.parametrize("folder", ["/proc/x", "/dev/null/x"])
-def test_a_folder_that_cannot_be_made_is_named(scons, quick_cxx, folder):
-    result = scons("host", quick_cxx, f"build={folder}")
+def test_a_folder_that_cannot_be_made_is_named(scons, quick_cxx):
+    result = scons("host", quick_cxx, "build=/dev/null/x")
     assert result.returncode == 2
-    assert f"scons: *** [{folder}] " in result.stderr
+    assert "scons: *** [/dev/null/x] " in result.stderr
     assert "Traceback" not in result.stderr
     assert '  File "' not in result.stderr
 

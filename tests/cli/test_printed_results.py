@@ -443,15 +443,6 @@ def test_four_cores_without_machine_code_are_told(printed, monkeypatch):
     assert lines == [f"bdforge: core (0, {2 + i}) has no machine code: why {i}" for i in range(4)]
 
 
-def test_rows_of_an_estimated_table_are_counted_without_their_head(run, monkeypatch):
-    Path("t.csv").write_text("")
-    monkeypatch.setattr(estimate, "estimate_table", lambda text, name, told: ("head\none\ntwo\n", []))
-    assert run("estimate", "--csv", "t.csv", "--out", "o.csv") == (0, "wrote o.csv: 2 rows, modelled\n", "")
-    assert Path("o.csv").read_text() == "head\none\ntwo\n"
-    monkeypatch.setattr(estimate, "estimate_table", lambda text, name, told: ("head\n", ["row 1 is odd"]))
-    assert run("estimate", "--csv", "t.csv") == (2, "head\n", "bdforge: row 1 is odd\n")
-
-
 def test_matrices_of_a_file_are_listed_as_k_by_n(run, monkeypatch):
     monkeypatch.setattr(weights.weights, "tensors", lambda file: [("up", (64, 32)), ("n" * 300, (8, 4))])
     code, out, _ = run("weights", "list", "m.gguf")

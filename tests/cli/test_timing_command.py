@@ -65,18 +65,6 @@ def test_run_times_a_built_design_with_costs_of_its_kernels(run, built):
     assert slower != out
 
 
-def test_a_timeline_of_several_problems_is_refused(run, built):
-    code, _, err = run("run", str(built), "--shape", "32x64x64", "--shape", "16x32x32", "--timeline", "g.json")
-    assert code == 2
-    assert "a timeline holds one problem, not 2" in err
-
-
-def test_another_kernel_is_refused_with_the_known_ones(run, built):
-    code, _, err = run("run", str(built), "--shape", "32x64x64", "--timing", "--kernel", "best")
-    assert code == 2
-    assert "kernel 'best' is not one of compiled, ideal, fitted" in err
-
-
 def test_a_timeline_that_cannot_be_written_is_one_sentence(run, built):
     code, _, err = run("run", str(built), "--shape", "16x32x32", "--timeline", "/proc/time.json")
     assert code == 2

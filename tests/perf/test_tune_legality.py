@@ -159,14 +159,6 @@ def test_search_holds_every_legal_tile_of_brute_force():
     assert found == {everything.row(int(i)) for i in np.flatnonzero(legal(space, everything))}
 
 
-def test_candidates_become_specs_with_their_numbers():
-    space = search_space(device_named("strix_halo"), "int8,int8,int8,int32", 512, b_layouts=("column",))
-    spec = space.spec((16, 32, 64, 96, 2, 1, 2, 1, B_LAYOUTS.index("column")))
-    assert (spec.tile.m, spec.tile.k, spec.tile.n, spec.buffers.k_mt) == (16, 32, 64, 96)
-    assert (spec.buffers.c_buffers, spec.buffers.c_memtile_buffers, spec.buffers.rho) == (2, 1, 2)
-    assert (spec.layouts.b, spec.accumulator, len(FIELDS)) == ("column", "int32", 9)
-
-
 def test_wrong_types_and_layouts_are_named():
     device = device_named("strix_halo")
     with pytest.raises(PerfError, match="are not A,B,C"):

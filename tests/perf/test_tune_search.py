@@ -52,7 +52,9 @@ def test_a_part_finds_what_brute_force_finds():
     assert all(ranked.time_us == pytest.approx(times[ranked.candidate]) for ranked in part.best)
 
 
-@pytest.mark.parametrize("row", published(), ids=lambda row: f"{row.source} {row.case.m}x{row.case.k}x{row.case.n}")
+@pytest.mark.parametrize(
+    "row", published()[::3], ids=lambda row: f"{row.source} {row.case.m}x{row.case.k}x{row.case.n}"
+)
 def test_search_models_no_slower_than_the_published_best_tile(row):
     """Even one part of the search, that of the published m, holds a design which the model gives at least its speed."""
     case = replace(row.case, core_macs_per_cycle=None)

@@ -47,7 +47,7 @@ def reach(
     found: dict[BufferOp | LockOp, int] = {}
     windows = {(column + east, row + north): window for window, (east, north) in enumerate(CORE_LOCK_WINDOWS)}
     for op, at in (*allocation.buffers.items(), *allocation.locks.items()):
-        place = op.tile.column, op.tile.row
+        place = op.tile.place
         if place in windows and device.device.kind(*place) is TileKind.CORE:
             found[op] = at + _first(op, windows[place])
     return found
@@ -121,7 +121,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Addre
             f"{stack - body.stack_bytes}, but stack_size is {core.stack_size}: make it {stack} or more"
         )
     lines = [
-        f"// Core ({core.tile.column}, {core.tile.row}), made of {location(core)}; comments begin with the line there.",
+        f"// Core {core.tile.place}, made of {location(core)}; comments begin with the line there.",
         f"FRAME = {body.stack_bytes}",
         "        .globl  main",
     ]
@@ -171,7 +171,7 @@ def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel]) -
     known: dict[tuple, LinkedProgram] = {}
     allocation = allocate(device)
     for core in _bodies(device):
-        tile = core.tile.column, core.tile.row
+        tile = core.tile.place
         try:
             kernels = {name: kernel(name) for name in core.callees}
         except CodegenError as error:
@@ -191,7 +191,7 @@ def naming_programs(device: DeviceOp, programs: Mapping[Tile, LinkedProgram]) ->
     copy = device.clone()
     take_places(copy, device)
     for core in _bodies(copy):
-        tile = core.tile.column, core.tile.row
+        tile = core.tile.place
         if tile in programs:
             core.properties["elf_file"] = StringAttr(elf_name(tile))
     return copy

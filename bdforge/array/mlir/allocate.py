@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.attributes import BlockFloatType
-from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.errors import MlirError
 from bdforge.array.mlir.locations import fault_at, location, value_name
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
@@ -37,7 +37,7 @@ Overflow = Callable[[AllocationError], None]
 
 def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
     named = f"{name_of(op)} " if not isinstance(op, CoreOp) else ""
-    return fault_at(AllocationError, op, f"{_describe(op.tile)}: {named}{message}")
+    return fault_at(AllocationError, op, f"{op.tile.kind} {op.tile.place}: {named}{message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def allocate(device_op: DeviceOp, overflow: Overflow | None = None, overlap: Ove
     stacks: dict[Coordinates, int] = {}
     for op in device_op.walk():
         if isinstance(op, BufferOp):
-            buffers[_coordinates(op.tile)].append(op)
+            buffers[op.tile.place].append(op)
         elif isinstance(op, LockOp):
-            locks[_coordinates(op.tile)].append(op)
+            locks[op.tile.place].append(op)
         elif isinstance(op, CoreOp):
-            stacks[_coordinates(op.tile)] = _stack(op)
+            stacks[op.tile.place] = _stack(op)
     addresses = {
         op: at
         for tile, ops in buffers.items()
@@ -120,14 +120,6 @@ def _stack(core: CoreOp) -> int:
     if not 0 <= size <= limit:
         raise _error(core, f"stack_size = {size} is outside 0 to {limit}, the tile's memory")
     return size
-
-
-def _coordinates(tile: TileOp) -> Coordinates:
-    return tile.column, tile.row
-
-
-def _describe(tile: TileOp) -> str:
-    return f"{tile.kind} ({tile.column}, {tile.row})"
 
 
 def name_of(op: BufferOp | LockOp) -> str:
@@ -234,5 +226,5 @@ def overrun(allocation: AddressMap, buffer: BufferOp, start_bytes: int, end_byte
 
 
 def _meets(buffer: BufferOp, other: BufferOp, at: int, low: int, high: int) -> bool:
-    same = (other.tile.column, other.tile.row) == (buffer.tile.column, buffer.tile.row)
+    same = other.tile.place == buffer.tile.place
     return same and other is not buffer and at < high and at + buffer_bytes(other) > low

@@ -84,6 +84,11 @@ class TileOp(AieOperation):
         return device
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Column and row."""
+        return self.column, self.row
+
+    @property
     def kind(self) -> TileKind:
         """Shim, memtile or core."""
         return self.device_op.device.kind(self.column, self.row)

@@ -49,6 +49,19 @@ def rule(check: RuleT) -> RuleT:
     return check
 
 
+def must_stand_in(
+    holders: tuple[type[Operation], ...], *kinds: type[Operation], problem: str, deep: bool = False
+) -> None:
+    """Refuse operations of some kinds that do not stand directly (if `deep`: somewhere) in one of `holders`."""
+
+    def check(op: Operation) -> Faults:
+        if not (any(enclosing(op, kind) for kind in holders) if deep else isinstance(op.parent_op(), holders)):
+            yield op, problem
+
+    for kind in kinds:
+        RULES[kind].append(check)
+
+
 @rule
 def device(op: DeviceOp) -> Faults:
     """Standing in the module."""
@@ -56,25 +69,19 @@ def device(op: DeviceOp) -> Faults:
         yield op, "devices stand side by side in the module, not in one another"
 
 
-@rule
-def structure(
-    op: CoreOp | DmaProgramOp | BdChainOp | FlowOp | PacketFlowOp | CascadeFlowOp | ConfigureCascadeOp
-    | SwitchSettingsOp | ShimDmaAllocationOp | RuntimeSequenceOp,
-) -> Faults:  # fmt: skip
-    """Directly in a device: mlir-aie's passes look nowhere else, so elsewhere these would be lost."""
-    if not isinstance(op.parent_op(), DeviceOp):
-        yield op, "must stand directly in an aie.device"
+# mlir-aie's passes look nowhere else, so elsewhere these would be lost.
+must_stand_in(
+    (DeviceOp,), CoreOp, DmaProgramOp, BdChainOp, FlowOp, PacketFlowOp, CascadeFlowOp, ConfigureCascadeOp,
+    SwitchSettingsOp, ShimDmaAllocationOp, RuntimeSequenceOp, problem="must stand directly in an aie.device",
+)  # fmt: skip
+must_stand_in((DeviceOp,), TileOp, problem="must stand in an aie.device", deep=True)
+must_stand_in((PacketFlowOp,), PacketEndOp, problem="must stand in an aie.packet_flow")
 
 
 @rule
 def tile(op: TileOp) -> Faults:
-    """Inside the device, once; without a scheme where no memory is."""
-    holder = enclosing(op, DeviceOp)
-    if holder is None:
-        yield op, "must stand in an aie.device"
-        return
-    kind = holder.device.kind(op.column, op.row)
-    if kind is TileKind.SHIM and "allocation_scheme" in op.properties:
+    """Without a scheme where no memory is."""
+    if op.kind is TileKind.SHIM and "allocation_scheme" in op.properties:
         yield op, "allocation_scheme: a shim has no memory in which buffers could lie; leave it out"
 
 
@@ -83,15 +90,15 @@ def tiles(op: DeviceOp) -> Faults:
     """Each tile has one name."""
     found: dict[tuple[int, int], TileOp] = {}
     for tile in (inner for inner in op.walk() if isinstance(inner, TileOp)):
-        if (first := found.setdefault((tile.column, tile.row), tile)) is not tile:
-            yield tile, f"tile ({tile.column}, {tile.row}) is declared already (line {location(first).line}); use that"
+        if (first := found.setdefault(tile.place, tile)) is not tile:
+            yield tile, f"tile {tile.place} is declared already (line {location(first).line}); use that"
 
 
 @rule
 def buffer(op: BufferOp) -> Faults:
     """On a tile with memory, of a known size, used from tiles that reach it."""
     if op.tile.kind is TileKind.SHIM:
-        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a shim, which has no data memory; use host memory"
+        yield op, f"tile {op.tile.place} is a shim, which has no data memory; use host memory"
     yield from block_floats(op, op.type.element_type)
     if DYNAMIC_INDEX in op.type.get_shape():
         yield op, f"its size must be known, but the type is {op.type}"
@@ -145,12 +152,8 @@ def reach(op: BufferOp | LockOp, home: TileOp, what: str) -> Faults:
         if program is None or not isinstance(program.operands[0].owner, TileOp):
             continue
         if not reaches(program, home):
-            at = program.tile
-            problem = (
-                f"this {what} of tile ({home.column}, {home.row}) is used by the {program.name} of tile "
-                f"({at.column}, {at.row}), which reaches {_reach_of(program)}"
-            )
-            yield op, problem
+            user_at = f"the {program.name} of tile {program.tile.place}, which reaches {_reach_of(program)}"
+            yield op, f"this {what} of tile {home.place} is used by {user_at}"
 
 
 def reaches(program: CoreOp | DmaProgramOp, home: TileOp) -> bool:
@@ -174,33 +177,32 @@ def _reach_of(program: CoreOp | DmaProgramOp) -> str:
 
 @rule
 def use_lock(op: UseLockOp) -> Faults:
-    """On a lock, in a program that may wait."""
-    if not isinstance(op.lock_value.owner, LockOp) and enclosing(op, FuncOp) is None:
-        yield from _lock_without_op(op)
-    places = (CoreOp, FuncOp, DmaProgramOp, ConfigureTaskOp, BdChainOp)
-    if not any(enclosing(op, kind) for kind in places):
-        yield op, "stands outside of cores, functions, DMA programs and tasks; nothing there can wait for a lock"
-
-
-def _lock_without_op(op: UseLockOp) -> Faults:
-    """An argument of a BD template stands for a lock; in a core a number does (aie-localize-locks writes those)."""
+    """On a lock; an argument of a BD template stands for one, in a core a number (aie-localize-locks writes those)."""
     program, number = enclosing(op, CoreOp), constant_of(op.lock_value)
+    if isinstance(op.lock_value.owner, LockOp) or enclosing(op, FuncOp) is not None:
+        return
     if enclosing(op, BdChainOp) is not None and isinstance(op.lock_value, BlockArgument):
         return
     if program is None or number is None:
         yield op, "its operand must come from aie.lock"
         return
-    column, row, _ = core_lock(program.tile.column, program.tile.row, number)
+    column, row, _ = core_lock(*program.tile.place, number)
     kind = program.tile.device_op.device.kind(column, row)
     if kind is not TileKind.CORE:
         yield op, f"lock {number} would be one of the {kind} ({column}, {row}), which this core does not reach"
+
+
+must_stand_in(
+    (CoreOp, FuncOp, DmaProgramOp, ConfigureTaskOp, BdChainOp), UseLockOp, deep=True,
+    problem="stands outside of cores, functions, DMA programs and tasks; nothing there can wait for a lock",
+)  # fmt: skip
 
 
 @rule
 def core(op: CoreOp) -> Faults:
     """On a core tile; with a body, or with a finished program instead."""
     if op.tile.kind is not TileKind.CORE:
-        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}, which has no core"
+        yield op, f"tile {op.tile.place} is a {op.tile.kind}, which has no core"
     if not op.body.blocks:
         yield op, "needs a body, at least { aie.end }"
         return
@@ -213,19 +215,18 @@ def core(op: CoreOp) -> Faults:
 
 def _second_core(op: CoreOp) -> Faults:
     """A tile has one core (mlir-aie #3213, shortly before the form of 1.4)."""
-    holder, place = enclosing(op, DeviceOp), (op.tile.column, op.tile.row)
-    for other in () if holder is None else holder.body.block.ops:
+    for other in op.tile.device_op.body.block.ops:
         if other is op:
             return
-        if isinstance(other, CoreOp) and (other.tile.column, other.tile.row) == place:
-            yield op, f"tile {place} has a core already (line {location(other).line})"
+        if isinstance(other, CoreOp) and other.tile.place == op.tile.place:
+            yield op, f"tile {op.tile.place} has a core already (line {location(other).line})"
 
 
 @rule
 def allocation(op: ShimDmaAllocationOp) -> Faults:
     """On a shim."""
     if op.tile.kind is not TileKind.SHIM:
-        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}; only a shim's channel can be named"
+        yield op, f"tile {op.tile.place} is a {op.tile.kind}; only a shim's channel can be named"
     yield from packet(op, op.packet)
 
 
@@ -251,33 +252,23 @@ def packet_flow(op: PacketFlowOp) -> Faults:
 
 
 @rule
-def packet_end(op: PacketEndOp) -> Faults:
-    """Inside a packet flow."""
-    if not isinstance(op.parent_op(), PacketFlowOp):
-        yield op, "must stand in an aie.packet_flow"
-
-
-@rule
 def cascade_flow(op: CascadeFlowOp) -> Faults:
     """Between neighbouring cores."""
     ends = (op.source, op.destination)
     for end in ends:
         if end.kind is not TileKind.CORE:
-            yield op, f"tile ({end.column}, {end.row}) is a {end.kind}; cascades join core tiles"
+            yield op, f"tile {end.place} is a {end.kind}; cascades join core tiles"
     distance = abs(ends[0].column - ends[1].column) + abs(ends[0].row - ends[1].row)
     if distance != 1:
-        problem = (
-            f"tiles ({ends[0].column}, {ends[0].row}) and ({ends[1].column}, {ends[1].row}) are no neighbours; "
-            "a cascade joins adjacent core tiles"
-        )
-        yield op, problem
+        places = f"tiles {ends[0].place} and {ends[1].place}"
+        yield op, f"{places} are no neighbours; a cascade joins adjacent core tiles"
 
 
 @rule
 def configure_cascade(op: ConfigureCascadeOp) -> Faults:
     """In from north or west, out to south or east, on a core tile."""
     if op.tile.kind is not TileKind.CORE:
-        yield op, f"tile ({op.tile.column}, {op.tile.row}) is a {op.tile.kind}, which has no cascade"
+        yield op, f"tile {op.tile.place} is a {op.tile.kind}, which has no cascade"
     if op.input not in (CascadeDirection.NORTH, CascadeDirection.WEST):
         yield op, f"a cascade comes in from North or West, not {op.input}"
     if op.output not in (CascadeDirection.SOUTH, CascadeDirection.EAST):

@@ -28,7 +28,7 @@ from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp, LockOp, UseLockOp
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.task_ops import ConfigureTaskOp
-from bdforge.array.mlir.verify_array import Faults, block_floats, burst, number, packet, rule
+from bdforge.array.mlir.verify_array import Faults, block_floats, burst, must_stand_in, number, packet, rule
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.rules import exceeded
@@ -42,7 +42,7 @@ def program(op: DmaProgramOp) -> Faults:
     kind = _KINDS[type(op)]
     at = op.tile
     if at.kind is not kind:
-        yield op, f"programs a {kind}'s DMA, but tile ({at.column}, {at.row}) is a {at.kind}"
+        yield op, f"programs a {kind}'s DMA, but tile {at.place} is a {at.kind}"
         return
     if not op.body.blocks:
         yield op, "needs a body, at least { aie.end }"
@@ -51,7 +51,7 @@ def program(op: DmaProgramOp) -> Faults:
         yield from _bd_block(op, block)
     bds = len(blocks) + sum(len(dma.blocks) for dma in op.region_dmas)
     if bds > at.limits.bds:
-        yield op, f"has {bds} BDs, but {kind} ({at.column}, {at.row}) has {at.limits.bds}"
+        yield op, f"has {bds} BDs, but {kind} {at.place} has {at.limits.bds}"
     yield from _ends(op)
     yield from _reached(op, blocks)
     yield from _channels(op)
@@ -101,7 +101,7 @@ def _channels(op: DmaProgramOp) -> Faults:
     for direction in Direction:
         channels = {dma.channel for dma in used if dma.direction is direction}
         if len(channels) > limit:
-            where = f"{op.tile.kind} ({op.tile.column}, {op.tile.row})"
+            where = f"{op.tile.kind} {op.tile.place}"
             yield op, f"uses {len(channels)} {direction} channels, but {where} has {limit}"
 
 
@@ -113,16 +113,15 @@ def memtile_reach(op: MemtileDmaOp) -> Faults:
             continue
         blocks = dma.blocks if isinstance(dma, DmaOp) else bd_chain_from(dma.first_block)[0]
         for used, home in (found for block in blocks for found in _homes(block)):
-            if home is not None and (home.column, home.row) != (op.tile.column, op.tile.row):
+            if home.place != op.tile.place:
                 problem = (
-                    f"belongs to channel {dma.channel}, which reaches only its own memtile ({op.tile.column}, "
-                    f"{op.tile.row}), not ({home.column}, {home.row}); channels 0 to "
-                    f"{MEMTILE_NEIGHBOUR_CHANNELS - 1} reach neighbours"
+                    f"belongs to channel {dma.channel}, which reaches only its own memtile {op.tile.place}, not "
+                    f"{home.place}; channels 0 to {MEMTILE_NEIGHBOUR_CHANNELS - 1} reach neighbours"
                 )
                 yield used, problem
 
 
-def _homes(block: Block) -> Iterator[tuple[Operation, TileOp | None]]:
+def _homes(block: Block) -> Iterator[tuple[Operation, TileOp]]:
     for op in block.ops:
         if isinstance(op, DmaBdOp) and isinstance(op.buffer_op, BufferOp):
             yield op, op.buffer_op.tile
@@ -143,12 +142,16 @@ def pad_value(op: PaddingOp) -> Faults:
         yield op, f"pad_value = {op.pad_value}: {array.generation.name} pads with 0; a register for it came with AIE2P"
 
 
+must_stand_in((DmaProgramOp,), DmaOp, DmaStartOp, problem="must stand in aie.mem, aie.memtile_dma or aie.shim_dma")
+must_stand_in(
+    (DmaProgramOp, ConfigureTaskOp, BdChainOp), NextBdOp,
+    problem="must stand in a DMA program, a task or an aie.bd_chain",
+)  # fmt: skip
+
+
 @rule
 def region_form(op: DmaOp) -> Faults:
-    """In a program of one block; per BD one transfer and two lock operations."""
-    parent = op.parent_op()
-    if not isinstance(parent, DmaProgramOp):
-        yield op, "must stand in aie.mem, aie.memtile_dma or aie.shim_dma"
+    """Per BD one transfer and two lock operations."""
     for block in op.blocks:
         locks = sum(isinstance(o, UseLockOp) for o in block.ops)
         if locks != 2:
@@ -158,18 +161,9 @@ def region_form(op: DmaOp) -> Faults:
 
 @rule
 def start(op: DmaStartOp) -> Faults:
-    """In a DMA program, on a channel."""
-    if not isinstance(op.parent_op(), DmaProgramOp):
-        yield op, "must stand in aie.mem, aie.memtile_dma or aie.shim_dma"
+    """On a channel."""
     if op.channel < 0:
         yield op, f"channel {op.channel} is negative"
-
-
-@rule
-def next_bd(op: NextBdOp) -> Faults:
-    """In a chain of BDs."""
-    if not isinstance(op.parent_op(), DmaProgramOp | ConfigureTaskOp | BdChainOp):
-        yield op, "must stand in a DMA program, a task or an aie.bd_chain"
 
 
 @rule

@@ -22,7 +22,7 @@ from bdforge.array.mlir.task_ops import (
     TaskOp,
     TaskUserOp,
 )
-from bdforge.array.mlir.verify_array import Faults, block_floats, burst, number, packet, rule
+from bdforge.array.mlir.verify_array import Faults, block_floats, burst, must_stand_in, number, packet, rule
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM
 from bdforge.devices.txn_format.bd_encoding import is_linear, transfer_faults
@@ -94,11 +94,13 @@ def memcpy(op: NpuDmaMemcpyNdOp) -> Faults:
     yield from burst(op)
 
 
+must_stand_in((RuntimeSequenceOp,), ConfigureOp, problem="must stand in an aie.runtime_sequence", deep=True)
+must_stand_in((ConfigureOp,), RunOp, problem="must stand in an aiex.configure", deep=True)
+
+
 @rule
 def configure(op: ConfigureOp) -> Faults:
-    """Of a device of the module, the same kind of array, from a sequence."""
-    if enclosing(op, RuntimeSequenceOp) is None:
-        yield op, "must stand in an aie.runtime_sequence"
+    """Of a device of the module, the same kind of array."""
     target, parent = device_named(op, op.symbol), enclosing(op, DeviceOp)
     if parent is not None and target.device_name is not parent.device_name:
         yield op, f"device @{op.symbol} is {target.device_name}, but the running one {parent.device_name}"
@@ -106,11 +108,9 @@ def configure(op: ConfigureOp) -> Faults:
 
 @rule
 def run(op: RunOp) -> Faults:
-    """In an aiex.configure, a sequence of its device, with arguments of its types."""
+    """A sequence of the configured device, with arguments of its types."""
     holder = enclosing(op, ConfigureOp)
-    if holder is None:
-        yield op, "must stand in an aiex.configure"
-        return
+    assert holder is not None
     target = named(device_named(op, holder.symbol), RuntimeSequenceOp, op.symbol)
     wanted, given = [a.type for a in target.arguments], [a.type for a in op.args]
     if len(wanted) != len(given):

@@ -22,7 +22,7 @@ from bdforge.array.mlir.switch_ops import (
     SwitchSettingsOp,
     WireOp,
 )
-from bdforge.array.mlir.verify_array import Faults, rule
+from bdforge.array.mlir.verify_array import Faults, must_stand_in, rule
 from bdforge.devices import PortBundle, TileKind, switch_of
 from bdforge.devices.limits import CORE
 from bdforge.devices.rules import outside
@@ -45,8 +45,8 @@ def settings(op: SwitchSettingsOp) -> Faults:
     for other in op.tile.device_op.body.block.ops:
         if other is op:
             break
-        if type(other) is type(op) and _place(other) == _place(op):
-            yield op, f"tile {_place(op)} has one already (line {location(other).line})"
+        if type(other) is type(op) and other.tile.place == op.tile.place:
+            yield op, f"tile {op.tile.place} has one already (line {location(other).line})"
     allowed = (ConnectOp, EndOp) if isinstance(op, ShimMuxOp) else (*_SETTINGS, EndOp)
     for inner in op.settings.block.ops:
         if not isinstance(inner, allowed):
@@ -56,14 +56,14 @@ def settings(op: SwitchSettingsOp) -> Faults:
 @rule
 def switchbox(op: SwitchboxOp) -> Faults:
     """Ports that exist, each used one way; connections that the switch can make."""
-    switch = switch_of(op.tile.device_op.device, *_place(op))
+    switch = switch_of(op.tile.device_op.device, *op.tile.place)
     takers: dict[PortName, Operation] = {}
     for setting in [*op.connects, *op.mastersets]:
         yield from _port(setting, setting.destination, switch.masters, "master", op)
         if (other := takers.setdefault(setting.destination, setting)) is not setting:
             bundle, channel = setting.destination
             line = location(other).line
-            yield setting, f"master port {bundle} : {channel} of tile {_place(op)} is set already (line {line})"
+            yield setting, f"master port {bundle} : {channel} of tile {op.tile.place} is set already (line {line})"
     for setting in op.connects:
         yield from _port(setting, setting.source, switch.slaves, "slave", op)
         yield from _joined(setting, setting.source, setting.destination, switch, op)
@@ -79,7 +79,7 @@ def _packets(op: SwitchboxOp, switch: Switch) -> Faults:
         if other is not slave:
             bundle, channel = slave.source
             line = location(other).line
-            yield slave, f"slave port {bundle} : {channel} of tile {_place(op)} is set already (line {line})"
+            yield slave, f"slave port {bundle} : {channel} of tile {op.tile.place} is set already (line {line})"
         for packet in slave.rules:
             for master in op.mastersets:
                 if packet.target in master.arbiters:
@@ -89,7 +89,7 @@ def _packets(op: SwitchboxOp, switch: Switch) -> Faults:
 def _port(at: Operation, port: PortName, present: Mapping[PortBundle, int], side: str, op: SwitchboxOp) -> Faults:
     bundle, channel = port
     count = {str(known): number for known, number in present.items()}.get(str(bundle), 0)
-    name = f"{op.tile.kind} {_place(op)}"
+    name = f"{op.tile.kind} {op.tile.place}"
     if count == 0:
         yield at, f"{name} has no {side} ports {bundle}; it has {', '.join(present)}"
     elif not 0 <= channel < count:
@@ -107,32 +107,31 @@ def _joined(at: Operation, slave: PortName, master: PortName, switch: Switch, op
         reason = f"; what comes from {enters} never goes back there"
     elif enters == leaves:
         reason = "; between ports of one side only the same channel passes"
-    yield at, f"the switch of {op.tile.kind} {_place(op)} cannot join {enters} : {i} to {leaves} : {o}{reason}"
+    yield at, f"the switch of {op.tile.kind} {op.tile.place} cannot join {enters} : {i} to {leaves} : {o}{reason}"
+
+
+must_stand_in((SwitchboxOp,), AmselOp, MastersetOp, PacketRulesOp, problem="must stand in an aie.switchbox")
+must_stand_in((SwitchSettingsOp,), ConnectOp, problem="must stand in an aie.switchbox or aie.shim_mux")
 
 
 @rule
 def amsel(op: AmselOp) -> Faults:
-    """In a switchbox, once, of an arbiter that there is."""
-    holder = op.parent_op()
-    if not isinstance(holder, SwitchboxOp):
-        yield op, "must stand in an aie.switchbox"
-        return
+    """Once, of an arbiter that there is."""
     if not 0 <= op.arbiter < ARBITERS or not 0 <= op.msel < MSELS_PER_ARBITER:
         problem = (
             f"<{op.arbiter}> ({op.msel}): a switch has arbiters 0 to {ARBITERS - 1} with msels 0 to "
             f"{MSELS_PER_ARBITER - 1} each"
         )
         yield op, problem
-    for other in holder.settings.block.ops:
+    block = op.parent_block()
+    for other in () if block is None else block.ops:
         if isinstance(other, AmselOp) and other is not op and (other.arbiter, other.msel) == (op.arbiter, op.msel):
             yield op, f"arbiter {op.arbiter} msel {op.msel} is named twice in this switchbox"
 
 
 @rule
 def masterset(op: MastersetOp) -> Faults:
-    """Of msels of one arbiter of its own switchbox."""
-    if not isinstance(op.parent_op(), SwitchboxOp):
-        yield op, "must stand in an aie.switchbox"
+    """Of msels of one arbiter."""
     if not op.amsels:
         yield op, "needs at least one aie.amsel"
     arbiters = sorted({amsel.arbiter for amsel in op.arbiters})
@@ -142,9 +141,7 @@ def masterset(op: MastersetOp) -> Faults:
 
 @rule
 def packet_rules(op: PacketRulesOp) -> Faults:
-    """In a switchbox, with few enough rules."""
-    if not isinstance(op.parent_op(), SwitchboxOp):
-        yield op, "must stand in an aie.switchbox"
+    """Few enough."""
     for inner in op.rules_region.block.ops:
         if not isinstance(inner, PacketRuleOp | EndOp):
             yield inner, "cannot stand in aie.packet_rules, which holds aie.rule"
@@ -161,17 +158,10 @@ def packet_rule(op: PacketRuleOp) -> Faults:
 
 
 @rule
-def connect(op: ConnectOp) -> Faults:
-    """In a switchbox or shim mux."""
-    if not isinstance(op.parent_op(), SwitchSettingsOp):
-        yield op, "must stand in an aie.switchbox or aie.shim_mux"
-
-
-@rule
 def shim_mux(op: ShimMuxOp) -> Faults:
     """On a shim: its DMA channels at the ports where they are."""
     if op.tile.kind is not TileKind.SHIM:
-        yield op, f"tile {_place(op)} is a {op.tile.kind}; only a shim has a mux"
+        yield op, f"tile {op.tile.place} is a {op.tile.kind}; only a shim has a mux"
     known = [
         *(((WireBundle.DMA, i), (WireBundle.NORTH, port)) for i, port in enumerate(SHIM_MM2S_SLAVES)),
         *(((WireBundle.NORTH, port), (WireBundle.DMA, i)) for i, port in enumerate(SHIM_S2MM_MASTERS)),
@@ -191,8 +181,3 @@ def wire(op: WireOp) -> Faults:
     for value in (op.source, op.dest):
         if not isinstance(value.owner, TileOp | SwitchSettingsOp):
             yield op, "joins an aie.tile, aie.switchbox or aie.shim_mux with another"
-
-
-def _place(op: Operation) -> tuple[int, int]:
-    assert isinstance(op, SwitchSettingsOp)
-    return op.tile.column, op.tile.row

@@ -11,14 +11,13 @@ from itertools import count, product
 
 from bdforge.common.messages import clip, listed
 from bdforge.design.sequences.interpret import STEPS_MAX
-from bdforge.devices import Device
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
 from bdforge.operators.contraction.dims import Contraction, ContractionError, Kind, TensorDim
 from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
 from bdforge.operators.contraction.walks import WalkReason
-from bdforge.operators.gemm.sequence_basis import SequenceBasis
+from bdforge.operators.gemm.plan import GemmPlan
 
 KEPT = 3
 """Boxes of a group that are tried by each measure."""
@@ -48,8 +47,7 @@ class Given:
 
 def choose(
     found: Contraction,
-    basis: SequenceBasis,
-    device: Device,
+    gemm: GemmPlan,
     staged: str | None = None,
     once: str = "",
     given: Given | None = None,
@@ -61,12 +59,12 @@ def choose(
     if staged is not None and (set(staged) - set(NAMES) or len(set(staged)) < len(staged)):
         raise ContractionError(f"staged {clip(repr(staged))}: names operands of A, B and C, each once, such as AB")
     reasons: dict[str, None] = {}
-    turned = [found, found.exchanged()] if basis.types[0] == basis.types[1] and given is None else [found]
+    turned = [found, found.exchanged()] if gemm.types[0] == gemm.types[1] and given is None else [found]
     priced, number = [], count()
     for contraction in turned:
-        for mapped in _mappings(contraction, basis, staged, given, reasons):
+        for mapped in _mappings(contraction, gemm, staged, given, reasons):
             try:
-                priced.append((price(mapped, device), next(number), contraction, mapped))
+                priced.append((price(mapped), next(number), contraction, mapped))
             except WalkReason as reason:
                 reasons[str(reason)] = None
     for cost, _, contraction, mapped in sorted(priced, key=lambda entry: (entry[0].total_us(once), entry[1])):
@@ -90,9 +88,9 @@ def _refusal(mapped: Mapped) -> str | None:
 
 
 def _mappings(
-    contraction: Contraction, basis: SequenceBasis, staged: str | None, given: Given | None, reasons: dict[str, None]
+    contraction: Contraction, gemm: GemmPlan, staged: str | None, given: Given | None, reasons: dict[str, None]
 ) -> Iterator[Mapped]:
-    packed = basis.tiling.b.order == "packed"
+    packed = gemm.tiling.b.order == "packed"
     for stages in product((False, True), repeat=3):
         named = "".join(name for name, stage in zip(NAMES, stages, strict=True) if stage)
         if (packed and not stages[1]) or (
@@ -103,18 +101,18 @@ def _mappings(
         fused = contraction if given else contraction.fused(here)
         batch = tuple(Part(dim, 1, dim.size) for dim in fused.of("C"))
         units = (given.rows, given.columns) if given else ("", "")
-        for m, n, k in product(*_choices(fused, stages, basis, given, reasons)):
-            if (mapped := _mapped(Tiles(batch, m, n, k), stages, basis, reasons, units)) is not None:
+        for m, n, k in product(*_choices(fused, stages, gemm, given, reasons)):
+            if (mapped := _mapped(Tiles(batch, m, n, k), stages, gemm, reasons, units)) is not None:
                 yield mapped
 
 
 def _choices(
-    fused: Contraction, stages: Sequence[bool], basis: SequenceBasis, given: Given | None, reasons: dict[str, None]
+    fused: Contraction, stages: Sequence[bool], gemm: GemmPlan, given: Given | None, reasons: dict[str, None]
 ) -> list[list[Box]]:
     """Boxes of M, N and K that are tried."""
     if given:
         return [[box] for box in given.boxes]
-    tiling = basis.tiling
+    tiling = gemm.tiling
     sizes: dict[Kind, int] = {"M": tiling.m, "N": tiling.n, "K": tiling.k_mt}
     return [list(_boxes(fused, kind, size, stages, reasons)) for kind, size in sizes.items()]
 
@@ -158,7 +156,7 @@ def _staged(tensors: Sequence[int]) -> str:
 def _mapped(
     tiles: Tiles,
     stages: Sequence[bool],
-    basis: SequenceBasis,
+    gemm: GemmPlan,
     reasons: dict[str, None],
     units: tuple[str, str] = ("", ""),
 ) -> Mapped | None:
@@ -166,35 +164,35 @@ def _mapped(
     if not (stages[0] or stages[1]) and any(not part.regular for part in tiles.k):
         reasons["K is no whole number of slabs: stage A or B, for zeros in what is read twice"] = None
         return None
-    most = basis.limits.iteration_wrap_max
-    rows = spreads(tiles.m, basis.tiling.rows, 1, along=units[0])
-    columns = spreads(tiles.n, basis.tiling.columns, most, _near(stages, basis), units[1])
+    most = gemm.limits.iteration_wrap_max
+    rows = spreads(tiles.m, gemm.tiling.rows, 1, along=units[0])
+    columns = spreads(tiles.n, gemm.tiling.columns, most, _near(stages, gemm), units[1])
     if odd := [name for name, spread in zip(units, (rows, columns), strict=True) if name and spread.unit != name]:
         reasons[f"spatial dimension {odd[0]}: its tiles cannot be dealt out regularly; name another, or none"] = None
         return None
     tiles = replace(tiles, m=rows.box, n=columns.box)
-    sides = _sides(tiles, stages, basis)
+    sides = _sides(tiles, stages, gemm)
     for side in sides:
         if not side.staged and (faults := list(side.unreachable())):
             reasons[f"{side.name} in place: {faults[0]}"] = None
             return None
-    return _within_steps(Mapped(sides, rows, columns, basis))
+    return _within_steps(Mapped(sides, rows, columns, gemm))
 
 
-def _near(stages: Sequence[bool], basis: SequenceBasis) -> Near:
+def _near(stages: Sequence[bool], gemm: GemmPlan) -> Near:
     """Whether tasks of B and C that are in place can move on so far."""
-    stores = [(tensor, store) for tensor, store in ((1, basis.tiling.b), (2, basis.tiling.c)) if not stages[tensor]]
+    stores = [(tensor, store) for tensor, store in ((1, gemm.tiling.b), (2, gemm.tiling.c)) if not stages[tensor]]
 
     def near(part: Part, tiles: int) -> bool:
         steps = (store.words(tiles * part.size * (part.dim.strides[tensor] or 0)) for tensor, store in stores)
-        return all(step <= basis.limits.step_max for step in steps)
+        return all(step <= gemm.limits.step_max for step in steps)
 
     return near
 
 
-def _sides(tiles: Tiles, stages: Sequence[bool], basis: SequenceBasis) -> tuple[Side, Side, Side]:
-    tiling, packing = basis.tiling, basis.packing
-    packed = Packed(tiling.k, tiling.n, packing.t, packing.scaled) if tiling.b.order == "packed" else None
+def _sides(tiles: Tiles, stages: Sequence[bool], gemm: GemmPlan) -> tuple[Side, Side, Side]:
+    tiling, kernel = gemm.tiling, gemm.kernel
+    packed = Packed(tiling.k, tiling.n, kernel.t, kernel.field_scaled) if tiling.b.order == "packed" else None
     return (
         Side(0, tiles, tiling.a, stages[0]),
         Side(1, tiles, tiling.b, stages[1], packed),

@@ -10,7 +10,7 @@ import numpy as np
 from bdforge.design.model import Design
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
-from bdforge.devices.types import TYPES, peak_macs
+from bdforge.devices.types import TYPES
 from bdforge.operators.contraction.boxes import Part, box_size
 from bdforge.operators.contraction.choose import Choice, Given, choose
 from bdforge.operators.contraction.config import Config
@@ -19,7 +19,6 @@ from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.spec import KIND, ContractionSpec
 from bdforge.operators.gemm.plan import GemmPlan, plan_gemm
 from bdforge.operators.gemm.reference import Reference, random_operand
-from bdforge.operators.gemm.sequence_basis import sequence_basis
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import Problem
@@ -121,9 +120,8 @@ class ContractionPlan(Plan):
         """What a run moves, and the MACs of cores at the peak of their types."""
         mapped, tiling = self.choice.mapped, self.gemm.tiling
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-        peak = peak_macs(self.device.generation.name, self.gemm.spec.a, self.gemm.spec.b)
         macs = tiles * tiling.m * tiling.n * mapped.depth
-        return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / peak)
+        return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / self.gemm.peak_macs)
 
 
 def _span(groups: tuple, group: int) -> range:
@@ -186,17 +184,16 @@ def _planned(
 ) -> ContractionPlan:
     if reasons := list(_unfit(gemm.spec)):
         raise ContractionError("\n  - ".join([f"design {gemm.spec.name} takes no contractions:", *reasons]))
-    basis = sequence_basis(gemm.spec, gemm.kernel, gemm.tiling, gemm.design, gemm.device)
     depth = prod(dim.size for dim in contraction.of("K"))
     if depth > gemm.kernel.depth_limit:
         raise ContractionError(
             f"K = {depth} could overflow the sums; at most {gemm.kernel.depth_limit}: contract parts of K and add them"
         )
-    return ContractionPlan(gemm, choose(contraction, basis, gemm.device, staged, once, given), gemm.spec)
+    return ContractionPlan(gemm, choose(contraction, gemm, staged, once, given), gemm.spec)
 
 
 def _unfit(spec: GemmSpec):
-    """What of a GEMM design the basis of contractions do not know."""
+    """What of a GEMM design contractions do not know."""
     if spec.buffers.a_shims > 1:
         yield "buffers.a_shims = 2: one shim must bring a core row's A"
     if spec.buffers.residency != "none":

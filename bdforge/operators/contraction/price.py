@@ -8,11 +8,9 @@ known of requests is of reads; writes are taken to be as slow.
 from dataclasses import dataclass
 from math import prod
 
-from bdforge.devices import Device
 from bdforge.devices.hosts import PERMUTED_GB_S
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import Timing, joined_times, timing_of
-from bdforge.devices.types import peak_macs
 from bdforge.operators.contraction.boxes import box_size
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import Side
@@ -39,11 +37,12 @@ class Price:
         return self.array_us + sum(us for name, us in zip("ABC", self.copies_us, strict=True) if name not in once)
 
 
-def price(mapped: Mapped, device: Device) -> Price:
+def price(mapped: Mapped) -> Price:
     """The price of a mapping."""
-    timing, tiling, types = timing_of(device), mapped.basis.tiling, mapped.basis.types
+    gemm, tiling = mapped.gemm, mapped.gemm.tiling
+    timing = timing_of(gemm.device)
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-    cycles = tiles * tiling.m * tiling.n * mapped.depth / peak_macs(device.generation.name, types[0], types[1])
+    cycles = tiles * tiling.m * tiling.n * mapped.depth / gemm.peak_macs
     units, slabs = (tiling.rows, tiling.columns, tiling.rows * tiling.columns), mapped.depth // tiling.k_mt
     moved = [
         side.tile * side.store.bits / BYTE_BITS * tiles * count * (1 if side.tensor == 2 else slabs)
@@ -83,7 +82,7 @@ def _copy_us(side: Side) -> float:
 
 def useful(mapped: Mapped) -> float:
     """MACs that the answer needs over those that the array does."""
-    tiling, needed = mapped.basis.tiling, 1
+    tiling, needed = mapped.gemm.tiling, 1
     for name, size in {p.dim.name: p.dim.size for side in mapped.sides for p in side.parts}.items():
         needed *= size if name else 1
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles * tiling.rows * tiling.columns

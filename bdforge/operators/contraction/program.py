@@ -15,9 +15,9 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.contraction.boxes import Indices, Spread, box_count
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.walks import Chain, WalkReason
-from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
+from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
 from bdforge.operators.gemm.operands import packed_values
-from bdforge.operators.gemm.sequence_basis import SequenceBasis
+from bdforge.operators.gemm.plan import GemmPlan
 
 A, B, C = range(3)
 
@@ -29,7 +29,7 @@ class Mapped:
     sides: tuple[Side, Side, Side]
     rows: Spread
     columns: Spread
-    basis: SequenceBasis
+    gemm: GemmPlan
 
     @property
     def batches(self) -> int:
@@ -39,7 +39,7 @@ class Mapped:
     @property
     def depth(self) -> int:
         """K as the cores compute it."""
-        return box_count(self.sides[0].tiles.k) * self.basis.tiling.k_mt
+        return box_count(self.sides[0].tiles.k) * self.gemm.tiling.k_mt
 
     @property
     def steps(self) -> int:
@@ -49,7 +49,7 @@ class Mapped:
     @property
     def limits(self) -> TileLimits:
         """Of the shims."""
-        return self.basis.limits
+        return self.gemm.limits
 
     def run(self, tensor: int) -> int:
         """Elements from turn to turn of a step: the next column steps."""
@@ -61,7 +61,7 @@ class Mapped:
         if not self.rows.joined:
             return False
         try:
-            return len(self.c_chain().bds) <= self.basis.tiling.rows
+            return len(self.c_chain().bds) <= self.gemm.tiling.rows
         except WalkReason:
             return False
 
@@ -80,7 +80,7 @@ class Mapped:
 
     def bds(self) -> list[int]:
         """BDs of a step by column."""
-        a, b, tiling = len(self.chain(A).bds), len(self.chain(B).bds), self.basis.tiling
+        a, b, tiling = len(self.chain(A).bds), len(self.chain(B).bds), self.gemm.tiling
         c = len(self.c_chain().bds) if self.joined else tiling.rows * len(self.chain(C).bds)
         feeding = {tiling.a_column(row) for row in range(tiling.rows)}
         return [b + c + a * (column in feeding) for column in range(tiling.columns)]
@@ -92,9 +92,9 @@ class Mapped:
 
 class _Writer:
     def __init__(self, mapped: Mapped):
-        self.mapped, self.basis, self.tiling = mapped, mapped.basis, mapped.basis.tiling
+        self.mapped, self.gemm, self.tiling = mapped, mapped.gemm, mapped.gemm.tiling
         parts = {part.dim.name: part.dim.size for side in mapped.sides for part in side.parts}
-        self.build, self.sizes = Builder(list(parts), self.basis.in_flight, TASK_QUEUE_ENTRIES), parts
+        self.build, self.sizes = Builder(list(parts), self.gemm.spec.sequence.steps, TASK_QUEUE_ENTRIES), parts
         self.scales = [side.store.bits / self.memory_bits(side) for side in mapped.sides]
 
     def memory_bits(self, side: Side) -> int:
@@ -104,11 +104,11 @@ class _Writer:
         for name, size in self.sizes.items():
             text = f"{name} = {{}}: this program is for {name} = {size}; plan the contraction again"
             self.build.require(self.build.parameter(name).equals(size), text, self.build.parameter(name))
-        for side, memory in zip(self.mapped.sides, self.basis.memory, strict=True):
+        for side, memory in zip(self.mapped.sides, self.gemm.memory, strict=True):
             note = "staged tile by tile" if side.staged else "in place"
             count = side.elements * side.store.bits // self.memory_bits(side)
             self.build.argument(side.name, memory, self.memory_bits(side), count, note)
-        for side, type_ in zip(self.mapped.sides, self.basis.types, strict=True):
+        for side, type_ in zip(self.mapped.sides, self.gemm.types, strict=True):
             self.operand(side, type_)
         with self.build.loop(self.mapped.steps) as index:
             self.step(index)
@@ -136,9 +136,8 @@ class _Writer:
         batches = _digits(mapped.sides[0], batch)
         rows = [mapped.rows.indices(panel, row) for row in range(tiling.rows)]
         columns = [mapped.columns.indices(column_step, column) for column in range(tiling.columns)]
-        direction, channel = self.basis.channels[C].direction, self.basis.channels[C].index
         note = "batch {}, panel {}, column step {}"
-        with self.build.step([(direction, channel, 0, tiling.columns)], note, (batch, panel, column_step)):
+        with self.build.step([(*self.gemm.channels[C], 0, tiling.columns)], note, (batch, panel, column_step)):
             for row in range(tiling.rows):
                 self.task(A, tiling.a_column(row), [{**batches, **rows[row]}], mapped.chain(A))
             for column in range(tiling.columns):
@@ -165,8 +164,7 @@ class _Writer:
                 sizes = (*outer, int(last * scale))
                 strides = (*(int(stride * scale) for stride in bd.strides[:-1]), bd.strides[-1])
                 found.append(self.build.bd(tensor, self.scaled(start + bd.offset, scale), sizes, strides, runs))
-        channel = self.basis.channels[tensor]
-        self.build.task(channel.direction, channel.index, column, *found, runs=turns * walk.turns, token=tensor == C)
+        self.build.task(*self.gemm.channels[tensor], column, *found, runs=turns * walk.turns, token=tensor == C)
 
     def scaled(self, offset: Expr | int, scale: float) -> Expr | int:
         return offset if scale == 1 else offset // round(1 / scale)
@@ -175,8 +173,8 @@ class _Writer:
         """Every core's parameters, then the lock that says that they are there."""
         mapped = self.mapped
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
-        depth = mapped.depth // self.tiling.k - self.basis.fixed_steps
-        for core in self.basis.cores:
+        depth = mapped.depth // self.tiling.k - fixed_steps(self.gemm.spec)
+        for core in self.gemm.cores:
             self.build.set_parameters(core.parameters, {K_STEPS: depth, OUTPUT_TILES: tiles}, core.go)
 
 

@@ -55,7 +55,7 @@ def _why(side: Side, plan: ContractionPlan, once: str) -> str:
     """What it gains, or why it cannot be in place."""
     others = "".join(other.name for other in plan.sides if other.staged and other is not side)
     try:
-        other = choose(plan.choice.contraction, plan.choice.mapped.basis, plan.device, others, once)
+        other = choose(plan.choice.contraction, plan.gemm, others, once)
     except ContractionError:
         return f"in place {_hindrance(side)}"
     gain = other.price.total_us(once) - plan.choice.price.total_us(once)

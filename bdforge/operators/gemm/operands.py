@@ -1,13 +1,16 @@
 """A GEMM's operands in host memory, as its sequence program says them: staged, packed, or what feeds an epilogue."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bdforge.design.sequences import Axis, Builder, Dim, Expr, select
+from bdforge.design.sequences import Axis, Dim, Expr, select
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
-from bdforge.operators.gemm.grid import Storage, Tiling
+from bdforge.operators.gemm.finish import fed_operands
+from bdforge.operators.gemm.grid import Storage
 from bdforge.operators.gemm.stages import Stages
+
+if TYPE_CHECKING:
+    from bdforge.operators.gemm.plan import GemmPlan
 
 A, B, C, R, S = range(5)
 """Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""
@@ -16,26 +19,12 @@ _FLOAT_BITS = 32
 _BIAS = {"int2": 1}  # what is added to a weight: codes begin at 0
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """How the cores eat packed B: `s` x `t` micro-tiles; `scaled`: four codes of a byte belong to four of them.
-
-    `m` is the height of a tile of A, of which the tiling's rows hold data. `fed`: whether an epilogue takes scales, and
-    biases.
-    """
-
-    s: int
-    t: int
-    m: int
-    scaled: bool = False
-    fed: tuple[bool, bool] = (False, False)
-
-
 class Operands:
-    """Adds a design's operands to its program. `types` are the names of A's, B's and C's element types."""
+    """Adds a design's operands to its program."""
 
-    def __init__(self, build: Builder, tiling: Tiling, stages: Stages, packing: Packing, types: tuple[str, str, str]):
-        self.build, self.tiling, self.stages, self.packing, self.types = build, tiling, stages, packing, types
+    def __init__(self, stages: Stages, plan: "GemmPlan"):
+        self.build, self.stages, self.plan = stages.build, stages, plan
+        self.tiling, self.types = plan.tiling, plan.types
 
     def add(self, panels: Expr, depth: Expr, n_tiles: Expr) -> None:
         """All of them; `panels` row panels, B `depth` deep in `n_tiles` tiles."""
@@ -75,8 +64,8 @@ class Operands:
         )  # fmt: skip
 
     def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
-        k, n, packing = self.tiling.k, self.tiling.n, self.packing
-        tile = micro_tiles(k, n, packing.t, self.tiling.b.bits, packing.scaled)
+        k, n, kernel = self.tiling.k, self.tiling.n, self.plan.kernel
+        tile = micro_tiles(k, n, kernel.t, self.tiling.b.bits, kernel.field_scaled)
         return [Dim(1, n_tiles, n, depth * n), Dim(0, depth // k, k, k * n), *tile]
 
     def blocks(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
@@ -89,9 +78,9 @@ class Operands:
         """Scales of rows by panel and core row; scales and biases of columns by n-tile."""
         tiling, stages = self.tiling, self.stages
         M, N = stages.walked["M"], stages.walked["N"]
-        scaled, biased = self.packing.fed
+        scaled, biased = fed_operands(self.plan.spec)
         rows = Axis(stages.given["M"], M, select(tiling.panel_rows > M, tiling.m, tiling.panel_rows))
-        tiles = [Dim(0, panels * tiling.rows, tiling.m, self.packing.m), Dim(0, tiling.m)]
+        tiles = [Dim(0, panels * tiling.rows, tiling.m, self.plan.spec.tile.m), Dim(0, tiling.m)]
         if scaled:
             self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
         columns = Axis(stages.given["N"], N, tiling.n)

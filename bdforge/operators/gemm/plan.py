@@ -2,29 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from bdforge.design.model import Design
+from bdforge.design.parameters import RtpAddresses, rtp_addresses
 from bdforge.design.sequences import PlannedSequence, Program
-from bdforge.devices import Device
-from bdforge.devices.types import peak_macs
+from bdforge.devices import Device, TileKind, TileLimits
+from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
 from bdforge.operators.gemm.mapping import map_gemm, tiling_of
 from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
-from bdforge.operators.gemm.resident import pool_reasons
+from bdforge.operators.gemm.resident import Pool, pool_of, pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
-from bdforge.operators.gemm.sequence_basis import sequence_basis
 from bdforge.operators.gemm.spec import AXES, GemmSpec
 from bdforge.operators.gemm.spec_check import design_problems, spec_problems
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import Problem, refuse
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class GemmPlan(Plan):
     """Every number of a GEMM design."""
 
@@ -45,7 +46,48 @@ class GemmPlan(Plan):
     @property
     def program(self) -> Program:
         """The runtime sequence of any M, K, N."""
-        return gemm_program(sequence_basis(self.spec, self.kernel, self.tiling, self.design, self.device))
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        return gemm_program(self)
+
+    @property
+    def limits(self) -> TileLimits:
+        """Of the shims."""
+        return self.device.generation.limits(TileKind.SHIM)
+
+    @property
+    def channels(self) -> tuple[tuple[str, int], ...]:
+        """The shims' channels of A, B and C, by direction and number."""
+        found = {a.name[0]: (a.direction, a.channel) for a in self.design.allocations}
+        return found["a"], found["b"], found["c"]
+
+    @property
+    def types(self) -> tuple[str, str, str]:
+        """Of A, B and C."""
+        return self.spec.a, self.spec.b, self.spec.c
+
+    @property
+    def memory(self) -> list[str]:
+        """MLIR types of A, B and C in host memory."""
+        stores = (self.tiling.a, self.tiling.b, self.tiling.c)
+        return ["i8" if s.order == "packed" else TYPES[t].memory for s, t in zip(stores, self.types, strict=True)]
+
+    @property
+    def peak_macs(self) -> float:
+        """MACs of a core in a cycle, at most."""
+        return peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
+
+    @cached_property
+    def cores(self) -> tuple[RtpAddresses, ...]:
+        """Where cores are told what to do."""
+        return rtp_addresses(self.design)
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """Where panels of B stay, if they do."""
+        return pool_of(self.spec, self.design) if self.spec.buffers.residency == "b" else None
 
     @property
     def kernels(self) -> Kernels:
@@ -103,10 +145,10 @@ class GemmPlan(Plan):
         sequence, tile, (M, K, N) = self.sequence(problem), self.spec.tile, problem.sizes.values()
         panels, columns = -(-M // self.tiling.panel_rows), -(-N // self.tiling.step_columns)
         steps = panels * columns * len(k_steps(self.tiling, K))
-        peak = peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
-        return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / peak)
+        return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / self.peak_macs)
 
 
+@lru_cache(maxsize=64)
 def plan_gemm(spec: GemmSpec, device: Device) -> GemmPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     refuse(spec, spec_problems(spec, device))

@@ -8,16 +8,20 @@ docs/sequences.md explains the walk. Parameters are the problem's M, K, N and ld
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import Operand
 from bdforge.design.sequences.sequence_program import Bd
-from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES
-from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
 from bdforge.operators.gemm.grid import Feed, Storage
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
-from bdforge.operators.gemm.sequence_basis import SequenceBasis
 from bdforge.operators.gemm.stages import Stages
+from bdforge.operators.specs import LARGEST_SIZE
+
+if TYPE_CHECKING:
+    from bdforge.operators.gemm.plan import GemmPlan
 
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 
@@ -50,17 +54,16 @@ class GemmProgram:
 
     in_flight_max = TASK_QUEUE_ENTRIES
 
-    def __init__(self, basis: SequenceBasis):
-        self.basis, self.tiling, self.limits = basis, basis.tiling, basis.limits
-        self.build = Builder(PARAMETERS, basis.in_flight, self.in_flight_max)
+    def __init__(self, plan: "GemmPlan"):
+        self.plan, self.tiling, self.limits = plan, plan.tiling, plan.limits
+        self.build = Builder(PARAMETERS, plan.spec.sequence.steps, self.in_flight_max)
         self.named = self.build.named
-        self.stages = Stages(self.build, basis.tiling, basis.limits)
+        self.stages = Stages(self.build, plan.tiling, plan.limits)
         self.M, self.K, self.N = self.stages.sizes
         self.lda, self.ldb, self.ldc = (
             self.named(f"ld{name}_walked", leading) for name, leading in zip("abc", self.stages.leading, strict=True)
         )
-        tiling = self.tiling
-        stages = self.stages
+        tiling, stages = self.tiling, self.stages
         self.panels, self.whole = stages.panels, self.named("whole_panels", self.M // tiling.panel_rows)
         self.depth, self.n_tiles, self.steps = stages.depth, stages.n_tiles, stages.steps
         self.b_bytes = self.depth * (tiling.n * tiling.b.bits) // BYTE_BITS
@@ -72,10 +75,9 @@ class GemmProgram:
         self.b_stride = _outer_offset(tiling.b, "column", tiling.step_columns, self.ldb)
 
     def program(self) -> Program:
-        self.stages.require(self.basis.largest_size, self.basis.depth_limit)
+        self.stages.require(LARGEST_SIZE, self.plan.kernel.depth_limit)
         self.arguments()
-        operands = Operands(self.build, self.tiling, self.stages, self.basis.packing, self.basis.types)
-        operands.add(self.panels, self.depth, self.n_tiles)
+        Operands(self.stages, self.plan).add(self.panels, self.depth, self.n_tiles)
         self.areas()
         return self.build.program
 
@@ -84,7 +86,7 @@ class GemmProgram:
         elements = [*self.stages.elements]
         if self.packed:
             elements[B] = self.n_tiles * self.b_bytes
-        for name, type_, count, order in zip(names, self.basis.memory, elements, orders, strict=True):
+        for name, type_, count, order in zip(names, self.plan.memory, elements, orders, strict=True):
             bits = getattr(self.tiling, name.lower()).bits
             note = "packed tile by tile, n-tile by n-tile" if order == "packed" else f"{order}-major"
             self.build.argument(name, type_, BYTE_BITS if order == "packed" else bits, count, note)
@@ -164,8 +166,7 @@ class GemmProgram:
 
     def most_panels(self) -> Expr:
         """Panels that one task can walk: the BDs of A, and of a column-major C, iterate over them."""
-        most = min(self.basis.most, self.limits.iteration_wrap_max)
-        return select(self.near(self.tiling.a, self.a_stride), most, 1)
+        return select(self.near(self.tiling.a, self.a_stride), self.limits.iteration_wrap_max, 1)
 
     def column_ranges(self):
         """How many ranges of column steps a panel has, and (first, count) of a range by its number."""
@@ -175,8 +176,7 @@ class GemmProgram:
         # All BDs of a chain run equally often, so the step that moved back cannot join the others.
         off = any_of(~(self.n_tiles % self.tiling.columns).equals(0), ~(self.N % self.tiling.n).equals(0))
         end = self.steps - all_of(single, off)
-        runs = self.basis.most
-        most = select(iterate, select(single, min(runs, self.limits.iteration_wrap_max), runs), 1)
+        most = select(iterate, select(single, self.limits.iteration_wrap_max, TASK_REPEAT_MAX), 1)
         whole = ceildiv(end, most)
 
         def ranges(number: Expr) -> tuple[Expr, Expr]:
@@ -206,10 +206,9 @@ class GemmProgram:
 
     def step(self, index: Expr, area: Area) -> None:
         """Those of A come first: the array can start on them while others are set up. C's tokens end the step."""
-        direction, channel = self.basis.channels[C].direction, self.basis.channels[C].index
         note = "{} row panels from panel {} on, {} column steps from step {} on"
         numbers = (area.panels, area.panel, area.count, area.first)
-        with self.build.step([(direction, channel, 0, self.tiling.columns)], note, numbers):
+        with self.build.step([(*self.plan.channels[C], 0, self.tiling.columns)], note, numbers):
             for column, row, part in self.feeds():
                 self.task(A, column, self.a(area, row, part), area.panels * area.count)
             with self.build.loop(self.tiling.columns, "column") as column:
@@ -222,16 +221,13 @@ class GemmProgram:
                 self.task(C, column, *self.c(area, groups, column), token=True)
 
     def task(self, argument: int, column: Operand, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
-        channel = self.basis.channels[argument]
-        self.build.task(channel.direction, channel.index, column, *bds, runs=runs, token=token)
+        self.build.task(*self.plan.channels[argument], column, *bds, runs=runs, token=token)
 
     def release(self) -> None:
         """Every core's parameters, then the lock that says that they are there."""
-        for core in self.basis.cores:
-            words = {
-                K_STEPS: self.depth // self.tiling.k - self.basis.fixed_steps,
-                OUTPUT_TILES: self.panels * self.steps,
-            }
+        steps = self.depth // self.tiling.k - fixed_steps(self.plan.spec)
+        for core in self.plan.cores:
+            words = {K_STEPS: steps, OUTPUT_TILES: self.panels * self.steps}
             self.build.set_parameters(core.parameters, words, core.go)
 
     def feeds(self) -> Iterator[tuple[Operand, Operand, Feed]]:

@@ -6,8 +6,7 @@ they follow from the depth alone; steps only push tasks. docs/sequences.md expla
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bdforge.design.sequences import Expr, Program, all_of, ceildiv, largest, least, select
 from bdforge.design.sequences.builder import register_words
@@ -19,7 +18,9 @@ from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS
 from bdforge.operators.gemm.operands import A, B, C, R, S
 from bdforge.operators.gemm.program import Area, GemmProgram
 from bdforge.operators.gemm.resident import SLOTS, Division, divided
-from bdforge.operators.gemm.sequence_basis import SequenceBasis
+
+if TYPE_CHECKING:
+    from bdforge.operators.gemm.plan import GemmPlan
 
 _MEMTILE = TILE_REGISTERS[TileKind.MEMTILE]
 _ROW, _CHANNEL = 1, 0  # of memtiles; of B in them
@@ -28,10 +29,9 @@ _ON, _OFF = 1, 0
 _FREE, _FULL, _CHUNK_FREE, _CHUNK_FULL = range(4)
 
 
-@lru_cache(maxsize=256)
-def gemm_program(basis: SequenceBasis) -> Program:
+def gemm_program(plan: "GemmPlan") -> Program:
     """The program that serves every problem of a design."""
-    return (ResidentProgram if basis.pool else GemmProgram)(basis).program()
+    return (ResidentProgram if plan.pool else GemmProgram)(plan).program()
 
 
 class _Numbers(NamedTuple):
@@ -60,10 +60,10 @@ class ResidentProgram(GemmProgram):
 
     in_flight_max = TASK_QUEUE_ENTRIES // _TASKS
 
-    def __init__(self, basis: SequenceBasis):
-        super().__init__(basis)
-        assert basis.pool is not None
-        self.pool = basis.pool
+    def __init__(self, plan: "GemmPlan"):
+        super().__init__(plan)
+        assert plan.pool is not None
+        self.pool = plan.pool
         self.numbers = _Numbers(*self.pool.room)
         tiles = self.depth // self.tiling.k
         self.division: Division = divided(self.pool, tiles, self.fed)
@@ -96,10 +96,9 @@ class ResidentProgram(GemmProgram):
 
     def panels_step(self, index: Expr, whole: Area, last: Area, moved: Expr) -> None:
         """Data of A and B first, then what memtiles do with B, then C, whose last tokens end the step."""
-        channel = self.basis.channels[C]
         passes, some = whole.panels + moved, whole.panels > 0
         note = "{} row panels from panel {} on, column step {}"
-        tokens = [(channel.direction, channel.index, 0, self.tiling.columns)]
+        tokens = [(*self.plan.channels[C], 0, self.tiling.columns)]
         with self.build.step(tokens, note, (passes, whole.panel, whole.first)):
             for when, area in ((some, whole), (moved, last)):
                 with self.build.when(when):

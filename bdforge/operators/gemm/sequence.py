@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from bdforge.design.sequences import Builder, Expr, PlannedSequence, Start, evaluate
-from bdforge.devices import TileKind
 from bdforge.operators.gemm.spec import AXES, GemmProblem
 from bdforge.operators.gemm.stages import Stages
 from bdforge.operators.operator_api import Plan
@@ -159,8 +158,7 @@ class GemmSequence(PlannedSequence):
 
     @cached_property
     def _stages(self) -> Stages:
-        limits = self.plan.device.generation.limits(TileKind.SHIM)
-        return Stages(Builder(self.program.parameters, 1), self.plan.tiling, limits)
+        return Stages(Builder(self.program.parameters, 1), self.plan.tiling, self.plan.limits)
 
     def _at(self, value: Expr) -> int:
         return evaluate(value, self.parameters)

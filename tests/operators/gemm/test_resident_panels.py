@@ -1,17 +1,16 @@
 """Panels of B that stay in memtiles: exact in every mode and schedule, a race that is found, bytes that move."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bdforge.array.emulator import TimingOptions, emulate
+from bdforge.array.emulator import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.design.sequences import Builder, evaluate
-from bdforge.design.sequences.buffers import fetched
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
 from bdforge.devices.txn_format.codec import encode
@@ -19,9 +18,9 @@ from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of
-from support.built_designs import kernels_of, spec_content
+from support.built_designs import spec_content
 from support.differences import same
-from support.gemm_problems import host_buffers
+from support.loaded_arrays import LoadedArray
 
 SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
 FED: dict[str, Any] = {**SMALL, "k": 64, "types": ("int8", "int2", "bf16"), "epilogue": {"scale": True, "bias": True}}
@@ -33,33 +32,14 @@ BD, LOCK = TILE_REGISTERS[TileKind.MEMTILE].bd, TILE_REGISTERS[TileKind.MEMTILE]
 Change = Callable[[dict[str, int]], None]
 
 
-@dataclass(frozen=True)
-class Loaded:
-    plan: GemmPlan
-    mlir: str
-    kernels: Mapping[str, Callable[..., Any]]
-
-    def moved(self, sizes: tuple[int, int, int]) -> tuple[int, int]:
-        """Bytes that the emulated shims read from DRAM and write to it."""
-        planned = sequence(self.plan, *sizes)
-        buffers = host_buffers(planned, self.plan.random(GemmProblem(*sizes), 1))
-        options = TimingOptions(kernels=dict.fromkeys(self.kernels, 1))
-        timed = emulate(self.mlir, buffers, self.kernels, instructions=planned.words(), timing=options).timing
-        assert timed is not None
-        return timed.dram.read_bytes, timed.dram.write_bytes
-
+class LoadedPanels(LoadedArray):
     def exact(self, sizes: tuple[int, int, int], seed: int, words: np.ndarray | None = None) -> bool:
         """Whether C is as it should be, under the adversary's schedule of a seed; 0 is in order."""
-        problem = GemmProblem(*sizes)
-        inputs, planned = self.plan.random(problem, seed), sequence(self.plan, *sizes)
-        buffers = host_buffers(planned, inputs)
-        result = emulate(
-            self.mlir, buffers, self.kernels, instructions=planned.words() if words is None else words,
-            schedule="random" if seed else "in-order", seed=seed,
-        )  # fmt: skip
-        assert result.warnings == ()
-        found, expected = fetched(planned, buffers)["C"], self.plan.reference(inputs)["C"]
-        off = np.abs(found.astype(float) - expected.values.astype(float))
+        inputs = self.plan.random(GemmProblem(*sizes), seed)
+        schedule = "random" if seed else "in-order"
+        found, _ = self.run(sizes, inputs, words, schedule=schedule, seed=seed)
+        expected = self.plan.reference(inputs)["C"]
+        off = np.abs(found["C"].astype(float) - expected.values.astype(float))
         return bool((off <= (0 if expected.bound is None else expected.bound)).all())
 
 
@@ -67,9 +47,8 @@ def planned(**content: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(**content), "small"), device_named("strix_halo"))
 
 
-def load(**content: Any) -> Loaded:
-    plan = planned(**content)
-    return Loaded(plan, render(plan, []), kernels_of(plan))
+def load(**content: Any) -> LoadedPanels:
+    return LoadedPanels.of(planned(**content))
 
 
 def division(plan: GemmPlan, depth: int) -> dict[str, int]:
@@ -127,7 +106,7 @@ def test_bitnets_shapes_are_exact(M, K, N):
     assert load(**BIG).exact((M, K, N), seed=M % 2)
 
 
-def changed(design: Loaded, planned: GemmSequence, change: Change) -> np.ndarray:
+def changed(design: LoadedPanels, planned: GemmSequence, change: Change) -> np.ndarray:
     """A sequence's words with other BDs in the memtiles."""
     bases = {address(column, 1, 0xA0000) for column in range(design.plan.spec.columns)}
     operations: list[Operation] = []
@@ -191,8 +170,11 @@ def test_dram_sees_b_once(c, sizes, megabytes):
 def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
     design = load(**content, pool_bytes=pool)
     for sizes in [(40, 100, 33), (70, 120, 130)]:
+        options = TimingOptions(kernels=dict.fromkeys(design.kernels, 1))
+        timed = design.run(sizes, design.plan.random(GemmProblem(*sizes), 1), timing=options)[1].timing
         planned = sequence(design.plan, *sizes).traffic()
-        assert design.moved(sizes) == (planned.read_bytes, planned.write_bytes)
+        assert timed is not None
+        assert (timed.dram.read_bytes, timed.dram.write_bytes) == (planned.read_bytes, planned.write_bytes)
 
 
 def test_the_words_are_those_of_the_mlir():

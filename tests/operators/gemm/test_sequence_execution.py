@@ -1,7 +1,5 @@
 """Streams executed on the emulated array: every kind of edge gives the exact product, whatever the schedule."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,15 +8,13 @@ import pytest
 
 from bdforge.array.emulator import emulate
 from bdforge.design.sequences.buffers import empty, fetched
-from bdforge.devices import device_named, mlir_device_named
-from bdforge.devices.txn_format.codec import encode
-from bdforge.devices.txn_format.operations import Operation, Patch
+from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, GemmSpec, plan_gemm, sequence, spec_from
-from support.built_designs import kernels_of, spec_content
+from support.built_designs import spec_content
 from support.differences import same
 from support.gemm_problems import host_buffers, natural_leading
+from support.loaded_arrays import LoadedArray
 
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
 TERNARY: dict[str, Any] = {"m": 16, "k": 16, "n": 32}
@@ -51,21 +47,11 @@ SWEEP = 20  # times as many sizes
 VALUES = {"int2": (-1, 2), "int8": (-128, 128), "bf16": (-8, 8)}  # sums of floats stay exact
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A design on the array, without any sequence in its MLIR."""
-
-    plan: GemmPlan
-    mlir: str
-    kernels: Mapping[str, Callable[..., Any]]
-
-
 @cache
-def built(name: str) -> Loaded:
+def built(name: str) -> LoadedArray:
     content = {"device": "strix_halo", **DESIGNS[name]}
     device = device_named(content.pop("device"))
-    plan = plan_gemm(spec_from(spec_content(**content), "small"), device)
-    return Loaded(plan, render(plan, []), kernels_of(plan))
+    return LoadedArray.of(plan_gemm(spec_from(spec_content(**content), "small"), device))
 
 
 def sizes_of(plan: GemmPlan, count: int) -> list[tuple[int, ...]]:
@@ -97,7 +83,7 @@ def random_values(rng: np.random.Generator, type_name: str, shape: tuple[int, in
     return rng.integers(*VALUES[type_name], shape, np.int8).astype(TYPES[type_name].dtype)
 
 
-def run_exactly(design: Loaded, sizes: tuple[int, ...], seed: int) -> GemmSequence:
+def run_exactly(design: LoadedArray, sizes: tuple[int, ...], seed: int) -> GemmSequence:
     """Run the words on the loaded array and compare every element of C, and the gaps behind its lines."""
     M, K, N, *gaps = sizes
     spec, rng = design.plan.spec, np.random.default_rng(seed)
@@ -184,23 +170,7 @@ def test_every_edge_of_unpacked_operands_is_exact(name, edge):
 def test_one_loaded_array_serves_sequence_after_sequence(name):
     """Four streams as one: cores keep their ping-pong turns from one problem to the next."""
     design = built(name)
-    spec = design.plan.spec
-    problems = [(33, 44, 65), (1, 32, 7), (64, 96, 64), (40, 33, 100)]
-    rng = np.random.default_rng(3)
-    arrays, operations, expected = [], [], []
-    for index, (M, K, N) in enumerate(problems):
-        a, b = random_values(rng, spec.a, (M, K)), random_values(rng, spec.b, (K, N))
-        planned = sequence(design.plan, M, K, N)
-        arrays += host_buffers(planned, ordered(spec, a, b))
-        operations += [_of_arguments(op, 3 * index) for op in planned.operations()]
-        expected.append((planned, a.astype(np.int64) @ b))
-    words = encode(operations, mlir_device_named(design.plan.mlir_device))
-    emulate(design.mlir, arrays, design.kernels, instructions=words, permissive=["buffer-arguments"])
-    for (planned, wanted), c in zip(expected, arrays[2::3], strict=True):
-        same(fetched(planned, [c, c, c])["C"], wanted)
-
-
-def _of_arguments(operation: Operation, first: int) -> Operation:
-    if isinstance(operation, Patch):
-        return Patch(operation.register, operation.argument + first, operation.plus)
-    return operation
+    sizes = [(33, 44, 65), (1, 32, 7), (64, 96, 64), (40, 33, 100)]
+    problems = [(each, design.plan.random(GemmProblem(*each), seed)) for seed, each in enumerate(sizes)]
+    for (_, inputs), found in zip(problems, design.run_in_turn(problems), strict=True):
+        same(found["C"], inputs["A"].astype(np.int64) @ inputs["B"])

@@ -1,19 +1,16 @@
 """Small GEMV designs on the emulated array, with kernels by numpy that follow the contracts of `kernels/`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bdforge.array.emulator import Result, emulate
-from bdforge.design import render
-from bdforge.design.sequences import fetch, place
 from bdforge.devices import device_named
-from bdforge.operators import OPERATORS
+from bdforge.operators.gemm.reference import random_operand
 from bdforge.operators.gemv import GemvPlan, GemvSpec, plan_gemv
 from support.differences import same
+from support.loaded_arrays import LoadedArray
 
 INT, FLOAT = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
 DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -35,46 +32,25 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
 """The product and what its spec says beside its kind; k and n are small, so that sizes of several tiles run fast."""
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A design on the array, without any sequence in its MLIR."""
+class LoadedGemv(LoadedArray):
+    """A design whose results are compared with numpy's."""
 
-    plan: GemvPlan
-    mlir: str
-    kernels: Mapping[str, Callable[..., Any]] = field(hash=False)
-
-    def run(self, sizes: tuple[int, int, int], values: int, **options: Any) -> Result:
-        """Run a problem's words on random inputs (seed `values`) and compare every element of C with numpy's."""
+    def exact(self, sizes: Sequence[int], values: int, **options: Any) -> None:
+        """Run a problem on random inputs (seed `values`) and compare every element of C."""
         inputs = self.random(sizes, values)
-        sequence = self.plan.sequence(OPERATORS["gemv"].problem(sizes))
-        buffers = [np.full(size, 0x5A, np.uint8) for size in sequence.argument_bytes]
-        a, w, c = sequence.program.operands
-        for operand, name in ((a, "A"), (w, "W")):
-            buffers[operand.argument][:] = 0
-            place(operand, sequence.values, inputs[name], buffers[operand.argument])
-        arguments = [
-            buffer.view(self.memory_type(argument.type))
-            for buffer, argument in zip(buffers, sequence.program.arguments, strict=True)
-        ]
-        result = emulate(self.mlir, arguments, self.kernels, instructions=sequence.words(), **options)
-        found = fetch(c, sequence.values, buffers[c.argument], self.plan.tiling.c.dtype).astype(np.float64)
-        exact = inputs["A"].astype(np.float64) @ inputs["W"].astype(np.float64)
-        same(found, exact.astype(self.plan.tiling.c.dtype).astype(np.float64))
-        assert result.warnings == ()
-        return result
+        found, _ = self.run(sizes, inputs, **options)
+        same(found["C"].astype(np.float64), self.product(inputs))
 
-    def random(self, sizes: tuple[int, int, int], seed: int) -> dict[str, np.ndarray]:
+    def product(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """float64 A W, as far as C's type holds it."""
+        exact = inputs["A"].astype(np.float64) @ inputs["W"].astype(np.float64)
+        return exact.astype(self.plan.tiling.c.dtype).astype(np.float64)
+
+    def random(self, sizes: Sequence[int], seed: int) -> dict[str, np.ndarray]:
         """A and W over the whole range of integers; floats are integers, so that sums of any order are exact."""
         rng, (M, K, N), tiling = np.random.default_rng(seed), sizes, self.plan.tiling
-        a, w = (type_.values or (-8, 7) for type_ in (tiling.kernel.a, tiling.w))
-        return {
-            "A": rng.integers(a[0], a[1] + 1, (M, K)).astype(tiling.kernel.a.dtype),
-            "W": rng.integers(w[0], w[1] + 1, (K, N)).astype(tiling.w.dtype),
-        }
-
-    def memory_type(self, mlir_type: str) -> np.dtype:
-        types = (self.plan.tiling.kernel.a, self.plan.tiling.w, self.plan.tiling.c)
-        return next((t.dtype for t in types if t.memory == mlir_type), np.dtype(np.int8))
+        shapes = {"A": (tiling.kernel.a, (M, K)), "W": (tiling.w, (K, N))}
+        return {name: random_operand(rng, type_, shape) for name, (type_, shape) in shapes.items()}
 
 
 def plan_of(name: str) -> GemvPlan:
@@ -84,10 +60,10 @@ def plan_of(name: str) -> GemvPlan:
 
 
 @cache
-def loaded(name: str) -> Loaded:
+def loaded(name: str) -> LoadedGemv:
     """One of `DESIGNS` with kernels by numpy."""
     plan = plan_of(name)
-    return Loaded(plan, render(plan.design), numpy_kernels(plan))
+    return LoadedGemv.of(plan, numpy_kernels(plan))
 
 
 def numpy_kernels(plan: GemvPlan) -> dict[str, Callable[..., None]]:

@@ -197,8 +197,9 @@ def refuse(spec: Spec, reasons: Iterable[str]) -> None:
         raise SpecError("\n".join(told))
 
 
-def for_array(array: ArraySection, device: Device) -> bool:
-    """Whether a spec's array is a product's, with no more columns than that has."""
+def for_array(spec: Any, device: Device) -> bool:
+    """Whether the `array` of a spec's form is a product's, with no more columns than that has."""
+    array: ArraySection = spec.form.array
     return array.device in (None, device.mlir) and (array.columns or 0) <= device.columns
 
 

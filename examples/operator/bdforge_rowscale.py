@@ -209,9 +209,4 @@ def rowscale_program(design: Design, width: int, in_flight: int) -> Program:
     return build.program
 
 
-def fits(spec: RowscaleSpec, device: Device) -> bool:
-    """Whether the spec names the product's array, or none, and no more columns than it has."""
-    return for_array(spec.form.array, device)
-
-
-OPERATOR = Operator(KIND, ("rows",), RowscaleSpec.load, plan_rowscale, fits)
+OPERATOR = Operator(KIND, ("rows",), RowscaleSpec.load, plan_rowscale, for_array)

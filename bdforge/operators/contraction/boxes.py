@@ -66,6 +66,12 @@ def box_count(box: Box) -> int:
     return prod(part.count for part in box)
 
 
+def digits(number: Expr | int, bases: Sequence[int]) -> list[Expr | int]:
+    """A number's digits in mixed bases, the first one's outermost."""
+    below = [prod(bases[place + 1 :]) for place in range(len(bases))]
+    return [(number // step) % base if base > 1 else 0 for step, base in zip(below, bases, strict=True)]
+
+
 def waste(box: Box) -> float:
     """Positions that are computed over those that there are."""
     return prod(part.size * part.count / part.dim.size for part in box)
@@ -138,12 +144,8 @@ class Spread:
         if not self.unit:
             total = box_count(self.box)
             step = least(least(step * self.units, max(total - self.units, 0)) + unit, total - 1)
-        found, below = {}, 1
-        for part, digits in zip(reversed(self.box), reversed(self._digits()), strict=True):
-            index = (step // below) % digits if digits > 1 else 0
-            found[part.dim.name] = self._index(part, index, unit) if self.unit else index
-            below *= digits
-        return found
+        found = zip(self.box, digits(step, self._digits()), strict=True)
+        return {part.dim.name: self._index(part, index, unit) if self.unit else index for part, index in found}
 
     def _index(self, part: Part, digit: Expr | int, unit: int) -> Expr | int:
         if part.dim.name != self.unit:

@@ -12,7 +12,7 @@ from itertools import count, product
 from bdforge.common.messages import clip, listed
 from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
-from bdforge.operators.contraction.dims import Contraction, ContractionError, Kind, TensorDim
+from bdforge.operators.contraction.dims import TENSORS, Contraction, ContractionError, Kind, TensorDim
 from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
 from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
@@ -21,10 +21,6 @@ from bdforge.operators.gemm.plan import GemmPlan
 
 KEPT = 3
 """Boxes of a group that are tried by each measure."""
-_OWN: dict[Kind, tuple[int | None, int | None, int | None]] = {
-    "M": (1, None, 1), "N": (None, 1, 1), "K": (1, 1, None), "C": (1, 1, 1),
-}  # fmt: skip
-_TENSORS: dict[Kind, tuple[int, int]] = {"M": (0, 2), "N": (1, 2), "K": (0, 1), "C": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +117,11 @@ def _boxes(
     contraction: Contraction, kind: Kind, size: int, stages: Sequence[bool], reasons: dict[str, None]
 ) -> Iterator[Box]:
     """The best boxes of a group: those that waste least, and those with the longest runs in place."""
-    dims = contraction.of(kind) or (TensorDim(f"({kind})", 1, _OWN[kind]),)
-    tensors = [tensor for tensor in _TENSORS[kind] if not stages[tensor]]
+    a, b, c = (1 if tensor in TENSORS[kind] else None for tensor in range(3))
+    dims = contraction.of(kind) or (TensorDim(f"({kind})", 1, (a, b, c)),)
+    tensors = [tensor for tensor in TENSORS[kind] if not stages[tensor]]
     found: dict[Box, None] = {}
-    for tensor in tensors or _TENSORS[kind][:1]:
+    for tensor in tensors or TENSORS[kind][:1]:
         ordered = sorted(dims, key=lambda dim: (-(dim.strides[tensor] or 0), -dim.size))
         legal = []
         for box in splits(ordered, size):

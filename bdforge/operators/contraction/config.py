@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bdforge.operators.contraction.boxes import Part, Spread
-from bdforge.operators.contraction.dims import Contraction, ContractionError, TensorDim
+from bdforge.operators.contraction.dims import TENSORS, Contraction, ContractionError, TensorDim
 from bdforge.operators.contraction.program import Mapped
 
 Exec = Literal["seq", "shared", "spatial", "prim"]
@@ -81,9 +81,7 @@ def _check(level: Level) -> None:
         raise ContractionError(
             f"dimension {level.name}: size {level.size}, strides {level.strides}; sizes are 1 or more"
         )
-    present = tuple(bool(stride) for stride in level.strides)
-    needed = {"C": (1, 1, 1), "M": (1, 0, 1), "N": (0, 1, 1), "K": (1, 1, 0)}.get(level.type)
-    if needed is None or present != tuple(map(bool, needed)):
+    if _dim(level).tensors != TENSORS.get(level.type):  # type: ignore[call-overload]
         raise ContractionError(
             f"dimension {level.name}: strides {level.strides} are not those of type {level.type!r}; C has all three, "
             "M in0 and out, N in1 and out, K in0 and in1"

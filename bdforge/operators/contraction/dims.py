@@ -7,6 +7,7 @@ elements.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal
 
 from bdforge.common.messages import clip
@@ -16,15 +17,14 @@ Kind = Literal["C", "M", "N", "K"]
 Strides = tuple[int | None, int | None, int | None]
 """Of a dimension in the first input, the second one and the output; None where a tensor does not have it."""
 
-_KINDS: Mapping[tuple[bool, bool, bool], Kind] = {
-    (True, True, True): "C", (True, False, True): "M", (False, True, True): "N", (True, True, False): "K",
-}  # fmt: skip
+TENSORS: Mapping[Kind, tuple[int, ...]] = {"C": (0, 1, 2), "M": (0, 2), "N": (1, 2), "K": (0, 1)}
+"""Tensors that have dimensions of a kind: the first input, the second one, the output."""
 EXPRESSION_MAX = 4096
 """Characters of an expression."""
-_ALONE = {
-    (True, False, False): "only the first input has it: sum the input over it before (numpy.sum)",
-    (False, True, False): "only the second input has it: sum the input over it before (numpy.sum)",
-    (False, False, True): "no input has it: broadcast the result afterwards (numpy.broadcast_to)",
+_ALONE: Mapping[tuple[int, ...], str] = {
+    (0,): "only the first input has it: sum the input over it before (numpy.sum)",
+    (1,): "only the second input has it: sum the input over it before (numpy.sum)",
+    (2,): "no input has it: broadcast the result afterwards (numpy.broadcast_to)",
 }
 
 
@@ -62,16 +62,16 @@ class TensorDim:
     @property
     def kind(self) -> Kind:
         """C, M, N or K."""
-        return _KINDS[_present(self.strides)]
+        return next(kind for kind, tensors in TENSORS.items() if tensors == self.tensors)
+
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """Those that have it."""
+        return tuple(tensor for tensor, stride in enumerate(self.strides) if stride is not None)
 
     def __str__(self) -> str:
         shown = ", ".join("-" if stride is None else str(stride) for stride in self.strides)
         return f"{self.kind} {self.name} = {self.size}, strides {shown}"
-
-
-def _present(strides: Strides) -> tuple[bool, bool, bool]:
-    a, b, c = (stride is not None for stride in strides)
-    return a, b, c
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +85,10 @@ class Contraction:
         """Dimensions of a kind."""
         return tuple(dim for dim in self.dims if dim.kind == kind)
 
-    def in_tensor(self, tensor: int) -> tuple[TensorDim, ...]:
-        """Dimensions of a tensor (0, 1: inputs, 2: output), from the longest stride on."""
-        found = [dim for dim in self.dims if dim.strides[tensor] is not None]
-        return tuple(sorted(found, key=lambda dim: (-(dim.strides[tensor] or 0), -dim.size)))
-
-    def extent(self, tensor: int) -> int:
-        """Elements from a tensor's first one to behind its last one."""
-        return 1 + sum((dim.size - 1) * (dim.strides[tensor] or 0) for dim in self.in_tensor(tensor))
-
     @property
     def macs(self) -> int:
         """Multiply-accumulates that the answer needs."""
-        found = 1
-        for dim in self.dims:
-            found *= dim.size
-        return found
+        return prod(dim.size for dim in self.dims)
 
     def exchanged(self) -> "Contraction":
         """The same with the inputs exchanged: M and N change names."""
@@ -176,8 +164,8 @@ def contraction(
     given = [_by_label(named, sizes, own) for named, own in zip(tensors, strides, strict=True)]
     dims = tuple(TensorDim(label, sizes[label], tuple(g.get(label) for g in given)) for label in labels)  # type: ignore[arg-type]
     for dim in dims:
-        if _present(dim.strides) in _ALONE:
-            raise ContractionError(f"label {dim.name}: {_ALONE[_present(dim.strides)]}")
+        if dim.tensors in _ALONE:
+            raise ContractionError(f"label {dim.name}: {_ALONE[dim.tensors]}")
     return Contraction(dims)
 
 

@@ -39,13 +39,9 @@ class ContractionPlan(Plan):
         for name in ("device", "design"):
             object.__setattr__(self, name, getattr(self.gemm, name))
 
-    @property
-    def program(self) -> Program:
-        """The runtime sequence of the contraction."""
-        return self._program
-
     @cached_property
-    def _program(self) -> Program:
+    def program(self) -> Program:  # type: ignore[override]
+        """The runtime sequence of the contraction."""
         return self.choice.mapped.program()
 
     @property
@@ -86,29 +82,24 @@ class ContractionPlan(Plan):
         return {"C": Expected(values, self._tensor(np.stack(bounds)) if bounds else None)}
 
     def _matrices(self, side: Side, array: np.ndarray, number: int) -> np.ndarray:
-        """[batch][rows][columns] of an input; K in whole slabs, in order of the steps."""
-        tiles, order = side.tiles, {part.dim.name: axis for axis, part in enumerate(side.axes)}
-        for part in tiles.k:
-            positions, held = k_positions(part)
-            axis = order[part.dim.name]
-            shape = [-1 if i == axis else 1 for i in range(array.ndim)]
-            array = array.take(positions, axis) * held.reshape(shape).astype(array.dtype)
-        groups = (tiles.batch, *tiles.groups(number))
-        array = array.transpose([order[part.dim.name] for group in groups for part in group])
-        sizes = [[array.shape[i] for i in _span(groups, group)] for group in range(3)]
-        if len(tiles.k) > 1:
-            array = self._in_slabs(array, groups, 1 + (number == 0))
-        return array.reshape([int(np.prod(size)) for size in sizes])
-
-    def _in_slabs(self, array: np.ndarray, groups: tuple, group: int) -> np.ndarray:
-        """Several dimensions of K: all tiles before the positions in each."""
-        first, tiles = _span(groups, group)[0], groups[group]
-        shape = list(array.shape)
-        split = [n for part in tiles for n in (part.count, part.size)]
-        array = array.reshape([*shape[:first], *split, *shape[first + len(tiles) :]])
-        inside = [first + 2 * i for i in range(len(tiles))] + [first + 2 * i + 1 for i in range(len(tiles))]
-        behind = range(first + 2 * len(tiles), array.ndim)
-        return array.transpose([*range(first), *inside, *behind])
+        """[batch][rows][columns] of an input; K in whole slabs, in order of the steps: tiles before positions."""
+        tiles, names, shape = side.tiles, [], []
+        for axis, part in enumerate(side.axes):
+            name, split = part.dim.name, part in tiles.k
+            if split:
+                positions, held = k_positions(part)
+                array = array.take(positions, axis) * held.reshape([-1] + [1] * (array.ndim - axis - 1)).astype(
+                    array.dtype
+                )
+            names += [(name, "tile"), (name, "")] if split else [(name, "")]
+            shape += [part.count, part.size] if split else [part.dim.size]
+        wanted: list[list[tuple[str, str]]] = [[(part.dim.name, "") for part in tiles.batch]]
+        for group in tiles.groups(number):
+            outer = [(part.dim.name, "tile") for part in group] if group is tiles.k else []
+            wanted.append(outer + [(part.dim.name, "") for part in group])
+        order = [[names.index(name) for name in group] for group in wanted]
+        sizes = [prod(shape[place] for place in group) for group in order]
+        return array.reshape(shape).transpose([place for group in order for place in group]).reshape(sizes)
 
     def _tensor(self, products: np.ndarray) -> np.ndarray:
         side = self.sides[2]
@@ -122,11 +113,6 @@ class ContractionPlan(Plan):
         tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles
         macs = tiles * tiling.m * tiling.n * mapped.depth
         return Cost.of(self.sequence(problem), self.choice.contraction.macs, macs / self.gemm.peak_macs)
-
-
-def _span(groups: tuple, group: int) -> range:
-    first = sum(len(g) for g in groups[:group])
-    return range(first, first + len(groups[group]))
 
 
 def k_positions(part: Part) -> tuple[np.ndarray, np.ndarray]:

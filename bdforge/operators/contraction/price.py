@@ -82,8 +82,7 @@ def _copy_us(side: Side) -> float:
 
 def useful(mapped: Mapped) -> float:
     """MACs that the answer needs over those that the array does."""
-    tiling, needed = mapped.gemm.tiling, 1
-    for name, size in {p.dim.name: p.dim.size for side in mapped.sides for p in side.parts}.items():
-        needed *= size if name else 1
+    tiling = mapped.gemm.tiling
+    needed = prod({part.dim.name: part.dim.size for side in mapped.sides for part in side.parts}.values())
     tiles = mapped.batches * mapped.rows.tiles * mapped.columns.tiles * tiling.rows * tiling.columns
     return needed / (tiles * box_size(mapped.sides[0].tiles.m) * tiling.n * mapped.depth)

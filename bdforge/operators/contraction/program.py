@@ -12,7 +12,7 @@ from bdforge.design.sequences import Axis, Builder, Expr, Program
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
-from bdforge.operators.contraction.boxes import Indices, Spread, box_count
+from bdforge.operators.contraction.boxes import Indices, Spread, box_count, digits
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.walks import Chain, WalkReason
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
@@ -133,7 +133,9 @@ class _Writer:
         mapped, tiling = self.mapped, self.tiling
         column_step, later = index % mapped.columns.steps, index // mapped.columns.steps
         panel, batch = later % mapped.rows.steps, later // mapped.rows.steps
-        batches = _digits(mapped.sides[0], batch)
+        box = mapped.sides[0].tiles.batch
+        own = digits(batch, [part.count for part in box])
+        batches = {part.dim.name: index for part, index in zip(box, own, strict=True)}
         rows = [mapped.rows.indices(panel, row) for row in range(tiling.rows)]
         columns = [mapped.columns.indices(column_step, column) for column in range(tiling.columns)]
         note = "batch {}, panel {}, column step {}"
@@ -176,11 +178,3 @@ class _Writer:
         depth = mapped.depth // self.tiling.k - fixed_steps(self.gemm.spec)
         for core in self.gemm.cores:
             self.build.set_parameters(core.parameters, {K_STEPS: depth, OUTPUT_TILES: tiles}, core.go)
-
-
-def _digits(side: Side, batch: Expr) -> Indices:
-    found, below = {}, 1
-    for part in reversed(side.tiles.batch):
-        found[part.dim.name] = (batch // below) % part.count if part.count > 1 else 0
-        below *= part.count
-    return found

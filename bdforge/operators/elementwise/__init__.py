@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -96,7 +97,7 @@ class ElementwiseSpec(FormSpec[ElementwiseForm]):
     FORM = ElementwiseForm
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ElementwisePlan(Plan):
     """Every number of an element-wise design."""
 
@@ -105,8 +106,8 @@ class ElementwisePlan(Plan):
     design: Design
     tiling: ElementwiseTiling
 
-    @property
-    def program(self) -> Program:
+    @cached_property
+    def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any length."""
         return elementwise_program(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps)
 
@@ -177,15 +178,10 @@ def _reasons(form: ElementwiseForm, tiling: ElementwiseTiling, device: Device) -
         yield "narrowing is of integers; leave it out, bf16 is rounded to nearest even"
 
 
-def fits(spec: ElementwiseSpec, device: Device) -> bool:
-    """Whether the spec names the array, or no more columns than it has."""
-    return for_array(spec.form.array, device)
-
-
 def free_numbers(spec: ElementwiseSpec, device: Device) -> dict[str, list[int]]:
     """Elements of a tile, in whole vectors, up to what a core's memory holds."""
     vector = device.generation.vector_align_bytes * BYTE_BITS // TYPES[spec.form.type].bits
     return {"tile": sizes_tried(vector, vector, CORE.memory_bytes // device.generation.vector_align_bytes * vector)}
 
 
-OPERATOR = Operator(KIND, AXES, ElementwiseSpec.load, plan_elementwise, fits, free_numbers)
+OPERATOR = Operator(KIND, AXES, ElementwiseSpec.load, plan_elementwise, for_array, free_numbers)

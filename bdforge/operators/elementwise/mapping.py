@@ -6,7 +6,6 @@ channel of each, and joins theirs of y. A panel is what a column takes at a time
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from bdforge.design import (
     Acquire,
@@ -120,7 +119,6 @@ def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, st
     return Tile.holding(locks, column, row, (a, b, y), channels, core, parameters.buffer)
 
 
-@lru_cache(maxsize=64)
 def elementwise_program(tiling: ElementwiseTiling, cores: tuple[RtpAddresses, ...], in_flight: int) -> Program:
     """The sequence program: y = f(a, b) of `length` elements, in one step.
 

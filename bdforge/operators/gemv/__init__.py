@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from bdforge.design import Design
 from bdforge.design.sequences import Program
-from bdforge.devices import Device, TileKind
+from bdforge.devices import Device
 from bdforge.devices.formats import error_bound, rounded
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
@@ -23,7 +23,7 @@ _BF16_ROUNDOFF = 2.0**-8
 _LEAST_DEPTH = 64  # of a tile that a tuner tries: calls and locks outweigh shorter ones
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class GemvPlan(Plan):
     """Every number of a GEMV design."""
 
@@ -32,11 +32,10 @@ class GemvPlan(Plan):
     design: Design
     tiling: GemvTiling
 
-    @property
-    def program(self) -> Program:
+    @cached_property
+    def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any M up to the spec's, K and N."""
-        limits = self.device.generation.limits(TileKind.SHIM)
-        return _program(self.design, self.tiling, limits, self.spec.form.tile.m, self.spec.sequence.steps)
+        return gemv_program(self.design, self.tiling, self.spec.form.tile.m, self.spec.sequence.steps)
 
     @property
     def kernels(self) -> Kernels:
@@ -90,9 +89,6 @@ class GemvPlan(Plan):
         passes = sum(task.runs for task in sequence.tasks() for bd in task.bds if bd.argument == A)
         multiply, *ends = self._cycles.values()
         return Cost.of(sequence, M * K * N, passes * (-(-K // self.tiling.k) * multiply + sum(ends)))
-
-
-_program = lru_cache(maxsize=64)(gemv_program)
 
 
 def _symbols(tiling: GemvTiling) -> tuple[str, ...]:

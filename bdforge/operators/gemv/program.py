@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, ceildiv, divisor, largest, least
-from bdforge.devices import TileLimits
-from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_REPEAT_MAX
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.operators.gemm.operands import micro_tiles, packed_values
 from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, GemvTiling
 from bdforge.operators.specs import LARGEST_SIZE
@@ -23,9 +22,9 @@ A, W, C = range(3)
 class _Writer:
     """Writes the program of a mapped design; `rows` are those of A and C that users may have."""
 
-    def __init__(self, design: Design, tiling: GemvTiling, limits: TileLimits, rows: int, in_flight: int):
+    def __init__(self, design: Design, tiling: GemvTiling, rows: int, in_flight: int):
         self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
-        self.cores, self.wrap = rtp_addresses(design), limits.wraps[0]
+        self.cores = rtp_addresses(design)
         self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
         self.chunks = ceildiv(self.K, tiling.k)
         self.tile_bytes = tiling.k * tiling.n * tiling.w.bits // BYTE_BITS
@@ -142,7 +141,7 @@ class _Writer:
                 bd = build.bd(W, start, (count * self.group_bytes,), (1,))
             else:
                 run = len(rows) * self.tile_bytes
-                inner = GRANULE_BYTES * (divisor(run // GRANULE_BYTES, self.wrap).constant or 1)
+                inner = GRANULE_BYTES * (divisor(run // GRANULE_BYTES, SHIM.wraps[0]).constant or 1)
                 sizes, strides = (count * self.chunks, run // inner, inner), (self.chunk_bytes, inner, 1)
                 bd = build.bd(W, start + rows.start * self.tile_bytes, sizes, strides)
             build.task("MM2S", channel, column, bd)
@@ -165,6 +164,6 @@ class _Writer:
             self.build.set_parameters(parameters, words, go)
 
 
-def gemv_program(design: Design, tiling: GemvTiling, limits: TileLimits, rows: int, in_flight: int) -> Program:
+def gemv_program(design: Design, tiling: GemvTiling, rows: int, in_flight: int) -> Program:
     """The program that serves every problem of a mapped design; `rows` are those of A and C that users may have."""
-    return _Writer(design, tiling, limits, rows, in_flight).program()
+    return _Writer(design, tiling, rows, in_flight).program()

@@ -74,4 +74,4 @@ class GemvSpec(FormSpec[GemvForm]):
 def fits(spec: GemvSpec, device: Device) -> bool:
     """Whether the spec names the array, or it has a kernel there and no more columns than there are."""
     known = any(spec.kernel(other.generation) for other in DEVICES.values())
-    return for_array(spec.form.array, device) and (spec.kernel(device.generation) is not None or not known)
+    return for_array(spec, device) and (spec.kernel(device.generation) is not None or not known)

@@ -85,12 +85,6 @@ def test_sizes_of_unknown_labels_are_refused():
         contraction("ab,bc->ac", {"a": 4, "b": 4, "c": 4, "q": 2})
 
 
-def test_an_extent_ends_behind_the_last_element():
-    """2 lines of 3 with a gap of 2 end behind 5 + 2 + 1; row-major tensors are as large as their sizes say."""
-    found = contraction("ab,bc->ac", {"a": 2, "b": 3, "c": 4}, ([5, 1], None, None))
-    assert [found.extent(tensor) for tensor in range(3)] == [5 + 2 + 1, 12, 8]
-
-
 def test_exchanged_inputs_change_m_and_n_and_twice_is_once_more_the_same():
     """Members of fused dimensions, too: ab of the first input is ab of the second one."""
     found = contraction("abk,kc->abc", {"a": 2, "b": 3, "c": 4, "k": 5}).fused()
@@ -112,10 +106,3 @@ def test_a_stride_of_the_inner_one_s_size_joins_whichever_comes_first(sizes, str
     assert [dim.name for dim in found.fused([2]).of("M")] == (
         [joined] if joined else sorted("ab", key=lambda x: -strides["ab".index(x)])
     )
-
-
-def test_dimensions_of_a_tensor_come_from_the_longest_stride_on():
-    """Of equal strides the larger dimension first."""
-    found = contraction("abk,kc->abc", {"a": 2, "b": 3, "c": 1, "k": 7}, ([4, 4, 1], None, None))
-    assert "".join(dim.name for dim in found.in_tensor(0)) == "bak"
-    assert "".join(dim.name for dim in found.in_tensor(1)) == "kc"

@@ -158,7 +158,8 @@ def memory_of(plan: ContractionPlan) -> list[np.ndarray]:
     """Random inputs as they lie in the user's memory."""
     rng = np.random.default_rng(7)
     ranges = ((-128, 128), (-1, 2) if plan.gemm.spec.b == "int2" else (-128, 128))
-    extents = [plan.choice.contraction.extent(tensor) for tensor in range(2)]
+    dims = plan.choice.contraction.dims
+    extents = [1 + sum((dim.size - 1) * (dim.strides[tensor] or 0) for dim in dims) for tensor in range(2)]
     return [rng.integers(*ends, size).astype(np.int8) for ends, size in zip(ranges, extents, strict=True)]
 
 

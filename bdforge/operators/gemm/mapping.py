@@ -7,17 +7,19 @@ was seen to route: memtile S2MM 0 = B, 1 = A, 2.. = C; MM2S 0 = B, 1 = A, 2 = C;
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from bdforge.design.model import Allocation, Design, Flow, Tile
+from bdforge.design.parameters import RtpAddresses, rtp_addresses
 from bdforge.design.placement import placed
-from bdforge.devices import FIRST_CORE_ROW, Device
-from bdforge.devices.types import TYPES
+from bdforge.devices import FIRST_CORE_ROW, Device, TileKind, TileLimits
+from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
 from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles, room_of_b
-from bdforge.operators.gemm.resident import Size, share_of
+from bdforge.operators.gemm.resident import Pool, Size, pool_of, share_of
 from bdforge.operators.gemm.spec import GemmSpec
 
 
@@ -29,6 +31,54 @@ def tiling_of(spec: GemmSpec) -> Tiling:
     fed_bytes = epilogue_bytes(spec) if spec.epilogue.fed else (0, 0)
     sizes = (tile.rows, tile.k, tile.n, buffers.k_mt, spec.rows, spec.columns)
     return Tiling(*sizes, **stores, a_shims=buffers.a_shims, fed_bytes=fed_bytes)
+
+
+@dataclass(frozen=True, repr=False)
+class MappedGemm:
+    """A spec on a product: all that its sequences depend on."""
+
+    spec: GemmSpec
+    device: Device
+    kernel: Kernel
+    tiling: Tiling
+    design: Design
+
+    @property
+    def limits(self) -> TileLimits:
+        """Of the shims."""
+        return self.device.generation.limits(TileKind.SHIM)
+
+    @property
+    def channels(self) -> tuple[tuple[str, int], ...]:
+        """The shims' channels of A, B and C, by direction and number."""
+        found = {a.name[0]: (a.direction, a.channel) for a in self.design.allocations}
+        return found["a"], found["b"], found["c"]
+
+    @property
+    def types(self) -> tuple[str, str, str]:
+        """Of A, B and C."""
+        return self.spec.a, self.spec.b, self.spec.c
+
+    @property
+    def memory(self) -> list[str]:
+        """MLIR types of A, B and C in host memory."""
+        stores = (self.tiling.a, self.tiling.b, self.tiling.c)
+        return ["i8" if s.order == "packed" else TYPES[t].memory for s, t in zip(stores, self.types, strict=True)]
+
+    @property
+    def peak_macs(self) -> float:
+        """MACs of a core in a cycle, at most."""
+        return peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
+
+    @cached_property
+    def cores(self) -> tuple[RtpAddresses, ...]:
+        """Where cores are told what to do."""
+        return rtp_addresses(self.design)
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """Where panels of B stay, if they do."""
+        return pool_of(self.spec, self.design) if self.spec.buffers.residency == "b" else None
 
 
 def map_gemm(spec: GemmSpec, kernel: Kernel, device: str) -> Design:

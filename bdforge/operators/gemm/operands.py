@@ -1,16 +1,14 @@
 """A GEMM's operands in host memory, as its sequence program says them: staged, packed, or what feeds an epilogue."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bdforge.design.sequences import Axis, Dim, Expr, select
 from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.types import BFP16EBS8, TYPES
 from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.grid import Storage
+from bdforge.operators.gemm.mapping import MappedGemm
 from bdforge.operators.gemm.stages import Stages
-
-if TYPE_CHECKING:
-    from bdforge.operators.gemm.plan import GemmPlan
 
 A, B, C, R, S = range(5)
 """Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""
@@ -22,7 +20,7 @@ _BIAS = {"int2": 1}  # what is added to a weight: codes begin at 0
 class Operands:
     """Adds a design's operands to its program."""
 
-    def __init__(self, stages: Stages, plan: "GemmPlan"):
+    def __init__(self, stages: Stages, plan: MappedGemm):
         self.build, self.stages, self.plan = stages.build, stages, plan
         self.tiling, self.types = plan.tiling, plan.types
 

@@ -6,17 +6,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from bdforge.design.model import Design
-from bdforge.design.parameters import RtpAddresses, rtp_addresses
 from bdforge.design.sequences import PlannedSequence, Program
-from bdforge.devices import Device, TileKind, TileLimits
-from bdforge.devices.types import TYPES, peak_macs
+from bdforge.devices import Device
 from bdforge.operators.gemm.finish import finish_for
-from bdforge.operators.gemm.grid import Tiling
-from bdforge.operators.gemm.kernels import Finish, Kernel, kernel_for
-from bdforge.operators.gemm.mapping import map_gemm, tiling_of
+from bdforge.operators.gemm.kernels import Finish, kernel_for
+from bdforge.operators.gemm.mapping import MappedGemm, map_gemm, tiling_of
 from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
-from bdforge.operators.gemm.resident import Pool, pool_of, pool_reasons
+from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
 from bdforge.operators.gemm.spec import AXES, GemmSpec
@@ -26,15 +22,10 @@ from bdforge.operators.specs import Problem, refuse
 
 
 @dataclass(frozen=True, repr=False)
-class GemmPlan(Plan):
+class GemmPlan(MappedGemm, Plan):
     """Every number of a GEMM design."""
 
-    spec: GemmSpec
-    device: Device
-    kernel: Kernel
     finish: Finish | None
-    tiling: Tiling
-    design: Design
 
     @property
     def summary(self) -> str:
@@ -47,43 +38,6 @@ class GemmPlan(Plan):
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any M, K, N."""
         return gemm_program(self)
-
-    @property
-    def limits(self) -> TileLimits:
-        """Of the shims."""
-        return self.device.generation.limits(TileKind.SHIM)
-
-    @property
-    def channels(self) -> tuple[tuple[str, int], ...]:
-        """The shims' channels of A, B and C, by direction and number."""
-        found = {a.name[0]: (a.direction, a.channel) for a in self.design.allocations}
-        return found["a"], found["b"], found["c"]
-
-    @property
-    def types(self) -> tuple[str, str, str]:
-        """Of A, B and C."""
-        return self.spec.a, self.spec.b, self.spec.c
-
-    @property
-    def memory(self) -> list[str]:
-        """MLIR types of A, B and C in host memory."""
-        stores = (self.tiling.a, self.tiling.b, self.tiling.c)
-        return ["i8" if s.order == "packed" else TYPES[t].memory for s, t in zip(stores, self.types, strict=True)]
-
-    @property
-    def peak_macs(self) -> float:
-        """MACs of a core in a cycle, at most."""
-        return peak_macs(self.device.generation.name, self.spec.a, self.spec.b)
-
-    @cached_property
-    def cores(self) -> tuple[RtpAddresses, ...]:
-        """Where cores are told what to do."""
-        return rtp_addresses(self.design)
-
-    @cached_property
-    def pool(self) -> Pool | None:
-        """Where panels of B stay, if they do."""
-        return pool_of(self.spec, self.design) if self.spec.buffers.residency == "b" else None
 
     @property
     def kernels(self) -> Kernels:
@@ -152,4 +106,4 @@ def plan_gemm(spec: GemmSpec, device: Device) -> GemmPlan:
     assert kernel is not None
     design = map_gemm(spec, kernel, device.part(spec.columns))
     refuse(spec, [*pool_reasons(spec, design), *design_problems(design)])
-    return GemmPlan(spec, device, kernel, finish_for(kernel, spec), tiling_of(spec), design)
+    return GemmPlan(spec, device, kernel, tiling_of(spec), design, finish_for(kernel, spec))

@@ -8,7 +8,6 @@ docs/sequences.md explains the walk. Parameters are the problem's M, K, N and ld
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import Operand
@@ -16,12 +15,10 @@ from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
 from bdforge.operators.gemm.grid import Feed, Storage
+from bdforge.operators.gemm.mapping import MappedGemm
 from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
 from bdforge.operators.gemm.stages import Stages
 from bdforge.operators.specs import LARGEST_SIZE
-
-if TYPE_CHECKING:
-    from bdforge.operators.gemm.plan import GemmPlan
 
 PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 
@@ -54,7 +51,7 @@ class GemmProgram:
 
     in_flight_max = TASK_QUEUE_ENTRIES
 
-    def __init__(self, plan: "GemmPlan"):
+    def __init__(self, plan: MappedGemm):
         self.plan, self.tiling, self.limits = plan, plan.tiling, plan.limits
         self.build = Builder(PARAMETERS, plan.spec.sequence.steps, self.in_flight_max)
         self.named = self.build.named

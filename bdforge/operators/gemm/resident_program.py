@@ -6,7 +6,7 @@ they follow from the depth alone; steps only push tasks. docs/sequences.md expla
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bdforge.design.sequences import Expr, Program, all_of, ceildiv, largest, least, select
 from bdforge.design.sequences.builder import register_words
@@ -15,12 +15,10 @@ from bdforge.design.sequences.sequence_program import Bd
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
+from bdforge.operators.gemm.mapping import MappedGemm
 from bdforge.operators.gemm.operands import A, B, C, R, S
 from bdforge.operators.gemm.program import Area, GemmProgram
 from bdforge.operators.gemm.resident import SLOTS, Division, divided
-
-if TYPE_CHECKING:
-    from bdforge.operators.gemm.plan import GemmPlan
 
 _MEMTILE = TILE_REGISTERS[TileKind.MEMTILE]
 _ROW, _CHANNEL = 1, 0  # of memtiles; of B in them
@@ -29,7 +27,7 @@ _ON, _OFF = 1, 0
 _FREE, _FULL, _CHUNK_FREE, _CHUNK_FULL = range(4)
 
 
-def gemm_program(plan: "GemmPlan") -> Program:
+def gemm_program(plan: MappedGemm) -> Program:
     """The program that serves every problem of a design."""
     return (ResidentProgram if plan.pool else GemmProgram)(plan).program()
 
@@ -60,7 +58,7 @@ class ResidentProgram(GemmProgram):
 
     in_flight_max = TASK_QUEUE_ENTRIES // _TASKS
 
-    def __init__(self, plan: "GemmPlan"):
+    def __init__(self, plan: MappedGemm):
         super().__init__(plan)
         assert plan.pool is not None
         self.pool = plan.pool

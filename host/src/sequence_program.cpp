@@ -321,7 +321,8 @@ class Checker {
 public:
     explicit Checker(const Source& source) : program_(source.program), target_(source.target) {}
 
-    InnermostLoops check() {
+    Dependencies check() {
+        read_.resize(program_.values.size());
         for (ValueId id = 0; id < program_.values.size(); ++id) value(id);
         block(program_.body, no_loop, false);
         for (const auto& [when, otherwise] : program_.requirements) {
@@ -330,7 +331,7 @@ public:
         }
         for (const Operand& found : program_.operands) operand(found);
         for (const Argument& argument : program_.arguments) reach("an argument", no_loop, {argument.elements});
-        return std::move(innermost_);
+        return {std::move(innermost_), std::move(read_)};
     }
 
 private:
@@ -345,6 +346,8 @@ private:
         innermost_.push_back(value.operation == Operation::index ? static_cast<std::uint32_t>(value.number) : no_loop);
         torn_.push_back(no_loop);
         for (std::uint32_t i = 0; i < facts(value.operation).operands; ++i) depend(id, value.operands[i]);
+        for (std::uint32_t i = 0; i < facts(value.operation).operands; ++i)
+            read_[value.operands[i]] = read_[value.operands[i]] || innermost_[value.operands[i]] != innermost_[id];
     }
 
     /// A value belongs to the inner one of its operands' loops; one of two loops side by side has no place to be.
@@ -359,9 +362,10 @@ private:
         own = innermost_[of];
     }
 
-    void reach(std::string_view what, std::uint32_t inside, const std::vector<ValueId>& ids) const {
+    void reach(std::string_view what, std::uint32_t inside, const std::vector<ValueId>& ids) {
         for (const ValueId id : ids) {
             if (id >= innermost_.size()) malformed(concat(what, " names value ", id, "; there are ", innermost_.size()));
+            read_[id] = true;
             const bool found = around(innermost_[id], inside);
             if (found && torn_[id] == no_loop) continue;
             malformed(concat(what, " uses value ", id, ", which needs the counter of loop ",
@@ -369,7 +373,7 @@ private:
         }
     }
 
-    void note(std::string_view what, std::uint32_t inside, const Note& note) const {
+    void note(std::string_view what, std::uint32_t inside, const Note& note) {
         std::size_t blanks = 0;
         for (std::size_t at = note.text.find("{}"); at != std::string::npos; at = note.text.find("{}", at + 2))
             ++blanks;
@@ -383,7 +387,7 @@ private:
         malformed(concat(what, argument, "; there are ", program_.arguments.size()));
     }
 
-    void operand(const Operand& operand) const {
+    void operand(const Operand& operand) {
         const std::string what = "operand " + operand.name;
         argument(what + " has argument ", operand.argument);
         reach("an operand", no_loop, {operand.staged, operand.offset});
@@ -396,11 +400,11 @@ private:
         }
     }
 
-    void block(Range range, std::uint32_t inside, bool in_step) const {
+    void block(Range range, std::uint32_t inside, bool in_step) {
         for (std::uint32_t at = range.first; at < range.last; ++at) statement(program_.statements[at], inside, in_step);
     }
 
-    void statement(Statement statement, std::uint32_t inside, bool in_step) const {
+    void statement(Statement statement, std::uint32_t inside, bool in_step) {
         const std::uint32_t i = statement.index;
         switch (statement.kind) {
             case Kind::loop:
@@ -422,7 +426,7 @@ private:
         }
     }
 
-    void step(const Step& step, std::uint32_t inside) const {
+    void step(const Step& step, std::uint32_t inside) {
         for (std::uint32_t at = step.awaits.first; at < step.awaits.last; ++at) {
             const Tokens& tokens = program_.tokens[at];
             channel("a wait", tokens.direction, tokens.channel);
@@ -432,13 +436,13 @@ private:
         block(step.body, inside, true);
     }
 
-    void task(const Task& task, std::uint32_t inside) const {
+    void task(const Task& task, std::uint32_t inside) {
         channel("a task", task.direction, task.channel);
         reach("a task", inside, {task.column, task.runs});
         for (std::uint32_t at = task.bds.first; at < task.bds.last; ++at) bd(program_.bds[at], inside);
     }
 
-    void bd(const Bd& bd, std::uint32_t inside) const {
+    void bd(const Bd& bd, std::uint32_t inside) {
         argument("a BD's argument is ", bd.argument);
         reach("a BD", inside, {bd.offset});
         for (std::uint32_t i = 0; i < bd.rank; ++i) reach("a BD", inside, {bd.sizes[i], bd.strides[i]});
@@ -453,13 +457,14 @@ private:
 
     const Program& program_;
     const Target& target_;
-    InnermostLoops innermost_;
+    std::vector<std::uint32_t> innermost_;
+    std::vector<bool> read_;
     std::vector<std::uint32_t> torn_;  // of a value that needs two loops side by side one of them
 };
 
 }  // namespace
 
-InnermostLoops check(const Source& source) {
+Dependencies check(const Source& source) {
     for (std::size_t way = 0; way < source.target.queues.size(); ++way)
         if (source.target.controls[way].size() != source.target.queues[way].size())
             malformed("the target's channels have other controls than queues");

@@ -238,13 +238,17 @@ struct Source {
     bool wide = false;
 };
 
-/// For each value the innermost loop whose counter it depends on, or `no_loop`.
-using InnermostLoops = std::vector<std::uint32_t>;
+/// For each value the innermost loop whose counter it depends on, or `no_loop`, and whether anything but values of that
+/// loop reads it.
+struct Dependencies {
+    std::vector<std::uint32_t> innermost;
+    std::vector<bool> read;
+};
 
 /// What each value depends on. SequenceError for a value, a loop, an argument or a channel that is not there where it is
 /// used: all that a run could trip over but values. The same rules as `bdforge/design/sequences/program_check.py`; that
 /// tables are whole, numbers in range and loops each there once `read_sequence` sees to.
-InnermostLoops check(const Source& source);
+Dependencies check(const Source& source);
 
 /// A manifest's `sequence`. ManifestError names the first thing that is missing, wrong or unknown.
 Source read_sequence(const JsonView& view);

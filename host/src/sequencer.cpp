@@ -1,7 +1,7 @@
 #include "sequencer.hpp"
 
 #include <deque>
-#include <memory>
+#include <map>
 
 namespace bdforge::sequence {
 namespace {
@@ -28,33 +28,34 @@ std::int64_t cost(Operation operation) {
     return operation == Operation::divisor ? divisor_max : operation == Operation::parameter ? 0 : 1;
 }
 
-/// Brings equal operations together, each behind its operands: branches are guessed well then.
-void bring_together(std::vector<EvaluationOrder::Entry>& entries, std::size_t values) {
-    std::vector<std::uint32_t> depths(values, 0);
-    for (const auto& entry : entries) {
-        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i)
-            depths[entry.id] = std::max(depths[entry.id], depths[entry.operands[i]]);
-        ++depths[entry.id];
-    }
-    std::stable_sort(entries.begin(), entries.end(), [&](const auto& one, const auto& other) {
-        return std::pair(depths[one.id], one.operation) < std::pair(depths[other.id], other.operation);
-    });
-}
-
 }  // namespace
 
 EvaluationOrder::EvaluationOrder(const Source& source) : loops(source.program.loops.size()) {
-    const InnermostLoops innermost = check(source);
+    const auto [innermost, read] = check(source);
+    std::map<std::pair<std::uint32_t, ValueId>, std::uint32_t> places;  // rows, by block and value
+    const auto place = [&](std::uint32_t loop, ValueId id) {
+        return places.emplace(std::pair(loop, id), static_cast<std::uint32_t>(places.size()));
+    };
     for (ValueId id = 0; id < innermost.size(); ++id) {
         const Value& value = source.program.values[id];
         const bool constant = value.operation == Operation::constant;
         constants.push_back(constant ? value.number : 0);
         if (constant) continue;
-        Block& block = innermost[id] == no_loop ? first : loops[innermost[id]];
-        block.entries.push_back({id, static_cast<std::uint32_t>(value.number), value.operands, value.operation});
+        const std::uint32_t loop = innermost[id];
+        Block& block = loop == no_loop ? first : loops[loop];
+        Entry entry{id, static_cast<std::uint32_t>(value.number), 0, {}, value.operation};
+        for (std::uint32_t i = 0; i < facts(value.operation).operands; ++i) {
+            const auto [found, added] = place(loop, value.operands[i]);
+            entry.operands[i] = found->second;
+            const bool varies = innermost[value.operands[i]] != no_loop || loop == no_loop;
+            if (added) (varies ? block.inputs : fixed).emplace_back(found->second, value.operands[i]);
+        }
+        entry.row = place(loop, id).first->second;
+        if (read[id]) block.kept.emplace_back(entry.row, id);
+        block.entries.push_back(entry);
         block.cost += cost(value.operation);
     }
-    for (Block& block : loops) bring_together(block.entries, innermost.size());
+    rows = places.size();
 }
 
 Values::Values(const Program& program, const EvaluationOrder& order, const Parameters& parameters)
@@ -72,8 +73,13 @@ void Values::start(const Program& program, const EvaluationOrder::Block& block) 
     if (parameters_.size() > program.parameters.size())
         throw SequenceError(concat(parameters_.size(), " parameters for a program of ", program.parameters.size()));
     parameters_.resize(program.parameters.size());
+    rows_.reset(new std::int64_t[order_.rows * turns_ahead]);  // not filled: each is computed before it is read
+    computed_.resize(order_.loops.size());
+    spend(block.cost);
     try {
-        compute(block, 0);
+        compute(block, 0, 1);
+        take(block, 0);
+        for (const auto& [place, id] : order_.fixed) std::fill_n(row(place), turns_ahead, values_[id]);
     } catch (const SequenceError&) {
         compute_what_can_be(block);
         require(program);  // says more than that a value of what is not allowed is too large
@@ -89,8 +95,7 @@ void Values::compute_what_can_be(const EvaluationOrder::Block& block) {
         bool known = true;
         for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
         try {
-            at_ = &entry;
-            if (known) compute_alike(at_ + 1, 0);
+            if (known) compute(entry, 0, 1), values_[entry.id] = *row(entry.row);
         } catch (const SequenceError&) {
             known = false;
         }
@@ -100,14 +105,16 @@ void Values::compute_what_can_be(const EvaluationOrder::Block& block) {
 
 /// What follows from the parameters that are given.
 EvaluationOrder::Block Values::following(const Program& program, const SomeParameters& parameters) {
-    EvaluationOrder::Block block{{}, order_.first.cost};
+    EvaluationOrder::Block block{order_.first.inputs, {}, {}, order_.first.cost};
     for (const Value& value : program.values) known_.push_back(value.operation == Operation::constant);
     for (const EvaluationOrder::Entry& entry : order_.first.entries) {
         bool known = entry.operation != Operation::parameter ||
                      (entry.number < parameters.size() && parameters[entry.number].has_value());
         for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
         known_[entry.id] = known;
-        if (known) block.entries.push_back(entry);
+        if (!known) continue;
+        block.entries.push_back(entry);
+        block.kept.emplace_back(entry.row, entry.id);
     }
     return block;
 }
@@ -127,30 +134,52 @@ void Values::exhausted() {
                                " statements and values; split the problem"));
 }
 
-void Values::compute(const EvaluationOrder::Block& block, std::int64_t counter) {
+void Values::turn(std::uint32_t loop, std::int64_t counter, std::int64_t count) {
+    const EvaluationOrder::Block& block = order_.loops[loop];
     spend(block.cost);
-    const EvaluationOrder::Entry* const end = block.entries.data() + block.entries.size();
+    auto& [from, until] = computed_[loop];
+    if (counter == 0 || counter == until) {
+        from = counter, until = counter + std::min<std::int64_t>(count - counter, turns_ahead);
+        try {
+            compute(block, from, static_cast<std::size_t>(until - from));
+        } catch (const SequenceError&) {  // of a later turn, perhaps, before which something else may fail
+            compute(block, from, 1);
+            until = from + 1;
+        }
+    }
+    take(block, static_cast<std::size_t>(counter - from));
+}
+
+void Values::take(const EvaluationOrder::Block& block, std::size_t turn) {
+    for (const auto& [place, id] : block.kept) values_[id] = row(place)[turn];
+}
+
+void Values::compute(const EvaluationOrder::Block& block, std::int64_t counter, std::size_t turns) {
+    for (const auto& [place, id] : block.inputs) std::fill_n(row(place), turns, values_[id]);
+    const EvaluationOrder::Entry* at = nullptr;
     try {
-        for (at_ = block.entries.data(); at_ != end;) compute_alike(end, counter);
+        for (const EvaluationOrder::Entry& entry : block.entries) at = &entry, compute(entry, counter, turns);
     } catch (const SequenceError& error) {
-        throw SequenceError(concat("value ", at_->id, " of the sequence program: ", error.what()));
+        throw SequenceError(concat("value ", at->id, " of the sequence program: ", error.what()));
     }
 }
 
-/// Computes the values of one operation from `at_` on. SequenceError for a divisor below 1 and for results of more than 64
-/// bits.
-void Values::compute_alike(const EvaluationOrder::Entry* end, std::int64_t counter) {
+/// SequenceError for a divisor below 1 and for results of more than 64 bits.
+void Values::compute(const EvaluationOrder::Entry& entry, std::int64_t counter, std::size_t turns) {
     using Number = std::int64_t;
+    Number* const made = row(entry.row);
+    const Number *const one = row(entry.operands[0]), *const other = row(entry.operands[1]),
+                        *const third = row(entry.operands[2]);
     const auto each = [&](auto of) {
-        const Operation operation = at_->operation;
-        do values_[at_->id] = of(values_[at_->operands[0]], values_[at_->operands[1]]);
-        while (++at_ != end && at_->operation == operation);
+        for (std::size_t i = 0; i < turns; ++i) made[i] = of(one[i], other[i]);
     };
     Number result = 0;
-    switch (at_->operation) {
-        case Operation::constant: return each([](Number, Number) { return 0; });  // there from the start
-        case Operation::parameter: return each([&](Number, Number) { return parameters_[at_->number]; });
-        case Operation::index: return each([&](Number, Number) { return counter; });
+    switch (entry.operation) {
+        case Operation::constant: return;  // there from the start
+        case Operation::parameter: return std::fill_n(made, turns, parameters_[entry.number]), void();
+        case Operation::index:
+            for (std::size_t i = 0; i < turns; ++i) made[i] = counter + static_cast<Number>(i);
+            return;
         case Operation::add:
             return each([&](Number a, Number b) {
                 return __builtin_add_overflow(a, b, &result) ? too_large("add", a, b), 0 : result;
@@ -168,7 +197,9 @@ void Values::compute_alike(const EvaluationOrder::Entry* end, std::int64_t count
         case Operation::lt: return each([](Number a, Number b) { return Number{a < b}; });
         case Operation::le: return each([](Number a, Number b) { return Number{a <= b}; });
         case Operation::eq: return each([](Number a, Number b) { return Number{a == b}; });
-        case Operation::select: return each([&](Number a, Number b) { return a != 0 ? b : values_[at_->operands[2]]; });
+        case Operation::select:
+            for (std::size_t i = 0; i < turns; ++i) made[i] = one[i] != 0 ? other[i] : third[i];
+            return;
         case Operation::divisor: return each([](Number a, Number b) { return divisor(a, b); });
     }
 }
@@ -203,18 +234,23 @@ std::int64_t in_words(const char* what, std::int64_t elements, std::uint32_t bit
 
 struct Dim {
     std::int64_t size, stride;
+
+    bool operator==(const Dim&) const = default;
 };
 
-/// A transfer: d0 to d2 and the iteration, innermost first, in elements of `bits` bits from element `offset` on.
+/// A transfer: d0 to d2 and the iteration, innermost first, in elements of `bits` bits.
 struct Transfer {
     std::array<Dim, 4> dims{{{1, 1}, {1, 0}, {1, 0}, {1, 0}}};
-    std::int64_t offset = 0;
     std::uint32_t bits = granule_bits;
+
+    bool operator==(const Transfer&) const = default;
 };
+
+using BdRegisters = std::array<std::uint32_t, 8>;
 
 /// What a transfer puts into a BD, but for its number and the next one's.
 struct BdWords {
-    std::array<std::uint32_t, 8> words;
+    BdRegisters words;
     std::uint64_t offset_bytes;
 };
 
@@ -224,7 +260,8 @@ class BdEncoder {
 public:
     explicit BdEncoder(const Target& target) : target_(target) {}
 
-    BdWords words(Transfer transfer) const {
+    /// Registers of a transfer from offset 0.
+    BdRegisters shape(Transfer transfer) const {
         ranged("bits of an element", transfer.bits, 1, granule_bits);
         // As mlir-aie decides it for tasks: then the registers hold no dimensions, and d0's stride is lost.
         const bool linear = transfer.dims[1].size == 1 && transfer.dims[2].size == 1;
@@ -234,10 +271,16 @@ public:
         const auto& dims = transfer.dims;
         const std::int64_t length = product("a length", product("a length", dims[0].size, dims[1].size), dims[2].size);
         ranged("a length in words", length, 1, target_.length_max);
-        ranged("an offset", transfer.offset, 0, INT64_MAX);
-        const auto offset =
-            static_cast<std::uint64_t>(in_words("an offset", transfer.offset, transfer.bits)) * word_bytes;
-        return {registers(dims, length, linear, offset), offset};
+        return registers(dims, length, linear);
+    }
+
+    /// Lets one that starts at 0 start elsewhere.
+    void move(BdWords& bd, std::int64_t offset, std::uint32_t bits) const {
+        ranged("an offset", offset, 0, INT64_MAX);
+        bd.offset_bytes = static_cast<std::uint64_t>(in_words("an offset", offset, bits)) * word_bytes;
+        // As mlir-aie does; the patch replaces it.
+        bd.words[target_.patched_word] |= static_cast<std::uint32_t>(bd.offset_bytes);
+        bd.words[target_.patched_word + 1] |= static_cast<std::uint32_t>(bd.offset_bytes >> 32);
     }
 
 private:
@@ -279,10 +322,9 @@ private:
             ranged(sizes[i], dims[i].size, 1, target_.wraps[i]);
     }
 
-    std::array<std::uint32_t, 8> registers(const std::array<Dim, 4>& dims, std::int64_t length, bool linear,
-                                           std::uint64_t offset) const {
+    BdRegisters registers(const std::array<Dim, 4>& dims, std::int64_t length, bool linear) const {
         const BdFields& fields = target_.bd_fields;
-        std::array<std::uint32_t, 8> words = target_.bd_constant;
+        BdRegisters words = target_.bd_constant;
         const auto set = [&](Field field, std::int64_t value) {
             words[field.word] |= static_cast<std::uint32_t>(value) << field.low;
         };
@@ -295,8 +337,6 @@ private:
         }
         if (dims[3].size > 1 && dims[3].stride > 0)
             set(fields.iteration_wrap, dims[3].size - 1), set(fields.iteration_step, dims[3].stride - 1);
-        words[target_.patched_word] |= static_cast<std::uint32_t>(offset);  // as mlir-aie does; the patch replaces it
-        words[target_.patched_word + 1] |= static_cast<std::uint32_t>(offset >> 32);
         return words;
     }
 
@@ -310,19 +350,19 @@ public:
         std::copy(target.header.begin(), target.header.end(), next(header_words));
     }
 
-    void write(std::uint32_t address, std::uint32_t value) { add({op_write, 0, address, 0, value, write_bytes}); }
+    void write(std::uint32_t address, std::uint32_t value) { add(op_write, 0, address, 0, value, write_bytes); }
 
     /// Registers that follow each other: one, or several by a block write.
     void write(std::uint32_t address, const std::uint32_t* values, std::size_t count) {
         if (count == 1) return write(address, *values);
-        add({op_block_write, 0, address, block_write_bytes + word_bytes * static_cast<std::uint32_t>(count)});
+        add(op_block_write, 0, address, block_write_bytes + word_bytes * static_cast<std::uint32_t>(count));
         std::copy_n(values, count, next(count));
     }
 
     /// Tokens of a channel from each of `columns` shims.
     void await(Direction direction, std::uint32_t channel, std::uint32_t column, std::uint32_t columns) {
         const auto way = static_cast<std::uint32_t>(direction);
-        add({op_tct, tct_bytes, way | column << 16, 1u << 8 | columns << 16 | channel << 24});
+        add(op_tct, tct_bytes, way | column << 16, 1u << 8 | columns << 16 | channel << 24);
     }
 
     /// A BD's registers, then the argument and offset that its address comes from.
@@ -330,23 +370,23 @@ public:
                    std::uint32_t argument) {
         const std::uint32_t at = at_column(target_.bd_address + id * target_.bd_stride_bytes, column);
         const BdFields& fields = target_.bd_fields;
-        add({op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd.words.size())});
+        add(op_block_write, 0, at, block_write_bytes + word_bytes * static_cast<std::uint32_t>(bd.words.size()));
         std::uint32_t* const words = this->next(bd.words.size());
         std::copy(bd.words.begin(), bd.words.end(), words);
         if (next) {
             words[fields.next.word] |= *next << fields.next.low;
             words[fields.use_next.word] |= 1u << fields.use_next.low;
         }
-        add({op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * target_.patched_word, 0, argument, 0,
-             static_cast<std::uint32_t>(bd.offset_bytes), static_cast<std::uint32_t>(bd.offset_bytes >> 32)});
+        add(op_patch, patch_bytes, 0, 0, 0, 0, at + word_bytes * target_.patched_word, 0, argument, 0,
+            static_cast<std::uint32_t>(bd.offset_bytes), static_cast<std::uint32_t>(bd.offset_bytes >> 32));
     }
 
     void push(const Task& task, std::uint32_t column, std::uint32_t runs, std::uint32_t first_bd) {
         const auto way = static_cast<std::size_t>(task.direction);
         const QueueFields& fields = target_.queue_fields;
         if (task.token)
-            add({op_mask_write, 0, at_column(target_.controls[way][task.channel], column), 0, target_.control_value,
-                 target_.control_mask, mask_write_bytes});
+            add(op_mask_write, 0, at_column(target_.controls[way][task.channel], column), 0, target_.control_value,
+                target_.control_mask, mask_write_bytes);
         write(at_column(target_.queues[way][task.channel], column),
               std::uint32_t{task.token} << fields.token | (runs - 1) << fields.repeat | first_bd << fields.bd);
     }
@@ -363,9 +403,11 @@ private:
         return address + column * target_.column_stride;
     }
 
-    template <std::size_t count>
-    void add(const std::uint32_t (&words)[count]) {
-        std::copy_n(words, count, next(count));
+    /// Straight to its place: words that are collected first are read before their stores have ended.
+    template <class... Words>
+    void add(Words... words) {
+        std::uint32_t* at = next(sizeof...(words));
+        ((*at++ = static_cast<std::uint32_t>(words)), ...);
         ++operations_;
     }
 
@@ -489,7 +531,7 @@ private:
         Ring& ring = rings_[item.first];
         const std::uint32_t first = ring.head;
         for (std::uint32_t i = 0; i < item.bds; ++i) {
-            const std::uint32_t id = ring.head, next = (ring.head + 1) % source_.target.bds;
+            const std::uint32_t id = ring.head, next = id + 1 == source_.target.bds ? 0 : id + 1;  // no division: slow
             writer_.configure(item.first, id, i + 1 < item.bds ? &next : nullptr, bds[i].words, bds[i].argument);
             ring.head = next;
         }
@@ -513,7 +555,8 @@ public:
           values_(std::move(values)),
           encoder_(source.target),
           writer_(source.target, most),
-          steps_(source, writer_) {
+          steps_(source, writer_),
+          shapes_(source.program.bds.size()) {
         planned_.needs.resize(source.target.columns);
     }
 
@@ -536,7 +579,7 @@ private:
         switch (statement.kind) {
             case Kind::loop:
                 for (std::int64_t counter = 0, count = values_[program_.loops[i].count]; counter < count; ++counter) {
-                    values_.turn(i, counter);
+                    values_.turn(i, counter, count);
                     block(program_.loops[i].body);
                 }
                 return;
@@ -576,11 +619,12 @@ private:
 
     void write(const Write& write) {
         const std::uint32_t address = number("a write's address", write.address, 0, word_max);
-        std::vector<std::uint32_t> values;
-        for (const ValueId value : write.values) values.push_back(number("a write's value", value, 0, word_max));
-        if (!in_step_) return writer_.write(address, values.data(), values.size());
-        planned_.items.push_back({nullptr, address, static_cast<std::uint32_t>(values.size()), 0});
-        planned_.written.insert(planned_.written.end(), values.begin(), values.end());
+        const std::size_t before = planned_.written.size(), count = write.values.size();
+        for (const ValueId value : write.values)
+            planned_.written.push_back(number("a write's value", value, 0, word_max));
+        if (in_step_) return planned_.items.push_back({nullptr, address, static_cast<std::uint32_t>(count), 0});
+        writer_.write(address, planned_.written.data() + before, count);
+        planned_.written.resize(before);
     }
 
     void task(const Task& task) {
@@ -590,13 +634,23 @@ private:
         for (std::uint32_t i = task.bds.first; i < task.bds.last; ++i) {
             const Bd& bd = program_.bds[i];
             if (bd.when == no_value || values_[bd.when] != 0)
-                planned_.bds.push_back({encoder_.words(transfer(bd)), bd.argument});
+                add(bd, shapes_[i]);
         }
         const auto count = static_cast<std::uint32_t>(planned_.bds.size() - before);
         if (count == 0) throw SequenceError("a task has no BD that is wanted");
         planned_.items.push_back({&task, at, runs, count});
         planned_.needs[at] += count;
         planned_.tasks = true;
+    }
+
+    /// Most BDs differ from what they were the last time by their offset alone.
+    void add(const Bd& bd, std::pair<std::optional<Transfer>, BdRegisters>& last) {
+        const Transfer asked = transfer(bd);
+        auto& [known, shape] = last;
+        if (known != asked) shape = encoder_.shape(asked), known = asked;
+        ChainedBd& made = planned_.bds.emplace_back();
+        made.words.words = shape, made.argument = bd.argument;
+        encoder_.move(made.words, values_[bd.offset], asked.bits);
     }
 
     Transfer transfer(const Bd& bd) const {
@@ -608,7 +662,6 @@ private:
             if (rank == made.dims.size()) throw SequenceError("a BD has 4 dimensions and runs; runs are the fourth");
             made.dims.back() = {values_[bd.runs[0]], values_[bd.runs[1]]};
         }
-        made.offset = values_[bd.offset];
         made.bits = program_.arguments[bd.argument].bits;
         return made;
     }
@@ -624,6 +677,7 @@ private:
     StreamWriter writer_;
     StepQueue steps_;
     PlannedStep planned_;
+    std::vector<std::pair<std::optional<Transfer>, BdRegisters>> shapes_;  // by BD, the last one's
     bool in_step_ = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,28 +48,34 @@ inline std::int64_t product(const char* what, std::int64_t a, std::int64_t b) {
     return __builtin_mul_overflow(a, b, &result) ? too_large(what, a, b), 0 : result;
 }
 
-/// What a program computes at the start and at each turn of its loops, in the order in which it does; what never changes is
-/// there from the start.
+/// Turns of a loop that are computed together: an operation is chosen once for all of them.
+constexpr std::size_t turns_ahead = 8;
+
+/// What a program computes at the start and at each turn of its loops, in order; what never changes is there from the start.
 class EvaluationOrder {
 public:
     /// SequenceError as `check`.
     explicit EvaluationOrder(const Source& source);
 
-    /// A value to compute; `number` as in Value.
+    /// A value to compute; `number` as in Value. A row holds a value's numbers of some turns; operands are rows.
     struct Entry {
         ValueId id;
-        std::uint32_t number;
-        std::array<ValueId, 3> operands;
+        std::uint32_t number, row;
+        std::array<std::uint32_t, 3> operands;
         Operation operation;
     };
     struct Block {
+        std::vector<std::pair<std::uint32_t, ValueId>> inputs;  // rows of values of loops around it
         std::vector<Entry> entries;
+        std::vector<std::pair<std::uint32_t, ValueId>> kept;  // of entries that something outside reads
         std::int64_t cost = 1;
     };
 
     std::vector<std::int64_t> constants;
-    Block first;               // what depends on no loop
-    std::vector<Block> loops;  // what a turn of each computes
+    Block first;                                           // what depends on no loop
+    std::vector<std::pair<std::uint32_t, ValueId>> fixed;  // rows of loops for that and for constants
+    std::vector<Block> loops;                              // what a turn of each computes
+    std::size_t rows = 0;                                  // of all blocks
 };
 
 /// The values of one run: integers of 64 bits. Operations mean what `bdforge/design/sequences/expressions.py` says.
@@ -81,8 +88,8 @@ public:
     std::int64_t operator[](ValueId id) const { return values_[id]; }
     bool known(ValueId id) const { return known_.empty() || known_[id]; }
 
-    /// A turn of a loop.
-    void turn(std::uint32_t loop, std::int64_t counter) { compute(order_.loops[loop], counter); }
+    /// Turn `counter` of `count` of a loop, from 0 on.
+    void turn(std::uint32_t loop, std::int64_t counter, std::int64_t count);
     /// SequenceError where a program takes longer than any that is meant.
     void spend(std::int64_t cost) {
         if ((left_ -= cost) < 0) exhausted();
@@ -94,16 +101,19 @@ private:
     [[noreturn]] static void exhausted();
     void start(const Program& program, const EvaluationOrder::Block& block);
     EvaluationOrder::Block following(const Program& program, const SomeParameters& parameters);
-    void compute(const EvaluationOrder::Block& block, std::int64_t counter);
-    void compute_alike(const EvaluationOrder::Entry* end, std::int64_t counter);
+    std::int64_t* row(std::uint32_t place) const { return rows_.get() + place * turns_ahead; }
+    void compute(const EvaluationOrder::Block& block, std::int64_t counter, std::size_t turns);
+    void compute(const EvaluationOrder::Entry& entry, std::int64_t counter, std::size_t turns);
+    void take(const EvaluationOrder::Block& block, std::size_t turn);
     void compute_what_can_be(const EvaluationOrder::Block& block);
     void require(const Program& program) const;
 
     const EvaluationOrder& order_;
     std::vector<std::int64_t> parameters_, values_;
     std::vector<bool> known_;  // empty: all are
+    std::unique_ptr<std::int64_t[]> rows_;
+    std::vector<std::pair<std::int64_t, std::int64_t>> computed_;  // by loop: turns of its rows, first to before last
     std::int64_t left_ = budget;
-    const EvaluationOrder::Entry* at_ = nullptr;
 };
 
 /// Makes the streams of one design. Any number of threads may use one; it is neither copied nor moved.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bdforge.models.tensors import einsum
     from bdforge.runtime import load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Result", "__version__", "einsum", "emulate", "load"]
 _HOMES = {
     "Result": "bdforge.array.emulator",

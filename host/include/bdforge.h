@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BDFORGE_VERSION "0.1.0"
+#define BDFORGE_VERSION "0.2.0"
 
 #ifdef __cplusplus
 extern "C" {

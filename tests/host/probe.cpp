@@ -15,6 +15,9 @@
 // `probe words MANIFESTS` and `probe bytes MANIFESTS` make streams of the designs in a file, a manifest to a line, for the
 // problems on stdin, "design parameter ..." to a line: for each the number of words and the words, or 0, as 32-bit binary;
 // or the bytes of the host buffers, or the refusal.
+//
+// `probe jobs IMAGE` loads a design once on the emulated array and runs a job for each line, "SIZE... OPERAND FILE ...":
+// inputs are read from their files, outputs written to theirs. Prints "ok" or the error's text.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -45,13 +48,18 @@ static void write(const std::string& path, const std::vector<char>& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+/// NAME=VALUE.
+static void add_size(Sizes& sizes, const std::string& word) {
+    const std::size_t equals = word.find('=');
+    sizes[word.substr(0, equals)] = std::stoul(word.substr(equals + 1));
+}
+
 static std::string follow(const DesignState& design, std::istringstream& words) {
     std::string way, name, array_path, buffer_path;
     std::size_t stride = 0;
     words >> way >> name >> stride >> array_path >> buffer_path;
     Sizes sizes;
-    for (std::string word; words >> word;)
-        sizes[word.substr(0, word.find('='))] = std::stoul(word.substr(word.find('=') + 1));
+    for (std::string word; words >> word;) add_size(sizes, word);
     const std::size_t argument = design.operand(name).argument;
     const auto values = way == "resident" ? design.streams.values(some_parameters(design, sizes))
                                           : design.streams.values(all_parameters(design, sizes));
@@ -171,8 +179,48 @@ static void problems(const char* manifests, decltype(print_words)* print) {
     }
 }
 
+static void run_job(const Design& design, std::istringstream& words) {
+    Sizes sizes;
+    std::map<std::string, std::string> files;
+    for (std::string word; words >> word;) {
+        if (word.find('=') == std::string::npos)
+            words >> files[word];
+        else
+            add_size(sizes, word);
+    }
+    Job job(design, sizes);
+    const auto each = [&](bool outputs, const auto& act) {
+        for (const OperandShape& operand : job.operands())
+            if (operand.output == outputs) act(operand, files.at(operand.name));
+    };
+    each(false, [&](const OperandShape& operand, const std::string& file) {
+        const std::vector<char> array = read(file);
+        job.place(operand.name, {array.data(), array.size()});
+    });
+    job.run();
+    each(true, [&](const OperandShape& operand, const std::string& file) {
+        std::vector<char> array(operand.rows * operand.columns * operand.element_bytes);
+        job.fetch(operand.name, {array.data(), array.size()});
+        write(file, array);
+    });
+}
+
+static void jobs(const char* image) {
+    const Design design = Design::load(Device::open("emulated"), image);
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream words(line);
+        try {
+            run_job(design, words);
+            std::puts("ok");
+        } catch (const ArgumentError& error) {
+            std::puts(error.what());
+        }
+    }
+}
+
 int main(int, char** argv) {
     const std::string mode = argv[1];
+    if (mode == "jobs") jobs(argv[2]);
     if (mode == "words" || mode == "bytes") problems(argv[2], mode == "words" ? print_words : print_bytes);
     if (mode == "operands") operands();
     if (mode == "programs") programs();

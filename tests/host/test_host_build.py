@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from library_builds import ROOT, SANITIZED, run, sanitized_build, scons, small_design
+from library_builds import ROOT, SANITIZED, SANITIZERS, run, sanitized_build, scons, small_design
 
 from bdforge import __version__
 
@@ -32,7 +32,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installed library."""
     sanitized_build()
     folder = tmp_path_factory.mktemp("prefix")
-    scons(SANITIZED, "install", "xrt=none", "sanitize=address,undefined", f"prefix={folder}")
+    scons(SANITIZED, "install", "xrt=none", f"sanitize={SANITIZERS}", f"prefix={folder}")
     return folder
 
 
@@ -59,7 +59,7 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
 def second_build(prefix: Path) -> str:
     """What it says, and the tree of what depends on what; a header was touched before."""
     (ROOT / "host/src/json.hpp").touch()
-    options = ("xrt=none", "sanitize=address,undefined", f"prefix={prefix}")
+    options = ("xrt=none", f"sanitize={SANITIZERS}", f"prefix={prefix}")
     return scons(SANITIZED, "--tree=all", "cpp", "cpp-tests", *options).stdout
 
 
@@ -124,8 +124,19 @@ def test_cmake_takes_versions_of_the_series_up_to_its_own(prefix: Path, tmp_path
     ], done.stdout + done.stderr  # fmt: skip
 
 
-def test_the_librarys_version_is_the_projects():
-    assert f'#define BDFORGE_VERSION "{__version__}"' in (ROOT / "host/include/bdforge.h").read_text()
+def test_header_docs_and_changes_say_the_packages_version():
+    """The build takes it from the header: names of files, packages and the shared library."""
+    said = {
+        "host/include/bdforge.h": (r'BDFORGE_VERSION "(.*)"', __version__),
+        "docs/host.md": (r"find_package\(bdforge (\S+)|libbdforge\.so\.([\d.]+\d)", SERIES),
+        "docs/strix_halo.md": (r"ok +bdforge: (.*)", __version__),
+    }
+    for file, (pattern, version) in said.items():
+        found = re.findall(pattern, (ROOT / file).read_text())
+        assert {"".join(groups) for groups in found} == {version}, file
+    newest = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == __version__
 
 
 def test_projects_take_the_library_that_another_one_has_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

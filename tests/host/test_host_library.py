@@ -61,15 +61,25 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-GROUPS = ("json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "wire")
+GROUPS = (
+    "json", "files", "limits", "manifest", "design", "gemm", "job", "memory", "machine", "emulated", "wire",
+    "own_server", "xrt", "heap", "energy", "execution", "status", "blocks", "cli",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "group", [*GROUPS, "own_server", "xrt", "heap", "energy", "execution", "status", "blocks", "cli"]
-)
+@pytest.mark.parametrize("group", GROUPS)
 def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_librarys_cases_pass_under_all_checks_of_undefined_behaviour(data: Path):
+    program = ROOT / "build" / "test-host" / "undefined" / "host" / "tests" / "unit"
+    built(program.parents[2], str(program), "xrt=none", "sanitize=undefined")
+    for group in GROUPS:
+        done = run(program, data, group)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
 def test_a_group_without_cases_is_no_success(build: Path, data: Path):

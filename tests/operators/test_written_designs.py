@@ -1,6 +1,5 @@
 """Designs without an operator: documents, Python, templates and plain MLIR become what operators' designs are."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ from bdforge.common.messages import InputError
 from bdforge.design.document import document
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators import Plan, load_spec, manifest, operator_of, plan, plan_of, render
-from bdforge.runtime import BuiltDesign
-from support.built_designs import compile_kernels
+from bdforge.operators import load_spec, manifest, operator_of, plan, plan_of, render
+from support.built_designs import build_plan
 from support.differences import same
 from support.examples import EXAMPLES
 from support.source_tree import ROOT
@@ -60,19 +58,10 @@ def producers(folder: Path) -> dict[str, Path]:
 PRODUCERS = ("written", "python", "plain", "template")
 
 
-def built(folder: Path, planned: Plan) -> BuiltDesign:
-    facts = manifest(planned, planned.problems)
-    folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps(facts))
-    (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.problems))
-    compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned)
-    return BuiltDesign.load(folder)
-
-
 @pytest.mark.parametrize("name", PRODUCERS)
 def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, tmp_path: Path):
     spec = load_spec(producers(tmp_path)[name])
-    design = built(tmp_path / "built", plan(spec, device_named("strix_halo")))
+    design = build_plan(tmp_path / "built", plan(spec, device_named("strix_halo")))
     again = plan_of(design.manifest)
     with bdforge.load(design.folder, "emulated") as transpose:
         for shape in ((16, 16), (32, 48), (48, 16)):

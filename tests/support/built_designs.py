@@ -77,12 +77,16 @@ class PlannedDesign(BuiltDesign):
 
 def build(folder: Path, content: dict[str, Any], name: str = "small", device: str = "strix_halo") -> PlannedDesign:
     """Everything that `scons host` makes of a spec, in `folder`."""
-    planned = plan(spec_from(content, name), device_named(device))
+    return build_plan(folder, plan(spec_from(content, name), device_named(device)))
+
+
+def build_plan(folder: Path, planned: Plan, root: Path = ROOT) -> PlannedDesign:
+    """The same of a plan, whose kernels lie below `root`."""
     facts = manifest(planned, planned.problems)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps(facts))
     (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.problems))
-    compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned)
+    compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned, root)
     return PlannedDesign.load(folder)
 
 
@@ -99,10 +103,11 @@ def kernels_of(plan: Plan) -> Mapping[str, Callable[..., Any]]:
 _loaded = cache(load_kernels)
 
 
-def compile_kernels(library: Path, plan: Plan) -> None:
+def compile_kernels(library: Path, plan: Plan, root: Path = ROOT) -> None:
     """A design's kernels as a shared library; what was compiled once of the same sources is taken again."""
     library.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(_library(plan.kernels.sources, host_defines(plan)), library)
+    sources = tuple(str(root / source) for source in plan.kernels.sources)
+    shutil.copy(_library(sources, host_defines(plan)), library)
 
 
 @cache

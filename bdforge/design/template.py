@@ -14,6 +14,7 @@ run at any size; `reference` says what its outputs must be. A template whose nam
 is.
 """
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,9 +29,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from bd_patterns import Pattern, PatternError, require_legal
 from bdforge.common.files import FileError, read_toml
 from bdforge.common.messages import InputError, clip, clip_path, form_fault, listed
+from bdforge.design.document import Surrounding
 from bdforge.design.render import environment
 from bdforge.design.sandbox import limited, rendered
 from bdforge.devices import MLIR_DEVICES, Device, TileKind
+from bdforge.devices.registers import TILE_REGISTERS, address
 
 KIND = "template"
 _KINDS = {str(kind): kind for kind in TileKind}
@@ -146,6 +149,32 @@ def render_template(spec: TemplateSpec, *folders: Path) -> str:
         place = _place(sys.exc_info()[2], spec.template)
         plain = isinstance(error, jinja2.TemplateError | ArithmeticError | TypeError | ValueError)
         raise TemplateError(f"{place}: {error if plain else f'{type(error).__name__}: {error}'}") from None
+
+
+_TILE = re.compile(r"%(\w+)\s*=\s*aie\.tile\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_CHANNEL = re.compile(r"aie\.shim_dma_allocation\s+@(\w+)\s*\(\s*%(\w+)\s*,\s*(S2MM|MM2S)\s*,\s*(\d+)\s*\)")
+_HELD = re.compile(r"aie\.(buffer|lock)\(\s*%(\w+)\s*(?:,\s*(\d+))?\s*\)\s*\{([^}]*)\}")
+_SYMBOL, _ADDRESS = re.compile(r'sym_name\s*=\s*"(\w+)"'), re.compile(r"address\s*=\s*(\d+)")
+
+
+def named_in(text: str, array: str) -> Surrounding:
+    """What a text for an array names: allocated channels, buffers with an address and locks with a number."""
+    found, device = Surrounding(), MLIR_DEVICES[array]
+    text = re.sub(r"//.*", "", text)
+    tiles = {name: (int(column), int(row)) for name, column, row in _TILE.findall(text)}
+    for name, tile, direction, channel in _CHANNEL.findall(text):
+        if tile in tiles:
+            found.channels[name] = direction, int(channel), tiles[tile][0]
+    for what, tile, number, attributes in _HELD.findall(text):
+        name, at = _SYMBOL.search(attributes), _ADDRESS.search(attributes)
+        if tile not in tiles or not name:
+            continue
+        if what == "buffer" and at:
+            found.buffers[name[1]] = address(*tiles[tile], int(at[1]))
+        elif what == "lock" and number:
+            registers = TILE_REGISTERS[device.kind(*tiles[tile])]
+            found.locks[name[1]] = address(*tiles[tile], registers.lock_offset(int(number)))
+    return found
 
 
 def _place(trace: TracebackType | None, template: str) -> str:

@@ -28,7 +28,7 @@ from bdforge.design.sequences.buffers import inputs_of, outputs_of, sizes_of
 from bdforge.design.sequences.operands import OperandError
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.design.template import KIND as TEMPLATE
-from bdforge.design.template import TemplateSpec, render_template, template_spec
+from bdforge.design.template import TemplateSpec, named_in, render_template, template_spec
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
@@ -112,16 +112,11 @@ class WrittenSpec(Spec):
         """What a template's file says, None of a document."""
         return template_spec(self.tables, self.name) if self.kind == TEMPLATE else None
 
-    @property
-    def folders(self) -> tuple[Path, Path]:
-        """Where files are looked for that it names: its own folder, then the one above, a project's."""
-        own = self.folder.resolve()
-        return own, own.parent
-
     def file(self, name: str) -> Path:
         """A file that it names."""
-        found = (folder / name for folder in self.folders)
-        return next((path for path in found if path.is_file()), self.folders[0] / name)
+        folders = _folders(self.folder)
+        found = (folder / name for folder in folders)
+        return next((path for path in found if path.is_file()), folders[0] / name)
 
     def called(self, inputs: Mapping[str, np.ndarray]) -> Any:
         """What the function "module:function" or "file.py:function" makes of inputs; SpecError where it cannot."""
@@ -186,17 +181,31 @@ def written_spec(
 
     Errors of documents and templates are InputErrors that tell every fault.
     """
-    text = text or toml_text(dict(tables))
+    text, beside = text or toml_text(dict(tables)), folder or Path()
     if tables["kind"] == DOCUMENT:
         made = design_of(text, where)
     else:
         spec = template_spec(tables, where)
         if program is None and spec.sequence is not None:
-            program = program_of(tables, text, where, spec.values)
+            program = program_of(
+                tables, text, where, spec.values, lambda: named_in(_rendered(spec, beside), spec.array)
+            )
         made = Design(
             name, spec.array, (), reference=spec.reference, kernels=tuple(spec.kernels), macros=tuple(spec.defines)
         )
-    return WrittenSpec.of(name, replace(made, program=made.program or program), tables, folder or Path(), where)
+    return WrittenSpec.of(name, replace(made, program=made.program or program), tables, beside, where)
+
+
+def _rendered(spec: TemplateSpec, folder: Path) -> str:
+    """The MLIR of a template's file in a folder."""
+    folders = _folders(folder)
+    return render_template(spec, *folders, *(folder / "templates" for folder in folders))
+
+
+def _folders(folder: Path) -> tuple[Path, Path]:
+    """Where files are looked for that a design in a folder names: there, then in the one above, a project's."""
+    own = folder.resolve()
+    return own, own.parent
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,7 +253,7 @@ class WrittenPlan(Plan):
         """The MLIR; a template's as it is."""
         if (spec := self.spec.template) is None:
             return super().text(sequences)
-        return render_template(spec, *self.spec.folders, *(folder / "templates" for folder in self.spec.folders))
+        return _rendered(spec, self.spec.folder)
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """Inputs of their types, or those of the golden file."""

@@ -356,7 +356,7 @@ BESIDE = Surrounding({"from_host": ("MM2S", 0, 0)}, {}, {"go_0": 64, "go_1": 128
 
 
 def copying(text: str) -> Program:
-    return program_of(tomllib.loads(text), text, "copy.toml", around=BESIDE)
+    return program_of(tomllib.loads(text), text, "copy.toml", around=lambda: BESIDE)
 
 
 def test_a_sequence_of_any_size_is_the_program_that_python_writes():

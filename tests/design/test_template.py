@@ -12,7 +12,8 @@ import bdforge
 from bd_patterns import Pattern, PatternError
 from bdforge.array.emulator.verification import verify_design
 from bdforge.design import render, sandbox
-from bdforge.design.template import Bds, TemplateError, is_template, load_template_spec, render_template
+from bdforge.design.document import Surrounding
+from bdforge.design.template import Bds, TemplateError, is_template, load_template_spec, named_in, render_template
 from bdforge.devices import DEVICES, MLIR_DEVICES
 from bdforge.operators import operator_of, plan, spec_from
 from support.differences import same
@@ -54,6 +55,23 @@ def test_the_project_s_template_transposes_matrices_of_any_size(spec, rows, colu
     kernels = {"add": lambda a, b: np.add(a, 3, out=b)}
     bdforge.emulate(mlir, [x, y], kernels, instructions=words, schedule="random", poison=True)
     same(y, x.T + 3)
+
+
+TEXT = """%shim = aie.tile(3, 0)  // %shim = aie.tile(0, 0)
+%core = aie.tile( 1 , 2 )
+aie.shim_dma_allocation @in (%shim, MM2S, 1)
+aie.shim_dma_allocation @lost (%other, MM2S, 1)
+%rtp = aie.buffer(%core) {address = 1024 : i32, sym_name = "told"} : memref<16xi32>
+%free = aie.buffer(%core) {sym_name = "without_address"} : memref<16xi32>
+%go = aie.lock(%core, 6) {init = 0 : i32, sym_name = "go"}
+%lock = aie.lock(%core) {init = 0 : i32, sym_name = "without_number"}
+"""
+
+
+def test_names_for_sequences_are_those_with_a_place_in_the_text():
+    """A tile is 2^25 bytes from the next column's, 2^20 from the next row's; core locks lie from 0x1F000 on (AM025)."""
+    core = (1 << 25) + (2 << 20)
+    assert named_in(TEXT, "npu2") == Surrounding({"in": ("MM2S", 1, 3)}, {"told": core + 1024}, {"go": core + 0x1F060})
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,6 @@ def producers(folder: Path) -> dict[str, Path]:
         'DESIGN = design_of(Path(__file__).with_name("written.toml").read_text(), "written")\n'
     )
     operands, body = text[text.index("operand =") : text.index("allocations =")], text[text.index("[sequence]") :]
-    for name, channel in (("from_host", "MM2S 0"), ("to_host", "S2MM 0")):  # the text of a template has no names for us
-        body = body.replace(f'task = "{name}"', f'task = "{channel}", column = 0')
     head = 'kind = "template"\narray = "npu2_1col"\nreference = "right.py:transposed"\ntemplate = "{}"\n'
     mlir = render(plan(load_spec(folder / "written.toml"), device_named("strix_halo")), [])
     for name, file, content in (("plain", "text.mlir", mlir), ("template", "text.mlir.j2", "{{ '' }}" + mlir)):
@@ -72,6 +70,17 @@ def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, tmp_path
     assert again.cost(operator_of(spec).problem([16, 48])).read_bytes == 4 * 16 * 48
     with pytest.raises(InputError, match="17 x 16 is no number of blocks"):
         again.check(operator_of(spec).problem([17, 16]))
+
+
+def test_names_of_a_template_s_channels_are_those_of_its_text(tmp_path: Path):
+    path = producers(tmp_path)["template"]
+    path.write_text(path.read_text().replace('task = "to_host"', 'task = "S2MM 0", column = 0'))
+    load_spec(path)
+    path.write_text(path.read_text().replace('"from_host"', '"from_there"'))
+    with pytest.raises(
+        InputError, match=r"template\.toml:\d+:\d+: there is no channel from_there; .* from_host, to_host"
+    ):
+        load_spec(path)
 
 
 def test_a_golden_file_says_what_outputs_are(tmp_path: Path):

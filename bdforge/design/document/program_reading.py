@@ -1,8 +1,9 @@
 """The sequence of any size in a document: `[sequence]` and `[[operand]]` as a sequence program."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -58,21 +59,21 @@ def program_of(
     content: str,
     where: str,
     names: Mapping[str, int] | None = None,
-    around: Surrounding | None = None,
+    around: Callable[[], Surrounding] = Surrounding,
 ) -> Program:
     """The program that `sequence` and `operand` among a TOML text's tables say; DocumentError lists every reason.
 
     `content` is the text, `where` names it in messages; expressions may use numbers by `names`, and tasks and writes
-    what is `around` them.
+    what is `around` them, which is asked for once they do.
     """
     faults = Faults()
-    found = read_program(tables, Scope(names or {}, faults), around or Surrounding())
+    found = read_program(tables, Scope(names or {}, faults), around)
     refuse(faults, content, where)
     assert found is not None
     return found
 
 
-def read_program(tables: Mapping[str, Any], scope: Scope, around: Surrounding) -> Program | None:
+def read_program(tables: Mapping[str, Any], scope: Scope, around: Callable[[], Surrounding]) -> Program | None:
     """As `program_of`, with what is wrong told to the scope's faults; None where something is."""
     inside = scope.at("sequence")
     head = told(SEQUENCE, tables.get("sequence", {}), inside)
@@ -103,11 +104,15 @@ def _form(error: ValidationError) -> str:
     return form_fault(fault, ".".join(map(str, fault["loc"])))
 
 
-@dataclass(slots=True)
+@dataclass
 class _Reading:
     build: Builder
-    around: Surrounding
+    surround: Callable[[], Surrounding]
     arguments: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def around(self) -> Surrounding:
+        return self.surround()
 
     def head(self, found: dict[str, Any], scope: Scope) -> None:
         """What stands before the statements: arguments and requirements."""

@@ -141,7 +141,7 @@ class _Reading:
         )
         if not raw.keys() & {"sequence", "operand"}:
             return found
-        return replace(found, program=read_program(raw, Scope(names, scope.faults), surrounding(found)))
+        return replace(found, program=read_program(raw, Scope(names, scope.faults), lambda: surrounding(found)))
 
     def _tiles(self, raw: Mapping[str, Any], scope: Scope) -> Iterable[Tile]:
         """Shims, memtiles, cores, each column by column."""

@@ -70,7 +70,7 @@ def register_at(address: int, memtile_rows: int = 1) -> Register:
     """The register or memory byte at a full address, in an array with so many rows of memtiles."""
     column, row, offset = split_address(address)
     kind = TileKind.SHIM if row == 0 else TileKind.MEMTILE if row <= memtile_rows else TileKind.CORE
-    if (found := _at(kind, offset)) is None:
+    if (found := what_at(kind, offset)) is None:
         return Register(kind, column, row, f"register {offset:#x}")
     what, name, layout, index, direction = found
     return Register(kind, column, row, name, layout, what, index, direction)
@@ -80,7 +80,8 @@ _Found = tuple[What, str, RegisterGroup | None, tuple[int, ...], str]
 
 
 @lru_cache(maxsize=1 << 14)
-def _at(kind: TileKind, offset: int) -> _Found | None:
+def what_at(kind: TileKind, offset: int) -> _Found | None:
+    """What stands at a tile's offset, as `Register` has it: what, name, layout, index, direction; None if unknown."""
     for find in (_memory, _bd_or_lock, _channel, _switch, _single):
         if (found := find(kind, offset)) is not None:
             return found

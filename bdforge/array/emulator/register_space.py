@@ -14,6 +14,7 @@ from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.silicon_rules import check_enabled
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
+from bdforge.devices.register_names import What, what_at
 
 if TYPE_CHECKING:
     from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
@@ -29,13 +30,7 @@ class RegisterMap:
     def __init__(self, tile: "EmulatedTile"):
         self.tile, self.place = tile, (tile.column, tile.row)
         self.layout = layout = tile.registers
-        channels = tile.channels
-        self._queues = {layout.queue_offset(d, i): c for (d, i), c in channels.items()}
-        self._controls = {layout.control_offset(d, i): c for (d, i), c in channels.items()}
-        self._statuses = {layout.status_offset(d, i): c for (d, i), c in channels.items()}
-        self._pads = {} if layout.pad_value_base is None or tile.array.device.generation is AIE2 else {
-            layout.pad_value_base + GRANULE_BYTES * i: c for (d, i), c in channels.items() if d == "MM2S"
-        }  # fmt: skip
+        self._statuses = {layout.status_offset(d, i): c for (d, i), c in tile.channels.items()}
         self._stored: dict[int, int] = {}
         self._overflowed: set[DmaChannel] = set()
 
@@ -45,6 +40,11 @@ class RegisterMap:
         assert programs is not None  # every configuration brings them
         return programs
 
+    def _at(self, offset: int) -> tuple[What, tuple[int, ...], str]:
+        """What is at an offset beyond data memory, with its numbers and, of a channel, its direction."""
+        found = what_at(self.tile.kind, offset)
+        return (What.OTHER, (), "") if found is None else (found[0], found[3], found[4])
+
     def write(self, offset: int, value: int, source: str) -> None:
         """Store a word; RegisterAccessError where there is nothing to store it in."""
         tile = self.tile
@@ -52,30 +52,37 @@ class RegisterMap:
             raise RegisterAccessError(f"{tile.name}: offset {offset:#x} is not a multiple of {GRANULE_BYTES}{source}")
         if offset < tile.limits.memory_bytes:
             tile.store(offset // GRANULE_BYTES, value)
-        elif (place := self.bd_place(offset)) is not None:
-            tile.write_bd(*place, value, source)
-        elif (channel := self._queues.get(offset)) is not None:
-            self._push(channel, value, source)
-        elif (lock := self._lock_at(offset)) is not None:
-            self._set_lock(lock, value, source)
-        elif (channel := self._controls.get(offset)) is not None:
-            self._control(channel, offset, value, source)
-        else:
-            self._store_other(offset, value, source)
+            return
+        what, index, direction = self._at(offset)
+        match what:
+            case What.BD:
+                tile.write_bd(index[0], index[1], value, source)
+            case What.QUEUE:
+                self._push(tile.channels[direction, index[0]], value, source)
+            case What.LOCK:
+                self._set_lock(index[0], value, source)
+            case What.CONTROL:
+                self._control(tile.channels[direction, index[0]], offset, value, source)
+            case What.PROGRAM:
+                self._programs.store_code(self.place, index[0], value, source)
+            case _:
+                self._store_other(what, index, offset, value, source)
 
     def read(self, offset: int) -> int:
         """The word at an offset; what was last written for registers without effect, else 0."""
         tile = self.tile
         if offset < tile.limits.memory_bytes:
             return int(tile.memory[offset // GRANULE_BYTES])
-        if (place := self.bd_place(offset)) is not None:
-            return tile.read_bd(*place)
-        if (lock := self._lock_at(offset)) is not None:
-            return tile.locks[lock].value & tile.limits.lock_value_max
         if (channel := self._statuses.get(offset)) is not None:
             return self._status(channel)
-        if offset in self.layout.program_memory:
-            return self._programs.code_word(self.place, offset - self.layout.program_memory.start)
+        what, index, _ = self._at(offset)
+        match what:
+            case What.BD:
+                return tile.read_bd(index[0], index[1])
+            case What.LOCK:
+                return tile.locks[index[0]].value & tile.limits.lock_value_max
+            case What.PROGRAM:
+                return self._programs.code_word(self.place, index[0])
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
@@ -88,33 +95,23 @@ class RegisterMap:
 
     def lock_at(self, offset: int) -> EmulatedLock | None:
         """The lock whose value is at an offset."""
-        index = self._lock_at(offset)
-        return None if index is None else self.tile.locks[index]
+        what, index, _ = self._at(offset)
+        return self.tile.locks[index[0]] if what is What.LOCK else None
 
     def name(self, offset: int) -> str:
         """An offset in words."""
         if offset < self.tile.limits.memory_bytes:
             return f"memory word at {offset:#x}"
-        if (place := self.bd_place(offset)) is not None:
-            return f"word {place[1]} of BD {place[0]}"
-        if (lock := self._lock_at(offset)) is not None:
-            return f"value of lock {lock}"
         if (channel := self._statuses.get(offset)) is not None:
             return f"status of {channel.direction} {channel.index}"
-        return f"register {offset:#x}"
+        what, index, _ = self._at(offset)
+        names = {What.BD: "word {1} of BD {0}", What.LOCK: "value of lock {0}"}
+        return names[what].format(*index) if what in names else f"register {offset:#x}"
 
-    def bd_place(self, offset: int) -> tuple[int, int] | None:
+    def bd_place(self, offset: int) -> tuple[int, ...] | None:
         """(BD, word) of an offset that is a BD's."""
-        place = offset - self.layout.bd_base
-        if not 0 <= place < self.tile.limits.bds * self.layout.bd_stride:
-            return None
-        bd, byte = divmod(place, self.layout.bd_stride)
-        return (bd, byte // GRANULE_BYTES) if byte < GRANULE_BYTES * self.layout.bd.words else None
-
-    def _lock_at(self, offset: int) -> int | None:
-        place = offset - self.layout.lock_base
-        lock, rest = divmod(place, self.layout.lock_stride)
-        return lock if 0 <= lock < self.tile.limits.locks and not rest else None
+        what, index, _ = self._at(offset)
+        return index if what is What.BD else None
 
     def _set_lock(self, lock: int, value: int, source: str) -> None:
         most = self.tile.limits.lock_value_max
@@ -172,21 +169,18 @@ class RegisterMap:
         if fields.get("pause_stream") or fields.get("pause_memory"):
             self.tile.array.strictness.warn(f"{channel.name}: pausing a channel has no effect here{source}")
 
-    def _store_other(self, offset: int, value: int, source: str) -> None:
+    def _store_other(self, what: What, index: tuple[int, ...], offset: int, value: int, source: str) -> None:
         tile, layout = self.tile, self.layout
         if any(offset in gap for gap in layout.gaps):
             memory = f"its data memory has {tile.limits.memory_bytes} bytes"
             raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
-        if offset in layout.program_memory:
-            self._programs.store_code(self.place, offset - layout.program_memory.start, value, source)
-            return
-        if (channel := self._pads.get(offset)) is not None:
-            channel.pad_value = value
+        if what is What.PAD_VALUE and tile.array.device.generation is not AIE2:
+            tile.channels["MM2S", index[0]].pad_value = value
         if offset in layout.switch_config:
             tile.array.strictness.warn(
                 f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
             )
-        if offset == layout.core_control:
+        if what is What.CORE:
             self._programs.control_core(self.place, value, source)
         self._stored[offset] = value
 

@@ -110,83 +110,55 @@ class Recorder:
         self._locks: dict[EmulatedLock, int] = {}
         self._accesses: dict[int, tuple[Order, DramAccess]] = {}
         self._signals = 0
-        self._verbs = {
-            "join": self._join, "stop": self._stop, "start": self._start, "satisfied": self._satisfied,
-            "acquire": self._lock, "release": self._lock, "set": self._lock, "poll lock": self._lock,
-            "send": self._send, "receive": self._receive, "received": self._received,
-            "take": self._all, "give": self._all,
-            "push": self._other, "reset": self._other, "token": self._other, "poll tasks": self._other,
-            "get": self._other, "kernel": self._kernel, "write bd": self._write_bd,
-        }  # fmt: skip
 
     def event(self, party: Agent | None, verb: str, *about: Any) -> None:
         """Note an action; what is told in words only is left out."""
         if verb in _WORDS:
             return
+        if verb == "join" and party is not None:
+            self._parties[party] = Party(len(self._parties), party.name, party.kind, self.configuration)
+            return
+        actions = self._parties[party].actions
         if party is not None and party.work:
-            self._parties[party].actions.append(("work", party.work))
+            actions.append(("work", party.work))
             party.work = 0
-        if (note := self._verbs.get(verb)) is not None:
-            note(party, verb, *about)
-        else:
-            self._parties[party].actions.append((verb, *about))
+        match verb:
+            case "satisfied":
+                self._satisfied(*about)
+                return
+            case "received":  # TLAST may have ended the BD early: its `receive`, noted last, gets the words that came
+                actions[-1] = "receive", *about, actions[-1][2]
+                return
+            case "stop":  # another configuration is about to be loaded
+                self.configuration += 1
+            case "start":
+                about = (self.configuration,)
+            case "kernel":
+                about = about[0], *elements_of(about[1])
+        action = verb, *map(self._plain, about)
+        if verb != "write bd" or not actions or actions[-1] != action:  # once for all words that follow one another
+            actions.append(action)
 
-    def _join(self, agent: Agent, _: str) -> None:
-        self._parties[agent] = Party(len(self._parties), agent.name, agent.kind, self.configuration)
+    def _plain(self, value: Any) -> Any:
+        """Parties and locks as their numbers, transfers by how they go through DRAM."""
+        if isinstance(value, Agent):
+            return self._parties[value].index
+        if isinstance(value, EmulatedLock):
+            return self._locks.setdefault(value, len(self._locks))
+        if isinstance(value, list):
+            return tuple(map(self._plain, value))
+        return self._access(*value) if isinstance(value, tuple) and value and isinstance(value[0], Order) else value
 
-    def _stop(self, party: Agent | None, verb: str) -> None:
-        """Another configuration is about to be loaded."""
-        del party
-        self.configuration += 1
-        self.controller.actions.append((verb,))
-
-    def _start(self, party: Agent | None, verb: str) -> None:
-        self._parties[party].actions.append((verb, self.configuration))
-
-    def _satisfied(self, party: Agent | None, _: str, last: Agent | None) -> None:
+    def _satisfied(self, last: Agent | None) -> None:
         """A poll of the controller ended with what `last` did (None: it had ended before)."""
         if last is None:
             return
         self._signals += 1
         self.event(last, "signal", self._signals)
-        self._parties[party].actions.append(("await", self._signals))
+        self.controller.actions.append(("await", self._signals))
 
-    def _lock(self, party: Agent | None, verb: str, lock: EmulatedLock, *about: Any) -> None:
-        index = self._locks.setdefault(lock, len(self._locks))
-        self._parties[party].actions.append((verb, index, *about))
-
-    def _send(self, party: Agent, verb: str, words: int, sinks: list[Agent], dram: tuple[Order, int] | None) -> None:
-        indices = tuple(self._parties[sink].index for sink in sinks)
-        self._parties[party].actions.append((verb, words, indices, self._access(dram)))
-
-    def _receive(self, party: Agent, verb: str, words: int, dram: tuple[Order, int] | None) -> None:
-        self._parties[party].actions.append((verb, words, self._access(dram)))
-
-    def _received(self, party: Agent, _: str, words: int) -> None:
-        """TLAST may have ended the BD early: its `receive`, noted last, gets the words that came."""
-        actions = self._parties[party].actions
-        actions[-1] = "receive", words, actions[-1][2]
-
-    def _all(self, party: Agent, verb: str, others: list[Agent]) -> None:
-        self._parties[party].actions.append((verb, tuple(self._parties[other].index for other in others)))
-
-    def _other(self, party: Agent | None, verb: str, other: Agent, *about: Any) -> None:
-        self._parties[party].actions.append((verb, self._parties[other].index, *about))
-
-    def _kernel(self, party: Agent, verb: str, name: str, arguments: Sequence[Any]) -> None:
-        self._parties[party].actions.append((verb, name, *elements_of(arguments)))
-
-    def _write_bd(self, party: Agent | None, *action: Any) -> None:
-        """A word of a BD is written: noted once for all words that follow one another."""
-        actions = self._parties[party].actions
-        if not actions or actions[-1] != action:
-            actions.append(action)
-
-    def _access(self, dram: tuple[Order, int] | None) -> DramAccess | None:
+    def _access(self, order: Order, start: int) -> DramAccess:
         """How a transfer that begins at a host address goes through DRAM."""
-        if dram is None:
-            return None
-        order, start = dram
         if id(order) not in self._accesses:  # the order is kept with its result, so that its id stays its own
             self._accesses[id(order)] = order, access_of(order)
         return replace(self._accesses[id(order)][1], start=start)

@@ -14,89 +14,46 @@ from bdforge.array.txn.lower import lower_module
 from bdforge.devices.formats import decode, encode
 from bdforge.devices.txn_format.operations import BlockWrite, Patch
 from bdforge.runtime import load_kernels
+from support.array_text import Task, acquire, bd, buffer, core, dimensions, flow, lock, module, program, release, tile
 from support.differences import same
 
 BLOCK = '!aiex.bfp<"v8bfp16ebs8">'
 VALUES = np.random.default_rng(5).standard_normal((16, 128), np.float32)
 BLOCKS = encode(VALUES)  # (16, 16, 9)
 BODY = "func.call @scale(%in, %out) : (memref<4x16xBLOCK>, memref<4x16xBLOCK>) -> ()"
-DESIGN = """module { aie.device(npu2_1col) {
-  %s = aie.tile(0, 0)
-  %m = aie.tile(0, 1)
-  %c = aie.tile(0, 2)
-  %hop = aie.buffer(%m) {sym_name = "hop"} : memref<4x16xBLOCK>
-  %in = aie.buffer(%c) {sym_name = "in"} : memref<4x16xBLOCK>
-  %out = aie.buffer(%c) {sym_name = "out"} : memref<4x16xBLOCK>
-  %hop_free = aie.lock(%m, 0) {init = 1 : i32}
-  %hop_full = aie.lock(%m, 1) {init = 0 : i32}
-  %in_free = aie.lock(%c, 0) {init = 1 : i32}
-  %in_full = aie.lock(%c, 1) {init = 0 : i32}
-  %out_free = aie.lock(%c, 2) {init = 1 : i32}
-  %out_full = aie.lock(%c, 3) {init = 0 : i32}
-  aie.flow(%s, DMA : 0, %m, DMA : 0)
-  aie.flow(%m, DMA : 0, %c, DMA : 0)
-  aie.flow(%c, DMA : 0, %s, DMA : 0)
-  aie.shim_dma_allocation @a (%s, MM2S, 0)
-  aie.shim_dma_allocation @b (%s, S2MM, 0)
-  func.func private @scale(memref<4x16xBLOCK>, memref<4x16xBLOCK>)
-  aie.core(%c) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c4 = arith.constant 4 : index
-    %c16 = arith.constant 16 : index
-    scf.for %n = %c0 to %c4 step %c1 {
-      aie.use_lock(%in_full, AcquireGreaterEqual, 1)
-      aie.use_lock(%out_free, AcquireGreaterEqual, 1)
-      BODY
-      aie.use_lock(%in_free, Release, 1)
-      aie.use_lock(%out_full, Release, 1)
-    }
-    aie.end
-  }
-  aie.memtile_dma(%m) {
-    %0 = aie.dma_start(S2MM, 0, ^fill, ^next)
-  ^next:
-    %1 = aie.dma_start(MM2S, 0, ^send, ^end)
-  ^fill:
-    aie.use_lock(%hop_free, AcquireGreaterEqual, 1)
-    aie.dma_bd(%hop : memref<4x16xBLOCK>, 0, 64)
-    aie.use_lock(%hop_full, Release, 1)
-    aie.next_bd ^fill
-  ^send:
-    aie.use_lock(%hop_full, AcquireGreaterEqual, 1)
-    aie.dma_bd(%hop : memref<4x16xBLOCK>, 0, 64, [DIMS])
-    aie.use_lock(%hop_free, Release, 1)
-    aie.next_bd ^send
-  ^end:
-    aie.end
-  }
-  aie.mem(%c) {
-    %0 = aie.dma_start(S2MM, 0, ^fill, ^next)
-  ^next:
-    %1 = aie.dma_start(MM2S, 0, ^send, ^end)
-  ^fill:
-    aie.use_lock(%in_free, AcquireGreaterEqual, 1)
-    aie.dma_bd(%in : memref<4x16xBLOCK>, 0, 64)
-    aie.use_lock(%in_full, Release, 1)
-    aie.next_bd ^fill
-  ^send:
-    aie.use_lock(%out_full, AcquireGreaterEqual, 1)
-    aie.dma_bd(%out : memref<4x16xBLOCK>, 0, 64)
-    aie.use_lock(%out_free, Release, 1)
-    aie.next_bd ^send
-  ^end:
-    aie.end
-  }
-  aie.runtime_sequence(%x: memref<16x16xBLOCK>, %y: memref<256xBLOCK>) {
+SEQUENCE = """aie.runtime_sequence(%x: memref<16x16xBLOCK>, %y: memref<256xBLOCK>) {
     aiex.npu.dma_memcpy_nd(%y[0, 0, 0, 0][1, 1, 1, 256][0, 0, 0, 1]) {id = 1 : i64, metadata = @b} : memref<256xBLOCK>
     aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][4, 4, 4, 4][4, 64, 16, 1]) {id = 0 : i64, metadata = @a} : memref<16x16xBLOCK>
     aiex.npu.dma_wait {symbol = @b}
-  }
-} }"""
+  }"""
+DIMS = [(4, 16), (4, 4), (4, 1)]
 
 
-def design(body: str = BODY, dims: str = "<size = 4, stride = 16>, <size = 4, stride = 4>, <size = 4, stride = 1>"):
-    return DESIGN.replace("BODY", body).replace("DIMS", dims).replace("BLOCK", BLOCK)
+def ring(direction: str, name: str, first: str, last: str, dims: str = "") -> Task:
+    block = bd(name, "4x16", f"0, 64{dims}", element="BLOCK")
+    return Task(direction, 0, ["\n".join([acquire(f"{name}_{first}"), block, release(f"{name}_{last}")])], loop=True)
+
+
+def design(body: str = BODY, dims: list[tuple[int, int]] = DIMS) -> str:
+    """Four rounds of 64 blocks through a memtile and a core, which makes `out` of `in`."""
+    held = [("hop", "01", 0), ("in", "02", 0), ("out", "02", 2)]
+    return module(
+        "npu2_1col", *(tile(0, row) for row in range(3)),
+        *(buffer(name, at, "4x16", element="BLOCK") for name, at, _ in held),
+        *(lock(f"{name}_free", at, number, 1) for name, at, number in held),
+        *(lock(f"{name}_full", at, number + 1) for name, at, number in held),
+        flow("00 DMA : 0", "01 DMA : 0"), flow("01 DMA : 0", "02 DMA : 0"), flow("02 DMA : 0", "00 DMA : 0"),
+        "aie.shim_dma_allocation @a (%t00, MM2S, 0)", "aie.shim_dma_allocation @b (%t00, S2MM, 0)",
+        "func.func private @scale(memref<4x16xBLOCK>, memref<4x16xBLOCK>)",
+        core(
+            "02", acquire("in_full"), acquire("out_free"), "%c4 = arith.constant 4 : index", body, release("in_free"),
+            release("out_full"), times=4,
+        ),
+        program(
+            "01", ring("S2MM", "hop", "free", "full"), ring("MM2S", "hop", "full", "free", f", {dimensions(dims)}")
+        ),
+        program("02", ring("S2MM", "in", "free", "full"), ring("MM2S", "out", "full", "free")), SEQUENCE,
+    ).replace("BLOCK", BLOCK)  # fmt: skip
 
 
 def scale(source: np.ndarray, target: np.ndarray) -> None:
@@ -127,8 +84,7 @@ def test_blocks_go_through_memtile_core_and_a_python_kernel(schedule):
 
 
 def test_a_memtile_transposes_whole_blocks():
-    dims = "<size = 4, stride = 4>, <size = 4, stride = 16>, <size = 4, stride = 1>"
-    result, _ = run(design(dims=dims), {"scale": scale})
+    result, _ = run(design(dims=[(4, 4), (4, 16), (4, 1)]), {"scale": scale})
     wanted = expected().reshape(4, 4, 4, 4, 9).swapaxes(1, 2).reshape(256, 9)
     same(decode(result), 2 * decode(wanted))
 
@@ -154,7 +110,7 @@ MOVES = """%row = memref.subview %in[1, 0] [1, 16] [1, 1] :
 
 @pytest.mark.parametrize("poison", [False, True])
 def test_cores_move_blocks_whole(poison):
-    result, _ = run(design(MOVES.replace("BLOCK", BLOCK)), poison=poison)
+    result, _ = run(design(MOVES), poison=poison)
     wanted = expected().reshape(4, 4, 16, 9).copy()
     wanted[:, 0, 1] = wanted[:, 1, 4]
     same(result, wanted.reshape(256, 9))
@@ -188,7 +144,7 @@ def test_a_transfer_counts_nine_bytes_a_block():
         ("[1, 1, 1, 256][0, 0, 0, 1]", "[1, 1, 1, 255][0, 0, 0, 1]", "2295 bytes"),
         ("[4, 4, 4, 4][4, 64, 16, 1]", "[4, 4, 4, 4][4, 64, 15, 1]", "135"),
         ("aie.device(npu2_1col)", "aie.device(npu1_1col)", "block floats are of AIE2P"),
-        (", 0, 64)\n    aie.use_lock(%hop_full", ", 0, 63)\n    aie.use_lock(%hop_full", "567 bytes"),
+        (", 0, 64)\naie.use_lock(%hop_full", ", 0, 63)\naie.use_lock(%hop_full", "567 bytes"),
     ],
 )
 def test_what_is_no_whole_word_or_no_format_is_refused(old, new, message):

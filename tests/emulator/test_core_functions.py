@@ -5,6 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import CoreError, KernelError
+from support.array_text import buffer, core, lock, module, tile
 from support.core_bodies import design, run_core
 
 OUT = {"d": np.arange(8, dtype=np.int32)}
@@ -78,13 +79,9 @@ def test_recursion_is_refused_with_its_way():
         run_core("func.call @a() : () -> ()", {}, outside)
 
 
-LOCKED = """module {
-  aie.device(npu2) {
-    %tile = aie.tile(0, 2)
-    %other = aie.tile(0, 3)
-    %data = aie.buffer(%tile) {sym_name = "data"} : memref<2xi32>
-    %full = aie.lock(%tile, 0) {init = 0 : i32, sym_name = "full"}
-    func.func @take(%lock: index, %m: memref<2xi32>) {
+LOCKED = module(
+    "npu2", tile(0, 2), tile(0, 3), buffer("data", "02", 2), lock("full", "02", 0),
+    """func.func @take(%lock: index, %m: memref<2xi32>) {
       aie.use_lock(%lock, AcquireGreaterEqual, 2)
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -95,20 +92,13 @@ LOCKED = """module {
     func.func @give(%lock: index) {
       aie.use_lock(%lock, Release, 2)
       func.return
-    }
-    aie.core(%tile) {
-      func.call @take(%full, %data) : (index, memref<2xi32>) -> ()
-      aie.end
-    }
-    aie.core(%other) {
-      %v = arith.constant 6 : i32
-      %c0 = arith.constant 0 : index
-      memref.store %v, %data[%c0] : memref<2xi32>
-      func.call @give(%full) : (index) -> ()
-      aie.end
-    }
-  }
-}"""
+    }""",
+    core("02", "func.call @take(%full, %data) : (index, memref<2xi32>) -> ()"),
+    core(
+        "03", "%v = arith.constant 6 : i32", "memref.store %v, %data[%c0] : memref<2xi32>",
+        "func.call @give(%full) : (index) -> ()",
+    ),
+)  # fmt: skip
 
 
 def test_a_function_waits_for_the_lock_that_it_is_given():

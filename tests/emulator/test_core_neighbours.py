@@ -5,6 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.array.mlir import MlirError
+from support.array_text import acquire, buffer, core, lock, module, release, tile
 from support.differences import same
 
 HERE = (2, 3)
@@ -12,28 +13,21 @@ REACHED = {"own": (2, 3), "west": (1, 3), "north": (2, 4), "south": (2, 2)}
 BEYOND = {"east": (3, 3), "further west": (0, 3), "further north": (2, 5), "diagonal": (1, 4)}
 
 
-def reader(place: tuple[int, int], core: tuple[int, int] = HERE, device: str = "npu2", what: str = "both") -> str:
+def reader(place: tuple[int, int], at: tuple[int, int] = HERE, device: str = "npu2", what: str = "both") -> str:
     """A core waits for a lock of `place`, squares a buffer there and releases a second lock of it."""
-    lock = "aie.use_lock(%go, AcquireGreaterEqual, 1)\naie.use_lock(%done, Release, 3)" if what != "memory" else ""
-    access = """%x = memref.load %data[%c0] : memref<4xi32>
+    there = f"{place[0]}{place[1]}"
+    locks = "" if what == "memory" else f"{acquire('go')}\n{release('done', 3)}"
+    access = (
+        ""
+        if what == "lock"
+        else """%x = memref.load %data[%c0] : memref<4xi32>
         %y = arith.muli %x, %x : i32
         memref.store %y, %data[%c1] : memref<4xi32>"""
-    home = f"aie.tile({place[0]}, {place[1]})"
-    text = f"""module {{ aie.device({device}) {{
-      %here = aie.tile({core[0]}, {core[1]})
-      %there = {home}
-      %data = aie.buffer(%there) {{sym_name = "data"}} : memref<4xi32> = dense<[9, 0, 0, 0]>
-      %go = aie.lock(%there, 3) {{init = 1 : i32}}
-      %done = aie.lock(%there, 4) {{init = 0 : i32}}
-      aie.core(%here) {{
-        %c0 = arith.constant 0 : index
-        %c1 = arith.constant 1 : index
-        {lock}
-        {access if what != "lock" else ""}
-        aie.end
-      }}
-    }} }}"""
-    return text if place != core else text.replace(f"%there = {home}", "").replace("%there", "%here")
+    )
+    return module(
+        device, *(tile(*each) for each in {at, place}), buffer("data", there, 4, [9, 0, 0, 0]),
+        lock("go", there, 3, 1), lock("done", there, 4), core(f"{at[0]}{at[1]}", locks, access),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
@@ -52,12 +46,11 @@ def test_other_tiles_are_out_of_reach(side, what):
 @pytest.mark.parametrize("what", ["memory", "lock"])
 def test_the_memtile_below_is_out_of_reach(what):
     with pytest.raises(MlirError, match=r"tile \(2, 1\) is used by the aie.core of tile \(2, 2\)"):
-        bdforge.emulate(reader((2, 1), core=(2, 2), what=what))
+        bdforge.emulate(reader((2, 1), at=(2, 2), what=what))
 
 
 def test_a_buffer_out_of_reach_is_seen_through_views_and_calls():
-    text = reader((3, 3), what="lock").replace("%go = aie.lock(%there", "%go = aie.lock(%here")
-    text = text.replace("%done = aie.lock(%there", "%done = aie.lock(%here")
+    text = reader((3, 3), what="lock").replace("aie.lock(%t33", "aie.lock(%t23")
     assert bdforge.emulate(text)
     part = "memref<2xi32, strided<[1], offset: 1>>"
     view = f"%v = memref.subview %data[1] [2] [1] : memref<4xi32> to {part}\n        aie.end"
@@ -65,45 +58,22 @@ def test_a_buffer_out_of_reach_is_seen_through_views_and_calls():
         bdforge.emulate(text.replace("aie.end", view))
 
 
-PINGPONG = """module {{ aie.device({device}) {{
-  %a = aie.tile(1, 2)
-  %b = aie.tile(1, 3)
-  %data = aie.buffer(%a) {{sym_name = "data"}} : memref<2xi32>
-  %sum = aie.buffer(%b) {{sym_name = "sum"}} : memref<8xi32>
-  %free = aie.lock(%a, 0) {{init = 1 : i32, sym_name = "free"}}
-  %full = aie.lock(%a, 1) {{init = 0 : i32, sym_name = "full"}}
-  aie.core(%a) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c8 = arith.constant 8 : index
-    scf.for %i = %c0 to %c8 step %c1 {{
-      aie.use_lock(%free, AcquireGreaterEqual, 1)
-      %w = arith.index_cast %i : index to i32
-      %s = arith.muli %w, %w : i32
-      memref.store %s, %data[%c0] : memref<2xi32>
-      aie.use_lock(%full, Release, 1)
-    }}
-    aie.end
-  }}
-  aie.core(%b) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c8 = arith.constant 8 : index
-    scf.for %i = %c0 to %c8 step %c1 {{
-      aie.use_lock(%full, AcquireGreaterEqual, 1)
-      %v = memref.load %data[%c0] : memref<2xi32>
-      memref.store %v, %sum[%i] : memref<8xi32>
-      aie.use_lock(%free, Release, 1)
-    }}
-    aie.end
-  }}
-}} }}"""
-
-
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
 def test_neighbours_hand_over_a_buffer_by_locks(device):
+    text = module(
+        device, tile(1, 2), tile(1, 3), buffer("data", "12", 2), buffer("sum", "13", 8), lock("free", "12", 0, 1),
+        lock("full", "12", 1),
+        core(
+            "12", acquire("free"), "%w = arith.index_cast %i : index to i32", "%s = arith.muli %w, %w : i32",
+            "memref.store %s, %data[%c0] : memref<2xi32>", release("full"), times=8,
+        ),
+        core(
+            "13", acquire("full"), "%v = memref.load %data[%c0] : memref<2xi32>",
+            "memref.store %v, %sum[%i] : memref<8xi32>", release("free"), times=8,
+        ),
+    )  # fmt: skip
     for seed in range(3):
-        result = bdforge.emulate(PINGPONG.format(device=device), schedule="random", seed=seed)
+        result = bdforge.emulate(text, schedule="random", seed=seed)
         same(result.buffers["sum"], np.arange(8) ** 2)
 
 
@@ -128,13 +98,13 @@ def test_locks_by_their_number_in_the_core_are_those_of_the_neighbours(side):
 
 
 @pytest.mark.parametrize(
-    ("number", "core", "message"),
+    ("number", "at", "message"),
     [
         (64, HERE, "lock 64 is outside 0 to 63"),
         (3, (2, 2), r"lock 3 would be one of the memtile \(2, 1\)"),
         (19, (0, 3), "outside"),
     ],
 )
-def test_numbers_of_locks_out_of_reach_are_refused(number, core, message):
+def test_numbers_of_locks_out_of_reach_are_refused(number, at, message):
     with pytest.raises(MlirError, match=message):
-        bdforge.emulate(localized(reader(core, core=core), {"go": number}))
+        bdforge.emulate(localized(reader(at, at=at), {"go": number}))

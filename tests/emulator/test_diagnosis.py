@@ -13,24 +13,13 @@ from bdforge.array.emulator.diagnose import deadlock
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.verification import verify_design
-from support.array_text import Task, acquire, bd, buffer, flow, lock, module, packet_flow, program, release, tile
+from support.array_text import Task, acquire, bd, buffer, core, flow, lock, module, packet_flow, program, release, tile
 from support.register_designs import column
 
 CORES = 4
-CORE = """
-    %core{i} = aie.core(%t0{row}) {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c8 = arith.constant 8 : index
-      scf.for %r = %c0 to %c8 step %c1 {{
-        aie.use_lock(%free{i}, AcquireGreaterEqual, 1)
-        aie.use_lock(%full{i}, Release, 1)
-      }}
-      aie.end
-    }}"""
 
 
-def join(inits: tuple[int, ...] = (1, 1, 1, 1)) -> str:
+def join(inits: tuple[int, ...] = (1, 1, 1, 1), first_rounds: int = 8) -> str:
     """Four cores fill a quarter of a memtile's buffer each; one channel sends the whole to DRAM, four rounds."""
     parts = [tile(0, 0), tile(0, 1), buffer("all", "01", 32), lock("all_free", "01", 0, 4), lock("all_full", "01", 1)]
     fills = []
@@ -41,7 +30,7 @@ def join(inits: tuple[int, ...] = (1, 1, 1, 1)) -> str:
             flow(f"{at} DMA : 0", f"01 DMA : {i}"),
             program(at, Task("MM2S", 0, ["\n".join([
                 acquire(f"full{i}"), bd(f"part{i}", 8), release(f"free{i}")])], loop=True)),
-            CORE.format(i=i, row=i + 2),
+            core(at, acquire(f"free{i}"), release(f"full{i}"), times=8 if i else first_rounds),
         ]  # fmt: skip
         fill = "\n".join([acquire("all_free"), bd("all", 32, f"{8 * i}, 8"), release("all_full")])
         fills.append(Task("S2MM", i, [fill], loop=True))
@@ -74,10 +63,10 @@ def test_a_join_names_the_contributor_that_is_missing(stuck, options):
     inits = tuple(0 if i == stuck else 1 for i in range(CORES))
     text = report(join(inits), np.zeros(128, np.int32), **options)
     ring = text.partition("... and so back to")[0]
-    core = rf"core \(0, {stuck + 2}\)"
+    party = rf"core \(0, {stuck + 2}\)"
     assert text.startswith("deadlock: these wait for each other in a circle:")
-    assert re.search(rf"  {core} waits for lock free{stuck} .* >= 1, which is 0 since the start", ring)
-    assert re.search(rf"  {core} MM2S 0 waits for lock full{stuck} .* which is 0 since the start", ring)
+    assert re.search(rf"  {party} waits for lock free{stuck} .* >= 1, which is 0 since the start", ring)
+    assert re.search(rf"  {party} MM2S 0 waits for lock full{stuck} .* which is 0 since the start", ring)
     assert "memtile" not in ring
     assert f"S2MM {stuck}" in text.partition("(released never by ")[2].partition(" once by")[0]
 
@@ -91,7 +80,7 @@ def test_two_missing_contributors_are_both_named():
 
 def test_a_root_that_is_waited_for_less_directly_is_named_last():
     """Core 0 ends after two rounds; core 2 never starts: it is behind, so it is the one to look at."""
-    text = join((1, 1, 0, 1)).replace("%c8 = arith.constant 8", "%c8 = arith.constant 2", 1)
+    text = join((1, 1, 0, 1), first_rounds=2)
     assert "core (0, 4) waits for lock free2" in report(text, np.zeros(128, np.int32)).partition("... and so")[0]
 
 
@@ -134,11 +123,10 @@ def test_a_task_that_leaves_its_buffer_is_a_warning_too():
 
 def blocked(rounds: int) -> str:
     """Two cores of an array without a sequence, one of which waits for a release too many."""
-    core = CORE.format(i=0, row=2).replace("%c8 = arith.constant 8", f"%c8 = arith.constant {rounds}")
-    other = "%other = aie.core(%t03) {\naie.end\n}"
+    own = core("02", acquire("free0"), release("full0"), times=rounds)
     return module(
-        "npu2_1col", tile(0, 2), tile(0, 3), lock("free0", "02", 0, 3), lock("full0", "02", 1), core, other
-    )  # fmt: skip
+        "npu2_1col", tile(0, 2), tile(0, 3), lock("free0", "02", 0, 3), lock("full0", "02", 1), own, core("03")
+    )
 
 
 def test_an_array_that_goes_quiet_lists_its_blocked_cores():
@@ -160,7 +148,7 @@ def packets(sent: int) -> str:
         program("01", Task("MM2S", 0, [bd("from", 8, "0, 4", packet=sent), bd("from", 8, "4, 4", packet=5)])),
         program("02", Task("S2MM", 0, [f"{bd('one', 4)}\n{release('got')}"])),
         program("03", Task("S2MM", 0, [bd("two", 4), bd("two", 4)])),
-        "%core = aie.core(%t02) {", acquire("got"), "aie.end", "}",
+        core("02", acquire("got")),
         "aie.runtime_sequence @sequence() {",
         "aiex.npu.sync {column = 0 : i32, row = 2 : i32, direction = 0 : i32, channel = 0 : i32, "
         "column_num = 1 : i32, row_num = 1 : i32}", "}",

@@ -14,7 +14,7 @@ from bdforge.array.emulator.errors import CoreError, EmulationError
 from bdforge.array.mlir import MlirError
 from bdforge.core.python_kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
 from bdforge.devices.timing import STRIX_HALO
-from support.array_text import Task, buffer, flow, lock, module, program, tile
+from support.array_text import Task, buffer, core, flow, lock, module, program, tile
 from support.array_text import acquire as acquires
 from support.array_text import bd as bd_of
 from support.array_text import release as releases
@@ -22,10 +22,6 @@ from support.array_text import release as releases
 FULL, FREE = 48 + 3, 48 + 5
 WORDS = np.arange(1, 25, dtype=np.int32)
 SCHEDULES = [{}, *({"schedule": "random", "seed": seed} for seed in range(5))]
-
-
-def core(at: str, *calls: str) -> str:
-    return "\n".join([f"%core{at} = aie.core(%t{at}) {{", *calls, "aie.end", "}"])
 
 
 def through(call: str = "func.call @k(%in, %out) : (memref<8xi32>, memref<8xi32>) -> ()", declared: str = "") -> str:
@@ -156,8 +152,7 @@ def test_a_waiting_kernel_may_return_a_number():
         return int(first.sum())
 
     declared = "(memref<8xi32>, memref<8xi32>) -> i32"
-    call = """%c0 = arith.constant 0 : index
-    %x = func.call @k(%in, %out) : (memref<8xi32>, memref<8xi32>) -> i32
+    call = """%x = func.call @k(%in, %out) : (memref<8xi32>, memref<8xi32>) -> i32
     memref.store %x, %out[%c0] : memref<8xi32>"""
     assert run(through(call, declared), k).buffers["out"][0] == WORDS[:8].sum()
 

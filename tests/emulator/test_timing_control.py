@@ -12,6 +12,7 @@ import bdforge
 from bdforge.array.emulator import TimingOptions, TimingReport
 from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import role, tables, write_timeline
+from support.array_text import Task, bd, buffer, core, flow, module, program, tile
 from support.register_designs import column, push, sync, write32, writebd
 from support.timed_designs import FREE, to_cores
 
@@ -68,27 +69,11 @@ def test_tasks_that_are_queued_start_without_a_gap():
 @pytest.mark.parametrize("width", [4, 2])
 def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port(width):
     words = 24
-    values = ", ".join(map(str, range(words)))
-    text = f"""module {{ aie.device(npu2) {{
-      %a = aie.tile(0, 2)
-      %b = aie.tile(0, 3)
-      %x = aie.buffer(%a) {{sym_name = "x"}} : memref<{words}xi32> = dense<[{values}]>
-      %y = aie.buffer(%b) {{sym_name = "y"}} : memref<4xi32>
-      aie.flow(%a, DMA : 0, %b, Core : 0)
-      aie.mem(%a) {{
-        %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
-      ^bd:
-        aie.dma_bd(%x : memref<{words}xi32>, 0, {words})
-        aie.next_bd ^end
-      ^end:
-        aie.end
-      }}
-      aie.core(%b) {{
-        %port = arith.constant 0 : i32
-        {"".join(f"%v{i} = aie.get_stream(%port : i32) : i128{chr(10)}" for i in range(words // 4))}
-        aie.end
-      }}
-    }} }}"""
+    gets = [f"%v{i} = aie.get_stream(%port : i32) : i128" for i in range(words // 4)]
+    text = module(
+        "npu2", tile(0, 2), tile(0, 3), buffer("x", "02", words, range(words)), flow("02 DMA : 0", "03 Core : 0"),
+        program("02", Task("MM2S", 0, [bd("x", words)])), core("03", "%port = arith.constant 0 : i32", *gets),
+    )  # fmt: skip
     timing = replace(FREE, control_bytes_per_cycle=width, bd_change_cycles=9)  # of BDs, which a core has none of
     report = timed(text, timing=TimingOptions(timing))
     first_piece = 8 * 4 / width  # what the stream holds moves as a whole; the first four words of it are then in place
@@ -98,21 +83,11 @@ def test_a_core_takes_a_word_of_32_bits_a_cycle_from_its_stream_port(width):
 
 def test_a_cascade_passes_values_and_holds_four():
     """The first core puts six values at once; the second takes one each time that it has worked 100 cycles."""
-    puts = "aie.put_cascade(%v : vector<16xi32>)\n" * 6
-    gets = "".join(f"func.call @work() : () -> ()\n%g{i} = aie.get_cascade() : vector<16xi32>\n" for i in range(6))
-    text = f"""module {{ aie.device(npu2) {{
-      %a = aie.tile(0, 3)
-      %b = aie.tile(0, 2)
-      func.func private @work()
-      aie.cascade_flow(%a, %b)
-      aie.core(%a) {{
-        %v = arith.constant dense<1> : vector<16xi32>
-        {puts} aie.end
-      }}
-      aie.core(%b) {{
-        {gets} aie.end
-      }}
-    }} }}"""
+    gets = [f"func.call @work() : () -> ()\n%g{i} = aie.get_cascade() : vector<16xi32>" for i in range(6)]
+    text = module(
+        "npu2", tile(0, 3), tile(0, 2), "func.func private @work()", "aie.cascade_flow(%t03, %t02)", core("02", *gets),
+        core("03", "%v = arith.constant dense<1> : vector<16xi32>", *["aie.put_cascade(%v : vector<16xi32>)"] * 6),
+    )  # fmt: skip
     report = timed(text, kernels={"work": lambda: None}, timing=TimingOptions(FREE, {"work": 100}))
     assert report.cycles == pytest.approx(6 * 101)
     sender = next(core for core in report.cores if core.place == (0, 3))

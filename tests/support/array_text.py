@@ -32,8 +32,8 @@ def tile(column: int, row: int) -> str:
     return f"%t{column}{row} = aie.tile({column}, {row})"
 
 
-def buffer(name: str, at: str, elements: int, values: Iterable[int] | None = None, element: str = "i32") -> str:
-    """A buffer %name of a tile such as "01"."""
+def buffer(name: str, at: str, elements: int | str, values: Iterable[int] | None = None, element: str = "i32") -> str:
+    """A buffer %name of a tile such as "01", of so many elements or of a shape such as "4x16"."""
     point = ".0" if "f" in element else ""
     initial = "" if values is None else f" = dense<[{', '.join(f'{int(v)}{point}' for v in values)}]>"
     return f'%{name} = aie.buffer(%t{at}) {{sym_name = "{name}"}} : memref<{elements}x{element}>{initial}'
@@ -70,6 +70,14 @@ def paired(bd: str) -> str:
     return f"{bd}\naie.use_lock({name}, Release, 0)"
 
 
+def core(at: str, *lines: str, times: int = 0) -> str:
+    """A core's program, which has %c0 and %c1; with `times` the lines are a loop's over %i."""
+    if times:
+        lines = (f"%times = arith.constant {times} : index", "scf.for %i = %c0 to %times step %c1 {", *lines, "}")
+    constants = [f"%c{i} = arith.constant {i} : index" for i in range(2)]
+    return "\n".join([f"%core{at} = aie.core(%t{at}) {{", *constants, *lines, "aie.end", "}"])
+
+
 def packet_flow(number: int, source: str, *destinations: str, keep: bool = False) -> str:
     """Packets of one id from one end to others; an end is written "01 DMA : 0"."""
     ends = [f"aie.packet_source<{_end(source)}>", *(f"aie.packet_dest<{_end(end)}>" for end in destinations)]
@@ -86,7 +94,7 @@ def _end(end: str) -> str:
     return f"%t{at}, {port}"
 
 
-def bd(name: str, elements: int, arguments: str = "", packet: int | None = None, element: str = "i32") -> str:
+def bd(name: str, elements: int | str, arguments: str = "", packet: int | None = None, element: str = "i32") -> str:
     """A BD over %name of so many elements; `arguments` are its offset, length and dimensions."""
     shown = f", {arguments}" if arguments else ""
     header = "" if packet is None else f" {{packet = #aie.packet_info<pkt_type = 0, pkt_id = {packet}>}}"

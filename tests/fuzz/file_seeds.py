@@ -46,7 +46,11 @@ def seeds() -> dict[str, list[bytes]]:
         "design": [sample.encode() for sample in samples()],
         "gguf": [gguf_file(i2s_entries(_matrices()), metadata=(gguf_entry("general.name", 8, gguf_string("é")),))],
         "safetensors": [safetensors_file(bitnet_entries(_matrices()))],
-        "stream": [_stream().tobytes(), "".join(f"{word:08X}\n" for word in _stream()).encode()],
+        "stream": [
+            _stream().tobytes(),
+            "".join(f"{word:08X}\n" for word in _stream()).encode(),
+            IMAGES["full_elf_small"],
+        ],
         "manifest": [_manifest()],
         "mlir 1.4": [convert(loopback(), Era.MODERN, "d.mlir").encode()],
         "template": [(PROJECT / "templates" / "transpose.mlir.j2").read_bytes()],

@@ -9,7 +9,7 @@ import pytest
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.images.read import _kernels, is_image, read_image
 from bdforge.array.images.xclbin import MAGIC, SectionKind, pdis, sections
-from bdforge.common.binary import ImageError, piece, unpack, word
+from bdforge.common.binary import ImageError
 from bdforge.core.isa.elf import core_elf
 from bdforge.devices import AIE2, AIE2P
 from support.cdo_vectors import VECTORS
@@ -82,27 +82,6 @@ def test_an_ip_layout_has_1024_kernels_at_most(count: int):
     found = told(lambda: _kernels(struct.pack("<I4x", count) + records))
     wanted: object = [(f"k{i}:i", i) for i in range(count)]
     assert found == (wanted if count <= 1024 else "the IP layout counts 1025 kernels; at most 1024 are read")
-
-
-@pytest.mark.parametrize(
-    ("offset", "size", "taken"),
-    [(0, 8, True), (4, 4, True), (8, 0, True), (4, 5, False), (9, 0, False), (-1, 4, False), (4, -1, False)],
-)
-def test_a_piece_lies_in_its_data(offset: int, size: int, taken: bool):
-    data = bytes(range(8))
-    found = told(lambda: piece(data, offset, size, "it"))
-    assert found == data[offset : offset + size] if taken else str(found).startswith(f"it at {offset:#x} has"), found
-
-
-@pytest.mark.parametrize(("offset", "taken"), [(0, True), (4, True), (5, False), (-1, False)])
-def test_a_word_lies_in_its_data(offset: int, taken: bool):
-    data = bytes(range(8))
-    for read in (lambda: word(data, offset, "it"), lambda: unpack(data, "<I", offset, "it")[0]):
-        found = told(read)
-        if taken:
-            assert found == int.from_bytes(data[offset : offset + 4], "little")
-        else:
-            assert found == f"it at {offset:#x} needs 4 bytes, but the data has 0x8"
 
 
 @pytest.mark.parametrize(("columns", "seconds"), [(None, 0), (2, 99), (1, 1 << 40)])

@@ -5,9 +5,7 @@ import pytest
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.lower import configuration
 from bdforge.array.lower.array_state import ArrayState, PushedTask
-from bdforge.array.mlir import MlirError, parse
-from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.array.txn.writer import Writer
+from bdforge.array.mlir import MlirError
 from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
@@ -239,13 +237,3 @@ def test_the_last_core_of_a_tile_is_the_one_until_1_4_refuses_two(era: str):
     assert len(configuration(device_of(text), lambda *_: [], strictness).elf_files) == 1
     (warning,) = strictness.warnings
     assert warning.endswith("6:1: tile (0, 2) has a core already, at d.mlir:5:1: this one takes its place [core-twice]")
-
-
-@pytest.mark.parametrize("size", range(10))
-def test_bytes_are_written_whole_and_nothing_besides(size: int):
-    (core,) = (op for op in parse("aie.device(npu2) { %t = aie.tile(0, 2) aie.core(%t) { aie.end } }").walk()
-               if isinstance(op, CoreOp))  # fmt: skip
-    writer, data = Writer(), bytes(range(0xF0, 0xF0 + size))
-    writer.fill(core, (0, 2), 0x400, data)
-    spans = [span for tile in ArrayState(writer.operations).tiles.values() for span in tile.memory.spans()]
-    assert spans == ([(0x400, data)] if size else [])

@@ -7,7 +7,6 @@ from bdforge.array.images.image_build import program_of
 from bdforge.array.lower import configuration
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.devices.bd_registers import MEMTILE_BD
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 BD = """
@@ -127,29 +126,6 @@ def test_values_at_odd_addresses_get_a_warning():
     assert lowered(body.replace("AT", "1028"))[1] == []
 
 
-def test_both_locks_are_taken_from_the_window_of_the_last():
-    found, (warning,) = lowered(bd(other="%g"))
-    assert "[lock-windows]" in warning
-    (words,) = (op.words for op in found.init if isinstance(op, BlockWrite))
-    assert (words[7] & 0xFF, words[7] >> 16 & 0xFF) == (1, 2)  # the west memtile's 1, though the text means the own
-    (words,) = (op.words for op in lowered(bd())[0].init if isinstance(op, BlockWrite))
-    assert (words[7] & 0xFF, words[7] >> 16 & 0xFF) == (65, 65)
-
-
-def test_padding_values_of_channels_are_written_on_npu2():
-    body = """%m = aie.tile(1, 1)
-    %b = aie.buffer(%m) {sym_name = "b"} : memref<64xi32>
-    aie.memtile_dma(%m) {
-      %0 = aie.dma_start(DIRECTION, 0, ^bd, ^end) {pad_value = 7 : i32}
-    ^bd:
-      aie.dma_bd(%b : memref<64xi32> offset = 0 len = 16) {bd_id = 0 : i32}
-      aie.next_bd ^bd
-    ^end:
-      aie.end
-    }"""
-    assert Write(0x021A06E0, 7) in lowered(body.replace("DIRECTION", "MM2S"))[0].init
-
-
 @pytest.mark.parametrize(
     ("kind", "stored"), [("i4", b"\x01\x0f"), ("i24", b"\x01\x00\x00\xff\xff\xff"), ("i1", b"\1\1")]
 )
@@ -191,21 +167,3 @@ def test_a_padding_value_of_a_bd_is_lost():
     without, warnings = lowered(body.replace("VALUE", "0"))
     assert warnings == []
     assert found.operations == without.operations
-
-
-def test_padding_before_and_after_stand_in_fields_of_their_own():
-    body = """%m = aie.tile(1, 1)
-    %b = aie.buffer(%m) {sym_name = "b", address = 0 : i32} : memref<64xi32>
-    aie.memtile_dma(%m) {
-      %0 = aie.dma_start(MM2S, 0, ^bd, ^end)
-    ^bd:
-      aie.dma_bd(%b : memref<64xi32>, 0, 60, [<size = 2, stride = 16>, <size = 4, stride = 1>],
-        [<const_pad_before = 3, const_pad_after = 1>, <const_pad_before = 2, const_pad_after = 4>]) {bd_id = 0 : i32}
-      aie.next_bd ^bd
-    ^end:
-      aie.end
-    }"""
-    (block,) = (op for op in lowered(body)[0].init if isinstance(op, BlockWrite))
-    fields = MEMTILE_BD.decode(block.words)
-    pads = [fields[f"d{dimension}_pad_{side}"] for dimension in range(3) for side in ("before", "after")]
-    assert pads == [2, 4, 3, 1, 0, 0]

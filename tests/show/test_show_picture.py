@@ -238,17 +238,6 @@ def test_a_role_without_its_port_names_the_kind_alone():
     assert role_label(roles_of(nets)[nets[0]], nets) == "memtile to core S2MM 0 (13 streams)"
 
 
-def test_existing_files_are_kept_unless_forced(tmp_path):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    path = tmp_path / "chain.png"
-    path.write_text("mine")
-    with pytest.raises(FileError, match=r"chain\.png exists; choose another file, or replace it with --force"):
-        command(CHAIN, path)
-    assert path.read_text() == "mine"
-    command(CHAIN, path, force=True)
-    assert path.read_bytes().startswith(PNG)
-
-
 def test_other_formats_and_unwritable_places_are_refused(tmp_path):
     with pytest.raises(ShowError, match=r"chain\.pdf: pictures are written as \.png or \.svg"):
         command(CHAIN, tmp_path / "chain.pdf")

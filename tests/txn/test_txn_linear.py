@@ -39,22 +39,6 @@ def bd_of(text: str) -> tuple[tuple[int, ...], list[str]]:
     return block.words, strictness.warnings  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize(
-    ("length", "pairs", "type_"),
-    [
-        (64, [(1, 8), (64, 1)], "i32"),
-        (64, [(1, 8), (1, 4), (64, 1)], "i32"),
-        (2048, [(1, 8), (1, 8), (2048, 1)], "i32"),
-        (8192, [(1, 64), (8192, 1)], "i8"),
-    ],
-    ids=str,
-)
-def test_outer_strides_of_size_1_are_left_out(length, pairs, type_):
-    words, warnings = bd_of(task(length, *pairs, type_=type_))
-    assert [words[0], *words[3:6]] == [length // (1 if type_ == "i32" else 4), *LINEAR, 0x02000000]
-    assert not warnings
-
-
 def test_runs_of_a_linear_task_still_iterate():
     values = SHIM_BD.decode(bd_of(task(64, (4, 4096), (1, 8), (1, 8), (64, 1)))[0])
     assert (values["d0_wrap"], values["iteration_wrap"], values["iteration_step"]) == (0, 3, 4095)

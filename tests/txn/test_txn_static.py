@@ -242,19 +242,6 @@ def test_both_locks_of_a_bd_are_counted_in_the_window_of_the_last(take: str, giv
     assert not told or "its locks are in tiles (" in told[0]
 
 
-@pytest.mark.parametrize(
-    ("before", "behind", "message"),
-    [
-        (TAKE.format("%l"), "", "acquires a lock and releases none"),
-        ("", GIVE.format("%l"), "releases a lock and acquires none"),
-    ],
-)
-def test_a_bd_with_one_lock_is_a_fault(before: str, behind: str, message: str):
-    with pytest.raises(AssertionError, match="bd-locks") as caught:
-        memtile_fields(before, behind)
-    assert message in str(caught.value.__cause__)
-
-
 def test_a_bd_without_locks_and_its_iteration():
     iteration = "iteration = #aie.bd_iteration<size = 3, stride = 100, current = 0>"
     assert memtile_fields() == ({"length": 64}, [])

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,9 @@ def sound_rows(text: str, where: str, told: Callable[[], object] = lambda: None)
     rows, faults = [], []
     for line_number, read in _lines(reader):
         try:
-            rows.append(row_from(read()))
+            if isinstance(read, PerfError):
+                raise read
+            rows.append(row_from(read))
         except PerfError as error:
             faults += [f"{where}: line {line_number}: {line}" for line in str(error).splitlines()]
         told()
@@ -115,25 +116,22 @@ def _check_columns(reader: csv.DictReader, where: str) -> None:
         raise PerfError(f"{where}: columns {listed(map(clip, twice))} are there twice; remove or rename one of each")
 
 
-def _lines(reader: csv.DictReader) -> Iterator[tuple[int, Callable[[], dict[str, str]]]]:
+def _lines(reader: csv.DictReader) -> Iterator[tuple[int, dict[str, str] | PerfError]]:
     """The line where each row begins, and its fields by name, or what is wrong with it."""
     for number in range(ROWS_MAX + 1):
         first = reader.line_num + 1
         try:
             fields = next(reader)
+            if number == ROWS_MAX:
+                raise PerfError(f"more than {ROWS_MAX} rows are not read; split the table")
+            found = _named(fields)
         except StopIteration:
             return
         except csv.Error as error:
-            row = partial(_raise, PerfError(f"no CSV: {error}"))
-        else:
-            row = partial(_named, fields)
-        if number == ROWS_MAX:
-            row = partial(_raise, PerfError(f"more than {ROWS_MAX} rows are not read; split the table"))
-        yield first, row
-
-
-def _raise(error: PerfError) -> dict[str, str]:
-    raise error
+            found = PerfError(f"no CSV: {error}")
+        except PerfError as error:
+            found = error
+        yield first, found
 
 
 def _named(fields: dict[Any, Any]) -> dict[str, str]:
@@ -244,7 +242,7 @@ class _Reader:
         """A whole number from 1 to `most`; `default`, and a note, when the field is empty."""
         value = self.whole(name)
         if not self.fields.get(name):
-            self.assumed.append(f"{name}={default}")
+            self.note(name, default)
         if value is not None and value > most:
             self.faults.append(f"{name} is {value}; the most is {most}")
         return value or default
@@ -254,8 +252,7 @@ class _Reader:
         if text in DEVICES or text in MLIR_DEVICES:
             return text
         if not text:
-            self.assumed.append(f"device={_DEFAULT_DEVICE}")
-            return _DEFAULT_DEVICE
+            return self.note("device", _DEFAULT_DEVICE)
         for pattern, name in _DEVICES:
             if re.search(pattern, text):
                 return name
@@ -267,15 +264,18 @@ class _Reader:
         b = self.type("dtype_b", a)
         return a, b, self.type("dtype_c", a)
 
-    def type(self, name: str, default: str) -> str:
-        if not self.fields.get(name):
-            self.assumed.append(f"{name}={default}")
-            return default
+    def named(self, name: str, default: Any, known: Callable[[str], Any], way: str = "") -> Any:
+        """What a field names, or `default` and a note where it is empty; TypeNameErrors of `known` are noted."""
+        if not (text := self.fields.get(name, "")):
+            return self.note(name, default)
         try:
-            return type_named(self.fields[name]).name
+            return known(text)
         except TypeNameError as error:
-            self.faults.append(f"{name}: {error}")
+            self.faults.append(f"{name}: {error}{way}")
             return default
+
+    def type(self, name: str, default: str) -> str:
+        return self.named(name, default, lambda text: type_named(text).name)
 
     def slab(self, k: int, facts: dict[str, Any]) -> int:
         """k_mt; unknown: the smallest multiple of k whose runs are long enough for requests of shims not to bind."""
@@ -292,21 +292,13 @@ class _Reader:
             return step
         return self.whole(name) or self.note(name, max(round(_USUAL_SIZE / step), 1) * step)
 
-    def note(self, name: str, value: int) -> int:
+    def note(self, name: str, value: Any) -> Any:
         self.assumed.append(f"{name}={value}")
         return value
 
     def layout(self, b: str) -> Order:
         assumed: Order = "packed" if TYPES[b].packed_only else "row"
-        text = self.fields.get("b_layout", "")
-        if not text:
-            self.assumed.append(f"b_layout={assumed}")
-            return assumed
-        try:
-            return order_named(text)
-        except TypeNameError as error:
-            self.faults.append(f"b_layout: {error}; or empty when unknown")
-            return assumed
+        return self.named("b_layout", assumed, order_named, "; or empty when unknown")
 
     def yes(self, name: str) -> bool:
         """Whether a column that may be missing says yes."""
@@ -317,11 +309,8 @@ class _Reader:
 
     def overlap(self) -> bool:
         """The column `bd_overlap`, or what source and notes say of it."""
-        text = self.fields.get("bd_overlap", "").lower()
-        if text:
-            if text not in ("yes", "no"):
-                self.faults.append(f"bd_overlap is {text!r}; it is yes or no, or empty")
-            return text != "no"
+        if self.fields.get("bd_overlap"):
+            return self.yes("bd_overlap")
         said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
         if re.search(r"noBDoverlap|not overlapped|without BD overlap", said, re.IGNORECASE):
             self.assumed.append("bd_overlap=no (source and notes)")

@@ -97,13 +97,9 @@ def recorded(plan: Plan, problem: Problem, basis: Basis) -> tuple[Result, Timing
     Assembled kernels run, in cores that run machine code altogether; others do nothing but take their cycles.
     """
     planned, text = plan.sequence(problem), render(plan, [])
-    silent = dict.fromkeys(plan.kernels.symbols, _nothing)
+    silent = dict.fromkeys(plan.kernels.symbols, lambda *_: None)
     options, words = timing_options(plan, problem, basis), planned.words()
     zeros = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
     elfs = core_elfs(plan, text) if basis == "assembled" and isinstance(plan, GemmPlan) else None
     result = emulate(text, zeros, silent, instructions=words, timing=options, elfs=elfs)
     return result, options
-
-
-def _nothing(*_: object) -> None:
-    pass

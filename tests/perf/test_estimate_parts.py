@@ -18,7 +18,7 @@ from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf import GemmCase, KernelCycles, estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.contraction import ContractionCase, _run
-from bdforge.perf.bounds.core_bound import core_cycles
+from bdforge.perf.bounds.core_bound import core_cycles, stream_in_cycles
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, PADDING_BINDS
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.bounds.tile_bound import fastest_tile, fits
@@ -161,6 +161,29 @@ def test_c_in_parts_leaves_beside_all_but_one_part_of_two_steps():
 
 
 @pytest.mark.parametrize(
+    ("kernel", "depth", "facts", "tile", "bound"),
+    [
+        (1000, 1280, {"overhead": 51, "resume": 15}, 20 * 1051 + 2048 + 15, "compute"),
+        (1000, 1280, {"overhead": 51, "c_buffers": 2}, 20 * 1051, "compute"),
+        (500, 64, {"overhead": 0, "c_buffers": 2}, 2048, "L1 stream"),
+        (300, 1280, {"overhead": 51}, 20 * 512 + 2048, "L1 stream"),
+    ],
+    ids=["waits for C", "two buffers", "a short K", "a fast kernel"],
+)
+def test_a_core_takes_the_longer_of_kernel_and_streams_for_each_step(kernel, depth, facts, tile, bound):
+    """A tile of 64 x 64 x 64, int8 to int32: A and B come in 512 cycles, C leaves in 2048."""
+    core = core_cycles(64, 64, 64, 1, 1, 4, depth=depth, kernel=kernel, stream_bytes=8, **facts)
+    assert (core.tile, core.bound) == (tile, bound)
+
+
+def test_the_published_kernel_sits_exactly_on_the_stream_bound():
+    """Taka et al. chose 48x280x48 so that the kernel takes as long as its A: 1680 cycles at 384 MACs, 3360 at 192."""
+    for device, rate in (("krackan", 384), ("phoenix", 192)):
+        stream = timing_of(device).stream_bytes_per_cycle
+        assert stream_in_cycles(48, 280, 48, 1, 1, stream) == 48 * 280 * 48 / rate
+
+
+@pytest.mark.parametrize(
     ("out", "binds"), [(2000, "compute"), (2001, "compute"), (4000, "compute"), (4001, "L1 stream")]
 )
 def test_a_core_computes_until_it_waits_for_c_longer_than_it_works(out: int, binds: str):
@@ -242,15 +265,7 @@ def test_the_fastest_tile_keeps_known_sizes_and_falls_back_to_the_smallest():
     m, k, n = fastest_tile((None, 64, None), make)
     assert k == 64
     best = estimate(make(m, k, n)).tops
-    assert all(
-        estimate(
-            make(
-                *other,
-            )
-        ).tops
-        <= best
-        for other in ((32, 64, 32), (64, 64, 64), (48, 64, 96))
-    )
+    assert all(estimate(make(*other)).tops <= best for other in ((32, 64, 32), (64, 64, 64), (48, 64, 96)))
     assert fastest_tile((None, 4096, None), make) == (32, 4096, 32)
 
 

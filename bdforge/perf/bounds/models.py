@@ -84,10 +84,6 @@ class Model:
         return _between(points, tokens)
 
 
-def _linears(layers: int, *sizes: tuple[str, int, int]) -> tuple[Linear, ...]:
-    return tuple(Linear(name, K, N, layers) for name, K, N in sizes)
-
-
 def _training(tokens: int, *layers: tuple[str, int, int, int]) -> Iterator[Linear]:
     """Forward Y = X W^T, then dX += dY W and dW += dY^T X of layers (name, inputs, outputs, how many); W is stored with
     a row for each output, as llm.c does, and everything row-major."""
@@ -120,10 +116,10 @@ def _bitnet_stages() -> tuple[Stage, ...]:
 
 BITNET = Model(
     "bitnet-2b",
-    _linears(
-        30, ("q", 2560, 2560), ("k", 2560, 640), ("v", 2560, 640), ("o", 2560, 2560), ("gate", 2560, 6912),
+    tuple(Linear(name, K, N, 30) for name, K, N in (
+        ("q", 2560, 2560), ("k", 2560, 640), ("v", 2560, 640), ("o", 2560, 2560), ("gate", 2560, 6912),
         ("up", 2560, 6912), ("down", 6912, 2560),
-    ),
+    )),
     {"qkv": ("q", "k", "v"), "gateup": ("gate", "up")},
     (
         ATTENTION, "norms", "activation", "residual", "rotary embedding", "cache and embedding",

@@ -304,13 +304,9 @@ def _loop(kernel: Kernel, rows: int, columns: int, transposed: frozenset[str], r
     way = (*inner.a.opened, *a, *inner.b.opened, *inner.share, *b, *c.enter, inner.product, *c.leave)
     others = (tiles - 1) * sum(int(_busiest(_slots(generation, texts))) for texts in (c.enter, c.leave))
     c_slots = _slots(generation, (*c.enter, *c.leave) * tiles)
-    interval = max(int(_busiest(slots)), run * _chain(generation, inner.product))
+    chain = _length(generation, (inner.product,) * 2) - 1  # cycles from a product of a sum to the next
+    interval = max(int(_busiest(slots)), run * chain)
     return _Loop(interval, slots, c_slots, _length(generation, way) + others + (run - 1) * interval // run)
-
-
-def _chain(generation: str, product: str) -> int:
-    """Cycles from a product of a sum to the next."""
-    return _length(generation, (product, product)) - 1
 
 
 def _slots(generation: str, texts: Iterable[str]) -> dict[str, int]:

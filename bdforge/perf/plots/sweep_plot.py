@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bdforge.devices import TileKind
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.plots.figure import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, TEXT, VERMILION, new_figure
+from bdforge.perf.tune.space import most_slices
 from bdforge.perf.tune.time_model import Basis, kernel_of
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ _B_LAYOUTS = {"row": "row-major", "column": "column-major", "packed": "packed"}
 
 
 def depths(case: GemmCase) -> list[int]:
-    """Multiples of k up to K for which a memtile's channel has BDs: two for each slice, of the half it shares."""
-    most = len(case.array.generation.limits(TileKind.MEMTILE).bds_of_channel(0)) // 2
-    return [case.k * slices for slices in range(1, most + 1) if case.k * (slices - 1) < case.K]
+    """Multiples of k up to K for which a memtile's channel has BDs."""
+    return [case.k * slices for slices in range(1, most_slices(case.array) + 1) if case.k * (slices - 1) < case.K]
 
 
 def sweep(case: GemmCase, basis: Basis = "fitted") -> list[Estimate]:
@@ -54,7 +53,8 @@ def kmt_sweep(found: Sequence[Estimate], published: Sequence[tuple[int, float]] 
         )  # fmt: skip
     axes.set_ylim(0, 1.12 * max([*ys, *(tops for _, tops in published)]))
     axes.set_xlim(0, 1.05 * max(xs))
-    axes.set_xticks(xs, [str(x) if i % _every(xs) == 0 else "" for i, x in enumerate(xs)])
+    every = max(1, len(xs) // 12)
+    axes.set_xticks(xs, [str(x) if i % every == 0 else "" for i, x in enumerate(xs)])
     a_bytes = case.element_bytes[0]
     axes.set_xlabel(f"k_mt (elements of A, {a_bytes:g} B each): the contiguous run in DRAM")
     axes.set_ylabel("TOPS (10¹² operations/s)")
@@ -66,7 +66,3 @@ def kmt_sweep(found: Sequence[Estimate], published: Sequence[tuple[int, float]] 
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.6, zorder=0)
     axes.legend(loc="lower right", frameon=True, framealpha=0.95, edgecolor="none", fontsize=9)
     return figure
-
-
-def _every(xs: Sequence[int]) -> int:
-    return max(1, len(xs) // 12)

@@ -200,7 +200,7 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
 def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
     """All candidates with this m whose buffers fit a core, in pieces; `legal.legal` says which can be built."""
     for k, n, c_buffers, rho in _tiles(space, m):
-        slices = np.arange(1, _most_slices(space) + 1)
+        slices = np.arange(1, most_slices(space.device) + 1)
         layouts = np.array([B_LAYOUTS.index(layout) for layout in space.b_layouts])
         index, slices, shims, layout = _mesh(np.arange(len(k)), slices, np.array(BUFFERS), layouts)
         k_mt = k[index] * slices
@@ -250,19 +250,15 @@ def buffer_bytes(count: Any, type_: ElementType) -> Any:
     return count * type_.bits // type_.memory_bits * type_.memory_bits // 8
 
 
-def _most_slices(space: SearchSpace) -> int:
+def most_slices(device: Device) -> int:
     """Slices of a slab that a memtile's channel can send: two BDs each, of the half that its channels share."""
-    return len(space.device.generation.limits(TileKind.MEMTILE).bds_of_channel(0)) // 2
+    return len(device.generation.limits(TileKind.MEMTILE).bds_of_channel(0)) // 2
 
 
 def _mesh(*axes: np.ndarray) -> list[np.ndarray]:
     return [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
 
 
-def _core_bytes(space: SearchSpace) -> int:
-    return space.device.generation.limits(TileKind.CORE).memory_bytes
-
-
 def _free_bytes(space: SearchSpace) -> int:
     """No less than what buffers can have."""
-    return _core_bytes(space) - space.stack_bytes
+    return space.device.generation.limits(TileKind.CORE).memory_bytes - space.stack_bytes

@@ -32,10 +32,10 @@ BASES: tuple[Basis, ...] = get_args(Basis)
 
 def basis_named(text: str) -> Basis:
     """The basis called `text`; PerfError lists them."""
-    names: dict[str, Basis] = dict(zip(get_args(Basis), BASES, strict=True))
-    if text not in names:
-        raise PerfError(f"kernel {text!r} is not one of {', '.join(BASES)}")
-    return names[text]
+    for basis in BASES:
+        if basis == text:
+            return basis
+    raise PerfError(f"kernel {text!r} is not one of {', '.join(BASES)}")
 
 
 def check_basis(types: tuple[str, str, str], generation: Generation, basis: Basis) -> None:

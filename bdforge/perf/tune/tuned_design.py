@@ -1,6 +1,6 @@
 """A tuned design as TOML that `load_spec` reads, with the reasons as comments. Every figure is modelled or emulated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -20,16 +20,11 @@ _BASIS = {
 
 def design_toml(tuned: Tuned) -> str:
     """The winner's design."""
-    lines = [*_head(tuned), 'kind = "gemm"', ""]
+    told = [*_found(tuned), "", *_speeds(tuned), "", *_choices(tuned), "", *_finalists(tuned)]
+    named = [{**({"name": p.name} if p.name else {}), **p.sizes} for p, _ in tuned.wanted.problems]
+    times = [f" # {count} times" if count > 1 else "" for _, count in tuned.wanted.problems]
     content = tuned.wanted.space.content(tuned.best.ranked.candidate)
-    for name in ("types", "layouts", "array", "tile", "buffers"):
-        lines += [f"[{name}]", *_entries(content[name]), ""]
-    for problem, count in tuned.wanted.problems:
-        lines += ["[[problems]]", *([f"name = {_value(problem.name)}"] if problem.name else [])]
-        lines += [f"{axis} = {getattr(problem, axis)}" for axis in "MKN"]
-        lines[-1] += f" # {count} times" if count > 1 else ""
-        lines.append("")
-    return "\n".join(lines)
+    return _toml(told, content | {"problems": named}, times)
 
 
 def numbers_toml(tuned: TunedNumbers, name: str) -> str:
@@ -42,11 +37,18 @@ def numbers_toml(tuned: TunedNumbers, name: str) -> str:
         *(f"- {choice_line(choice)}" for choice in tuned.best[:8]),
         *([f"- as it was: {choice_line(tuned.given)}"] if tuned.given else []),
     ]
-    lines = [f"# {line}" for part in told for line in wrap(part, _WIDTH, subsequent_indent="  ")]
+    return _toml(told, content)
+
+
+def _toml(told: Iterable[str], content: Mapping[str, Any], remarks: Sequence[str] = ()) -> str:
+    """Comments, then a spec's content; `remarks` stand behind the last entries of its problems."""
+    wrapped = [line for part in told for line in (wrap(part, _WIDTH, subsequent_indent="  ") or [""])]
+    lines = [f"# {line}".rstrip() for line in wrapped]
     lines += _entries({key: value for key, value in content.items() if not isinstance(value, dict | list)})
     for key, value in content.items():
-        for table in value if isinstance(value, list) else [value] * isinstance(value, dict):
+        for number, table in enumerate(value if isinstance(value, list) else [value] * isinstance(value, dict)):
             lines += ["", f"[[{key}]]" if isinstance(value, list) else f"[{key}]", *_entries(table)]
+            lines[-1] += remarks[number] if key == "problems" and remarks else ""
     return "\n".join(lines) + "\n"
 
 
@@ -60,11 +62,6 @@ def choice_line(choice: DesignChoice) -> str:
 
 def _entries(table: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {_value(value)}" for key, value in table.items()]
-
-
-def _head(tuned: Tuned) -> list[str]:
-    parts = [*_found(tuned), "", *_speeds(tuned), "", *_choices(tuned), "", *_finalists(tuned)]
-    return [f"# {line}".rstrip() for part in parts for line in (wrap(part, _WIDTH, subsequent_indent="  ") or [""])]
 
 
 def _found(tuned: Tuned) -> Iterator[str]:

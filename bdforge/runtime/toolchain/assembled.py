@@ -56,11 +56,7 @@ def built_image(
     known = given or {}
     made = device_programs(device, lambda name: known.get(name) or assembled(name, generation, defines))
     streams = {name: encode_module(module, name).astype("<u4").tobytes() for name in sequences}
-    return BuiltImage(_xclbin(device, made), streams, made.programs, made.without)
-
-
-def _xclbin(device: DeviceOp, made: DevicePrograms) -> bytes:
-    return image(programmed(device, made), ".xclbin", bare=True)
+    return BuiltImage(image(programmed(device, made), ".xclbin", bare=True), streams, made.programs, made.without)
 
 
 def programmed(device: DeviceOp, made: DevicePrograms, policy: Policy = REFUSING) -> StaticConfiguration:

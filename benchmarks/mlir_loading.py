@@ -5,12 +5,10 @@ Prints seconds (measured on this host) and lines per second of parsing and verif
 
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from lowered_design import design
 
 from bdforge.array.mlir import parse
-from support.lowered_design import design
 
 LINES = (2_500, 5_000, 10_000)
 

@@ -22,6 +22,8 @@ LINES = {  # up to 1.3.4: from 1.4 on
     "aiex.npu.rtp_write(@b, 3, -7)": "aiex.npu.rtp_write(@b, 3, %c-7_i32) : i32",
     "aiex.npu.write32 {address = 16 : ui32, column = 0 : i32, row = 2 : i32, value = 9 : ui32}":
         "aiex.npu.write32(%c16_i32, %c9_i32) {column = 0 : i32, row = 2 : i32} : i32, i32",
+    "aiex.npu.write32 {address = 8 : ui32, buffer = @b, value = 1 : ui32}":
+        "aiex.npu.write32(%c8_i32, %c1_i32) {buffer = @b} : i32, i32",
     "aiex.npu.maskwrite32 {address = 16 : ui32, mask = 6 : ui32, value = 9 : ui32}":
         "aiex.npu.maskwrite32(%c16_i32, %c9_i32, %c6_i32) : i32, i32, i32",
     "aiex.npu.address_patch {addr = 118788 : ui32, arg_idx = 1 : i32, arg_plus = 64 : i32}":
@@ -44,6 +46,7 @@ def test_register_operations_have_a_line_in_each_form(march: str):
         found = next(line.strip() for line in lines[era] if "aiex." in line)
         assert sorted(re.split(r"[{}, ]+", found)) == sorted(re.split(r"[{}, ]+", wanted)), f"{era}: {found}"
         assert found.split("{")[0] == wanted.split("{")[0], f"{era}: {found}"
+    assert parse(convert(sequence(march), Era.MODERN)).is_structurally_equivalent(parse(sequence(march)))
 
 
 LOCKED = "%l = aie.lock(%c)\naie.core(%c) {{{} aie.use_lock(%l, Release, {})\naie.end\n}}".format

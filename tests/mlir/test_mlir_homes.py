@@ -3,19 +3,9 @@
 import re
 
 import pytest
-from mlir_texts import bd, device, read, sequence
+from mlir_texts import bd, device, fault, read, sequence
 
 from bdforge.array.mlir import MlirError, parse, print_generic
-
-
-def fault(text: str) -> str:
-    """The sentence that refuses a text; "accepted" if none does."""
-    try:
-        parse(text)
-    except MlirError as error:
-        return error.message
-    return "accepted"
-
 
 CODED = re.compile(
     r"\b(device|source_bundle|dest_bundle|bundle|channel_dir|direction|action|blocking) = (\d+) : i32", re.ASCII

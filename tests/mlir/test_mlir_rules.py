@@ -1,7 +1,7 @@
 """The verifier's rules, each with its message; what aie-opt takes although it is dangerous still loads."""
 
 import pytest
-from mlir_texts import bd, core, device, sequence
+from mlir_texts import bd, core, device, fault, sequence
 
 from bdforge.array.mlir import MlirError, parse, print_module
 from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
@@ -62,7 +62,6 @@ BD = "aie.dma_bd(%b : memref<64xi32>)"
 TASK = "%t = aiex.dma_configure_task_for @a {{ aie.dma_bd(%x : memref<8192xi32>{}) aie.end }}"
 
 REFUSED = {
-    "tile row": (device("aie.tile(0, 6)"), "row 6 is outside npu2"),
     "tile twice": (device("aie.tile(0, 2)"), "tile (0, 2) is declared already (line 5)"),
     "scheme of a shim": (
         'aie.device(npu2) { aie.tile(0, 0) {allocation_scheme = "basic-sequential"} }', "a shim has no memory in"),
@@ -87,11 +86,7 @@ REFUSED = {
         "its initial value is of type tensor<2xi8>, but the memory of type memref<2xi32>"),
     "data behind the text": (device("aie.buffer(%c) : memref<2xi32> = dense_resource<x>"), "write dense<...> instead"),
     "bursts of a memtile's raw BD": (raw_bd(0, 1, "burst_length = 64"), "burst_length = 64 is for shims; a memtile's"),
-    "bursts of a core's raw BD": (raw_bd(0, 2, "burst_length = 64"), "burst_length = 64 is for shims; a core's"),
     "size of a shim's raw dimension 2": (raw_bd(0, 0, "d2_size = 2"), "d2_size = 2: a shim's BD has no such field"),
-    "more paddings than dimensions": (
-        bd(", 0, 64, [<size = 8, stride = 1>], [<const_pad_before = 0, const_pad_after = 0>, "
-           "<const_pad_before = 0, const_pad_after = 0>])"), "pads 2 dimensions but walks 1"),
     "function of another type": (core("%q = func.constant @k : () -> ()"), "but is taken as () -> ()"),
     "unknown function as a value": (core("%q = func.constant @gone : () -> ()"), "no func.func is called @gone here"),
     "tile outside of a device": ("%t = aie.tile(0, 0)", "must stand in an aie.device"),
@@ -102,11 +97,6 @@ REFUSED = {
     "core without body": (device("aie.core(%c) { }"), "needs a body"),
     "core without end": (device("aie.core(%c) { aie.lock(%c) }"), "must end with aie.end, not aie.lock"),
     "program and elf": (device('aie.core(%c) { aie.event(0) aie.end } {elf_file = "a"}'), "the whole program"),
-    "core to the east": (
-        device("%l = aie.lock(%east)\naie.core(%c) { aie.use_lock(%l, Release) aie.end }"),
-        "lock of tile (1, 2) is used"),
-    "core to a memtile": (
-        device("%l = aie.lock(%m)\naie.core(%c) { aie.use_lock(%l, Release) aie.end }"), "lock of tile (0, 1) is used"),
     "core DMA to the north": (
         program(block("bd")).replace("aie.buffer(%c)", "aie.buffer(%north)"), "which reaches only its own memory"),
     "memtile DMA two away": (
@@ -150,45 +140,20 @@ REFUSED = {
     "BD of a scalar": (
         device("aie.mem(%c) {\naie.dma_start(S2MM, 0, ^a, ^a)\n^a:\naie.dma_bd(%c : index)\naie.end\n}"),
         "moves a memref"),
-    "stride beyond the buffer": (bd(", 0, 64, [<size = 1, stride = 65>])"), "exceeds the 64 elements of the buffer"),
-    "size 0": (bd(", 0, 64, [<size = 0, stride = 1>])"), "a size must be positive"),
-    "inner stride of i64": (
-        bd(", 0, 8, [<size = 8, stride = 2>])", buffer="memref<64xi64>"), "for elements of 64 bits it must be 1"),
-    "address": (
-        bd(", 1, 4)", buffer="memref<64xi8>").replace("(%m) :", "(%m) {address = 0 : i32} :"), "starts at byte 1 "),
-    "padding without dimensions": (
-        bd(", 0, 64, [], [<const_pad_before = 1, const_pad_after = 0>])"), "pads 1 dimensions but walks 0"),
     "padding without length": (
         bd(") {dimensions = #aie<bd_dim_layout_array[<size = 8, stride = 1>]>, pad_dimensions = "
            "#aie<bd_pad_layout_array[<const_pad_before = 1, const_pad_after = 0>]>}"), "needs a length"),
-    "padding beyond the length": (
-        bd(", 0, 9, [<size = 8, stride = 1>], [<const_pad_before = 1, const_pad_after = 1>])"),
-        "more than its length 9"),
-    "padding of half words": (
-        bd(", 0, 12, [<size = 8, stride = 1>], [<const_pad_before = 2, const_pad_after = 2>])", buffer="memref<64xi8>"),
-        "pads 2 elements of 8 bits before a row"),
-    "burst of a memtile": (bd(", 0, 64) {burst_length = 64 : i32}"), "a memtile's DMA has no bursts"),
-    "burst of a shim": (bd(", 0, 64) {burst_length = 100 : i32}", "s"), "the device has 64, 128, 256, 512 bytes"),
     "memcpy of wide elements": (memcpy("[0,0,0,0][1,1,1,4][0,0,0,1]", "i64"), "elements of 64 bits are too wide"),
     "memcpy of variable size": (
         sequence("aiex.npu.dma_memcpy_nd(%x[0,0,0,0][1,1,1,%v][0,0,0,1]) {id = 0, metadata = @a} : memref<8xi32>",
                  "%x: memref<8xi32>, %v: i64"), "sizes of aiex.npu.dma_memcpy_nd must be constants"),
     "memcpy start": (memcpy("[0,0,0,2][1,1,1,4][0,0,0,1]", "i8"), "starts at byte 2"),
     "memcpy of 6 bytes": (memcpy("[0,0,0,0][1,1,1,6][0,0,0,1]", "i8"), "is 6 elements of 8 bits, 6 bytes"),
-    "memcpy stride 0": (memcpy("[0,0,0,0][1,1,2,4][0,0,0,1]"), "stride of dimension 1 is 0; it must be positive"),
     "memcpy of half words": (memcpy("[0,0,0,0][1,1,1,8][0,0,0,2]", "i16"), "innermost stride is 2; it must be 1 for"),
-    "memcpy repeats": (memcpy("[0,0,0,0][66,1,2,4][0,0,16,1]"), "size of dimension 3 is 66"),
-    "memcpy by BD 16": (
-        memcpy("[0,0,0,0][1,1,1,4][0,0,0,1]").replace("id = 0", "id = 16"), "bd_id = 16 is outside 0 to 15"),
     "sequence in the module": ("aie.runtime_sequence() {}", "must stand directly in an aie.device"),
-    "task in a loop": (
-        sequence("scf.for %i = %n to %n step %n : i64 { " + TASK.format("") + " }", "%x: memref<8192xi32>, %n: i64"),
-        "must stand directly in an aie.runtime_sequence, not in scf.for"),
     "task in a configure": (
         reconfigured("%t = aiex.dma_configure_task(%s, MM2S, 0) { aie.end }"), "not in aiex.configure"),
     "await of no task": (sequence("aiex.dma_await_task(%i)", "%i: index"), "must come from aiex.dma_configure_task"),
-    "column without row": (
-        sequence("aiex.npu.write32 {address = 0 : ui32, value = 0 : ui32, column = 0 : i32}"), "both column and row"),
     "another array": (reconfigured("", "npu1"), "device @d is npu1, but the running one npu2"),
     "unknown device": (reconfigured("").replace("configure @d", "configure @e"), "no aie.device is called @e"),
     "unknown sequence": (reconfigured(run("p")), "no aie.runtime_sequence is called @p; device @d has @q"),
@@ -211,9 +176,7 @@ REFUSED = {
 @pytest.mark.parametrize("rule", REFUSED)
 def test_broken_rules_are_refused(rule: str):
     text, words = REFUSED[rule]
-    with pytest.raises(MlirError) as caught:
-        parse(text)
-    assert words in caught.value.message
+    assert words in fault(text)
 
 
 DANGEROUS = {
@@ -272,21 +235,6 @@ TAKEN = {
 def test_what_aie_opt_takes_next_to_them_loads(design: str):
     module = parse(TAKEN[design])
     assert print_module(parse(print_module(module))) == print_module(module)
-
-
-REACHED = {
-    "core and its neighbours": device(
-        "%n = aie.lock(%north)\n%own = aie.lock(%c)\n%west = aie.lock(%c, 5)\n"
-        "aie.core(%c) { aie.use_lock(%n, Release) aie.use_lock(%own, Release) aie.end }\n"
-        "aie.core(%east) { aie.use_lock(%west, Release) aie.end }\n"
-        "aie.core(%north) { aie.use_lock(%own, Release) aie.end }"),
-    "memtile to the east": bd(", 0, 64)").replace("aie.buffer(%m)", "aie.buffer(%m1)"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("design", REACHED)
-def test_memory_in_reach_is_accepted(design: str):
-    parse(REACHED[design])
 
 
 def test_reach_is_judged_where_the_memory_stands():

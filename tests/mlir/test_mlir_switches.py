@@ -1,9 +1,9 @@
 """Rules of switches in physical form: ports that exist, connections that silicon makes, arbiters used one way."""
 
 import pytest
-from mlir_texts import device
+from mlir_texts import device, fault
 
-from bdforge.array.mlir import MlirError, parse, print_generic, print_module
+from bdforge.array.mlir import parse, print_generic, print_module
 
 
 def box(body: str, tile: str = "c") -> str:
@@ -16,8 +16,6 @@ def mux(body: str, tile: str = "s") -> str:
 
 AMSELS = "%a = aie.amsel<0> (0)\n%b = aie.amsel<1> (0)\n"
 REFUSED = {
-    "master beyond": (box("aie.connect<DMA : 0, South : 4>"), "has master ports South : 0 to 3, not 4"),
-    "slave beyond": (box("aie.connect<DMA : 2, South : 0>"), "has slave ports DMA : 0 to 1, not 2"),
     "memtile side": (box("aie.connect<DMA : 0, East : 0>", "m"), "memtile (0, 1) has no master ports East"),
     "array's edge": (box("aie.connect<DMA : 0, West : 0>"), "core (0, 2) has no master ports West"),
     "memtile lane": (box("aie.connect<South : 1, North : 2>", "m"), "pass through a memtile on the same channel only"),
@@ -60,14 +58,7 @@ REFUSED = {
         "slave port DMA : 0 of tile (0, 2) is set already",
     ),
     "two arbiters": (box(AMSELS + "aie.masterset(South : 0, %a, %b)"), "packets of one arbiter, not of 0, 1"),
-    "arbiter 6": (box("%a = aie.amsel<6> (0)"), "arbiters 0 to 5 with msels 0 to 3"),
-    "msel 4": (box("%a = aie.amsel<0> (4)"), "arbiters 0 to 5 with msels 0 to 3"),
     "msel twice": (box(AMSELS + "%d = aie.amsel<1> (0)"), "arbiter 1 msel 0 is named twice"),
-    "five rules": (
-        box(AMSELS + "aie.packet_rules(DMA : 0) {" + "\n".join(f"aie.rule(31, {i}, %a)" for i in range(5)) + "}"),
-        "5 rules; a slave port has 4",
-    ),
-    "id 32": (box(AMSELS + "aie.packet_rules(DMA : 0) { aie.rule(31, 32, %a) }"), "pkt_id = 32 is outside 0 to 31"),
     "no msel": (box("%ms = aie.masterset(South : 0, %c)"), "must come from aie.amsel"),
     "switchbox twice": (
         device("%x = aie.switchbox(%c) {}\n%y = aie.switchbox(%c) {}"), "tile (0, 2) has one already",
@@ -76,18 +67,13 @@ REFUSED = {
     "connect outside": (device("aie.connect<DMA : 0, South : 0>"), "must stand in an aie.switchbox or aie.shim_mux"),
     "mux of a core": (mux("", "c"), "only a shim has a mux"),
     "mux port": (mux("aie.connect<DMA : 0, North : 7>"), "the mux of a shim joins DMA : 0 to North : 3, DMA : 1 to"),
-    "wire of a lock": (
-        device("%l = aie.lock(%c)\naie.wire(%l : North, %c : South)"), "an aie.tile, aie.switchbox or aie.shim_mux",
-    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", REFUSED)
 def test_switch_settings_that_no_switch_has_are_refused(rule):
     text, words = REFUSED[rule]
-    with pytest.raises(MlirError) as caught:
-        parse(text)
-    assert words in caught.value.message
+    assert words in fault(text)
 
 
 GOOD = (

@@ -23,21 +23,13 @@ def test_different_designs_are_not_equivalent():
 
 
 @pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
-def test_the_custom_form_reads_back(text: str):
+def test_both_forms_read_back_and_print_the_same_again(text: str):
     module = parse(text)
-    assert equal(module, parse(print_module(module)))
-
-
-@pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
-def test_the_generic_form_reads_back(text: str):
-    module = parse(text)
+    once = print_module(module)
+    again = parse(once)
+    assert equal(module, again)
+    assert print_module(again) == once
     assert equal(module, parse(print_generic(module)))
-
-
-@pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
-def test_printing_again_changes_nothing(text: str):
-    once = print_module(parse(text))
-    assert print_module(parse(once)) == once
 
 
 def test_printing_keeps_names_and_words():

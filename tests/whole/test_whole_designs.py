@@ -66,8 +66,33 @@ def test_the_machine_code_of_a_core_finds_what_its_body_declares(tmp_path: Path)
     same(out[64:], DATA + np.int32(1))
 
 
+def configuration_of_four(name: str, **numbers: int) -> str:
+    """A device whose memtiles send 100 or so, 101, ... and three elements each."""
+    column, moves = (FOLDER / "reconfigured_column.mlir").read_text(), ""
+    columns = [column.replace("TAG", str(numbers["TAG"] + i)).replace("COLUMN", str(i)) for i in range(4)]
+    for i in range(4):
+        for side, number, array, count in (("out", 1, "%b", 4), ("in", 0, "%a", 3)):
+            entries = f"[0, 0, 0, {i * count}][1, 1, 1, {count}][0, 0, 0, 1]"
+            meant = f"{{id = {number}, metadata = @{side}{i}}}"
+            moves += f"aiex.npu.dma_memcpy_nd({array}{entries}) {meant} : memref<{4 * count}xi32>\n"
+    moves += "\n".join(f"aiex.npu.dma_wait {{symbol = @out{i}}}" for i in range(4))
+    text = "\n".join(columns) + f"aie.runtime_sequence @go(%a : memref<12xi32>, %b : memref<16xi32>) {{\n{moves}\n}}"
+    for word, number in numbers.items():
+        text = text.replace(word, str(number))
+    return f"aie.device(npu2) @{name} {{\n{text}\n}}\n"
+
+
 def test_reconfiguration_of_four_columns():
-    text = text_of("reconfigure_1x4")
+    """Locks and buffers stand in the programs, and differ between the configurations."""
+    text = configuration_of_four("first", TAG=100, DATA=2048, FREE=0, FULL=1)
+    text += configuration_of_four("second", TAG=200, DATA=4096, FREE=1, FULL=2)
+    runs = "".join(
+        f"aiex.configure @{name} {{ aiex.run @go(%a, {out}) : (memref<12xi32>, memref<16xi32>) }}\n"
+        for name, out in (("first", "%b"), ("second", "%c"))
+    )
+    arrays = "%a : memref<12xi32>, %b : memref<16xi32>, %c : memref<16xi32>"
+    text += f"aie.device(npu2) @main {{ aie.runtime_sequence @both({arrays}) {{\n{runs}}} }}"
+    assert verify_design(text).faults == ()
     first, second = np.zeros((2, 16), np.int32)
     emulate(text, [DATA[:12].copy(), first, second], sequence="both")
     for out, tag in ((first, 100), (second, 200)):

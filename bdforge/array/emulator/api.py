@@ -138,7 +138,6 @@ def _host(
 
 
 def _run(machine: Machine, entry: RuntimeSequenceOp | None, instructions: np.ndarray | bytes | None) -> None:
-    """Run words, a sequence, or what moves by itself."""
     array = machine.array
     operations: Sequence[Operation] = []
     if instructions is not None:

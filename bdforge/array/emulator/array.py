@@ -132,12 +132,10 @@ class Array:
                 yield f"{channel.name} stopped in the middle of {where}"
 
     def write(self, address: int, value: int, source: str = "") -> None:
-        """Store a 32-bit word at a full address."""
         tile, offset = self.at(address, source)
         tile.write(offset, value, source)
 
     def read(self, address: int, source: str = "") -> int:
-        """The 32-bit word at a full address."""
         tile, offset = self.at(address, source)
         return tile.read(offset)
 
@@ -150,12 +148,10 @@ class Array:
             raise RegisterAccessError(f"address {address:#x}: {error}{source}") from None
 
     def issue_token(self, channel: DmaChannel) -> None:
-        """A task that asked for a token has ended."""
         self.tokens[channel.tile.column, channel.tile.row, channel.direction, channel.index] += 1
         check_unread(self.tokens, channel.tile.column, self.strictness)
 
     def channels(self) -> Iterator[DmaChannel]:
-        """Every channel of every tile in use."""
         for tile in self.tiles.values():
             yield from tile.channels.values()
 

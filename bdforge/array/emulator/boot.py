@@ -55,7 +55,6 @@ def source_of(operation: Operation) -> str:
 
 
 def _memories(tile: EmulatedTile, written: TileState, programs: ProgramMemories) -> None:
-    """Locks, data and code."""
     for lock, value in written.locks.items():
         tile.locks[lock].set(value)
     for start, data in written.memory.spans():

@@ -173,7 +173,6 @@ class PollWait:
     source: str
 
     def met(self) -> bool:
-        """Whether the masked register has the value that is waited for."""
         return self.array.read(self.poll.address, self.source) & self.poll.mask == self.poll.value
 
     def sentence(self) -> str:

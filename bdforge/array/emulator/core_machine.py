@@ -61,7 +61,6 @@ class Machine:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the run let pass, and what it left over."""
         return *self.array.strictness.warnings, *self.array.left_over()
 
     def buffers(self) -> dict[str, np.ndarray]:

@@ -194,7 +194,6 @@ class LoadedDevice:
         return self.array.tile(op.tile.column, op.tile.row).bytes[start : start + buffer_bytes(op)]
 
     def lock(self, op: LockOp) -> EmulatedLock:
-        """The lock of an aie.lock."""
         return self.array.tile(op.tile.column, op.tile.row).locks[self.allocation.locks[op]]
 
     def view(self, op: BufferOp) -> np.ndarray:
@@ -219,7 +218,6 @@ class LoadedDevice:
             core.releases(lock)
 
     def check_acquire(self, use: UseLockOp) -> None:
-        """See `check_acquire`."""
         check_acquire(use, self.array.strictness)
 
     def _linked(self, op: CoreOp) -> None:

@@ -59,7 +59,6 @@ def quiet(array: Array) -> str:
 
 
 def line(agent: Agent) -> str:
-    """What a party does last and waits for."""
     last = f"; last: {', '.join(agent.history)}" if agent.history else ""
     return f"  {agent.name} {agent.waiting.sentence() if agent.waiting else 'has ended'}{last}"
 

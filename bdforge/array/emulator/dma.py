@@ -41,7 +41,6 @@ SPOILED = (
 
 
 def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
-    """Whether a transfer leaves its memory."""
     return base + order.low < 0 or base + order.high >= len(memory)
 
 
@@ -319,5 +318,4 @@ class DmaChannel(Agent):
         return self.tile.bd_source(self.bd)
 
     def where(self) -> str:
-        """Channel and BD, for messages."""
         return f"{self.name}, BD {self.bd}{self.source()}"

@@ -94,7 +94,6 @@ class EmulatedLock:
         self._change(self.value + amount, where)
 
     def set(self, value: int, where: Callable[[], str] = str) -> None:
-        """Store a value and serve waiters."""
         if self.notify is not None:
             self.notify("set", self, value)
         self._change(value, where)
@@ -113,7 +112,6 @@ class EmulatedLock:
         self.released.clear()
 
     def forget(self, agent: Agent) -> None:
-        """Let `agent` wait no longer."""
         self.waiters = deque(waiter for waiter in self.waiters if waiter[0] is not agent)
 
     def _store(self, value: int) -> None:

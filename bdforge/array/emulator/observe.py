@@ -30,7 +30,6 @@ class PerfettoTrace:
     _clock: int = 0
 
     def event(self, party: Agent | None, verb: str, *about: Any) -> None:
-        """Record what begins and ends, and values of locks."""
         if verb == "value":
             self._clock += 1
             name, args = f"lock {about[0].name}", {"value": about[1]}
@@ -92,7 +91,6 @@ class Watched:
 
     @property
     def steps(self) -> int:
-        """Steps that cores and channels have taken."""
         return 0 if self.scheduler is None else self.scheduler.steps
 
     @property

@@ -22,7 +22,6 @@ _ID = PACKET_HEADER.fields["id"]
 
 
 def packet_id(header: int) -> int:
-    """The id by which a packet is routed."""
     return _ID.extract([header])
 
 
@@ -124,7 +123,6 @@ class PacketSource:
     sent: Counter[int] = field(default_factory=Counter)
 
     def ids_to(self, sink: Sink) -> list[int]:
-        """Ids of the packets that flows lead from here to `sink`."""
         return sorted(number for number, route in self.routes.items() if sink in route.sinks)
 
     def start(self, header: int, where: Callable[[], str], last: bool = False) -> Iterator[None]:

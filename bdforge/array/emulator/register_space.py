@@ -86,15 +86,12 @@ class RegisterMap:
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
-        """Packet id of the completion tokens of a channel."""
         return self._control_of(self.tile.channels[direction, channel])["controller_id"]
 
     def channel_at(self, offset: int) -> DmaChannel | None:
-        """The channel whose status is at an offset."""
         return self._statuses.get(offset)
 
     def lock_at(self, offset: int) -> EmulatedLock | None:
-        """The lock whose value is at an offset."""
         what, index, _ = self._at(offset)
         return self.tile.locks[index[0]] if what is What.LOCK else None
 
@@ -109,7 +106,6 @@ class RegisterMap:
         return names[what].format(*index) if what in names else f"register {offset:#x}"
 
     def bd_place(self, offset: int) -> tuple[int, ...] | None:
-        """(BD, word) of an offset that is a BD's."""
         what, index, _ = self._at(offset)
         return index if what is What.BD else None
 

@@ -75,11 +75,9 @@ class Agent:
         self.notify("join")
 
     def run(self) -> Generator[None, None, None]:
-        """The agent's life."""
         raise NotImplementedError
 
     def notify(self, verb: str, *about: Any) -> None:
-        """Tell observers what this agent does, or is about to do."""
         if self.observed and self.scheduler is not None:
             for observer in self.scheduler.observers:
                 observer.event(self, verb, *about)
@@ -116,7 +114,6 @@ class Scheduler:
             observer.event(self.running, verb, *about)
 
     def wake(self, agent: Agent) -> None:
-        """Let `agent` run again soon."""
         if agent.scheduled:
             return
         agent.scheduled = True
@@ -127,7 +124,6 @@ class Scheduler:
         self._left = self.budget
 
     def clear(self) -> None:
-        """Forget everybody who could run."""
         self._ready.clear()
         self._patient.clear()
 

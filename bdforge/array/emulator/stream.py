@@ -55,7 +55,6 @@ class Sink:
         return holds.packet if self.bd_waits else holds.packet_without_bd
 
     def room(self) -> int:
-        """Words that it can take now."""
         return self.demand + max(0, self.capacity.words - self.held)
 
     def wait_for_bd(self, waits: bool) -> None:
@@ -182,7 +181,6 @@ class Stream:
     packets: "PacketSource | None" = None
 
     def connect(self, sink: Sink) -> None:
-        """Add a sink of a circuit."""
         self.sinks.append(sink)
         sink.source = self
 

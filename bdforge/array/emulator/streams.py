@@ -111,7 +111,6 @@ class _Streams:
         return sink
 
     def _control_port(self, end: SwitchPort) -> ControlPort:
-        """The control port of a tile, made on first use."""
         if end.tile not in self._control_ports:
             self._control_ports[end.tile] = ControlPort(self.array.tile(*end.tile), self.array.controlled)
         return self._control_ports[end.tile]

@@ -118,16 +118,13 @@ class Strictness:
         self.warn(f"{name} (permitted): {error}")
 
     def caution(self, name: str, warning: str) -> None:
-        """Remember a warning that has a switch."""
         assert name in CAUTIONS
         if name not in self.permitted:
             self.warn(f"{warning} [{name}]")
 
     def warn(self, warning: str) -> None:
-        """Remember a warning, once."""
         self.messages[warning] = None
 
     def permits(self, name: str) -> bool:
-        """Whether a name is switched off."""
         assert name in NAMES
         return name in self.permitted

@@ -164,7 +164,6 @@ class EmulatedTile:
         return self.array.tile(column, self.row)
 
     def write(self, offset: int, value: int, source: str = "") -> None:
-        """Store one 32-bit word at a tile offset, as the controller does."""
         self.map.write(offset, value, source)
 
     def read(self, offset: int) -> int:
@@ -172,13 +171,11 @@ class EmulatedTile:
         return self.map.read(offset)
 
     def fill(self, start: int, data: bytes) -> None:
-        """Store bytes of data memory."""
         self.bytes[start : start + len(data)] = np.frombuffer(data, np.uint8)
         if self.written is not None:
             self.written[start : start + len(data)] = True
 
     def store(self, word: int, value: int) -> None:
-        """Store one word of data memory."""
         self.memory[word] = value
         if self.written is not None:
             self.written[GRANULE_BYTES * word : GRANULE_BYTES * (word + 1)] = True

@@ -31,7 +31,6 @@ def token_problem(switches: Switches, column: int, row: int, controller_id: int)
 
 
 def lost_token(direction: str, channel: int, column: int, row: int, problem: str) -> str:
-    """A message about a wait whose token does not arrive."""
     return (
         f"the token of {direction} {channel} of tile ({column}, {row}) never reaches the controller, so this wait does "
         f"not end: {problem}. The id is the controller id of the channel's control register"

@@ -91,7 +91,6 @@ class Trace:
     held_words: int
 
     def kernels(self) -> dict[str, int]:
-        """How often each kernel was called."""
         calls: dict[str, int] = {}
         for party in self.parties:
             for action in party.actions:

@@ -63,7 +63,6 @@ class _Collector(Strictness):
             self.add(LoadError(f"{first_line(error)} [{name}]"))
 
     def add(self, error: Exception) -> None:
-        """One more fault, once."""
         self.found.setdefault(first_line(error), str(error))
 
 

@@ -52,13 +52,11 @@ class EmulatedCore(Agent):
         self.program: RunnableProgram | None = None
 
     def take(self, program: RunnableProgram) -> None:
-        """Run a program from now on."""
         self.program = program
         self.waiting = None
 
     @property
     def has_program(self) -> bool:
-        """Whether there is anything to run."""
         return self.program is not None
 
     def run(self) -> Generator[None, None, None]:

@@ -33,7 +33,6 @@ class ProgramMemories:
         self._judged: set[bytes] = set()
 
     def fill(self, place: tuple[int, int], start: int, data: bytes) -> None:
-        """Write code before the core runs."""
         _code(self._array.tile(*place))[start : start + len(data)] = data
 
     def start(self, place: tuple[int, int]) -> None:

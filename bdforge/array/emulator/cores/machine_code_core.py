@@ -174,7 +174,6 @@ class MachineCode:
         return CoreProfile(core.name, self.file, run.cycle, run.bundles, run.conflicts, dict(self.waits), found)
 
     def place(self, error: Exception) -> str:
-        """Where the program stood."""
         return self.where()
 
     def where(self) -> str:
@@ -214,7 +213,6 @@ def profiles(cores: Iterable[EmulatedCore]) -> Iterator[CoreProfile]:
 
 
 def memory_of(core: EmulatedCore) -> DataMemory:
-    """The memories that a core reaches."""
     tiles = [_tile(core, *_place(core, *window)) for window in CORE_LOCK_WINDOWS]
     return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
 

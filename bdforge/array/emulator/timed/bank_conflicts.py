@@ -70,7 +70,6 @@ class Banks:
             self._uses[bank].append(use)
 
     def conflicts(self) -> dict[TimedParty, dict[str, Conflicts]]:
-        """By core and cause."""
         found: dict[TimedParty, dict[str, Conflicts]] = defaultdict(dict)
         for uses in self._uses.values():
             for core, other, conflicts in _overlaps(uses):

@@ -40,7 +40,6 @@ class TimedCores:
 
     @property
     def verbs(self) -> dict[str, Verb]:
-        """What cores do."""
         return {"kernel": self._kernel, "work": self._work, "run": self._run, "put": self._put, "get": self._get}
 
     def _kernel(self, runner: TimedParty, name: str, elements: tuple[int, ...], size_bytes: int) -> bool:

@@ -234,5 +234,4 @@ def _way_of(runner: TimedParty, access: DramAccess, *, write: bool) -> Way:
 
 
 def _room(runner: TimedParty, held_words: int, on_the_way: float) -> int:
-    """Words that a sink holds beyond what it demands."""
     return 0 if runner.party.tile_kind == "shim" else int(held_words + on_the_way)

@@ -26,7 +26,6 @@ class PartyTime:
 
     @property
     def busy_cycles(self) -> float:
-        """Cycles of work."""
         return sum(self.busy.values())
 
 
@@ -46,7 +45,6 @@ class DramTime:
 
     @property
     def utilisation(self) -> float:
-        """The largest of the shares."""
         port = max(self.read_utilisation, self.write_utilisation, self.port_utilisation)
         return max(port, self.request_utilisation)
 

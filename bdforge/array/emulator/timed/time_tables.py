@@ -22,7 +22,6 @@ _SMALLEST_SHARE = 0.0005  # less is left out: it would be printed as 0.0 %
 
 
 def tables(report: TimingReport, title: str) -> list[Table]:
-    """Time and DRAM, cores, channels, controller."""
     found = [summary_table(report, title)]
     if report.cores:
         found.append(core_table(report))
@@ -99,7 +98,6 @@ def channel_table(report: TimingReport) -> Table:
 
 
 def controller_table(report: TimingReport) -> Table:
-    """What the controller does and waits for."""
     table = new_table("controller (emulated)", "controller", ">us", ">share")
     waiting: dict[str, float] = defaultdict(float)
     for what, cycles in report.controller.stalled.items():

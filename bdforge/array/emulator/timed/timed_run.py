@@ -25,14 +25,12 @@ class Clock:
         heapq.heappush(self._events, (time, self._count, call, arguments))
 
     def run(self) -> None:
-        """Make every call, also those that calls ask for."""
         events = self._events
         while events:
             self.now, _, call, arguments = heapq.heappop(events)
             call(*arguments)
 
     def stop(self) -> None:
-        """Forget what was still to come."""
         self._events.clear()
 
 
@@ -73,7 +71,6 @@ class TimedParty:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left to do."""
         return self.blocked is None and self._next == len(self._actions)
 
     def advance(self) -> None:
@@ -120,7 +117,6 @@ class TimedParty:
         self.advance_at(self.clock.now)
 
     def spend(self, what: str, start: float, end: float) -> None:
-        """Count time in which the party works."""
         if (cycles := end - max(start, 0.0)) > 0:
             self.busy[what] = self.busy.get(what, 0.0) + cycles
             self._remember(self.busy, what, start, end)

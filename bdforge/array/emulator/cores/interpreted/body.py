@@ -29,7 +29,6 @@ class InterpretedBody:
             core.array.strictness.fault("stack", CoreError(f"{location(op)}: {core.name}: {fault}"))
 
     def run(self, core: EmulatedCore) -> Generator[None, None, None]:
-        """The body's steps."""
         return self._steps(core)
 
     def place(self, error: Exception) -> str:

@@ -35,12 +35,10 @@ def unsupported(op: Operation, why: str) -> CoreError:
 
 
 def is_vector(value: SSAValue) -> bool:
-    """Whether a value is a vector."""
     return isinstance(value.type, VectorType)
 
 
 def unsigned(expression: str, type_: Attribute) -> str:
-    """The bits of `expression` as an unsigned number."""
     return f"({expression} & {(1 << width(type_)) - 1})"
 
 
@@ -53,7 +51,6 @@ def wrapped(t: "Translation", value: SSAValue, expression: str) -> None:
 
 
 def literals(t: "Translation", values: Sequence[SSAValue]) -> list[str]:
-    """The expressions of several values."""
     return [t.value(value) for value in values]
 
 
@@ -64,7 +61,6 @@ def literal(expression: str) -> int | None:
 
 
 def tuple_of(items: Sequence[str]) -> str:
-    """The expression of a Python tuple."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 

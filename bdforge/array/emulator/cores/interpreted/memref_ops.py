@@ -60,7 +60,6 @@ def _static_size(value: SSAValue, axis: int) -> int | None:
 
 
 def emit_load(t: Translation, op: Operation, array: SSAValue, indices: Sequence[str]) -> None:
-    """Read one element."""
     check_index(t, op, array, indices)
     name = t.value(array)
     checked = t.core.array.poison  # whose views watch what is indexed
@@ -73,7 +72,6 @@ def emit_load(t: Translation, op: Operation, array: SSAValue, indices: Sequence[
 
 
 def emit_store(t: Translation, op: Operation, value: SSAValue, array: SSAValue, indices: Sequence[str]) -> None:
-    """Write one element."""
     check_index(t, op, array, indices)
     text = t.value(value)
     if isinstance(value.type, BFloat16Type):

@@ -48,7 +48,6 @@ def is_float(type_: Attribute) -> bool:
 
 
 def is_integer(type_: Attribute) -> bool:
-    """Whether a scalar type is an integer or index."""
     return isinstance(type_, IntegerType | IndexType)
 
 
@@ -70,7 +69,6 @@ def width(type_: Attribute) -> int:
 
 
 def is_unsigned(type_: Attribute) -> bool:
-    """Whether integers of this type are kept unsigned."""
     return isinstance(type_, IntegerType) and type_.signedness.data is Signedness.UNSIGNED
 
 
@@ -89,12 +87,10 @@ def wrap(value: int, type_: Attribute) -> int:
 
 
 def round_f32(value: float) -> float:
-    """The nearest float32."""
     return c_float(value).value
 
 
 def round_f16(value: float) -> float:
-    """The nearest IEEE binary16."""
     try:
         return struct.unpack("<e", struct.pack("<e", value))[0]
     except OverflowError:
@@ -148,12 +144,10 @@ _ROUNDERS: dict[type, Callable[[float], float]] = {
 
 
 def rounder(type_: Attribute) -> Callable[[float], float]:
-    """What rounds a Python float to a float type."""
     return _ROUNDERS[type(type_)]
 
 
 def bf16_of_bits(bits: int) -> float:
-    """The value of a bfloat16 in memory."""
     return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
 
 
@@ -174,7 +168,6 @@ def bits_of(value: float, type_: Attribute) -> int:
 
 
 def of_bits(bits: int, type_: Attribute) -> float | int:
-    """The scalar with these bits."""
     if isinstance(type_, BFloat16Type):
         return bf16_of_bits(bits)
     if is_float(type_):
@@ -261,7 +254,6 @@ def bytes_of(value, type_: Attribute) -> bytes:
 
 
 def of_bytes(data: bytes, type_: Attribute):
-    """The scalar or vector with these bytes."""
     if not isinstance(type_, VectorType):
         return of_bits(int.from_bytes(data, "little"), type_)
     element = type_.element_type
@@ -269,5 +261,4 @@ def of_bytes(data: bytes, type_: Attribute):
 
 
 def size_bits(type_: Attribute) -> int:
-    """Bits of a scalar or of a whole vector."""
     return width(type_) * (math.prod(type_.get_shape()) if isinstance(type_, VectorType) else 1)

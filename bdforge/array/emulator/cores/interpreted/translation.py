@@ -156,7 +156,6 @@ class Translation:
         self.indented(lambda: self._dispatch(state, blocks[half:], first + half))
 
     def jump(self, op: Operation, target: Block, arguments: Sequence[SSAValue]) -> None:
-        """Go on with another block of the region."""
         copy_all(self, target.args, arguments)
         here = op.parent_block()
         state, number = self._blocks[target]
@@ -166,7 +165,6 @@ class Translation:
         self.line("continue")
 
     def block(self, block: Block) -> None:
-        """Every operation of a block."""
         if self.core.observed and (work := operations_that_cost(block)):
             self.line(f"core.work += {work}")
         for op in block.ops:
@@ -220,13 +218,11 @@ class Translation:
         self.current = outer
 
     def indented(self, write: Callable[[], Any]) -> None:
-        """What `write` emits, one level deeper."""
         self.depth += 1
         write()
         self.depth -= 1
 
     def line(self, text: str) -> None:
-        """Add a line of source."""
         self.lines.append(" " * self.depth + text)
         self.origins.append(self.current)
 
@@ -255,12 +251,10 @@ class Translation:
         return self.constants.get(value)
 
     def define(self, value: SSAValue, expression: str) -> str:
-        """Let `expression` stand for `value`."""
         self.names[value] = expression
         return expression
 
     def assign(self, op: Operation, expression: str) -> None:
-        """Store the only result of `op`."""
         self.line(f"{self.value(op.results[0])} = {expression}")
 
     def simple(self, expression: str) -> str:

@@ -145,7 +145,6 @@ class _Transfer:
         return np.where(valid, found, np.asarray(padding).astype(found.dtype))
 
     def write(self, array: np.ndarray, index, values: np.ndarray, where: Where) -> None:
-        """Put the lanes that are there into memory."""
         places, valid = self.lanes(array, index, where)
         array[tuple(place[valid] for place in places)] = to_memory(values[valid], self.element)
 

@@ -34,7 +34,7 @@ DATA = np.random.default_rng(7).integers(-(2**31), 2**31, 64, np.int32)
 
 
 def memory(*parts: str, device: str = "npu2_3col", **options) -> dict[str, np.ndarray]:
-    return dict(bdforge.emulate(module(device, *parts), **options).buffers)
+    return dict(bdforge.emulate(module(device, *TILES, *parts), **options).buffers)
 
 
 TILES = (tile(0, 0), tile(0, 1), tile(0, 2), tile(0, 3), tile(1, 1), tile(1, 2))
@@ -55,7 +55,6 @@ def fills(at: str, name: str, size: int, pieces: list[tuple[int, int]] | None = 
 @pytest.mark.parametrize("device", DEVICES)
 def test_packets_of_one_source_go_where_their_ids_lead(device):
     found = memory(
-        *TILES,
         buffer("a", "01", 12, DATA[:12]),
         buffer("x", "02", 5),
         buffer("y", "03", 7),
@@ -74,7 +73,6 @@ def test_packets_of_one_source_go_where_their_ids_lead(device):
 def test_a_packet_reaches_all_destinations_of_its_id(device):
     """One flow with two destinations and another flow of the same id and source: three copies."""
     found = memory(
-        *TILES,
         buffer("a", "01", 40, DATA[:40]),
         buffer("x", "02", 40),
         buffer("y", "03", 40),
@@ -93,7 +91,6 @@ def test_a_packet_reaches_all_destinations_of_its_id(device):
 
 def test_only_flows_that_keep_headers_store_them():
     found = memory(
-        *TILES,
         buffer("a", "12", 6, DATA[:6]),
         buffer("x", "02", 6),
         buffer("y", "03", 7),
@@ -111,7 +108,6 @@ def test_only_flows_that_keep_headers_store_them():
 def test_a_header_holds_source_type_and_id_with_odd_parity(kind, number):
     """`aie.dma_bd_packet` gives the type before the id."""
     found = memory(
-        *TILES,
         buffer("a", "12", 1, [5]),
         buffer("x", "02", 2),
         packet_flow(number, "12 DMA : 0", "02 DMA : 0", keep=True),
@@ -165,7 +161,6 @@ def test_a_kept_header_routes_its_packet_again(device):
     """Two cores send packets with headers to one buffer; the memtile forwards each by its own header."""
     sender, receiver = (5, 6), {1: "12 DMA : 1", 2: "02 DMA : 1"}
     parts = [
-        *TILES,
         buffer("a", "02", 5, DATA[:5]),
         buffer("b", "03", 6, DATA[5:11]),
         buffer("hop", "01", 13),
@@ -199,7 +194,6 @@ def test_a_kept_header_routes_its_packet_again(device):
 def test_a_receiving_bd_counts_words_and_not_packets():
     """Packets of 6 and 6 words fill BDs of 4, 5 and 3."""
     found = memory(
-        *TILES,
         buffer("a", "01", 12, DATA[:12]),
         buffer("x", "02", 20),
         packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
@@ -213,7 +207,6 @@ def test_a_receiving_bd_counts_words_and_not_packets():
 
 def test_a_packet_header_on_a_circuit_is_a_word_like_any_other():
     found = memory(
-        *TILES,
         buffer("a", "01", 4, DATA[:4]),
         buffer("x", "02", 5),
         flow("01 DMA : 0", "02 DMA : 0"),
@@ -226,7 +219,6 @@ def test_a_packet_header_on_a_circuit_is_a_word_like_any_other():
 def test_an_id_without_a_flow_is_named_with_its_bd():
     with pytest.raises(DmaError, match=r"\(0, 1\) MM2S 0, BD 0 .*: packet id 5 .* matches no .*carry 0, 1, 2, 3"):
         memory(
-            *TILES,
             buffer("a", "01", 4),
             packet_flow(2, "01 DMA : 0", "02 DMA : 0"),
             packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
@@ -237,7 +229,6 @@ def test_an_id_without_a_flow_is_named_with_its_bd():
 def test_a_first_word_that_is_no_known_header_is_named():
     with pytest.raises(DmaError, match=r"MM2S 0, BD 0 .*: packet id 13 \(header 0x0000002d\) matches no"):
         memory(
-            *TILES,
             buffer("a", "01", 4, [0x2D, 1, 2, 3]),
             packet_flow(2, "01 DMA : 0", "02 DMA : 0"),
             program("01", Task("MM2S", 0, [bd("a", 4)])),
@@ -246,14 +237,12 @@ def test_a_first_word_that_is_no_known_header_is_named():
 
 def test_a_flow_of_a_fifo_is_refused():
     with pytest.raises(LoadError, match=r"flows of bundle FIFO are not emulated"):
-        memory(*TILES, packet_flow(1, "01 DMA : 0", "02 FIFO : 0"))
+        memory(packet_flow(1, "01 DMA : 0", "02 FIFO : 0"))
 
 
 def test_a_packet_without_words_is_refused():
     with pytest.raises(DmaError, match=r"BD 0 .* inserts a packet header but moves no words"):
-        memory(
-            *TILES, buffer("a", "01", 4), packet_flow(1, "01 DMA : 0", "02 DMA : 0"), sends("01", "a", 4, [(0, 0, 1)])
-        )
+        memory(buffer("a", "01", 4), packet_flow(1, "01 DMA : 0", "02 DMA : 0"), sends("01", "a", 4, [(0, 0, 1)]))
 
 
 SHIM = """
@@ -447,7 +436,6 @@ def test_a_core_that_gets_a_packet_from_its_stream_sees_the_header():
     )
     constants = "\n".join(f"%c{i} = arith.constant {i} : index" for i in range(3))
     found = memory(
-        *TILES,
         buffer("a", "01", 2, DATA[:2]),
         buffer("x", "02", 3),
         packet_flow(8, "01 DMA : 0", "02 Core : 0"),
@@ -459,4 +447,4 @@ def test_a_core_that_gets_a_packet_from_its_stream_sees_the_header():
 
 def test_packets_from_a_core_are_refused_by_name():
     with pytest.raises(LoadError, match=r"aie.put_stream cannot end a packet, so packets from Core : 0 are not emul"):
-        memory(*TILES, packet_flow(8, "02 Core : 0", "01 DMA : 0"))
+        memory(packet_flow(8, "02 Core : 0", "01 DMA : 0"))

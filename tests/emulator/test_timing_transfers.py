@@ -1,5 +1,6 @@
 """Times worked out by hand: words per cycle, latencies, buffering, broadcasts, DRAM that channels share."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -188,95 +189,72 @@ def test_writes_have_a_price_of_their_own():
     assert slow.cycles == pytest.approx(TRANSFER + WORDS * 4 / 2)
 
 
-class Ends:
-    """When each flow ended."""
+def ends(flows: Mapping[str, tuple], **fields: float) -> dict[str, float]:
+    """When each flow of DRAM ends: bytes, access, cycles per byte of the stream, whether it writes, when it begins."""
+    clock, found = Clock(0.0), dict[str, float]()
+    dram = Dram(clock, replace(FREE, stream_bytes_per_cycle=1 << 20, **fields))
 
-    def __init__(self, timing):
-        self.clock = Clock(0.0)
-        self.dram = Dram(self.clock, replace(timing, stream_bytes_per_cycle=1 << 20))
-        self.times = {}
+    def end(name: str) -> None:
+        found[name] = clock.now
 
-    def add(self, name: str, size: int, run: float, slowest: float, write: bool = False) -> None:
-        self.dram.add(size, [Way(DramAccess(run), write, len(self.times))], slowest, self._end, name)
-
-    def _end(self, name: str) -> None:
-        self.times[name] = self.clock.now
-
-
-def test_a_flow_that_ends_leaves_its_share_to_the_others():
-    ends = Ends(replace(FREE, dram_read_gb_s=10))
-    ends.add("long", 1000, 4096, 0.01)
-    ends.add("short", 100, 4096, 0.01)
-    ends.clock.run()
-    assert ends.times == pytest.approx({"short": 20, "long": 20 + 900 / 10})
+    for column, (name, (size, access, slowest, *more)) in enumerate(flows.items()):
+        write, begin = (*more, *(False, 0.0)[len(more) :])
+        clock.at(begin, dram.add, size, [Way(access, bool(write), column)], slowest, end, name)
+    clock.run()
+    return found
 
 
-def test_a_slow_channel_leaves_what_it_cannot_use():
-    ends = Ends(replace(FREE, dram_read_gb_s=10))
-    ends.add("slow", 100, 4096, 1.0)  # a byte a cycle
-    ends.add("fast", 900, 4096, 0.01)
-    ends.clock.run()
-    assert ends.times == pytest.approx({"slow": 100, "fast": 100}, rel=0.01)
-
-
-def test_reads_and_writes_share_the_port_equally_in_time_not_in_bytes():
-    ends = Ends(replace(FREE, dram_read_gb_s=10, dram_write_gb_s=5, dram_gb_s=7.5))
-    ends.add("read", 500, 4096, 0.01)
-    ends.add("write", 250, 4096, 0.01, write=True)
-    ends.clock.run()
+LONG, ROW, FAST = DramAccess(4096), 1 << 20, 1e-9
+DRAM_FLOWS = {
+    "one that ends leaves its share to the others": (
+        {"dram_read_gb_s": 10}, {"long": (1000, LONG, 0.01), "short": (100, LONG, 0.01)},
+        {"short": 20, "long": 20 + 900 / 10},
+    ),
+    "a slow channel leaves what it cannot use": (  # a byte a cycle
+        {"dram_read_gb_s": 10}, {"slow": (100, LONG, 1.0), "fast": (900, LONG, 0.01)}, {"slow": 100, "fast": 100},
+    ),
     # Equal shares s of what each needs most: 7.5 s read and 5 s written, of which the port takes 7.5 in all: s = 0.6.
-    assert ends.times == pytest.approx({"write": 250 / 3, "read": 250 / 3 + (500 - 4.5 * 250 / 3) / 7.5})
+    "reads and writes share the port equally in time, not in bytes": (
+        {"dram_read_gb_s": 10, "dram_write_gb_s": 5, "dram_gb_s": 7.5},
+        {"read": (500, LONG, 0.01), "write": (250, LONG, 0.01, True)},
+        {"write": 250 / 3, "read": 250 / 3 + (500 - 4.5 * 250 / 3) / 7.5},
+    ),
+    # The same stride and row, other columns: three of four had come to a shared row, and are served one by one.
+    "columns that read one row side by side": (
+        {"shared_run_ns": 10}, {f"{i}": (640, DramAccess(64, 2560, ROW | 64 * i), FAST) for i in range(4)},
+        {"last": 3 * 10 * 10},
+    ),
+    "columns that read rows of their own": (  # each takes a cycle of its channel
+        {"shared_run_ns": 10}, {f"{i}": (640, DramAccess(64, 2560, 2560 * i), FAST) for i in range(4)}, {"last": 10},
+    ),
+    # Two shims in one row: the second read has 10 runs of 64 bytes of which each takes 10 cycles, a write has none.
+    **{
+        f"two in one row of which {sum(writes)} write": (
+            {"shared_run_ns": 10}, {f"{i}": (640, DramAccess(64, 2560, ROW), FAST, w) for i, w in enumerate(writes)},
+            {"last": 10 if any(writes) else 10 * 10},
+        ) for writes in ((False, False), (True, False), (True, True))
+    },
+    # 1000 bytes at 0.1 ns a byte of requests, half of it while one shim reads: a write beside it asks for nothing.
+    **{
+        f"a shim beside {beside or 'none'}": (
+            {"shim_byte_ns": 0.1, "shim_alone_share": 0.5},
+            ({beside: (1, DramAccess(1, 1, ROW), FAST, beside == "a write")} if beside else {})
+            | {"wanted": (1000, DramAccess(500, 500), FAST)}, {"wanted": 1000 * 0.1 * share},
+        ) for beside, share in (("", 0.5), ("a write", 0.5), ("a read", 1))
+    },
+    "resources that are busy at once slow a flow": (  # 2^(1/2) of the time of one, with the exponent 2
+        {"dram_read_gb_s": 10, "shim_byte_ns": 0.1, "shim_alone_share": 1, "memory_exponent": 2},
+        {"only": (1000, DramAccess(500), FAST)}, {"only": 100 * 2**0.5},
+    ),
+    "one that comes later takes its share from then on": (
+        {"dram_read_gb_s": 10}, {"first": (400, LONG, 0.01), "second": (100, LONG, 0.01, False, 20.0)},
+        {"second": 40, "first": 50},
+    ),
+}  # fmt: skip
 
 
-def test_columns_that_read_one_row_side_by_side_are_served_one_by_one():
-    """The same stride and row, other columns of the matrix: what follows the first piece is served one by one."""
-    ends = Ends(replace(FREE, shared_run_ns=10))
-    for column in range(4):
-        ends.dram.add(
-            640, [Way(DramAccess(64, 2560, 1 << 20 | 64 * column), False, column)], 1e-9, ends._end, str(column)
-        )
-    ends.clock.run()
-    assert max(ends.times.values()) == pytest.approx(3 * 10 * 10, rel=0.05)  # three of four had come to a shared row
-    alone = Ends(replace(FREE, shared_run_ns=10))
-    for column in range(4):
-        alone.dram.add(640, [Way(DramAccess(64, 2560, 2560 * column), False, column)], 1e-9, alone._end, str(column))
-    alone.clock.run()
-    assert max(alone.times.values()) == pytest.approx(10)  # of which each takes a cycle of its channel
-
-
-@pytest.mark.parametrize(("writes", "readers"), [((False, False), 2), ((True, False), 1), ((True, True), 0)])
-def test_only_reads_come_to_a_row_that_others_read(writes: tuple[bool, bool], readers: int):
-    """Two shims in one row: the second read has 10 runs of 64 bytes of which each takes 10 cycles, a write has none."""
-    ends = Ends(replace(FREE, shared_run_ns=10))
-    for column, write in enumerate(writes):
-        ends.dram.add(640, [Way(DramAccess(64, 2560, 1 << 20), write, column)], 1e-9, ends._end, str(column))
-    ends.clock.run()
-    assert max(ends.times.values()) == pytest.approx(10 * 10 if readers > 1 else 10, rel=0.05)
-
-
-@pytest.mark.parametrize(("beside", "share"), [("none", 0.5), ("write", 0.5), ("read", 1)])
-def test_a_shim_is_alone_where_no_other_reads(beside: str, share: float):
-    """1000 bytes at 0.1 ns a byte of requests, half of it while one shim reads: a write beside it asks for nothing."""
-    ends = Ends(replace(FREE, shim_byte_ns=0.1, shim_alone_share=0.5))
-    if beside != "none":
-        ends.dram.add(1, [Way(DramAccess(1, 1, 1 << 20), beside == "write", 1)], 1e-9, ends._end, beside)
-    ends.dram.add(1000, [Way(DramAccess(500, 500, 0), False, 0)], 1e-9, ends._end, "wanted")
-    ends.clock.run()
-    assert ends.times["wanted"] == pytest.approx(1000 * 0.1 * share, rel=1e-2)
-
-
-def test_resources_that_are_busy_at_once_slow_a_flow():
-    """Port and requests equally busy: 2^(1/2) of the time of one, with the exponent 2."""
-    busy = {"dram_read_gb_s": 10, "shim_byte_ns": 0.1}
-    ends = Ends(replace(FREE, **busy, shim_alone_share=1, memory_exponent=2))
-    ends.add("only", 1000, 500, 1e-9)
-    ends.clock.run()
-    assert ends.times == pytest.approx({"only": 100 * 2**0.5}, rel=1e-3)
-
-
-def test_a_flow_that_comes_later_takes_its_share_from_then_on():
-    ends = Ends(replace(FREE, dram_read_gb_s=10))
-    ends.add("first", 400, 4096, 0.01)
-    ends.clock.at(20.0, ends.add, "second", 100, 4096, 0.01)
-    ends.clock.run()
-    assert ends.times == pytest.approx({"second": 40, "first": 50})
+@pytest.mark.parametrize(("fields", "flows", "wanted"), DRAM_FLOWS.values(), ids=DRAM_FLOWS)
+def test_flows_of_dram_end(fields: dict[str, float], flows: dict[str, tuple], wanted: dict[str, float]):
+    found = ends(flows, **fields)
+    found["last"] = max(found.values())
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=0.05 if "last" in wanted else 0.01)

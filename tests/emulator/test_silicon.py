@@ -1,7 +1,7 @@
 """What silicon punishes or mlir-aie reads otherwise: refused or warned about by name, each with its switch."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,24 +56,11 @@ COPY = [
 def copy(*between: str) -> str:
     """A copy through the memtile; `between` stands after its input BD was written and before it is pushed again."""
     again = [sync((0, 0), 0), *between, push((0, 0), "S2MM : 0", 1, token=True), push((0, 0), "MM2S : 0", 0)]
-    return loopback(32, 2, sequence="\n".join([*COPY[:2], *again, "aiex.npu.dma_wait {symbol = @out}"]))
+    return looped(*COPY[:2], *again, "aiex.npu.dma_wait {symbol = @out}")
 
 
 def access(mask: int, value: int, word: int = 5) -> str:
     return write32(SHIM_BD + 4 * word, value, mask, ", column = 0 : i32, row = 0 : i32")
-
-
-def burst() -> Caution:
-    text = "\n".join(COPY)
-    short = text.replace("id = 0 : i64", "id = 0 : i64, burst_length = 64 : i64")
-    longer = text.replace("id = 0 : i64", "id = 0 : i64, burst_length = 128 : i64")
-    message = r"shim \(0, 0\) MM2S 0, BD 0 .*: bursts of 64 bytes move .* less than longer ones; use 512"
-    return Caution(loopback(32, 2, sequence=short), loopback(32, 2, sequence=longer), message)
-
-
-def cache() -> Caution:
-    codes = [copy(access(0xF << 24, code << 24)) for code in (5, 3)]
-    return Caution(*codes, message=r"MM2S 0, BD 0 .*: AXI cache code is 5; only 0, 2, 3 were seen to work")
 
 
 def tokens(count: int) -> str:
@@ -85,39 +72,13 @@ def tokens(count: int) -> str:
     return loopback(32, 2, sequence=text.replace("metadata = @in", "metadata = @in, issue_token = true"))
 
 
-def unread() -> Caution:
-    message = "more than 4 tokens of column 0 wait to be read"
-    return Caution(tokens(4), tokens(3), message)
-
-
-def dropped_stride() -> Caution:
-    task = "%t = aiex.dma_configure_task_for @in {{\naie.dma_bd(%a : memref<64xi32>, 0, 32, [{}])\naie.end\n}}"
-    short, whole = "<size = 32, stride = 2>", "<size = 32, stride = 2>, <size = 1, stride = 1>, <size = 1, stride = 1>"
-    texts = [loopback(32, 2, sequence=task.format(dims)) for dims in (short, whole)]
-    return Caution(*texts, message=r"aie.dma_bd: the stride 2 of its innermost dimension is dropped")
-
-
-def view_offset() -> Caution:
-    flat = "memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1]"
-    text = (
-        "%v = memref.subview %a[{0}] [8] [1] : memref<64xi32> to memref<8xi32, strided<[1], offset: {0}>>\n"
-        f"%w = {flat} : memref<8xi32, strided<[1], offset: {{0}}>> to memref<8xi32>"
-    )
-    texts = [loopback(32, 2, sequence=text.format(start)) for start in (8, 0)]
-    return Caution(*texts, message="memref.reinterpret_cast: its offset is counted from its source, 32 bytes into")
-
-
-def stale() -> Caution:
-    """A shim reads what it or that of the next column has written just before."""
-
-    def text(reader: int) -> str:
-        lines = [
-            *COPY, "aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 16][1, 1, 1, 4][0, 0, 0, 1]) "
-            f"{{id = 5 : i64, metadata = @r{reader}, issue_token = true}} : memref<64xi32>",
-            f"aiex.npu.dma_wait {{symbol = @r{reader}}}",
-        ]  # fmt: skip
-        whole = loopback(32, 2, sequence="\n".join(lines))
-        tiles = """%east = aie.tile(1, 0)
+DROPPED = "%t = aiex.dma_configure_task_for @in {{\naie.dma_bd(%a : memref<64xi32>, 0, 32, [{}])\naie.end\n}}"
+OFFSET = (
+    "%v = memref.subview %a[{0}] [8] [1] : memref<64xi32> to memref<8xi32, strided<[1], offset: {0}>>\n"
+    "%w = memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1] : "
+    "memref<8xi32, strided<[1], offset: {0}>> to memref<8xi32>"
+)
+READERS = """%east = aie.tile(1, 0)
     %target = aie.tile(1, 2)
     aie.flow(%east, DMA : 1, %target, DMA : 1)
     aie.flow(%shim, DMA : 1, %target, DMA : 0)
@@ -138,10 +99,21 @@ def stale() -> Caution:
       aie.end
     }
     %mem = aie.tile(0, 1)"""
-        return whole.replace("%mem = aie.tile(0, 1)", tiles)
 
-    message = r"shim \(1, 0\) MM2S 1, BD 5 .* reads argument b where the shim of column 0 wrote in the same run"
-    return Caution(text(1), text(0), message)
+
+def looped(*lines: str) -> str:
+    return loopback(32, 2, sequence="\n".join(lines))
+
+
+def burst(size: int) -> str:
+    return looped(*COPY).replace("id = 0 : i64", f"id = 0 : i64, burst_length = {size} : i64")
+
+
+def stale(reader: int) -> str:
+    """A shim reads what it (0) or that of the next column (1) has written just before."""
+    read = "aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 16][1, 1, 1, 4][0, 0, 0, 1]) "
+    read += f"{{id = 5 : i64, metadata = @r{reader}, issue_token = true}} : memref<64xi32>"
+    return looped(*COPY, read, f"aiex.npu.dma_wait {{symbol = @r{reader}}}").replace("%mem = aie.tile(0, 1)", READERS)
 
 
 def join(shared: bool) -> str:
@@ -160,11 +132,6 @@ def join(shared: bool) -> str:
     return module("npu2_1col", *parts, program("01", *fills))
 
 
-def shared_locks() -> Caution:
-    message = r"memtile \(0, 1\): S2MM 0 and 1 acquire the same lock and release the same other one; such a join"
-    return Caution(join(True), join(False), message, ())
-
-
 def control(*columns_: int) -> str:
     """A memtile's DMA sends a control packet that writes a lock of the core tile above, in each column."""
     parts = []
@@ -177,10 +144,6 @@ def control(*columns_: int) -> str:
             program(f"{at}1", Task("MM2S", 0, [bd(f"c{at}", 2, packet=2)])),
         ]  # fmt: skip
     return module("npu2_2col", *parts)
-
-
-def control_columns() -> Caution:
-    return Caution(control(0, 1), control(1), "control packets write to tiles of columns 0, 1;", ())
 
 
 def columns(width: int) -> str:
@@ -196,15 +159,38 @@ def columns(width: int) -> str:
     return text[:end] + again + "\n".join(waits) + "\n" + tail + "\n    }\n  }\n}\n"
 
 
-def wide() -> Caution:
-    message = r"one wait is for tokens of 8 x 1 tiles while S2MM 0 of tile \(0, 0\) has sent 2: .* ends too early"
-    return Caution(columns(8), columns(1), message, (8 * 4096, 8 * 4096))
-
-
-CASES: dict[str, Callable[[], Caution]] = {
-    "control-columns": control_columns, "dropped-stride": dropped_stride, "shared-locks": shared_locks,
-    "stale-dram": stale, "shim-burst": burst, "shim-cache": cache, "unread-tokens": unread, "view-offset": view_offset,
-    "wide-wait": wide,
+CASES = {
+    "control-columns": Caution(control(0, 1), control(1), "control packets write to tiles of columns 0, 1;", ()),
+    "dropped-stride": Caution(
+        looped(DROPPED.format("<size = 32, stride = 2>")),
+        looped(DROPPED.format("<size = 32, stride = 2>, <size = 1, stride = 1>, <size = 1, stride = 1>")),
+        r"aie.dma_bd: the stride 2 of its innermost dimension is dropped",
+    ),
+    "shared-locks": Caution(
+        join(True), join(False),
+        r"memtile \(0, 1\): S2MM 0 and 1 acquire the same lock and release the same other one; such a join", (),
+    ),
+    "stale-dram": Caution(
+        stale(1), stale(0), r"shim \(1, 0\) MM2S 1, BD 5 .* reads argument b where the shim of column 0 wrote in"
+    ),
+    "shim-burst": Caution(
+        burst(64), burst(128),
+        r"shim \(0, 0\) MM2S 0, BD 0 .*: bursts of 64 bytes move .* less than longer ones; use 512",
+    ),
+    "shim-cache": Caution(
+        copy(access(0xF << 24, 5 << 24)), copy(access(0xF << 24, 3 << 24)),
+        r"MM2S 0, BD 0 .*: AXI cache code is 5; only 0, 2, 3 were seen to work",
+    ),
+    "unread-tokens": Caution(tokens(4), tokens(3), "more than 4 tokens of column 0 wait to be read"),
+    "view-offset": Caution(
+        looped(OFFSET.format(8)), looped(OFFSET.format(0)),
+        "memref.reinterpret_cast: its offset is counted from its source, 32 bytes into",
+    ),
+    "wide-wait": Caution(
+        columns(8), columns(1),
+        r"one wait is for tokens of 8 x 1 tiles while S2MM 0 of tile \(0, 0\) has sent 2: .* ends too early",
+        (8 * 4096, 8 * 4096),
+    ),
 }  # fmt: skip
 
 
@@ -228,7 +214,7 @@ def warnings(case: Caution, text: str, name: str, permissive: Sequence[str] = ()
 @pytest.mark.parametrize("name", CASES)
 def test_a_caution_is_a_warning_with_its_name_until_it_is_off(name):
     """A design next to it gets none."""
-    case = CASES[name]()
+    case = CASES[name]
     found = warnings(case, case.text, name)
     assert found
     assert all(re.search(case.message, warning) for warning in found)

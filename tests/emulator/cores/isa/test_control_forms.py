@@ -6,7 +6,7 @@ from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.errors import ControlError, ExecutionError, StepBudgetError
 from bdforge.core.python_kernel import AcquireLock
-from support.machine_code import EXECUTORS, World, code_of, drive, memories
+from support.machine_code import EXECUTORS, World, code_of, drive, memories, run_text
 
 SLOTS = "add r9, r9, #1\n" * 5
 NOPS = "nop\n" * 8
@@ -21,15 +21,6 @@ BRANCHES = {
     "jl p0": (1, 0, 5),
 }
 """What r3 is at the target, r4 where it would go on, and how often the slots were run."""
-
-
-def ran(executor, generation: str, text: str, world: World | None = None, **registers: int):
-    """A core after a text, with what it asked for answered by `world`."""
-    core = executor(isa.load(generation), code_of(text, generation), memories())
-    for name, value in registers.items():
-        core.write(name, value)
-    drive(core, world)
-    return core
 
 
 @pytest.fixture(params=isa.GENERATIONS)
@@ -48,13 +39,13 @@ def executor(request):
 def test_a_branch_runs_its_five_slots_and_then_goes_on_there(executor, generation, branch):
     text = f"{branch}\n{SLOTS}add r4, r4, #7\n.p2align 4\naway: add r3, r3, #1\n"
     target = assemble(text + "done", generation, "t.s").symbols["away"]
-    core = ran(executor, generation, text, p0=target, r2=5)
+    core = run_text(executor, text, {"p0": target, "r2": 5}, generation)
     assert (core.read("r3"), core.read("r4"), core.read("r9")) == BRANCHES[branch]
 
 
 def test_a_call_returns_behind_its_slots(executor, generation):
     text = f"jl #work\n{SLOTS}back: add r3, r9, #0\nj #end\n{SLOTS}.p2align 4\nwork: add r4, r4, #4\nret\n{SLOTS}"
-    core = ran(executor, generation, f"{text}.p2align 4\nend: nop\n")
+    core = run_text(executor, f"{text}.p2align 4\nend: nop\n", {}, generation)
     assert core.read("lr") == assemble(f"{text}.p2align 4\nend: done", generation, "t.s").symbols["back"]
     assert (core.read("r3"), core.read("r4"), core.read("r9")) == (10, 4, 15)
 
@@ -62,16 +53,16 @@ def test_a_call_returns_behind_its_slots(executor, generation):
 @pytest.mark.parametrize("passes", [1, 2, 5])
 def test_jnzd_compares_before_it_decrements(executor, generation, passes):
     text = f"nop\n.p2align 4\nagain: add r3, r3, #1\njnzd r1, r1, p0\n{SLOTS}"
-    core = ran(executor, generation, text, p0=16, r1=passes - 1)
+    core = run_text(executor, text, {"p0": 16, "r1": passes - 1}, generation)
     assert (core.read("r3"), core.read("r9")) == (passes, 5 * passes)
     assert core.read("r1") == 0xFFFFFFFF
 
 
 def test_a_branch_in_a_slot_and_an_unaligned_one_are_faults(executor, generation):
     with pytest.raises(ControlError, match="at 0x4: a branch in a delay slot of another"):
-        ran(executor, generation, f"j p0\njz r1, #0\n{SLOTS}", p0=16)
+        run_text(executor, f"j p0\njz r1, #0\n{SLOTS}", {"p0": 16}, generation)
     with pytest.raises(ControlError, match="at 0x0: a branch to 0x12, which is no multiple of 16"):
-        ran(executor, generation, f"j p0\n{SLOTS}", p0=18)
+        run_text(executor, f"j p0\n{SLOTS}", {"p0": 18}, generation)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +71,10 @@ def test_a_branch_in_a_slot_and_an_unaligned_one_are_faults(executor, generation
 def test_a_branch_leads_to_a_multiple_of_16_bytes(executor, generation, target, taken):
     text = f"j p0\n{SLOTS}.p2align 4\n" + "nop\n" * 40
     if taken:
-        assert ran(executor, generation, text, p0=target).done
+        assert run_text(executor, text, {"p0": target}, generation).done
         return
     with pytest.raises(ControlError, match=f"at 0x0: a branch to {target:#x}, which is no multiple of 16"):
-        ran(executor, generation, text, p0=target)
+        run_text(executor, text, {"p0": target}, generation)
 
 
 def test_a_loop_without_end_is_stopped_by_its_budget(executor, generation):
@@ -95,7 +86,7 @@ def test_a_loop_without_end_is_stopped_by_its_budget(executor, generation):
 def test_locks_are_taken_and_given_by_number_and_by_register(executor, generation):
     text = f"acq #48, r1\n{NOPS}acq r2, r1\n{NOPS}rel #50, r3\n{NOPS}rel r4, r3\n{NOPS}"
     world = World({48: 3, 17: 2})
-    ran(executor, generation, text, world, r1=-2, r2=17, r3=1, r4=33)
+    run_text(executor, text, {"r1": -2, "r2": 17, "r3": 1, "r4": 33}, generation, world=world)
     assert world.log == [["acq", 48, -2, 1], ["acq", 17, -2, 0], ["rel", 50, 1, 1], ["rel", 33, 1, 1]]
 
 
@@ -119,7 +110,7 @@ def test_an_acquire_of_a_positive_value_waits_for_equality(executor, generation)
 def test_an_answer_lands_in_its_cycle(executor):
     """A word of the stream is there seven bundles behind, as a load is."""
     world = World(words=[0x80000001 - (1 << 32)])
-    core = ran(executor, "aie2p", "mov r1, ss\n" + "nop\n" * 5 + "mov r2, r1\nmov r3, r1\n" + NOPS, world, r1=9)
+    core = run_text(executor, "mov r1, ss\n" + "nop\n" * 5 + "mov r2, r1\nmov r3, r1\n" + NOPS, {"r1": 9}, world=world)
     assert (core.read("r2"), core.read("r3")) == (9, 0x80000001)
 
 
@@ -131,7 +122,7 @@ STREAMS = {
 
 def test_words_are_sent_with_and_without_tlast(executor, generation):
     world = World()
-    ran(executor, generation, "\n".join(STREAMS[generation]) + "\n" + NOPS, world, r1=7, r28=3)
+    run_text(executor, "\n".join(STREAMS[generation]) + "\n" + NOPS, {"r1": 7, "r28": 3}, generation, world=world)
     assert world.sent == [(7, False), (7, True), (7, True)]
 
 
@@ -139,7 +130,7 @@ def test_the_cascade_moves_512_bits(executor, generation):
     value = bytes(range(64))
     world = World(cascade=[value])
     enable = {"crSCDEn": 1, "crMCDEn": 1} if generation == "aie2p" else {}
-    core = ran(executor, generation, f"vmov x1, scd\n{NOPS}vmov mcd, x1\n{NOPS}", world, **enable)
+    core = run_text(executor, f"vmov x1, scd\n{NOPS}vmov mcd, x1\n{NOPS}", {**enable}, generation, world=world)
     assert core.read("x1").to_bytes(64, "little") == value
     assert world.sent == [value]
 
@@ -150,7 +141,9 @@ def test_the_cascade_moves_512_bits(executor, generation):
 def test_the_cascade_fills_a_part_of_a_wide_register(executor, part, register):
     value, ones = bytes(range(1, 65)), (1 << 2048) - 1
     world = World(cascade=[value])
-    core = ran(executor, "aie2p", f"vmov.{part} {register}, scd\n{NOPS}", world, crSCDEn=1, dm2=ones, dm3=ones)
+    core = run_text(
+        executor, f"vmov.{part} {register}, scd\n{NOPS}", {"crSCDEn": 1, "dm2": ones, "dm3": ones}, world=world
+    )
     whole, first = core.read(register), 512 * part
     assert (whole >> first) % (1 << 512) == int.from_bytes(value, "little")
     size = 1024 if register.startswith("cm") else 2048
@@ -160,7 +153,7 @@ def test_the_cascade_fills_a_part_of_a_wide_register(executor, part, register):
 @pytest.mark.parametrize(("half", "first"), [("lo", 0), ("hi", 512)])
 def test_the_cascade_fills_a_half_on_aie2(executor, half, first):
     value, ones = bytes(range(1, 65)), (1 << 1024) - 1
-    core = ran(executor, "aie2", f"vmov.{half} cm3, scd\n{NOPS}", World(cascade=[value]), cm3=ones)
+    core = run_text(executor, f"vmov.{half} cm3, scd\n{NOPS}", {"cm3": ones}, "aie2", world=World(cascade=[value]))
     whole = core.read("cm3")
     assert (whole >> first) % (1 << 512) == int.from_bytes(value, "little")
     assert whole | ((1 << 512) - 1) << first == ones
@@ -168,18 +161,18 @@ def test_the_cascade_fills_a_half_on_aie2(executor, half, first):
 
 def test_a_cascade_that_is_not_enabled_is_a_fault(executor):
     with pytest.raises(ExecutionError, match="crSCDEn is 0: write 1 to it first"):
-        ran(executor, "aie2p", f"vmov x1, scd\n{NOPS}", World(cascade=[bytes(64)]))
+        run_text(executor, f"vmov x1, scd\n{NOPS}", {}, world=World(cascade=[bytes(64)]))
 
 
 def test_events_are_kept_in_order(executor, generation):
     text = "event #1\nevent #0\n" + ("event #3" if generation == "aie2" else "nop")
-    core = ran(executor, generation, text)
+    core = run_text(executor, text, {}, generation)
     assert core.events == [1, 0, 3][: len(core.events)]
     assert len(core.events) == (3 if generation == "aie2" else 2)
 
 
 def test_results_under_way_land_after_done(executor, generation):
-    core = ran(executor, generation, "lda r1, [p0, #0]", p0=0x70000, r1=5)
+    core = run_text(executor, "lda r1, [p0, #0]", {"p0": 0x70000, "r1": 5}, generation)
     assert core.read("r1") == 0
     assert core.done
 
@@ -200,7 +193,7 @@ def test_a_hardware_loop_goes_round_until_its_count_is_0(executor, generation, c
         "nop\n.p2align 4\nstart: add r3, r3, #1\nadd r4, r4, #1\nlast: add r5, r5, #1\nadd r6, r6, #1\nadd r7, r7, #1"
     )
     found = assemble(f"{text}\ndone", generation, "t.s").symbols
-    core = ran(executor, generation, text, lc=count, ls=found["start"], le=found["last"])
+    core = run_text(executor, text, {"lc": count, "ls": found["start"], "le": found["last"]}, generation)
     assert [core.read(f"r{i}") for i in (3, 4, 5, 6, 7)] == [passes] * 3 + [1, 1]
     assert core.read("lc") == left
 
@@ -211,6 +204,6 @@ def test_a_hardware_loop_does_not_go_round_in_a_delay_slot(executor, generation,
     found = assemble(f"{text}\ndone", generation, "t.s").symbols
     if fault:
         with pytest.raises(ControlError, match="a hardware loop goes round in a delay slot"):
-            ran(executor, generation, text, lc=count, ls=0, le=found["last"])
+            run_text(executor, text, {"lc": count, "ls": 0, "le": found["last"]}, generation)
         return
-    assert ran(executor, generation, text, lc=count, ls=0, le=found["last"]).read("r3") == 2
+    assert run_text(executor, text, {"lc": count, "ls": 0, "le": found["last"]}, generation).read("r3") == 2

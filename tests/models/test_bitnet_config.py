@@ -256,9 +256,12 @@ def test_metadata_that_would_change_the_function_are_refused(more: dict, said: s
 
 
 def test_missing_metadata_mean_what_llama_cpp_takes_and_strange_ones_are_known_by_name():
-    without = {key: value for key, value in GGUF.items() if not key.endswith(("freq_base", "head_count_kv"))}
+    missing = ("freq_base", "head_count_kv", "key_length")
+    without = {key: value for key, value in GGUF.items() if not key.endswith(missing)}
     odd = {"general.name": "x", "tokenizer.ggml.tokens": ARRAY_VALUE, "bitnet.depth_scale": 2.0, "bitnet.odd": False}
+    odd |= {"bitnet.embedding_length": 24}
     found = from_metadata(Path("a.gguf"), {"general.architecture": "bitnet"} | without | odd, 7)
     assert (found.rope_theta, found.num_key_value_heads, found.unknown) == (10_000.0, 4, ("depth_scale",))
+    assert found.head_dim == 24 // 4
     fitting: dict[str, Any] = {"rope.dimension_count": 6, "attention.value_length": 6, "vocab_size": 7}
     assert of_gguf(**{f"bitnet.{name}": value for name, value in fitting.items()}).unknown == ()

@@ -91,7 +91,7 @@ def seeds(quick: int, all_: int) -> list:
 def test_integers_and_tokens_are_those_of_the_formulas(tmp_path, summing, scaling, seed):
     content = random_content(ODD, seed)
     write = write_hugging_face if seed % 2 else lambda path, model: write_gguf(path / "m.gguf", model, "I2_S")
-    length = (1, 33, 130, 7, 64)[seed % 5]
+    length = (1, 7, 130, 33, 64)[seed % 5]
     path = write(tmp_path, content)
     for design in (summing, scaling) if seed else (scaling,):
         compare(opened(path, design, content), PlainBitNet(content, short=design is scaling), length, 2)

@@ -15,76 +15,6 @@ from support.differences import same
 DESIGNS = sorted((Path(__file__).resolve().parents[3] / "designs").glob("*.toml"))
 LEAST: dict[str, Any] = {"kind": "elementwise", "function": "mul", "type": "int8", "tile": 64}
 
-WRONG_FILES = {
-    "function: input should be 'add', 'mul' or 'relu2_gate'": {"function": "sub"},
-    "type: input should be 'int8' or 'bf16'": {"type": "f32"},
-    "tile: input should be greater than or equal to 1": {"tile": 0},
-    "tile: input should be a valid integer": {"tile": 64.0},
-    "narrowing.shift: input should be less than or equal to 31": {"narrowing": {"shift": 32}},
-    "narrowing.rounding: input should be": {"narrowing": {"rounding": "up"}},
-    "problems.0.length: input should be greater than or equal to 1": {"problems": [{"length": 0}]},
-    "problems.0.length: missing": {"problems": [{"M": 4}]},
-    "layouts: unexpected key": {"layouts": {"a": "row"}},
-    "sequence.wait = 'never' is unknown": {"sequence": {"wait": "never"}},
-}
-
-
-@pytest.mark.parametrize("told", WRONG_FILES)
-def test_a_file_is_refused_with_the_place(told):
-    with pytest.raises(SpecError) as refused:
-        spec_from(LEAST | WRONG_FILES[told], "mine", "mine.toml")
-    assert f"mine.toml: {told}" in str(refused.value)
-
-
-CHECKS: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
-    # by what is said: the product, those that are taken, those that are refused.
-    "array.columns = 5, but phoenix has 4": ("phoenix", [{"array": {"columns": 4}}], [{"array": {"columns": 5}}]),
-    "but strix_halo is an npu2": ("strix_halo", [{"array": {"device": "npu2"}}], [{"array": {"device": "npu1"}}]),
-    "is not a multiple of 64; the buffers": ("strix_halo", [{"stack_bytes": 1088}], [{"stack_bytes": 1056}]),
-    "is not a multiple of 32; the buffers": ("phoenix", [{"stack_bytes": 1056}], [{"stack_bytes": 1040}]),
-    "bytes are not a multiple of 64; use a larger tile": (
-        "strix_halo", [{"tile": 128}, {"tile": 32, "type": "bf16"}], [{"tile": 96}, {"tile": 48, "type": "bf16"}],
-    ),
-    "bytes are not a multiple of 32; use a larger tile": (
-        "phoenix", [{"tile": 96}, {"tile": 16, "type": "bf16"}], [{"tile": 112}, {"tile": 24, "type": "bf16"}],
-    ),
-    "narrowing is of integers; leave it out": (
-        "phoenix",
-        [{"narrowing": {"shift": 1}}, {"narrowing": {"rounding": "ceil"}}, {"type": "bf16", "narrowing": {"shift": 0}}],
-        [{"type": "bf16", "narrowing": {"shift": 1}}, {"type": "bf16", "narrowing": {"rounding": "floor"}}],
-    ),
-    # 6 tiles, 4096 bytes of stack and 64 of parameters in 65536.
-    "a smaller tile or stack_bytes": ("strix_halo", [{"tile": 10176}], [{"tile": 10240}]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("said", CHECKS)
-def test_a_check_takes_the_last_and_refuses_the_next(said: str):
-    product, taken, refused = CHECKS[said]
-    least = LEAST | {"array": {"rows": 1, "columns": 1}}
-    for case in taken:
-        assert plan(spec_from(least | case, "mine"), device_named(product)).device.name == product
-    for case in refused:
-        with pytest.raises(SpecError) as caught:
-            plan(spec_from(least | case, "mine"), device_named(product))
-        assert said in str(caught.value), f"{case} is refused"
-
-
-@pytest.mark.parametrize(("content", "wanted"), [
-    ({}, "elementwise_i8 FUNCTION=mul TILE_ELEMENTS=64 SHIFT=0 ROUNDING=conv_even"),
-    (
-        {"narrowing": {"shift": 9, "rounding": "floor"}},
-        "elementwise_i8 FUNCTION=mul TILE_ELEMENTS=64 SHIFT=9 ROUNDING=floor",
-    ),
-    ({"type": "bf16", "function": "add", "tile": 96}, "elementwise_bf16 FUNCTION=add TILE_ELEMENTS=96"),
-])  # fmt: skip
-def test_cores_call_one_function_with_what_the_spec_says(content: dict[str, Any], wanted: str):
-    least = LEAST | {"array": {"rows": 1, "columns": 1}}
-    kernels = plan(spec_from(least | content, "mine"), device_named("strix_halo")).kernels
-    assert " ".join((*kernels.symbols, *kernels.defines)) == wanted
-    assert kernels.sources == (f"kernels/aie2p/{kernels.symbols[0]}.cc",)
-
-
 ANSWERS: dict[tuple[str, str], tuple[list[float], list[float], list[float]]] = {
     # A, B and Y; of int8 sums and products over 4, ties to even, saturated.
     ("add", "int8"): ([1, 3, 6, -7, 127, -128], [1, 3, 4, 1, 127, -128], [0, 2, 2, -2, 64, -64]),
@@ -131,39 +61,11 @@ def test_the_busiest_core_has_what_does_not_go_round(length: int, tiles: int):
     assert small.cost(OPERATORS["elementwise"].problem([length])).core_cycles == tiles * 2
 
 
-@pytest.mark.parametrize(("array", "products"), [
-    ({}, "phoenix strix_halo"), ({"columns": 4}, "phoenix strix_halo"), ({"columns": 5}, "strix_halo"),
-    ({"device": "npu1"}, "phoenix"), ({"device": "npu2", "columns": 1}, "strix_halo"),
-    ({"device": "npu1", "columns": 5}, ""),
-])  # fmt: skip
-def test_a_design_is_for_products_with_its_array_and_columns(array: dict[str, Any], products: str):
-    gemv = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 32}}
-    for content in (LEAST, gemv):
-        spec = spec_from(content | {"array": array}, "mine")
-        named = [name for name in ("phoenix", "strix_halo") if OPERATORS[spec.kind].fits(spec, device_named(name))]
-        assert " ".join(named) == products
-
-
 def test_every_reason_is_told_at_once():
     content = LEAST | {"array": {"columns": 8}, "stack_bytes": 1000, "type": "bf16", "narrowing": {"shift": 1}}
     with pytest.raises(SpecError) as refused:
         plan(spec_from(content, "mine"), device_named("phoenix"))
     assert len(str(refused.value).splitlines()) == 3
-
-
-def test_content_is_read_back():
-    content = LEAST | {"array": {"rows": 2, "columns": 3, "device": "npu1"}, "problems": [{"name": "x", "length": 7}]}
-    spec = spec_from(content, "mine")
-    again = spec_from(spec.content, "mine")
-    assert (again, again.hash) == (spec, spec.hash)
-    assert str(spec.problems[0]) == "7"
-
-
-def test_only_what_configures_the_array_is_in_the_hash():
-    plain = spec_from(LEAST, "mine").hash
-    assert spec_from(LEAST | {"problems": [{"length": 7}], "sequence": {"wait": "wide"}}, "mine").hash == plain
-    others = [{"function": "add"}, {"tile": 128}, {"narrowing": {"shift": 1}}, {"array": {"columns": 4}}]
-    assert len({plain, *(spec_from(LEAST | other, "mine").hash for other in others)}) == 5
 
 
 def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():

@@ -23,7 +23,7 @@ each_named = pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{
 
 @pytest.fixture(scope="module")
 def family() -> list[GemmPlan]:
-    return [member.plan for index in range(0, GROUPS, 4) for member in group(index, SIZE, SEED)]
+    return [member.plan for index in range(0, GROUPS, 8) for member in group(index, SIZE, SEED)]
 
 
 def holders(plan: GemmPlan) -> list[Tile]:

@@ -169,12 +169,12 @@ def test_dram_sees_b_once(c, sizes, megabytes):
 @pytest.mark.parametrize(("content", "pool"), MODES[:4])
 def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
     design = load(**content, pool_bytes=pool)
-    for sizes in [(40, 100, 33), (70, 120, 130)]:
-        options = TimingOptions(kernels=dict.fromkeys(design.kernels, 1))
-        timed = design.run(sizes, design.plan.random(GemmProblem(*sizes), 1), timing=options)[1].timing
-        planned = sequence(design.plan, *sizes).traffic()
-        assert timed is not None
-        assert (timed.dram.read_bytes, timed.dram.write_bytes) == (planned.read_bytes, planned.write_bytes)
+    sizes = (70, 120, 130)
+    options = TimingOptions(kernels=dict.fromkeys(design.kernels, 1))
+    timed = design.run(sizes, design.plan.random(GemmProblem(*sizes), 1), timing=options)[1].timing
+    planned = sequence(design.plan, *sizes).traffic()
+    assert timed is not None
+    assert (timed.dram.read_bytes, timed.dram.write_bytes) == (planned.read_bytes, planned.write_bytes)
 
 
 def test_the_words_are_those_of_the_mlir():

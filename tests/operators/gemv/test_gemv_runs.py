@@ -11,7 +11,7 @@ from bdforge.operators.gemv import GemvSpec, plan_gemv
 from support.differences import same
 
 RUNS = {"two columns": 6, "one core": 6}
-WHOLE_ARRAY_RUNS = 2
+WHOLE_ARRAY_RUNS = 1
 
 
 def sizes_of(design: LoadedGemv, count: int) -> list[tuple[int, int, int]]:
@@ -25,7 +25,7 @@ def sizes_of(design: LoadedGemv, count: int) -> list[tuple[int, int, int]]:
 def test_random_sizes_are_exact_in_adversarial_schedules(name):
     design = loaded(name)
     for seed, sizes in enumerate(sizes_of(design, RUNS.get(name, WHOLE_ARRAY_RUNS))):
-        design.exact(sizes, seed, schedule=("in-order", "random")[seed % 2], seed=seed, poison=True)
+        design.exact(sizes, seed, schedule=("random", "in-order")[seed % 2], seed=seed, poison=True)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """What the shims are told: W once from its first byte to its last, C once, A once for each pass; what is refused."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from gemv_designs import DESIGNS, plan_of
@@ -9,7 +7,7 @@ from gemv_designs import DESIGNS, plan_of
 from bdforge.design import rtp_addresses
 from bdforge.design.sequences import PlannedSequence, Start, Stored
 from bdforge.devices import device_named
-from bdforge.operators import OPERATORS, Plan, SpecError
+from bdforge.operators import OPERATORS, Plan
 from bdforge.operators.gemv import GemvSpec, plan_gemv
 from bdforge.operators.gemv.mapping import BETWEEN, CHUNKS, IDLE, TILES
 from bdforge.operators.gemv.program import A, C, W
@@ -81,78 +79,7 @@ def test_c_is_the_users_own_memory_where_rows_and_groups_are_whole():
         assert sequence.values[sequence.program.operands[C].staged] == staged
 
 
-def test_sizes_out_of_range_are_refused_with_every_reason():
-    plan = plan_of("strix halo")
-    with pytest.raises(SpecError, match=r"M = 9 is above tile.m = 8.*\n.*K = 262144 could overflow mm_i8_i2_i32"):
-        sequence_of(plan, 9, 1 << 18, 4)
-
-
-@pytest.mark.parametrize(
-    ("product", "changes", "reasons"),
-    [
-        ("phoenix", {"tile": {"k": 12, "n": 20}}, ["tile.k = 12 is not", "use 16", "tile.n = 20 is not", "use 32"]),
-        ("phoenix", {"array": {"columns": 8}, "stack_bytes": 100}, ["phoenix has 4", "stack_bytes = 100"]),
-        ("strix_halo", {"tile": {"k": 4096, "n": 64}}, ["smaller tile.k, tile.n or stack_bytes"]),
-    ],
-)
-def test_what_cannot_be_built_is_told_with_every_reason(product, changes, reasons):
-    content = {"kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 32}}
-    with pytest.raises(SpecError) as caught:
-        plan_gemv(GemvSpec.load(content | changes, "wrong"), device_named(product))
-    assert [reason for reason in reasons if reason not in str(caught.value)] == []
-
-
 TERNARY, FLOATS = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
-CHECKS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]] = {
-    # by what is said: the product, what the cases have in common, those that are taken, those that are refused.
-    "array.channels = 2 halves the cores of a column": (
-        "phoenix", {},
-        [{"array": {"rows": 2, "channels": 2}}, {"array": {"rows": 3, "channels": 1}}, {"array": {"rows": 3}}],
-        [{"array": {"rows": 3, "channels": 2}}, {"array": {"rows": 1, "channels": 2, "columns": 2}}],
-    ),
-    "array.columns = 5, but phoenix has 4": ("phoenix", {}, [{"array": {"columns": 4}}], [{"array": {"columns": 5}}]),
-    "but strix_halo is an npu2": (
-        "strix_halo", {}, [{"array": {"device": "npu2"}}, {}], [{"array": {"device": "npu1"}}],
-    ),
-    "is not a multiple of 64; the buffers": (
-        "strix_halo", {}, [{"stack_bytes": 1088}], [{"stack_bytes": 1056}, {"stack_bytes": 1028}],
-    ),
-    "is not a multiple of 32; the buffers": (
-        "phoenix", {}, [{"stack_bytes": 1056}], [{"stack_bytes": 1040}, {"stack_bytes": 1028}],
-    ),
-    "int8 x int2 are int32; use it, or bf16 for f32": (
-        "strix_halo", {"types": TERNARY}, [{}], [{"types": TERNARY | {"c": c}} for c in ("f32", "bf16")],
-    ),
-    "bf16 x bf16 are f32; use it, or bf16 for f32": (
-        "strix_halo", {"types": FLOATS}, [{}, {"types": FLOATS | {"c": "bf16"}}], [{"types": FLOATS | {"c": "int32"}}],
-    ),
-    "no kernel for": (
-        "strix_halo", {}, [{"types": FLOATS}],
-        [{"types": {"a": "bf16", "w": "int2", "c": "int32"}}, {"types": {"a": "int8", "w": "bf16", "c": "f32"}}],
-    ),
-    "tile.n = 48 is not a multiple of 32, which mm_i8_i2_i32 needs; use 64": (
-        "phoenix", {}, [{"tile": {"k": 8, "n": 32}}], [{"tile": {"k": 8, "n": 48}}],
-    ),
-    "tile.k = 12 is not a multiple of 8, which mm_i8_i2_i32 needs; use 16": (
-        "strix_halo", {}, [{"tile": {"k": 8, "n": 64}}], [{"tile": {"k": 12, "n": 64}}],
-    ),
-    "is not a multiple of 4, which mm_bf16_bf16_f32 needs; use 20": (
-        "phoenix", {"types": FLOATS}, [{"tile": {"k": 16, "n": 20, "m": 8}, "stack_bytes": 4096}],
-        [{"tile": {"k": 16, "n": 18}}],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("said", CHECKS)
-def test_a_check_takes_the_last_and_refuses_the_next(said: str):
-    product, common, taken, refused = CHECKS[said]
-    least = {"kind": "gemv", "types": TERNARY, "tile": {"k": 64, "n": 32}, "array": {"rows": 1, "columns": 1}} | common
-    for case in taken:
-        assert plan_gemv(GemvSpec.load(least | case, "small"), device_named(product)).device.name == product
-    for case in refused:
-        with pytest.raises(SpecError) as caught:
-            plan_gemv(GemvSpec.load(least | case, "small"), device_named(product))
-        assert said in str(caught.value), f"{case} is refused"
 
 
 @pytest.mark.parametrize(("product", "m", "lines", "height"), [
@@ -212,35 +139,6 @@ def test_columns_share_w_by_their_channels(columns: int, channels: int, groups: 
 def test_a_task_brings_a_up_to_256_times(passes: int, runs: list[int]):
     sequence = sequence_of(plan_of("one core"), 2, 8, 32 * passes)
     assert [task.runs for task in sequence.tasks() for bd in task.bds if bd.argument == A] == runs
-
-
-@pytest.mark.parametrize(("sizes", "said"), [
-    ((8, 1, 1), ""), ((9, 1, 1), "M = 9 is above tile.m = 8"), ((0, 1, 1), "M = 0 is outside 1 to 1048576"),
-    ((1, (1 << 18) - 1, 1), ""), ((1, 1 << 18, 1), "K = 262144 could overflow mm_i8_i2_i32's sums; at most 262143"),
-    ((1, 0, 1), "K = 0 is outside 1 to 1048576"), ((1, 1, 1 << 20), ""), ((1, 1, 0), "N = 0 is outside 1 to 1048576"),
-    ((1, 1, (1 << 20) + 1), "N = 1048577 is outside 1 to 1048576"),
-])  # fmt: skip
-def test_a_size_is_taken_at_its_limit_and_refused_beyond(sizes: tuple[int, int, int], said: str):
-    plan, problem = plan_of("strix halo"), OPERATORS["gemv"].problem(sizes)
-    try:
-        plan.check(problem)
-        refused = ""
-    except SpecError as error:
-        refused = str(error)
-    assert said in refused
-    assert bool(refused) == bool(said), refused
-
-
-@pytest.mark.parametrize(("types", "m", "wanted"), [
-    (TERNARY, 8, "mm_i8_i2_i32 zero_i32 unscale_i32 DIM_M=8 DIM_K=64 DIM_N=32"),
-    (TERNARY, 3, "mm_i8_i2_i32 zero_i32 unscale_i32 DIM_M=8 DIM_K=64 DIM_N=32"),
-    (FLOATS, 8, "mm_bf16_bf16_f32 zero_f32 DIM_M=8 DIM_K=64 DIM_N=32"),
-    (FLOATS | {"c": "bf16"}, 8, "mm_bf16_bf16_f32 zero_f32 finish_f32_bf16 DIM_M=8 DIM_K=64 DIM_N=32"),
-])  # fmt: skip
-def test_cores_call_what_makes_c(types: dict[str, str], m: int, wanted: str):
-    content = {"kind": "gemv", "types": types, "tile": {"m": m, "k": 64, "n": 32}, "array": {"rows": 1, "columns": 1}}
-    kernels = plan_gemv(GemvSpec.load(content, "any"), device_named("strix_halo")).kernels
-    assert " ".join((*kernels.symbols, *kernels.defines)) == wanted
 
 
 def test_a_plan_tells_what_a_run_moves():

@@ -10,10 +10,15 @@ from pathlib import Path
 
 from bdforge.common.compilers import compiled
 from bdforge.common.messages import Fault
+from bdforge.core.exact.core_memory import BANKS
+from bdforge.core.exact.profile import MOST_MARKS
+from bdforge.core.exact.register_layout import FORWARDED
 from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES
 from bdforge.core.isa.meaning.shuffle import MODES, is_of_two, routed_bytes
+from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 PLACES, OPTIONS = 8, 4
+_HALVES = PROGRAM_MEMORY_BYTES // 2
 
 
 class EngineRow(ctypes.Structure):
@@ -25,20 +30,25 @@ class EngineRow(ctypes.Structure):
     )  # fmt: skip
 
 
-class EngineState(ctypes.Structure):
-    """A core's counters, and what it asks for or why it stopped."""
-
-    _fields_ = (
-        ("cycle", ctypes.c_int64), ("bundles", ctypes.c_int64), ("conflicts", ctypes.c_int64),
-        ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("stopped", ctypes.c_int32), ("request", ctypes.c_int32),
-        ("bytes", ctypes.c_int32), ("values", ctypes.c_uint32 * 5), ("pending_stores", ctypes.c_int32),
-    )  # fmt: skip
-
-
 class EngineMark(ctypes.Structure):
     """Where another part of the program begins to run."""
 
     _fields_ = (("cycle", ctypes.c_int64), ("conflicts", ctypes.c_int64), ("part", ctypes.c_int64))
+
+
+class EngineState(ctypes.Structure):
+    """A core, where the library has it: registers, counters, and what it asks for or why it stopped."""
+
+    _fields_ = (
+        ("registers", ctypes.c_uint8 * (2 * FORWARDED)), ("unknown", ctypes.c_uint8 * (FORWARDED // 2)),
+        ("cycle", ctypes.c_int64), ("bundles", ctypes.c_int64), ("conflicts", ctypes.c_int64),
+        ("counts", ctypes.c_int64 * _HALVES), ("macs", ctypes.c_int64 * _HALVES), ("uses", ctypes.c_int64 * BANKS),
+        ("marks", EngineMark * MOST_MARKS), ("parts", ctypes.c_void_p), ("request_data", ctypes.c_void_p),
+        ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("request", ctypes.c_int32), ("bytes", ctypes.c_int32),
+        ("values", ctypes.c_uint32 * 5), ("pending_stores", ctypes.c_int32), ("part", ctypes.c_int32),
+        ("marked", ctypes.c_int32), ("assumes", ctypes.c_int32), ("assumed", ctypes.c_int32),
+        ("message", ctypes.c_char * 256),
+    )  # fmt: skip
 
 
 DONE, TRANSLATE, ASK, FAULT, BUDGET = range(5)
@@ -82,21 +92,9 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
         "engine_forget": (None, [pointer]),
-        "engine_core": (pointer, [pointer, pointer, pointer, integer, integer, integer]),
-        "engine_drop_core": (None, [pointer]),
-        "engine_registers": (pointer, [pointer]),
-        "engine_unknown": (pointer, [pointer]),
-        "engine_counts": (ctypes.POINTER(number), [pointer]),
-        "engine_macs": (ctypes.POINTER(number), [pointer]),
-        "engine_uses": (ctypes.POINTER(number), [pointer]),
-        "engine_assume": (None, [pointer]),
-        "engine_assumed": (integer, [pointer]),
-        "engine_watch": (None, [pointer, pointer, integer]),
-        "engine_marks": (integer, [pointer, ctypes.POINTER(ctypes.POINTER(EngineMark))]),
-        "engine_request_data": (pointer, [pointer]),
-        "engine_message": (ctypes.c_char_p, [pointer]),
-        "engine_state": (None, [pointer, ctypes.POINTER(EngineState)]),
-        "engine_run": (integer, [pointer, number]),
+        "engine_core": (ctypes.POINTER(EngineState), [pointer, pointer, pointer, integer, integer, integer]),
+        "engine_drop_core": (None, [ctypes.POINTER(EngineState)]),
+        "engine_run": (integer, [ctypes.POINTER(EngineState), number]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(found, name)

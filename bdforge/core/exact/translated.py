@@ -10,11 +10,11 @@ from collections.abc import Generator
 from typing import Any
 
 from bdforge.core.exact import engine_build as build
-from bdforge.core.exact.core_memory import BANKS, DataMemory
+from bdforge.core.exact.core_memory import DataMemory
 from bdforge.core.exact.core_state import nothing_known
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.interpreter import Steps as Run
-from bdforge.core.exact.profile import MOST_MARKS, PartMark, Parts
+from bdforge.core.exact.profile import PartMark, Parts
 from bdforge.core.exact.register_layout import FORWARDED
 from bdforge.core.exact.requests import answered, request_of
 from bdforge.core.exact.translated_program import translated
@@ -22,7 +22,6 @@ from bdforge.core.isa import Isa, leaves
 from bdforge.core.isa.core_registers import reset_values
 from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
 from bdforge.core.isa.meaning import ASSUMPTIONS
-from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 _UNKNOWN = 4
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
@@ -30,7 +29,7 @@ _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
 
 def _told(what: str) -> Any:
     """A number that the library's state has, as `Interpreter` does."""
-    return property(lambda self: getattr(self._now(), what))
+    return property(lambda self: getattr(self._state, what))
 
 
 class Translated:
@@ -48,9 +47,8 @@ class Translated:
             places["lc"], places["ls"], places["le"],
         )  # fmt: skip
         weakref.finalize(self, self._library.engine_drop_core, self._core)
-        self._registers = self._library.engine_registers(self._core)
-        self._unknown = self._library.engine_unknown(self._core)
-        self._state = build.EngineState()
+        self._state: build.EngineState = self._core.contents
+        self._seen = 0  # of the marks
         for register, value in reset_values(isa.generation).items():
             self.write(register, value)
 
@@ -60,7 +58,7 @@ class Translated:
 
     def _leaf(self, name: str, bits: int) -> int:
         place = self._program.layout.places[name]
-        return int.from_bytes(ctypes.string_at(self._registers + place, -(-bits // 8)), "little")
+        return int.from_bytes(self._state.registers[place : place - -bits // 8], "little")
 
     def write(self, register: str, value: int) -> None:
         """Set a register now; IsaError for an unknown name."""
@@ -68,8 +66,9 @@ class Translated:
             place = self._program.layout.places[leaf.name]
             data = (value >> leaf.lsb & ((1 << leaf.bits) - 1)).to_bytes(-(-leaf.bits // 8), "little")
             for at in (place, place + FORWARDED):
-                ctypes.memmove(self._registers + at, data, len(data))
-                ctypes.memset(self._unknown + at // 4, 0, -(-len(data) // 4))
+                words = at // 4, at // 4 - -len(data) // 4
+                self._state.registers[at : at + len(data)] = data
+                self._state.unknown[slice(*words)] = bytes(words[1] - words[0])
 
     @property
     def code(self) -> bytes:
@@ -83,46 +82,36 @@ class Translated:
     @property
     def counts(self) -> dict[int, int]:
         """How often the bundle at each address has run."""
-        return self._by_address(self._library.engine_counts)
+        return _by_address(self._state.counts)
 
     @property
     def macs(self) -> dict[int, int]:
         """How many multiplications with accumulation, of lanes, the bundle at each address has made."""
-        return self._by_address(self._library.engine_macs)
-
-    def _by_address(self, numbers: Any) -> dict[int, int]:
-        found = numbers(self._core)[: PROGRAM_MEMORY_BYTES // 2]
-        return {2 * half: number for half, number in enumerate(found) if number}
+        return _by_address(self._state.macs)
 
     def assume(self) -> None:
         """Go on where results are assumed (`bdforge.core.isa.meaning.Partly`), which `assumed` then names."""
-        self._library.engine_assume(self._core)
+        self._state.assumes = 1
 
     @property
     def assumed(self) -> list[str]:
         """Why results so far may be otherwise."""
-        met = self._library.engine_assumed(self._core)
-        return [reason for i, reason in enumerate(ASSUMPTIONS) if met >> i & 1]
+        return [reason for i, reason in enumerate(ASSUMPTIONS) if self._state.assumed >> i & 1]
 
     @property
     def uses(self) -> list[int]:
         """Accesses by bank, those of the southern memory first."""
-        return self._library.engine_uses(self._core)[:BANKS]
+        return list(self._state.uses)
 
     def watch(self, parts: Parts) -> None:
         """Note where parts of the program begin to run, for `marks`."""
-        self._parts = (ctypes.c_int16 * (PROGRAM_MEMORY_BYTES // 2))(*parts.numbers)
-        self._library.engine_watch(self._core, self._parts, MOST_MARKS)
+        self._parts = (ctypes.c_int16 * len(parts.numbers))(*parts.numbers)
+        self._state.parts = ctypes.addressof(self._parts)
 
     def marks(self) -> list[PartMark]:
         """What was noted since it was asked for last."""
-        found = ctypes.POINTER(build.EngineMark)()
-        count = self._library.engine_marks(self._core, ctypes.byref(found))
-        return [PartMark(mark.cycle, mark.conflicts, mark.part) for mark in found[:count]]
-
-    def _now(self) -> build.EngineState:
-        self._library.engine_state(self._core, self._state)
-        return self._state
+        first, self._seen = self._seen, self._state.marked
+        return [PartMark(mark.cycle, mark.conflicts, mark.part) for mark in self._state.marks[first : self._seen]]
 
     def run(self, budget: int) -> Run:
         """Until DONE, and until what is under way then has ended; ExecutionError and DecodeError name the bundle."""
@@ -139,9 +128,8 @@ class Translated:
 
     def _run(self, until: int) -> Generator[Any, Any, None]:
         while True:
-            state = self._now()
             with self._program.lock:
-                status = self._library.engine_run(self._core, max(until - state.bundles, 0))
+                status = self._library.engine_run(self._core, max(until - self.bundles, 0))
             if status == build.ASK:
                 yield from self._ask()
             elif status == build.TRANSLATE:
@@ -163,16 +151,15 @@ class Translated:
             raise type(error)(f"at {pc:#x}: {error}") from error
 
     def _fail(self) -> None:
-        state = self._now()
-        message = self._library.engine_message(self._core).decode()
+        state = self._state
+        message = state.message.decode()
         if state.fault == _UNKNOWN:
             message = nothing_known(self._program.layout.leaf_at(int(message)))
         raise _FAULTS[state.fault](f"at {state.pc:#x}: {message}")
 
     def _ask(self) -> Generator[Any, Any, None]:
-        state = self._now()
-        kind = self._program.requests[state.request]
-        address = self._library.engine_request_data(self._core)
+        state = self._state
+        kind, address = self._program.requests[state.request], state.request_data
         operands = kind.operands(state.values, ctypes.string_at(address, state.bytes) if any(kind.data) else b"")
         if kind.name == "event":
             self.events.append(operands[0])
@@ -194,3 +181,7 @@ Executor = Interpreter | Translated
 def _pointers(memories) -> Any:
     """Addresses of the memories, 0 for those that are not there."""
     return (ctypes.c_void_p * 4)(*(None if memory is None else memory.ctypes.data for memory in memories))
+
+
+def _by_address(numbers: Any) -> dict[int, int]:
+    return {2 * half: number for half, number in enumerate(numbers) if number}

@@ -18,6 +18,7 @@ constexpr int kRegisters = (1 << 14) + 33 * 64;  // bytes of registers; 4 KiB ap
 constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
 constexpr int kAddressMask = 0xFFFFF;
 constexpr int kDepth = 12;           // cycles until all is done after the last bundle
+constexpr int kMostMarks = 1 << 12;  // changes of part that are noted of a core's run
 
 enum Phase { kLand, kForward, kRequest, kRead, kOperate, kStore, kPhases };
 enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped };
@@ -67,11 +68,28 @@ struct Program {
     std::unique_ptr<States> states;
 };
 
+// What Python sees of a core, where it lies: `EngineState` of `engine_build.py` has the same fields.
+struct Shared {
+    std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
+    std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
+    std::int64_t cycle, bundles, conflicts;
+    std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
+    std::int64_t macs[1 << 13];    // multiplications with accumulation, of lanes
+    std::int64_t uses[16];         // accesses by bank: four of each of the four memories
+    Mark marks[kMostMarks];        // of which `marked` are noted
+    const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
+    std::uint8_t* request_data;
+    std::int32_t pc, fault, request, request_bytes;
+    std::uint32_t request_values[5];
+    std::int32_t pending_stores;   // that write in later cycles
+    std::int32_t part, marked;
+    std::int32_t assumes, assumed;  // whether it goes on where results are assumed; which assumptions were made
+    char message[256];
+};
+
 // Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
 // touched stays small.
-struct alignas(64) Core {
-    alignas(64) std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
-    std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
+struct alignas(64) Core : Shared {
     alignas(64) std::uint8_t buffers[(kRing + 2) * kMostBuffer];
     std::uint8_t* buffer_of[kRing];  // of the bundles of the last cycles, by cycle
     std::int32_t next_buffer;
@@ -81,24 +99,11 @@ struct alignas(64) Core {
     std::uint8_t* written[4];
     Program* program;
     std::int32_t lc, ls, le;  // places of the loop's registers
-
-    std::int64_t cycle, bundles, conflicts, kept;  // memory is kept up to that cycle
-    std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
-    std::int64_t macs[1 << 13];    // multiplications with accumulation, of lanes
-    std::int64_t uses[16];         // accesses by bank: four of each of the four memories
-    const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
-    std::int32_t part, most_marks;
-    std::vector<Mark> marks;
-    std::int32_t pc, target, slots_left, drained;
-    std::int32_t stopping, middle, next_request, fault;
-    std::int32_t request, request_bytes;
-    std::uint32_t request_values[5];
-    std::uint8_t* request_data;
+    std::int64_t kept;        // memory is kept up to that cycle
+    std::int32_t target, slots_left, drained, stopping, middle, next_request;
     std::int32_t bank_count, banks[2 * kRing];
     const Bundle* bundle;
     std::int64_t loop_start;
-    std::int32_t assumes, assumed;  // whether it goes on where results are assumed; which assumptions were made
-    char message[256];
 
     [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
         if (fault) return;

@@ -91,10 +91,9 @@ bool advance(Core& core) {
 }
 
 void mark(Core& core) {
-    if (core.most_marks == 0) return;
-    --core.most_marks;
+    if (core.marked == kMostMarks) return;
     core.part = core.parts[core.pc / 2];
-    core.marks.push_back({core.cycle, core.conflicts, core.part});
+    core.marks[core.marked++] = {core.cycle, core.conflicts, core.part};
 }
 
 // Begin a cycle: what lands, and the next bundle.
@@ -113,6 +112,7 @@ int begin(Core& core, std::int64_t& budget) {
         return kDone;
     }
     core.state = after(*core.program->states, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
+    core.pending_stores = core.state->pending_stores;
     if (core.bundle) issue(core, *core.bundle);
     run_phases(core, kLand, kForward);
     if (core.bundle) {
@@ -244,66 +244,25 @@ int engine_constant(Program* program, std::uint64_t value) {
     return kConstants + int(at);
 }
 
-Core* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written, int lc, int ls, int le) {
+Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written, int lc, int ls, int le) {
     Core* core = new Core{};
     core->program = program;
     core->state = &program->states->empty;
     core->own = std::make_unique<State[]>(2);
-    for (int i = 0; i < 4; ++i) {
-        core->windows[i] = windows[i];
-        core->written[i] = written[i];
-    }
-    core->kept = -1;
+    std::copy_n(windows, 4, core->windows);
+    std::copy_n(written, 4, core->written);
+    core->kept = core->part = -1;
     core->lc = lc;
     core->ls = ls;
     core->le = le;
     return core;
 }
 
-void engine_drop_core(Core* core) { delete core; }
-std::uint8_t* engine_unknown(Core* core) { return core->unknown; }
-std::uint8_t* engine_registers(Core* core) { return core->registers; }
-const std::int64_t* engine_counts(const Core* core) { return core->counts; }
-const std::int64_t* engine_macs(const Core* core) { return core->macs; }
-const std::int64_t* engine_uses(const Core* core) { return core->uses; }
-void engine_assume(Core* core) { core->assumes = 1; }
-int engine_assumed(const Core* core) { return core->assumed; }
-
-// Note from now on where parts of the program begin to run, `most` times at most.
-void engine_watch(Core* core, const std::int16_t* parts, int most) {
-    core->parts = parts;
-    core->part = -1;
-    core->most_marks = most;
-}
-
-// What was noted since it was asked for last; it stays until the core runs on.
-int engine_marks(Core* core, const Mark** marks) {
-    static thread_local std::vector<Mark> taken;
-    taken.swap(core->marks);
-    core->marks.clear();
-    *marks = taken.data();
-    return int(taken.size());
-}
-
-std::uint8_t* engine_request_data(Core* core) { return core->request_data; }
-const char* engine_message(Core* core) { return core->message; }
-
-struct Report {
-    std::int64_t cycle, bundles, conflicts;
-    std::int32_t pc, fault, stopped, request, bytes;
-    std::uint32_t values[5];
-    std::int32_t pending_stores;
-};
-
-void engine_state(const Core* core, Report* report) {
-    *report = Report{core->cycle, core->bundles, core->conflicts, core->pc, core->fault, core->stopping, core->request,
-                     core->request_bytes, {}, core->state->pending_stores};
-    std::memcpy(report->values, core->request_values, sizeof report->values);
-}
+void engine_drop_core(Shared* core) { delete static_cast<Core*>(core); }
 
 // Run up to `budget` bundles (and what follows the last one after a DONE); the status says why it stopped.
-int engine_run(Core* core, std::int64_t budget) {
+int engine_run(Shared* core, std::int64_t budget) {
     for (;;)
-        if (const int status = cycle(*core, budget); status != kStepped) return status;
+        if (const int status = cycle(static_cast<Core&>(*core), budget); status != kStepped) return status;
 }
 }

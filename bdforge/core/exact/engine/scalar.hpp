@@ -1,6 +1,8 @@
 // Operations on scalars.
 #pragma once
 
+#include <utility>
+
 #include "core.hpp"
 
 namespace engine::scalar {
@@ -18,74 +20,50 @@ void sum(Core& core, const Event& event, std::uint8_t* buffer) {
     if (Stored) put(core, event, buffer, first + 1, U(total >> 32));
 }
 
-template <class F>
-void binary(Core& core, const Event& event, std::uint8_t* buffer, F f) {
-    put(core, event, buffer, 2, f(word(core, event, buffer, 0), word(core, event, buffer, 1)));
+// A function of so many words, which are followed by that of the result, and of as many options.
+template <auto Made, int Words, int Options = 0>
+void of(Core& core, const Event& event, std::uint8_t* buffer) {
+    [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
+        put(core, event, buffer, Words, U(Made(word(core, event, buffer, I)..., event.o[O]...)));
+    }(std::make_index_sequence<Words>{}, std::make_index_sequence<Options>{});
 }
 
-template <class F>
-void unary(Core& core, const Event& event, std::uint8_t* buffer, F f) {
-    put(core, event, buffer, 1, f(word(core, event, buffer, 0)));
-}
-
-#define BINARY(name, result) \
-    inline void name(Core& c, const Event& e, std::uint8_t* b) { \
-        binary(c, e, b, [&](U x, U y) -> U { return result; }); \
-    }
-#define UNARY(name, result) \
-    inline void name(Core& c, const Event& e, std::uint8_t* b) { \
-        unary(c, e, b, [&](U x) -> U { return result; }); \
-    }
-
-BINARY(mul, x * y)
-BINARY(and_, x & y)
-BINARY(or_, x | y)
-BINARY(xor_, x ^ y)
-BINARY(eq, x == y)
-BINARY(ne, x != y)
-BINARY(lt, ((e.o[0] ? std::int32_t(x) < std::int32_t(y) : x < y) != (e.o[1] != 0)))
-
-inline U shifted(U value, U count, bool arithmetic) {
+inline U shifted(U value, U count, int arithmetic) {
     if (std::int32_t(count) >= 0) return value << (count & 31);
     const U by = (0u - count) & 31;
     return arithmetic ? U(std::int32_t(value) >> by) : value >> by;
 }
-BINARY(shift, shifted(x, y, e.o[0] != 0))
 
-UNARY(abs, std::int32_t(x) < 0 ? 0u - x : x)
-UNARY(clz, x ? U(__builtin_clz(x)) : 32u)
-UNARY(clb, (x ^ U(std::int32_t(x) >> 31)) ? U(__builtin_clz(x ^ U(std::int32_t(x) >> 31))) - 1 : 31u)
-UNARY(popcount, U(__builtin_popcount(x)))
-UNARY(eqz, (x == 0) != (e.o[0] != 0))
-
-inline U extended(U value, int bits, bool sign) {
+inline U extended(U value, int bits, int sign) {
     if (bits >= 32) return value;
     const U low = value & ((1u << bits) - 1);
     return sign && (low >> (bits - 1)) ? low | (~0u << bits) : low;
 }
-UNARY(extend, extended(x, e.o[0], e.o[1] != 0))
 
-// a: a0, s0, s1, d0.
-inline void mac(Core& core, const Event& event, std::uint8_t* buffer) {
-    const U product = word(core, event, buffer, 1) * word(core, event, buffer, 2);
-    const U before = word(core, event, buffer, 0);
-    put(core, event, buffer, 3, event.o[0] ? before - product : before + product);
+inline bool less(U x, U y, int sign, int negate) {
+    return (sign ? std::int32_t(x) < std::int32_t(y) : x < y) != (negate != 0);
 }
 
-// a: s0, s1, condition, d0.
-inline void select(Core& core, const Event& event, std::uint8_t* buffer) {
-    const bool first = (word(core, event, buffer, 2) == 0) != (event.o[0] != 0);
-    put(core, event, buffer, 3, word(core, event, buffer, first ? 0 : 1));
-}
+inline U select(U first, U second, U condition, int negate) { return (condition == 0) != (negate != 0) ? first : second; }
 
-#undef BINARY
-#undef UNARY
+inline U leading_zeros(U x) { return x ? U(__builtin_clz(x)) : 32u; }
 
 inline const Named kTable[] = {
     {"add", sum<false, 0, true>}, {"sub", sum<true, 1, true>},     {"adc", sum<false, 2, true>},
-    {"sbc", sum<true, 2, true>},  {"add_nc", sum<false, 0, false>}, {"mul", mul}, {"mac", mac},
-    {"and", and_}, {"or", or_}, {"xor", xor_}, {"eq", eq}, {"ne", ne}, {"lt", lt}, {"shift", shift}, {"abs", abs},
-    {"clz", clz}, {"clb", clb}, {"popcount", popcount}, {"eqz", eqz}, {"extend", extend}, {"select", select},
+    {"sbc", sum<true, 2, true>},  {"add_nc", sum<false, 0, false>},
+    {"mul", of<[](U x, U y) { return x * y; }, 2>},
+    {"mac", of<[](U total, U x, U y, int minus) { return minus ? total - x * y : total + x * y; }, 3, 1>},
+    {"and", of<[](U x, U y) { return x & y; }, 2>},
+    {"or", of<[](U x, U y) { return x | y; }, 2>},
+    {"xor", of<[](U x, U y) { return x ^ y; }, 2>},
+    {"eq", of<[](U x, U y) { return x == y; }, 2>},
+    {"ne", of<[](U x, U y) { return x != y; }, 2>},
+    {"lt", of<less, 2, 2>}, {"shift", of<shifted, 2, 1>}, {"extend", of<extended, 1, 2>}, {"select", of<select, 3, 1>},
+    {"abs", of<[](U x) { return std::int32_t(x) < 0 ? 0u - x : x; }, 1>},
+    {"clz", of<leading_zeros, 1>},
+    {"clb", of<[](U x) { return leading_zeros(x ^ U(std::int32_t(x) >> 31)) - 1; }, 1>},
+    {"popcount", of<[](U x) { return __builtin_popcount(x); }, 1>},
+    {"eqz", of<[](U x, int negate) { return (x == 0) != (negate != 0); }, 1, 1>},
 };
 
 }  // namespace engine::scalar

@@ -35,6 +35,15 @@ inline void put_lane(std::uint8_t* to, int bits, int index, I value) {
     save(to + 8 * index, value);
 }
 
+// Lanes of the first place, each made another of those at the place `to`.
+template <class F>
+inline void each_lane(Core& core, const Event& event, std::uint8_t* buffer, int count, int bits, bool sign, int to,
+                      int result_bits, F made) {
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    std::uint8_t* result = core.at(event.a[to], buffer);
+    for (int i = 0; i < count; ++i) put_lane(result, result_bits, i, made(lane_of(from, bits, i, sign)));
+}
+
 inline bool known_modes(Core& core, std::uint32_t rounding, std::uint32_t saturate) {
     if (rounding > 13 || (rounding > 3 && rounding < 8))
         core.fail(kOpen, "crRnd is %u, which no source assigns a rounding", rounding);
@@ -84,13 +93,10 @@ inline void srs(Core& core, const Event& event, std::uint8_t* buffer) {
     const int lane = word(core, event, buffer, 4) ? 64 : 32, count = event.o[0] / lane, bits = event.o[1] / count;
     const int shift = (int(word(core, event, buffer, 1) & 63) + kSrsBias) % 64 - kSrsBias;
     const bool sign = word(core, event, buffer, 5) != 0;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[6], buffer);
-    for (int i = 0; i < count; ++i) {
-        const I value = lane_of(from, lane, i, true);
+    each_lane(core, event, buffer, count, lane, true, 6, bits, [&](I value) {
         const I moved = shift < 0 ? raised(value, -shift, saturate) : rounded(value, shift, rounding);
-        put_lane(to, bits, i, clamped(moved, bits, saturate, sign));
-    }
+        return clamped(moved, bits, saturate, sign);
+    });
 }
 
 // a: source, shift, saturation, lanes of 64 bits, sign, d; o: bits of source and result.
@@ -98,24 +104,20 @@ inline void ups(Core& core, const Event& event, std::uint8_t* buffer) {
     const int lane = word(core, event, buffer, 3) ? 64 : 32, count = event.o[1] / lane, bits = event.o[0] / count;
     const int shift = int(word(core, event, buffer, 1) & 63);
     const bool saturate = word(core, event, buffer, 2) != 0, sign = word(core, event, buffer, 4) != 0;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[5], buffer);
-    for (int i = 0; i < count; ++i) {
-        const __int128 value = __int128(lane_of(from, bits, i, sign)) << shift;
-        const __int128 limit = __int128(1) << (lane - 1);
+    const __int128 limit = __int128(1) << (lane - 1);
+    each_lane(core, event, buffer, count, bits, sign, 5, lane, [&](I narrow) {
+        const __int128 value = __int128(narrow) << shift;
         if (saturate && (value < -limit || value >= limit))
-            return core.fail(kOpen, "what saturation makes of a shift that overflows a lane is open");
-        put_lane(to, lane, i, I(value));
-    }
+            core.fail(kOpen, "what saturation makes of a shift that overflows a lane is open");
+        return I(value);
+    });
 }
 
 // a: source, 8 bits, sign, d; o: bits of the source.
 inline void unpack(Core& core, const Event& event, std::uint8_t* buffer) {
     const int bits = word(core, event, buffer, 1) ? 8 : 4, count = event.o[0] / bits;
     const bool sign = word(core, event, buffer, 2) != 0;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[3], buffer);
-    for (int i = 0; i < count; ++i) put_lane(to, 2 * bits, i, lane_of(from, bits, i, sign));
+    each_lane(core, event, buffer, count, bits, sign, 3, 2 * bits, [](I value) { return value; });
 }
 
 // a: source, saturation, 16 bits, sign, d; o: bits of the source.
@@ -124,32 +126,26 @@ inline void pack(Core& core, const Event& event, std::uint8_t* buffer) {
     if (!known_modes(core, 0, saturate)) return;
     const int bits = word(core, event, buffer, 2) ? 16 : 8, count = event.o[0] / bits;
     const bool sign = word(core, event, buffer, 3) != 0;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[4], buffer);
-    for (int i = 0; i < count; ++i)
-        put_lane(to, bits / 2, i, clamped(lane_of(from, bits, i, true), bits / 2, saturate, sign));
+    each_lane(core, event, buffer, count, bits, true, 4, bits / 2,
+              [&](I value) { return clamped(value, bits / 2, saturate, sign); });
 }
 
 // a: source, d; o: lanes.
 inline void widen_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[1], buffer);
-    for (int i = 0; i < event.o[0]; ++i) save(to + 4 * i, std::uint32_t(load<std::uint16_t>(from + 2 * i)) << 16);
+    each_lane(core, event, buffer, event.o[0], 16, false, 1, 32, [](I lane) { return lane << 16; });
 }
 
 // a: source, rounding, d; o: lanes.
 inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t rounding = word(core, event, buffer, 1);
     if (!known_modes(core, rounding, 0)) return;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    std::uint8_t* to = core.at(event.a[2], buffer);
-    for (int i = 0; i < event.o[0]; ++i) {
-        const std::uint32_t lane = load<std::uint32_t>(from + 4 * i), magnitude = lane & 0x7FFFFFFF;
-        if (magnitude > 0x7F800000) return core.fail(kOpen, "a NaN made narrower is open");
+    each_lane(core, event, buffer, event.o[0], 32, false, 2, 16, [&](I lane) {
+        const I magnitude = lane & 0x7FFFFFFF;
+        if (magnitude > 0x7F800000) core.fail(kOpen, "a NaN made narrower is open");
         const bool negative = lane >> 31;
-        const I found = rounded(negative ? -I(magnitude) : I(magnitude), 16, rounding);
-        save(to + 2 * i, std::uint16_t(negative ? 0x8000 | -found : found));
-    }
+        const I found = rounded(negative ? -magnitude : magnitude, 16, rounding);
+        return negative ? 0x8000 | -found : found;
+    });
 }
 
 inline int exponent_of(std::uint32_t word) { return int(word >> 23 & 255); }
@@ -203,18 +199,17 @@ inline void blocks_bfp16(Core& core, const Event& event, std::uint8_t* buffer) {
 inline void floor_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t shift = word(core, event, buffer, 1);
     if (shift >= 32) return core.fail(kOpen, "a scale by %u is open: known are 0 to 31", shift);
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    for (int i = 0; i < 16; ++i) {
-        const int lane = load<std::uint16_t>(from + 2 * i), exponent = lane >> 7 & 255;
+    each_lane(core, event, buffer, 16, 16, false, 2, 32, [&](I lane) {
+        const int exponent = lane >> 7 & 255;
         if (exponent == 255 || (!exponent && lane & 127))
-            return core.fail(kOpen, "floats to integers are open but of normal numbers");
+            core.fail(kOpen, "floats to integers are open but of normal numbers");
         const I magnitude = exponent ? 128 | (lane & 127) : 0, value = lane >> 15 ? -magnitude : magnitude;
         const int power = exponent - 134 + int(shift);
         const I found = power >= 0 ? value * (I(1) << std::min(power, 40)) : value >> std::min(-power, 40);
         if (found < -(I(1) << 31) || found >= I(1) << 31)
-            return core.fail(kOpen, "floats beyond the range of integers are open");
-        put_lane(core.at(event.a[2], buffer), 32, i, found);
-    }
+            core.fail(kOpen, "floats beyond the range of integers are open");
+        return found;
+    });
 }
 
 // a: source, scale, d.

@@ -1,6 +1,5 @@
 """Cycles of a function: blocks one after the other behind their set-up, and what comes behind the last."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, instruction
@@ -8,6 +7,7 @@ from bdforge.core.codegen.schedule import placed
 from bdforge.core.isa import Isa
 from bdforge.core.isa.effects import collects, done_after, effects, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
+from bdforge.core.isa.pipeline import issued, meeting
 
 _LONGEST = 10  # cycles from an issue to the last that comes of it
 
@@ -35,34 +35,25 @@ def after_setup(isa: Isa, setup: Sequence[AssemblyOp], cycles: Sequence[Cycle]) 
 
 def _registers_allow(isa: Isa, before: Sequence[Cycle], cycles: Sequence[Cycle]) -> int:
     """The least distance at which cycles read what was set, and overwrite nothing that is still read."""
-    written, read = _landings(isa, before)
-    shift = 0
-    for at, cycle in enumerate(cycles[: len(before) + _LONGEST]):
-        for leaf, index, writes, _ in _accesses(isa, cycle, at):
-            if leaf in written:
-                shift = max(shift, written[leaf] + 1 - index)
-            if writes and leaf in read:
-                shift = max(shift, read[leaf] + 1 - index)
-    return shift
+    last: dict[tuple[str, bool], int] = {}
+    for leaf, index, writes in _accesses(isa, before):
+        last[leaf, writes] = max(last.get((leaf, writes), 0), index)
+    behind = [
+        last[leaf, set_] + 1 - index
+        for leaf, index, writes in _accesses(isa, cycles[: len(before) + _LONGEST])
+        for set_ in ((True, False) if writes else (True,))
+        if (leaf, set_) in last
+    ]
+    return max((0, *behind))
 
 
-def _landings(isa: Isa, cycles: Sequence[Cycle]) -> tuple[dict[str, int], dict[str, int]]:
-    """When each leaf is written last and read last."""
-    written: dict[str, int] = {}
-    read: dict[str, int] = {}
+def _accesses(isa: Isa, cycles: Sequence[Cycle]) -> Iterator[tuple[str, int, bool]]:
+    """(leaf, cycle, whether it is a write); flags that several may set are not written."""
     for at, cycle in enumerate(cycles):
-        for leaf, index, writes, _ in _accesses(isa, cycle, at):
-            table = written if writes else read
-            table[leaf] = max(table.get(leaf, 0), index)
-    return written, read
-
-
-def _accesses(isa: Isa, cycle: Cycle, at: int) -> Iterator[tuple[str, int, bool, str | None]]:
-    """(leaf, cycle, whether it is a write, forwarding class)."""
-    for op in cycle.ops:
-        for leaf, access, writes in touched(isa.generation, instruction(isa.generation, op.text)):
-            if not (writes and collects(leaf)):
-                yield leaf, at + access.stage, writes, access.bypass
+        for op in cycle.ops:
+            for leaf, access, writes in touched(isa.generation, instruction(isa.generation, op.text)):
+                if not (writes and collects(leaf)):
+                    yield leaf, at + access.stage, writes
 
 
 def _units_allow(isa: Isa, before: Sequence[Cycle], cycles: Sequence[Cycle], shift: int) -> bool:
@@ -87,20 +78,12 @@ def _cells(isa: Isa, cycles: Sequence[Cycle], shift: int) -> dict[tuple[str, int
 
 def declare_old(isa: Isa, cycles: Sequence[Cycle]) -> None:
     """Note where a register is read, or written for a while, although what was issued before is on its way into it."""
-    coming: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    bundles = [isa.bundle(instruction(isa.generation, op.text) for op in cycle.ops) for cycle in cycles]
+    parts = [issued(isa.generation, bundle) for bundle in bundles]
     for at, cycle in enumerate(cycles):
-        accesses = list(_accesses(isa, cycle, at))
-        cycle.old |= {
-            leaf
-            for leaf, index, writes, bypass in accesses
-            for lands, forwarded in coming[leaf]
-            if (lands > index if writes else lands >= index + (forwarded is not None and forwarded == bypass))
-        }
-        for leaf in {leaf for leaf, _, _, _ in accesses}:
-            coming[leaf] = [entry for entry in coming[leaf] if entry[0] > at]
-        for leaf, index, writes, bypass in accesses:
-            if writes:
-                coming[leaf].append((index, bypass))
+        for apart in range(1, min(at, isa.last_stage) + 1):
+            met = meeting(parts[at - apart], parts[at], apart)
+            cycle.old |= {leaf for (leaf, _), *_ in met.early} | {leaf for (leaf, _), behind in met.late if behind}
 
 
 def is_free(isa: Isa, cycle: Cycle, *slots: str) -> bool:

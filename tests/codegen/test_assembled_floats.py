@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from test_assembled_kernels import call
 
-from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.translated import Translated
@@ -139,21 +138,6 @@ def test_sums_of_float32_become_the_nearest_bfloat16():
     _, exponents = np.frexp(sums.astype(np.float64))
     steps = np.exp2(exponents - 8.0)
     same(found, np.rint(sums / steps) * steps)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "reason"),
-    [
-        ("finish_f32_bf16", ("RELU",), "not assembled with RELU"),
-        ("finish_f32_bf16", ("SCALE",), "not assembled with SCALE"),
-        ("finish_f32_bf16", ("DIM_M=4", "DIM_N=6"), "24 elements are no multiple of 16"),
-        ("mm_bf16_bf16_f32", ("DIM_M=4", "DIM_K=8", "DIM_N=6"), "4, 8, 6 are no multiples of 4, 8, 4"),
-        ("mm_bf16_bf16_bfp16", (), "mm_bf16_bf16_bfp16 is not assembled for aie2"),
-    ],
-)
-def test_what_is_not_assembled_of_floats_is_refused(name, options, reason):
-    with pytest.raises(CodegenError, match=reason):
-        assembled(name, "aie2", options)
 
 
 @pytest.mark.parametrize("value", [inf, nan, 1e-39])

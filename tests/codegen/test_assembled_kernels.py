@@ -6,7 +6,6 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.codegen.abi import KEPT
-from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.translated import Translated
@@ -114,7 +113,7 @@ CASES = [
     ("mm_i8_i8_i16", "aie2", (8, 272, 16), ("SHIFT=2",), 189),
     ("mm_i8_i8_i8", "aie2", (16, 16, 24), ("SHIFT=5",), 123),
     ("mm_i8_i8_i16", "aie2", (12, 16, 8), ("A_TRANSPOSED", "B_TRANSPOSED", "SHIFT=3"), 70),
-    ("mm_i8_i2_i32", "aie2", (20, 24, 32), ("A_TRANSPOSED",), 257),
+    ("mm_i8_i2_i32", "aie2", (20, 24, 32), ("A_TRANSPOSED", "BLOCKS=2x2"), 263),
     ("mm_i8_i4_i32", "aie2", (20, 48, 24), (), 182),
     ("mm_i8_i4_i16", "aie2", (16, 32, 8), ("A_TRANSPOSED", "SHIFT=2"), 79),
 ]
@@ -148,7 +147,7 @@ def test_products_of_the_largest_operands_equal_numpy(name, generation):
     ("tile", "defines", "shape"),
     [
         ((32, 24, 32), ("BLOCKS=4x1",), "4 x 1"), ((32, 40, 32), ("BLOCKS=2x2",), "2 x 2"),
-        ((16, 40, 64), ("B_TOP_SIGNED", "BLOCKS=2x1"), "2 x 1"),
+        ((16, 24, 64), ("B_TOP_SIGNED", "BLOCKS=2x1"), "2 x 1"),
         ((24, 16, 32), ("B_TOP_SIGNED", "BLOCKS=2x2"), "2 x 2"),
     ],
 )  # fmt: skip
@@ -159,12 +158,6 @@ def test_ternary_weights_are_unpacked_in_each_way(tile, defines, shape, extreme)
     same(found, expected)
     assert f"blocks of {shape} micro-tiles" in text
     assert ("two's complement" in text) == ("B_TOP_SIGNED" in defines)
-
-
-@pytest.mark.parametrize(("blocks", "message"), [("2", "BLOCKS=2 is no ROWSxCOLUMNS"), ("4x4", "no blocks have 4x4")])
-def test_shapes_that_no_block_has_are_refused(blocks, message):
-    with pytest.raises(CodegenError, match=message):
-        assembled("mm_i8_i8_i32", "aie2p", ("DIM_M=16", "DIM_K=16", "DIM_N=16", f"BLOCKS={blocks}"))
 
 
 @pytest.mark.parametrize("part", [0, 3])
@@ -294,22 +287,3 @@ def test_both_executors_agree_on_a_kernel():
         operands = [data.copy() for data in given]
         runs.append((call(kernel, "aie2p", operands, executor=executor), operands[2].tobytes()))
     assert runs[0] == runs[1]
-
-
-@pytest.mark.parametrize(
-    ("name", "generation", "options", "reason"),
-    [
-        ("mm_bf16_bf16_f32", "aie2p", (), "mm_bf16_bf16_f32 is not assembled for aie2p"),
-        ("mm_i8_i8_i32", "aie2", ("C_TRANSPOSED",), "transposed micro-tiles of C"),
-        ("mm_i8_i8_i32", "aie2p", ("DIM_M=12", "DIM_K=8", "DIM_N=8"), "12, 8, 8 are no multiples of 8, 8, 8"),
-        ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"),
-        ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),
-        ("gemv_bf16", "aie2p", (), "gemv_bf16 is not assembled: there are mm_"),
-        ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
-        ("zero_i32", "aie2p", ("DIM_M=8", "DIM_N=8", "IN_REVERSE"), "no kernel is assembled with IN_REVERSE"),
-        ("mm_i8_i8_i8", "aie2p", ("DIM_M=8", "DIM_K=8", "DIM_N=8", "ROUNDING=odd"), "ROUNDING=odd is unknown"),
-    ],
-)
-def test_what_is_not_assembled_is_refused_with_the_reason(name, generation, options, reason):
-    with pytest.raises(CodegenError, match=reason):
-        assembled(name, generation, options)

@@ -43,12 +43,8 @@ def test_sums_and_narrow_products_are_rounded_likewise(mode):
 
 def test_options_are_numbers_words_and_what_stands_where_none_are_given():
     told = Options.of(("DIM_M=24", "C_IN_PARTS", "DIM_RHO=3", "LOOPS=hardware", "BLOCKS=4x1", "ROUNDING=floor"))
-    assert (told.number("DIM_M"), told.number("SHIFT", 5), told.has("C_IN_PARTS"), told.has("RELU")) == (
-        24,
-        5,
-        True,
-        False,
-    )
+    assert (told.number("DIM_M"), told.number("SHIFT", 5)) == (24, 5)
+    assert (told.has("C_IN_PARTS"), told.has("RELU")) == (True, False)
     assert (told.parts, told.hardware_loops, told.shape, told.rounding) == (3, True, (4, 1), 0)
     plain = Options.of(("DIM_RHO=3",))
     assert (plain.parts, plain.hardware_loops, plain.shape, plain.rounding) == (1, False, None, 12)
@@ -57,6 +53,8 @@ def test_options_are_numbers_words_and_what_stands_where_none_are_given():
     for word in ("4", "x4", "4x", "ax1", "4x1x1", "-1x1"):
         with pytest.raises(CodegenError, match=f"BLOCKS={word} is no ROWSxCOLUMNS"):
             print(Options.of((f"BLOCKS={word}",)).shape)
+    with pytest.raises(CodegenError, match="no blocks have 4x4"):
+        assembled("mm_i8_i8_i32", "aie2p", (*TILE, "BLOCKS=4x4"))
 
 
 def sizes(m: int, k: int, n: int, *more: str) -> tuple[str, ...]:
@@ -126,6 +124,14 @@ REFUSED = [
     ("elementwise_i8", "aie2", ("FUNCTION=add", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),
     ("elementwise_i8", "aie2", ("FUNCTION=mul", "TILE_ELEMENTS=64"), "for aie2 as mul: of int8 there is add"),
     ("elementwise_i8", "aie2p", ("TILE_ELEMENTS=64",), "for aie2p as nothing: of int8 there is add and mul"),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),
+    ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"), ("gemv_bf16", "aie2p", (), "there are mm_"),
+    ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
+    ("finish_f32_bf16", "aie2", sizes(4, 0, 4, "SCALE"), "not assembled with SCALE"),
+    ("mm_bf16_bf16_bfp16", "aie2", (), "mm_bf16_bf16_bfp16 is not assembled for aie2"),
+    ("zero_i32", "aie2p", (*TILE, "IN_REVERSE"), "no kernel is assembled with IN_REVERSE"),
+    ("mm_i8_i8_i8", "aie2p", (*TILE, "ROUNDING=odd"), "ROUNDING=odd is unknown"),
+    ("mm_i8_i8_i8", "aie2p", (*TILE, "LOOPS=none"), "LOOPS=none is unknown; there are jnz, hardware"),
 ]  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import pytest
 from test_assembled_kernels import product
 
 from bdforge.core import isa
-from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
 from bdforge.core.exact.interpreter import Interpreter
@@ -73,14 +72,10 @@ def test_hardware_loops_make_the_same_in_no_more_cycles(name, generation, tile, 
     assert "jnz " not in text
 
 
-SMALL = ("DIM_M=32", "DIM_K=16", "DIM_N=32")
-
-
 @pytest.mark.parametrize("name", ["zero_i32", "finish_i32_i8", "mm_i8_i8_i32"])
-def test_all_pipelined_kernels_know_hardware_loops_and_refuse_others(name):
-    assert "movxm ls, #" in assembled(name, "aie2p", (*SMALL, "LOOPS=hardware")).text
-    with pytest.raises(CodegenError, match="LOOPS=none is unknown; there are jnz, hardware"):
-        assembled(name, "aie2p", (*SMALL, "LOOPS=none"))
+def test_all_pipelined_kernels_know_hardware_loops(name):
+    options = ("DIM_M=32", "DIM_K=16", "DIM_N=32", "LOOPS=hardware", *["BLOCKS=2x1"] * name.startswith("mm"))
+    assert "movxm ls, #" in assembled(name, "aie2p", options).text
 
 
 @pytest.mark.parametrize(

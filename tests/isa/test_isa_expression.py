@@ -44,8 +44,6 @@ def test_unknown_symbols_are_named():
     assert unknown("A + E * 0xf", NAMES) == ["E"]
     with pytest.raises(EncodeError, match="symbol 'E' is not defined"):
         evaluate("A + E", NAMES)
-    with pytest.raises(EncodeError, match="an expression of 400 characters"):
-        evaluate("1+1+" * 100, NAMES)
 
 
 def test_sources_take_expressions_and_symbols_from_outside():
@@ -80,7 +78,6 @@ def test_negative_constants_keep_their_sign_in_instructions():
     ("A = 10000000000000000000000\nnop", "s.s:1: .* more than 64 bits"),
     (f"A = {'(' * 20000}1\nnop", "s.s:1: an expression of"),
     (f"nop\nA = B + {'(' * 20000}1\nB = 1", "A: an expression of 20005 characters"),
-    ("A = B\nnop", "A: defined by B, not defined"),
     (".data\n.zero 0x40000\n.zero 0x40000\n.zero 1\nnop", "s.s:4: .data grows beyond 0x80000"),
 ])  # fmt: skip
 def test_what_cannot_be_assembled_is_said_by_its_line(source: str, said: str):

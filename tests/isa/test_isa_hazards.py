@@ -145,6 +145,7 @@ def test_a_declared_old_value_is_no_hazard():
     assert found[0] == "early-read"
     assert "reads what nobody has written yet" in found[1]
     assert hazards(source.format(".old r0\n")) == []
+    assert [rule for rule, _ in hazards(source.format(".old r0\nnop\n"))] == ["early-read"]  # of one bundle
     assert [rule for rule, _ in hazards(source.format(".old r1\n"))] == ["early-read"]
 
 

@@ -104,6 +104,9 @@ def test_recorded_bundles_come_back_from_text():
     ("text", "message"),
     [
         ("vldaa x0, [p0]", "no instruction 'vldaa'; did you mean vlda"),
+        ("ad r0", "'ad'; did you mean and or add or adc?"), ("zzzzzz", "'zzzzzz'"), ("x" * 60, f"'{'x' * 40}'"),
+        ("lda r0, [p0, #2]", "#2 is not a multiple of 4; forms: lda mLdaScl, [eP, #-32..28]"),
+        ("lda r0, [p0], #32", "#32 is outside -32 to 28 in steps of 4; forms: lda mLdaScl, [eP], #-32..28"),
         ("vlda x0, [p0], #60", "#60 is not a multiple of 64; forms: vlda X, [eP], #-512..448"),
         ("vlda x0, [p0], #512", "#512 is outside -512 to 448"),
         ("add r0, r1", "expected ','; forms: add eR, eR, #-64..63 | add eR, eR, eR"),
@@ -114,7 +117,7 @@ def test_recorded_bundles_come_back_from_text():
         ("movxm r0, #0x1_zz", "is no number"),
         ("ret r0", "unexpected 'r0'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_text_is_refused_with_the_forms_there_are(text, message):
     with pytest.raises(EncodeError) as caught:
         match(isa.load("aie2p"), text, {})

@@ -1,4 +1,4 @@
-"""Timing: distances against a table worked out from measured kernels, stages against another release of the tables."""
+"""Timing: distances against a table worked out from measured kernels, stages against those of whole families."""
 
 import random
 import re
@@ -82,23 +82,6 @@ def test_stages_of_aie2_families(generation, form, results, reads):
     timing = isa.load(generation).form(form).timing
     assert dict(timing.defs) == results
     assert reads.items() <= dict(timing.uses).items()
-
-
-# Result stages as another release of the compiler's tables has them.
-OTHER_RELEASE = [
-    ("aie2p", "VMUL_vmul_cm_core_X_X", "dst", 6),
-    ("aie2", "VMAC_vmac_cm_core_dense", "op0", 5),
-    ("aie2", "VMAC_F_vmac_bm_core_dense", "op0", 6),
-    ("aie2", "VUNPACK_S8_S4", "op0", 7),
-    ("aie2", "VSRS_S16_S32_mv_w_srs", "op0", 4),
-    ("aie2", "VUPS_S32_S16_mv_ups_w2b", "op0", 3),
-    ("aie2", "MUL_mul_r_rr", "op0", 2),
-]
-
-
-@pytest.mark.parametrize(("generation", "form", "operand", "stage"), OTHER_RELEASE)
-def test_result_stages_are_those_of_another_release(generation, form, operand, stage):
-    assert isa.load(generation).form(form).timing.defs[operand] == stage
 
 
 def test_every_operand_of_every_form_resolves_to_registers_that_exist():

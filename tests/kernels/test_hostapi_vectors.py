@@ -337,8 +337,13 @@ def test_shapes_of_mmul_are_those_of_the_api(mmul_library, arch):
 
 
 @pytest.mark.parametrize(
-    ("arch", "options"), [(20, ()), (21, ()), (21, ("-DHOSTAPI_PLAIN",)), (21, ("-march=native",))], ids=str
-)
+    ("arch", "options"),
+    [
+        (20, ()), (21, ()), (21, ("-DHOSTAPI_PLAIN",)),
+        pytest.param(21, ("-march=native",), marks=pytest.mark.slow),  # as kernels are built elsewhere
+    ],
+    ids=str,
+)  # fmt: skip
 def test_every_mmul_shape_multiplies_row_major_blocks(mmul_library, arch, options):
     library = mmul_library(arch, *options)
     for index in range(library.library.shape_count()):

@@ -17,7 +17,6 @@ CASES = [
     ("aie2p", "mm_i8_i8_i32", (24, 40, 56), 1, ()),
     ("aie2p", "mm_i8_i8_i32", (48, 24, 40), 2, ("B_TRANSPOSED",)),
     ("aie2p", "mm_i8_i8_i32", (48, 16, 16), 3, ("A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED")),
-    ("aie2p", "mm_i8_i8_i32", (64, 128, 64), 1, ()),
     ("aie2p", "mm_i8_i8_i16", (24, 16, 40), 1, ("SHIFT=3",)),
     ("aie2p", "mm_i8_i8_i16", (16, 40, 24), 2, ("B_TRANSPOSED", "C_TRANSPOSED", "SHIFT=0")),
     ("aie2p", "mm_i8_i8_i8", (40, 24, 24), 1, ("SHIFT=9",)),
@@ -50,7 +49,7 @@ class Case:
         self.turned = [f"{name}_TRANSPOSED" in macros for name in "ABC"]
         self.shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
         shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", (self.r, self.s, self.t), strict=True)]
-        speed = AS_BUILT if tile == (64, 128, 64) else ()
+        speed = AS_BUILT if tile == (24, 40, 56) else ()
         options = [*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
         self.library = build(generation, (kernel, *others), tile, *options)
 
@@ -88,7 +87,7 @@ def test_steps_of_k_follow_the_recurrence(kernel_library, case):
         same(c, case.in_memory(expected))
 
 
-@pytest.mark.parametrize("case", [CASES[i] for i in (3, 5, 16)], ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", [CASES[i] for i in (3, 4, 15)], ids=lambda case: "-".join(map(str, case)))
 def test_kernels_agree_with_their_references_from_any_c(kernel_library, case):
     case = Case(kernel_library, *case, "reference")
     (m, k, n), rng = case.tile, np.random.default_rng(4)

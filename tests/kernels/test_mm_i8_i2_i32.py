@@ -10,7 +10,7 @@ from support import micro_tiles as tiles
 from support.differences import same
 from support.micro_tiles import MICRO
 
-TILES = [(8, 8, 32), (40, 24, 64), (64, 128, 64)]
+TILES = [(8, 8, 32), (40, 24, 64), (24, 72, 96)]
 Operands = Callable[[np.random.Generator, int, int, int], tuple[np.ndarray, np.ndarray]]
 AS_BUILT = ("-O3", "-march=native")
 EXTREME: dict[str, Operands] = {

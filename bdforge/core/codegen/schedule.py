@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from bdforge.core.codegen.basic_block import AssemblyOp, BasicBlock, Cycle, bundle_lines, instruction
 from bdforge.core.isa import EncodeError, Instruction, Isa
-from bdforge.core.isa.effects import Touch, collects, done_after, effects, register_order, touched
+from bdforge.core.isa.core_registers import is_status
+from bdforge.core.isa.effects import Touch, done_after, effects, register_order, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
 
 
@@ -91,7 +92,7 @@ def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _
     by_leaf: dict[str, list[Touch]] = defaultdict(list)
     for index, node in enumerate(nodes):
         for leaf, access, writes in touched(isa.generation, node.instruction):
-            if not writes or not collects(leaf) or leaf == "srCarry":
+            if not writes or not is_status(leaf) or leaf == "srCarry":
                 by_leaf[leaf].append((index, access, writes))
     for touches in by_leaf.values():
         for earlier, later, cycles, _ in register_order(touches, least=0):

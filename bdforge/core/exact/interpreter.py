@@ -227,13 +227,10 @@ class Interpreter:
             total = condition[0] + 0xFFFFFFFF
             self._put(flight, dict(zip(meaning.outputs, (total & 0xFFFFFFFF, total >> 32), strict=True)))
         elif meaning.outputs:
-            self._put(flight, {"lr": self._behind_slots(after)})
-
-    def _behind_slots(self, address: int) -> int:
-        after = behind_slots(self.isa, self.code, address)
-        if after is None:
-            raise ControlError("the delay slots of a call reach beyond program memory")
-        return after
+            back = behind_slots(self.isa, self.code, after)
+            if back is None:
+                raise ControlError("the delay slots of a call reach beyond program memory")
+            self._put(flight, {"lr": back})
 
     def _load(self, flight: Flight, stage: int) -> None:
         access = flight.plan.meaning.access

@@ -55,7 +55,6 @@ class PartTimeline:
 
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
-_BOTH = {"lng": ("alu", "mv")}
 
 
 @dataclass(slots=True)
@@ -101,7 +100,6 @@ def shares(
         share.bundles += count
         share.macs += macs.get(pc, 0)
         for instruction in isa.decode(code, pc):
-            slot = instruction.form.slot
-            for used in _BOTH.get(slot, (slot,)):
+            for used in instruction.form.slots:
                 share.slots[used] += count
     return sorted(found.values(), key=lambda share: -share.bundles)

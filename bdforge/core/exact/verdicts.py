@@ -6,13 +6,14 @@ checker's own sources and tables with that of the program. A folder that cannot 
 
 import hashlib
 import json
-import os
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from bdforge.common.compilers import folder
+from bdforge.common.files import FileError, read_json, write_whole
 from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program
@@ -54,17 +55,13 @@ def _checker() -> str:
 
 def _read(place: Path) -> HazardVerdict | None:
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
+        found = read_json(place)
         return HazardVerdict(tuple(map(str, found["errors"])), str(found["unusual"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileError, KeyError, TypeError):
         return None
 
 
 def _write(place: Path, found: HazardVerdict) -> None:
-    mine = place.with_name(f"{place.name}-{os.getpid()}")
-    try:
+    with suppress(OSError, FileError):
         place.parent.mkdir(parents=True, exist_ok=True)
-        mine.write_text(json.dumps({"errors": found.errors, "unusual": found.unusual}), encoding="utf-8")
-        mine.replace(place)
-    except OSError:
-        return
+        write_whole(place, json.dumps({"errors": found.errors, "unusual": found.unusual}))

@@ -183,17 +183,15 @@ class _Assembler:
         return self.isa.bundle(instructions)
 
     def _directive(self, line: Line) -> None:
-        name = line.directive
-        if name in _IGNORED:
-            return
-        if name in _WIDTHS:
-            self._numbers(line, _WIDTHS[name])
-        elif name in (".text", ".data", ".bss", ".rodata"):
-            self.section = self._section(name)
-        elif name in _DIRECTIVES:
-            _DIRECTIVES[name](self, line)
-        else:
-            raise line.error(f"unknown directive {name}")
+        if line.directive not in _DIRECTIVES:
+            raise line.error(f"unknown directive {line.directive}")
+        _DIRECTIVES[line.directive](self, line)
+
+    def _ignore(self, line: Line) -> None:
+        """What compilers say for others."""
+
+    def _open(self, line: Line) -> None:
+        self.section = self._section(line.directive)
 
     def _select(self, line: Line) -> None:
         name, *rest = _needed(line, 1)
@@ -237,7 +235,8 @@ class _Assembler:
             raise line.error(f"{size} bytes do not fit any memory")
         self.section.put(bytes([rest[0] & 255 if rest else 0]) * size)
 
-    def _numbers(self, line: Line, width: int) -> None:
+    def _numbers(self, line: Line) -> None:
+        width = _WIDTHS[line.directive]
         for text in _needed(line, 1):
             offset = self.section.here
             self.section.put(bytes(width))
@@ -336,6 +335,9 @@ class _Assembler:
 
 
 _DIRECTIVES: Mapping[str, Callable[[_Assembler, Line], None]] = {
+    **dict.fromkeys(_WIDTHS, _Assembler._numbers),
+    **dict.fromkeys(_IGNORED, _Assembler._ignore),
+    **dict.fromkeys((".text", ".data", ".bss", ".rodata"), _Assembler._open),
     ".section": _Assembler._select,
     ".p2align": _Assembler._align,
     ".align": _Assembler._align,

@@ -67,7 +67,7 @@ def reset_values(generation: str) -> Mapping[str, int]:
 
 
 def is_status(leaf: str) -> bool:
-    """Whether a register is a status flag, `sr` and what it is of; signs of SRS are controls."""
+    """Whether a register is a status flag, `sr` and what it is of, which several may set; signs of SRS are controls."""
     stem = prefix(leaf)
     return stem.startswith("sr") and stem not in _SIGNS
 

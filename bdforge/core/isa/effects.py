@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bdforge.core.isa.core_registers import is_status, leaves, prefix
+from bdforge.core.isa.core_registers import leaves, prefix
 from bdforge.core.isa.forms import FormTiming, Instruction, Resource
 from bdforge.core.isa.operand_kinds import Immediate
 
@@ -94,11 +94,6 @@ def memory_turn(bundle: Iterable[Instruction]) -> tuple[int, int]:
 
 PART_WORD_STORE = "PART_WORD_STORE"
 """The unit that 8- and 16-bit stores take, and all other accesses of memory reserve."""
-
-
-def collects(leaf: str) -> bool:
-    """Whether a register is a status flag, which several may set: they do not overwrite each other's."""
-    return is_status(leaf)
 
 
 Touch = tuple[int, RegisterAccess, bool]

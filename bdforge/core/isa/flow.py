@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from bdforge.core.isa.forms import Bundle, Form, Instruction
+from bdforge.core.isa.forms import Bundle, Instruction
 from bdforge.core.isa.operand_kinds import Immediate
 from bdforge.core.isa.syntax import BRANCH_KINDS
 
@@ -110,11 +110,8 @@ def branch_of(instruction: Instruction) -> Branch:
 
 def constant_moved(instruction: Instruction) -> tuple[str, int] | None:
     """(register, value) of an instruction that loads a constant into a scalar register, else None."""
-    form: Form = instruction.form
-    if not form.name.startswith("MOV") or len(form.fields) != 2:
+    form, values = instruction.form, instruction.values
+    numbers = [isinstance(f.kind, Immediate) for f in form.fields]
+    if not form.name.startswith("MOV") or len(numbers) != 2 or sum(numbers) != 1 or not form.timing.defs:
         return None
-    numbers = [v for f, v in zip(form.fields, instruction.values, strict=True) if isinstance(f.kind, Immediate)]
-    registers = [v for f, v in zip(form.fields, instruction.values, strict=True) if not isinstance(f.kind, Immediate)]
-    if len(numbers) != 1 or not form.timing.defs:
-        return None
-    return str(registers[0]), int(numbers[0])
+    return str(values[numbers.index(False)]), int(values[numbers.index(True)])

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.core.isa.bundle_codec import load
-from bdforge.core.isa.core_registers import leaves, reset_values
+from bdforge.core.isa.core_registers import is_status, leaves, reset_values
 from bdforge.core.isa.disassembler import pieces
-from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess, collects
+from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess
 from bdforge.core.isa.elf import CoreProgram, generation_of
 from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow
 from bdforge.core.isa.forms import Bundle
@@ -206,19 +206,15 @@ class _Checker:
             reads = one.reading.get(age + 1, ())
             if not self.options.strict:
                 reads = [read for read in reads if read[0] not in state.defined]
-            if reads:
-                yield from self._early_reads_of(age, address, reads, recent, state)
+            for before, (writer, other) in enumerate(recent[age + 1 :], 1) if reads else ():
+                for read, write, missing in meeting(other, one, before).early:
+                    if read in reads and self._counts(address, *read):
+                        yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
 
-    def _early_reads_of(
-        self, age: int, address: int, reads: Sequence[tuple[str, RegisterAccess]], recent: _Recent, state: PathState
-    ) -> Iterator[Hazard]:
-        for before, (writer, other) in enumerate(recent[age + 1 :], 1):
-            for read, write, missing in meeting(other, recent[age][1], before).early:
-                if read not in reads or self._declared(address, read[0]):
-                    continue
-                bundle = self.program.bundles[address]
-                if self.options.strict or depends_on(self.program.generation, bundle, read[1]):
-                    yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
+    def _counts(self, address: int, leaf: str, access: RegisterAccess) -> bool:
+        """Whether an early read is a fault: not if it is declared, nor in compiled code if nothing depends on it."""
+        generation, bundle = self.program.generation, self.program.bundles[address]
+        return not self._declared(address, leaf) and (self.options.strict or depends_on(generation, bundle, access))
 
     def _early(
         self, read: tuple[int, RegisterAccess], write: tuple[int, RegisterAccess], missing: int, defined: bool
@@ -300,7 +296,7 @@ class _Checker:
             return
         for age, (source, one) in enumerate(recent):
             for leaf, access in one.writes:
-                if access.stage - age > 1 and not collects(leaf):
+                if access.stage - age > 1 and not is_status(leaf):
                     what = f"the result {access.register} of {self.named(source)}"
                     late = f"lands {access.stage - age - 1} cycles after control has left through {self.named(origin)}"
                     yield Hazard("across-jump", source, origin, f"{what} {late}")

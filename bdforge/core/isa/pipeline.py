@@ -4,16 +4,16 @@ Everything under way is of the bundles that issued of late, and two of them meet
 path keeps the bundles, and what two of them do to each other is worked out once (`bdforge.core.isa.hazards`).
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bdforge.core.isa.effects import RegisterAccess, collects, effects, touched
+from bdforge.core.isa.core_registers import is_status
+from bdforge.core.isa.effects import RegisterAccess, effects, touched
 from bdforge.core.isa.flow import constant_moved
 from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.meaning import MemoryAccess, access_of
-from bdforge.core.isa.operand_kinds import Immediate
+from bdforge.core.isa.meaning import AddressWalk, MemoryAccess, access_of
+from bdforge.core.isa.meaning.form_meanings import offset_of, walk_of
 
 _LOOP_CONTROL = ("lc", "ls", "le")
 _ADDRESS = 0xFFFFF  # pointers have 20 bits, and all sums wrap
@@ -66,8 +66,7 @@ def issued(generation: str, bundle: Bundle) -> Issued:
 
 
 def _steps(instruction: Instruction) -> bool:
-    form = instruction.form
-    return "ptr_out" in form.timing.defs and "ptr" in form.names and not re.search("[23]D", form.name)
+    return walk_of(instruction.form) is AddressWalk.POST
 
 
 def _units(instruction: Instruction) -> Iterator[_Unit]:
@@ -80,7 +79,7 @@ def _twice(writes: Sequence[tuple[int, str, RegisterAccess]]) -> Iterator[str]:
     seen: dict[tuple[str, int], tuple[int, RegisterAccess]] = {}
     for instruction, leaf, access in writes:
         first = seen.setdefault((leaf, access.stage), (instruction, access))
-        if first != (instruction, access) and not collects(leaf):
+        if first != (instruction, access) and not is_status(leaf):
             yield access.register
 
 
@@ -122,7 +121,7 @@ def meeting(first: Issued, second: Issued, apart: int) -> Meeting:
         ((leaf, access), other.stage - apart - access.stage)
         for leaf, access in second.writes
         for other in writes.get(leaf, ())
-        if other.stage - apart >= access.stage and not collects(leaf)
+        if other.stage - apart >= access.stage and not is_status(leaf)
     )
     return Meeting(tuple(early), tuple(late), tuple(_shared(first, second, apart)))
 
@@ -196,22 +195,19 @@ def _stepped(state: PathState, instruction: Instruction) -> Iterator[tuple[str, 
 
 
 def _amount(state: PathState, instruction: Instruction) -> int | None:
-    """The immediate or constant offset of an address."""
-    for name in ("imm", "mod", "dj"):
-        if name in instruction.form.names:
-            value = instruction[name]
-            immediate = isinstance(instruction.form.field(name).kind, Immediate)
-            return int(value) if immediate else state.constants.get(str(value))
-    return None
+    """The immediate or constant offset of an address; 0 without one."""
+    name = offset_of(instruction.form)
+    value = instruction[name] if name else 0
+    return value if isinstance(value, int) else state.constants.get(value)
 
 
 def address_of(state: PathState, instruction: Instruction) -> int | None:
     """The address that a load or store uses, if its registers are known."""
-    form = instruction.form
-    if "ptr" not in form.names or str(instruction["ptr"]) not in state.constants:
+    pointer = instruction["ptr"] if "ptr" in instruction.form.names else ""
+    if str(pointer) not in state.constants:
         return None
-    base = state.constants[str(instruction["ptr"])] & _ADDRESS
-    if "ptr_out" in form.timing.defs:
+    base = state.constants[str(pointer)] & _ADDRESS
+    if walk_of(instruction.form) is not AddressWalk.INDEX:
         return base
-    offset = _amount(state, instruction) if {"imm", "dj"} & set(form.names) else 0
+    offset = _amount(state, instruction)
     return None if offset is None else (base + offset) & _ADDRESS

@@ -1,14 +1,14 @@
 """Kernels that this project assembles: the integer family, by the names and options of those in `kernels/`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache, partial
 
-from bdforge.core.codegen.abi import AssemblyKernel, Callee
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
-from bdforge.core.codegen.pipeline import MatrixProduct, Pipelined, pipelined
+from bdforge.core.codegen.pipeline import MatrixProduct, pipelined
 from bdforge.core.codegen.pipeline.product import FIELDS
 from bdforge.core.codegen.pipeline.tile_cover import expected_cycles
 
@@ -18,9 +18,7 @@ def assembled(name: str, generation: str, defines: Iterable[str]) -> AssemblyKer
 
     CodegenError where there is none, with the reason.
     """
-    made = _made(name, generation, tuple(defines))
-    source = f"bdforge.core.codegen.kernels: {name}"
-    return AssemblyKernel(Callee(name, quiet=True), made.text, source, made.cycles)
+    return _made(name, generation, tuple(defines))
 
 
 def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
@@ -33,23 +31,21 @@ def refusal(name: str, generation: str, defines: Iterable[str]) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _made(name: str, generation: str, defines: tuple[str, ...]) -> Pipelined:
+def _made(name: str, generation: str, defines: tuple[str, ...]) -> AssemblyKernel:
     return _maker(name, generation, defines)()
 
 
-def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Callable[[], Pipelined]:
+def _maker(name: str, generation: str, defines: tuple[str, ...]) -> Maker:
     maker = _MAKERS_BY_NAME.get(name) or _MAKERS.get(name.partition("_")[0])
     if maker is None:
         raise CodegenError(f"{name} is not assembled: there are {', '.join(f'{prefix}_*' for prefix in _MAKERS)}")
     return maker(name, generation, Options.of(defines))
 
 
-_SIZES = {"i8": 1, "i16": 2, "i32": 4}
-_FLOAT_SIZES = {"bf16": 2, "f32": 4}
-_INTEGERS = ("i8", "i4", "i2")
+_WEIGHTS, _SUMS = ("i8", "i4", "i2"), ("i8", "i16", "i32")
 
 
-def _multiply(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+def _multiply(name: str, generation: str, options: Options) -> Maker:
     """C += A B, with layouts and rounding of the C++ kernels of the same names (kernels/aie2p/mm_*.cc)."""
     return partial(pipelined, name, _product(name, generation, options))
 
@@ -62,8 +58,8 @@ def expected(name: str, generation: str, options: Options) -> float:
 
 def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     _, a, weights, c = name.split("_")
-    floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in _FLOAT_SIZES
-    if not floats and (a != "i8" or weights not in _INTEGERS or c not in _SIZES):
+    floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in ("bf16", "f32")
+    if not floats and (a != "i8" or weights not in _WEIGHTS or c not in _SUMS):
         known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: {known}")
     if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):
@@ -73,7 +69,7 @@ def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     swapped = options.has("C_TRANSPOSED")
     turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
     product = MatrixProduct(
-        generation, weights, (_FLOAT_SIZES if floats else _SIZES)[c], m // rho, k, n, turns_a, turns_b, swapped,
+        generation, weights, SIZES[c], m // rho, k, n, turns_a, turns_b, swapped,
         rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
         options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape,
     )  # fmt: skip

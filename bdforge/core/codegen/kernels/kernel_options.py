@@ -1,8 +1,9 @@
 """Options of kernels, as the C++ ones take them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
 
 ROUNDINGS = {
@@ -11,8 +12,14 @@ ROUNDINGS = {
 }  # fmt: skip
 """Codes of crRnd by the names of `aie::rounding_mode` (llvm-aie; docs of the AIE API)."""
 
+SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
+"""Bytes of elements."""
+
 LOOPS = ("jnz", "hardware")
 """What ends loops; the first is the default, since nobody saw hardware loops of ours on silicon."""
+
+Maker = Callable[[], AssemblyKernel]
+"""Writes a kernel for which there is one."""
 
 _KNOWN = {
     "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",

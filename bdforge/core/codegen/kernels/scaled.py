@@ -20,19 +20,19 @@ longer: a product holds up to four pairs of vectors for as long as the parts of 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
-from bdforge.core.codegen.pipeline import Pipelined
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FIELDS
 
 _SIDE = 8  # of a micro-tile
-_FIELDS = 4
 _PARTS = ("bmll", "bmlh", "bmhl", "bmhh")
 _DIGITS = (28, 21, 14, 7, 0)  # shifts of a sum's digits
 _FLOATS, _BLOCKS, _INTEGERS = 0x3C, 0x30C, 0x318  # confs: bf16 lane by lane, 8 x 8 x 8 of block floats, int16
@@ -69,11 +69,11 @@ class _Scaled:
         return self.rows * self.columns // _SIDE**2
 
 
-def scaled(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+def scaled(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation or a tile without an assembled one."""
     if generation != "aie2p":
         raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    fields = _FIELDS if options.has("FIELD_SCALED") else 1
+    fields = FIELDS if options.has("FIELD_SCALED") else 1
     m, n = options.number("DIM_M"), options.number("DIM_N")
     rows = m // options.parts
     if rows % _SIDE or n % (_SIDE * fields):
@@ -87,13 +87,13 @@ def _op(text: str, bank: str | None = None) -> DataflowOp:
     return DataflowOp(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
 
 
-def _written(wanted: _Scaled) -> Pipelined:
+def _written(wanted: _Scaled) -> AssemblyKernel:
     parts = [_to_floats(wanted), _scaled(wanted), _rounded(wanted)]
     restored = [_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
     parts.append(repeated("aie2p", [], restored, 1))
     about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16"
     given = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
-    return function("finish_i32_bf16", "aie2p", parts, lambda cycles: [f"{about}: {cycles} cycles (exact).", given])
+    return function("finish_i32_bf16", "aie2p", parts, f"{about}: {{cycles}} cycles (exact).", given)
 
 
 def _arguments(wanted: _Scaled) -> Iterator[AssemblyOp]:

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
-from bdforge.core.codegen.pipeline import Pipelined
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
-from bdforge.core.codegen.pipeline.product import AIE2_FLOATS, VECTORS, Vectors
+from bdforge.core.codegen.pipeline.product import AIE2_FLOATS, FIELDS, VECTORS, Vectors
 
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "f32": 4, "bf16": 2}
 _GROUP = 4  # micro-tiles of a block, or vectors
-_FIELDS = 4
 _C = "C"  # the bank of it
 _WIDE = {
     "aie2p": (("cml", "cmh"), "vlda.ups.2x {}, s0, {}, upsSign1", "vst.srs.2x {}, {}, {}, srsSign{}", (0, 1)),
@@ -26,12 +24,12 @@ _WIDE = {
 """Halves of accumulators as lanes of 64 bits, int32 into them and back, and words for unsigned and signed results."""
 
 
-def zero(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+def zero(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel that clears a tile; CodegenError for elements that are no whole bytes."""
     code, access = name.partition("_")[2], VECTORS[generation].access
-    if code not in _SIZES:
-        raise CodegenError(f"{name} is not assembled: elements are {', '.join(_SIZES)}")
-    size = options.number("DIM_M") // options.parts * options.number("DIM_N") * _SIZES[code]
+    if code not in SIZES:
+        raise CodegenError(f"{name} is not assembled: elements are {', '.join(SIZES)}")
+    size = options.number("DIM_M") // options.parts * options.number("DIM_N") * SIZES[code]
     if size % access:
         raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
     return partial(_cleared, name, generation, size, options)
@@ -46,14 +44,14 @@ def _to_part(size: int, parts: int) -> Iterator[AssemblyOp]:
         yield AssemblyOp("padda [p0], m0")
 
 
-def _cleared(name: str, generation: str, size: int, options: Options) -> Pipelined:
+def _cleared(name: str, generation: str, size: int, options: Options) -> AssemblyKernel:
     parts, hardware = options.parts, options.hardware_loops
     access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
     setup = [*_to_part(size, parts), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
     store = DataflowOp("store", (f"vst {register}, [p0], #{access}",), bank=_C)
     part = repeated(generation, setup, [store], size // access)
     about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
-    return function(name, generation, [part], lambda cycles: [f"{about}: {cycles} cycles (exact)."], hardware=hardware)
+    return function(name, generation, [part], f"{about}: {{cycles}} cycles (exact).", hardware=hardware)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +81,12 @@ class _Finish:
         return self.vectors is AIE2_FLOATS
 
 
-def finish(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+def finish(name: str, generation: str, options: Options) -> Maker:
     """What writes a kernel that shifts, rounds, saturates, rectifies in place; CodegenError for options without one."""
     return partial(_finished, name, generation, _wanted(name, generation, options))
 
 
-def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
+def _finished(name: str, generation: str, wanted: "_Finish") -> AssemblyKernel:
     setup = [
         *set_control("crRnd", wanted.rounding, "rounding"), *set_control("crSat", 1, "saturate"),
         set_register("r8", 0), AssemblyOp("mov s0, r8", "no shift up"),
@@ -105,10 +103,8 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> Pipelined:
     parts[0] = replace(parts[0], setup=[*setup, *parts[0].setup])
     shifts = ", ".join(map(str, wanted.shifts))
     done = "made bfloat16" if wanted.floats else f"shifted right by {shifts} in turn"
-    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}: "
-    return function(
-        name, generation, parts, lambda cycles: [f"{about}{cycles} cycles (exact)."], hardware=wanted.hardware
-    )
+    about = f"{name}: {wanted.tiles} micro-tiles at p0, {done}: {{cycles}} cycles (exact)."
+    return function(name, generation, parts, about, hardware=wanted.hardware)
 
 
 def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) -> list[FunctionPart]:
@@ -132,7 +128,7 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
         raise CodegenError(f"{name} is not assembled with {told[0]}")
     unscale = name.startswith("unscale")
     shift = 0 if unscale else options.number("SHIFT", 0)
-    fields = _FIELDS if unscale or options.has("FIELD_SCALED") else 1
+    fields = FIELDS if unscale or options.has("FIELD_SCALED") else 1
     parts = options.parts
     elements = options.number("DIM_M") // parts * options.number("DIM_N")
     if parts > 1 and result != "i32":
@@ -144,7 +140,7 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     rounding = ROUNDINGS["floor" if unscale else "conv_even"] if unscale or floats else options.rounding
     shifts = tuple(shift + 2 * field for field in range(fields))
     return _Finish(
-        shifts, _SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors, options.hardware_loops
+        shifts, SIZES[result], options.has("RELU"), rounding, elements // tile, parts, vectors, options.hardware_loops
     )
 
 
@@ -197,7 +193,7 @@ _FUNCTIONS = {"aie2p": ("add", "mul"), "aie2": ("add",)}
 _PRODUCTS = 0x328  # 64 products, both signed
 
 
-def elementwise(name: str, generation: str, options: Options) -> Callable[[], Pipelined]:
+def elementwise(name: str, generation: str, options: Options) -> Maker:
     """What writes sums of int8, or products; CodegenError for a type, a function or a size without a kernel."""
     function, elements = options.given.get("FUNCTION", ""), options.number("TILE_ELEMENTS", 0)
     lanes = VECTORS[generation].rows * VECTORS[generation].columns
@@ -211,7 +207,7 @@ def elementwise(name: str, generation: str, options: Options) -> Callable[[], Pi
     return partial(_element_by_element, generation, function, elements, options)
 
 
-def _element_by_element(generation: str, wanted: str, elements: int, options: Options) -> Pipelined:
+def _element_by_element(generation: str, wanted: str, elements: int, options: Options) -> AssemblyKernel:
     vectors, shift = VECTORS[generation], options.number("SHIFT", 0)
     controls = {"crRnd": options.rounding, "crSat": 1}
     if generation == "aie2p":
@@ -223,11 +219,8 @@ def _element_by_element(generation: str, wanted: str, elements: int, options: Op
     parts = _blocks(generation, body, elements // (vectors.rows * vectors.columns))
     parts[0] = replace(parts[0], setup=setup)
     about = f"elementwise_i8: y = (a {'+' if wanted == 'add' else '*'} b) >> {shift} of {elements} elements"
-    head = f"{about}; p0 = a, p1 = b, p2 = y: "
-    return function(
-        "elementwise_i8", generation, parts, lambda cycles: [f"{head}{cycles} cycles (exact)."],
-        hardware=options.hardware_loops,
-    )  # fmt: skip
+    head = f"{about}; p0 = a, p1 = b, p2 = y: {{cycles}} cycles (exact)."
+    return function("elementwise_i8", generation, parts, head, hardware=options.hardware_loops)
 
 
 def _blocks(generation: str, body: Callable[[int], Iterator[DataflowOp]], tiles: int) -> list[FunctionPart]:

@@ -6,8 +6,7 @@ A block of a kernel is operations on named values (`dataflow`, `block_dataflow`)
 (`loop_folding`).
 """
 
-from bdforge.core.codegen.pipeline.pipelined_function import Pipelined
 from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
 from bdforge.core.codegen.pipeline.product import MatrixProduct
 
-__all__ = ["MatrixProduct", "Pipelined", "pipelined"]
+__all__ = ["MatrixProduct", "pipelined"]

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from bdforge.core.codegen.basic_block import AssemblyOp, Cycle, instruction
 from bdforge.core.codegen.schedule import placed
 from bdforge.core.isa import Isa
-from bdforge.core.isa.effects import collects, done_after, effects, touched
+from bdforge.core.isa.core_registers import is_status
+from bdforge.core.isa.effects import done_after, effects, touched
 from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.core.isa.pipeline import issued, meeting
 
@@ -52,7 +53,7 @@ def _accesses(isa: Isa, cycles: Sequence[Cycle]) -> Iterator[tuple[str, int, boo
     for at, cycle in enumerate(cycles):
         for op in cycle.ops:
             for leaf, access, writes in touched(isa.generation, instruction(isa.generation, op.text)):
-                if not (writes and collects(leaf)):
+                if not (writes and is_status(leaf)):
                     yield leaf, at + access.stage, writes
 
 

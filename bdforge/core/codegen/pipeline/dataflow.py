@@ -14,7 +14,8 @@ from functools import cache
 
 from bdforge.core.codegen.basic_block import instruction
 from bdforge.core.isa import Instruction, Isa
-from bdforge.core.isa.effects import RegisterAccess, collects, distance, effects, register_order, touched
+from bdforge.core.isa.core_registers import is_status
+from bdforge.core.isa.effects import RegisterAccess, distance, effects, register_order, touched
 from bdforge.core.isa.modulo import Edge, Places
 
 Value = tuple[str, int]
@@ -136,7 +137,7 @@ def _touched(generation: str, text: str, pattern: Pattern) -> tuple[tuple[str, s
     return tuple(
         (*places.get(leaf, ("", leaf)), access, writes)
         for leaf, access, writes in touched(generation, _sampled(generation, text, pattern))
-        if not (writes and collects(leaf) and leaf != "srCarry")
+        if not (writes and is_status(leaf) and leaf != "srCarry")
     )
 
 

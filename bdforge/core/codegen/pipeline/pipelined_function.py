@@ -1,10 +1,11 @@
 """Functions of assembly made of parts, each a block of instructions that starts anew every few cycles."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.basic_block import AssemblyOp, instruction, load_constant, signs
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.cycle_trace import after_setup, declare_old, ended, returning, trace
@@ -18,6 +19,7 @@ from bdforge.core.isa.modulo import Edge, ModuloProblem, ModuloSchedule, late_pl
 COUNTER = "r7"
 """Counts the passes of a part's loop."""
 
+_SOURCE = "bdforge.core.codegen.kernels"
 _MOST_PERIOD = 256
 _SHORTEST = range(-512, 512)  # in the move slot of both generations
 
@@ -32,26 +34,10 @@ class FunctionPart:
     times: int
 
 
-@dataclass(frozen=True)
-class Pipelined:
-    """A function of assembly: `cycles` from its first bundle to its return, without waits for banks."""
-
-    name: str
-    text: str
-    cycles: int
-    macs: int = 0
-
-    @property
-    def macs_per_cycle(self) -> float:
-        """Over the whole call."""
-        return self.macs / self.cycles
-
-
 def function(
-    name: str, generation: str, parts: Sequence[FunctionPart], about: Callable[[int], Sequence[str]], macs: int = 0,
-    hardware: bool = False,
-) -> Pipelined:  # fmt: skip
-    """The function of parts one after the other; `about` makes the comment at its head of its cycles.
+    name: str, generation: str, parts: Sequence[FunctionPart], *about: str, hardware: bool = False
+) -> AssemblyKernel:
+    """The function of parts one after the other; `about` is the comment at its head, with {cycles} for its cycles.
 
     Loops end with JNZ and work in its delay slots, or are `hardware` loops.
     """
@@ -65,9 +51,9 @@ def function(
         period = part.period * -(-SHORTEST // part.period)
         pieces += folded(isa, cycles, period, f"{name}.blocks_{number}", HARDWARE_COUNTER if hardware else COUNTER)
     total = sum(len(piece.cycles) * piece.passes for piece in pieces)
-    head = [f"// {line}".rstrip() for line in about(total)]
-    text = [*head, f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]
-    return Pipelined(name, "\n".join(text) + "\n", total, macs)
+    head = [f"// {line}".replace("{cycles}", str(total)).rstrip() for line in about]
+    text = "\n".join([*head, f"        .globl  {name}", f"{name}:", *lines(isa, pieces)]) + "\n"
+    return AssemblyKernel(Callee(name, quiet=True), text, f"{_SOURCE}: {name}", total)
 
 
 def repeated(

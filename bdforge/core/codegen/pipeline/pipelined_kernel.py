@@ -1,8 +1,10 @@
 """Pipelined kernels as functions of assembly, with the cycles that they take."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
+from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.pipeline.block_dataflow import (
     CONF,
@@ -17,7 +19,6 @@ from bdforge.core.codegen.pipeline.block_dataflow import (
 )
 from bdforge.core.codegen.pipeline.pipelined_function import (
     FunctionPart,
-    Pipelined,
     function,
     set_control,
     set_register,
@@ -33,24 +34,23 @@ _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 
 
 @lru_cache(maxsize=64)
-def pipelined(name: str, product: MatrixProduct) -> Pipelined:
+def pipelined(name: str, product: MatrixProduct) -> AssemblyKernel:
     """A kernel C += A B of some name; CodegenError where no schedule is found."""
     blocks, macs = best(product), product.m * product.k * product.n
     parts = [
         FunctionPart(_setup(block, number, len(blocks)), block.placed(), block.period, block.region.blocks)
         for number, block in enumerate(blocks)
     ]
-
-    def about(cycles: int) -> list[str]:
-        size = f"{product.m} x {product.k} x {product.n}"
-        return [
-            f"{name}: C += A B, {size} a call: {cycles} cycles (exact), {macs / cycles:.0f} MACs a cycle.",
-            f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in {name}.cc.",
-            *_others(product, blocks[0].region),
-            *(line for block in blocks for line in _told(block)),
-        ]
-
-    return function(name, product.generation, parts, about, macs, product.hardware_loops)
+    size = f"{product.m} x {product.k} x {product.n}"
+    made = function(
+        name, product.generation, parts,
+        f"{name}: C += A B, {size} a call: {{cycles}} cycles (exact), {{rate}} MACs a cycle.",
+        f"p0 = A, p1 = B, p2 = C{', r0 = part' if product.parts > 1 else ''}; layouts as in {name}.cc.",
+        *_others(product, blocks[0].region), *(line for block in blocks for line in _told(block)),
+        hardware=product.hardware_loops,
+    )  # fmt: skip
+    assert made.cycles
+    return replace(made, text=made.text.replace("{rate}", f"{macs / made.cycles:.0f}"))
 
 
 def _others(product: MatrixProduct, chosen: BlockRegion) -> Iterator[str]:

@@ -36,13 +36,13 @@ def meaning_of(generation: str, form: Form) -> Meaning:
     if not row["operation"]:
         raise OpenError(f"what {form.name} does is open: {row['note']}")
     kind, _, size = row["access"].partition(" ")
-    part, counts, walk = _operands(row["part"]), row["counts"].split(), _walk(form)
+    part, counts, walk = _operands(row["part"]), row["counts"].split(), walk_of(form)
     outputs, options = tuple(row["outputs"].split()), tuple(map(int, row["options"].split()))
     return Meaning(
         row["operation"], _operands(row["inputs"]), outputs, options,
         request=row["request"], asks=_operands(row["asks"]),
         access=MemoryAccess(kind == "store", int(size)) if kind else None,
-        walk=walk, offset="" if walk is AddressWalk.NONE else _offset(form), part=part[0] if part else None,
+        walk=walk, offset="" if walk is AddressWalk.NONE else offset_of(form), part=part[0] if part else None,
         counts=(counts[0], counts[1]) if counts else None, doubtful=tuple(row["doubtful"].split()),
         low_bits=int(row["low_bits"] or 0), note=row["note"],
     )  # fmt: skip
@@ -76,15 +76,17 @@ def _operands(cell: str) -> tuple[str | int, ...]:
     return tuple(int(item) if item.isdecimal() else item for item in cell.split())
 
 
-def _offset(form: Form) -> str:
+@cache
+def offset_of(form: Form) -> str:
     """The operand by which an address is stepped or indexed, "" without."""
     return next((name for name in ("dj", "imm", "mod") if name in form.names), "")
 
 
-def _walk(form: Form) -> AddressWalk:
+@cache
+def walk_of(form: Form) -> AddressWalk:
     """How a form makes and steps its address."""
     if "ptr" in form.names:
-        if _offset(form) == "mod" and (walk := _WALKS.get(form.field("mod").kind.name)):
+        if offset_of(form) == "mod" and (walk := _WALKS.get(form.field("mod").kind.name)):
             return walk
         return AddressWalk.POST if "ptr_out" in form.timing.defs else AddressWalk.INDEX
     if "sp" in form.timing.implicit_defs:

@@ -1,8 +1,10 @@
 """What stands at an address of the array: memory, or a register with its name and layout."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import product
 
 from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import AIE2, GRANULE_BYTES, TileKind
@@ -17,9 +19,11 @@ from bdforge.devices.switch_registers import (
     SHIM_MUX,
     SHIM_MUX_OFFSET,
     SLAVE,
-    switch_register,
+    master_offset,
+    rule_offset,
+    slave_offset,
 )
-from bdforge.devices.switches import masters_of, slaves_of
+from bdforge.devices.switches import PACKET_RULES_PER_SLAVE, masters_of, slaves_of
 
 ROWS = 6
 """Of every array; addresses of rows beyond lead nowhere."""
@@ -82,70 +86,52 @@ _Found = tuple[What, str, RegisterGroup | None, tuple[int, ...], str]
 @lru_cache(maxsize=1 << 14)
 def what_at(kind: TileKind, offset: int) -> _Found | None:
     """What stands at a tile's offset, as `Register` has it: what, name, layout, index, direction; None if unknown."""
-    for find in (_memory, _bd_or_lock, _channel, _switch, _single):
-        if (found := find(kind, offset)) is not None:
-            return found
-    return None
-
-
-def _memory(kind: TileKind, offset: int) -> _Found | None:
     if offset < AIE2.limits(kind).memory_bytes:  # both generations have the same counts
         return What.MEMORY, f"memory {offset:#x}", None, (offset,), ""
     program = TILE_REGISTERS[kind].program_memory
     if offset in program:
         place = offset - program.start
         return What.PROGRAM, f"program memory {place:#x}", None, (place,), ""
-    return None
+    return _registers(kind).get(offset)
 
 
-def _bd_or_lock(kind: TileKind, offset: int) -> _Found | None:
-    registers, limits = TILE_REGISTERS[kind], AIE2.limits(kind)
-    bd, rest = divmod(offset - registers.bd_base, registers.bd_stride)
-    if 0 <= bd < limits.bds and rest < GRANULE_BYTES * registers.bd.words:
-        word = rest // GRANULE_BYTES
-        name = f"BD {bd}" if word == 0 else f"BD {bd} word {word}"
-        return What.BD, name, registers.bd if word == 0 else None, (bd, word), ""
-    lock, rest = divmod(offset - registers.lock_base, registers.lock_stride)
-    if 0 <= lock < limits.locks and rest == 0:
-        return What.LOCK, f"lock {lock}", None, (lock,), ""
-    return None
+@cache
+def _registers(kind: TileKind) -> dict[int, _Found]:
+    """Every register of a kind of tile, by its offset."""
+    return dict((*_dma_registers(kind), *_switch_registers(kind), *_SINGLE.get(kind, ())))
 
 
-def _channel(kind: TileKind, offset: int) -> _Found | None:
-    registers, limits = TILE_REGISTERS[kind], AIE2.limits(kind)
-    if (found := registers.channel_register(offset, limits.channels)) is not None:
-        direction, channel, register = found
-        what, layout = (What.QUEUE, registers.queue) if register == "queue" else (What.CONTROL, registers.control)
-        return what, f"{direction} {channel} {register}", layout, (channel,), direction
-    if registers.pad_value_base is None:
-        return None
-    channel, rest = divmod(offset - registers.pad_value_base, GRANULE_BYTES)
-    if 0 <= channel < limits.channels and rest == 0:
-        return What.PAD_VALUE, f"MM2S {channel} pad value", None, (channel,), "MM2S"
-    return None
+def _dma_registers(kind: TileKind) -> Iterator[tuple[int, _Found]]:
+    at, limits = TILE_REGISTERS[kind], AIE2.limits(kind)
+    for bd, word in product(range(limits.bds), range(at.bd.words)):
+        name, layout = (f"BD {bd} word {word}", None) if word else (f"BD {bd}", at.bd)
+        yield at.bd_offset(bd) + GRANULE_BYTES * word, (What.BD, name, layout, (bd, word), "")
+    for lock in range(limits.locks):
+        yield at.lock_offset(lock), (What.LOCK, f"lock {lock}", None, (lock,), "")
+    for way, i in product(("S2MM", "MM2S"), range(limits.channels)):
+        yield at.control_offset(way, i), (What.CONTROL, f"{way} {i} control", at.control, (i,), way)
+        yield at.queue_offset(way, i), (What.QUEUE, f"{way} {i} queue", at.queue, (i,), way)
+        if way == "MM2S" and at.pad_value_base is not None:
+            yield at.pad_value_base + GRANULE_BYTES * i, (What.PAD_VALUE, f"{way} {i} pad value", None, (i,), way)
 
 
-def _switch(kind: TileKind, offset: int) -> _Found | None:
-    masters, slaves = masters_of(kind), slaves_of(kind)
-    found = switch_register(kind, offset, len(masters), len(slaves))
-    if found is None:
-        return None
-    what, port, rule = found
-    bundle, channel = (masters if what == "master" else slaves)[port]
-    name = f"{bundle} : {channel}"
-    if what == "master":
-        return What.MASTER, f"master {name}", CIRCUIT_MASTER, (port,), ""
-    if what == "slave":
-        return What.SLAVE, f"slave {name}", SLAVE, (port,), ""
-    return What.RULE, f"rule {rule} of slave {name}", RULE, (port, rule), ""
+def _switch_registers(kind: TileKind) -> Iterator[tuple[int, _Found]]:
+    for port, (bundle, channel) in enumerate(masters_of(kind)):
+        yield master_offset(kind, port), (What.MASTER, f"master {bundle} : {channel}", CIRCUIT_MASTER, (port,), "")
+    for port, (bundle, channel) in enumerate(slaves_of(kind)):
+        name = f"slave {bundle} : {channel}"
+        yield slave_offset(kind, port), (What.SLAVE, name, SLAVE, (port,), "")
+        for rule in range(PACKET_RULES_PER_SLAVE):
+            yield rule_offset(kind, port, rule), (What.RULE, f"rule {rule} of {name}", RULE, (port, rule), "")
 
 
-def _single(kind: TileKind, offset: int) -> _Found | None:
-    if kind is TileKind.SHIM and offset in (SHIM_MUX_OFFSET, SHIM_DEMUX_OFFSET):
-        what, layout = (What.MUX, SHIM_MUX) if offset == SHIM_MUX_OFFSET else (What.DEMUX, SHIM_DEMUX)
-        return what, str(what), layout, (), ""
-    if kind is TileKind.CORE and offset == CASCADE_OFFSET:
-        return What.CASCADE, "cascade", CASCADE, (), ""
-    if kind is TileKind.CORE and offset == TILE_REGISTERS[kind].core_control:
-        return What.CORE, "core control", None, (), ""
-    return None
+_SINGLE: Mapping[TileKind, tuple[tuple[int, _Found], ...]] = {
+    TileKind.SHIM: (
+        (SHIM_MUX_OFFSET, (What.MUX, "shim mux", SHIM_MUX, (), "")),
+        (SHIM_DEMUX_OFFSET, (What.DEMUX, "shim demux", SHIM_DEMUX, (), "")),
+    ),
+    TileKind.CORE: (
+        (CASCADE_OFFSET, (What.CASCADE, "cascade", CASCADE, (), "")),
+        (TILE_REGISTERS[TileKind.CORE].core_control or 0, (What.CORE, "core control", None, (), "")),
+    ),
+}

@@ -90,14 +90,6 @@ class TileRegisters:
         """Offset of a channel's status register."""
         return (self.s2mm_status if direction == "S2MM" else self.mm2s_status) + 4 * channel
 
-    def channel_register(self, offset: int, channels: int) -> tuple[str, int, str] | None:
-        """(direction, channel, "control" or "queue") of the channel register at `offset`, or None if it is none."""
-        for direction, base in (("S2MM", self.s2mm_base), ("MM2S", self.mm2s_base)):
-            channel, register = divmod(offset - base, self.channel_stride)
-            if 0 <= channel < channels and register in (0, 4):
-                return direction, channel, "queue" if register else "control"
-        return None
-
     def lock_offset(self, lock: int) -> int:
         """Offset of a lock's value register."""
         return self.lock_base + self.lock_stride * lock

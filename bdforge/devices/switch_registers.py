@@ -5,7 +5,6 @@ Source of layouts and offsets: RT, the same on AIE2 and AIE2P; which values mlir
 
 from bdforge.devices.bd_registers import Bits, RegisterGroup
 from bdforge.devices.limits import TileKind
-from bdforge.devices.switches import PACKET_RULES_PER_SLAVE
 
 CIRCUIT_MASTER = RegisterGroup("circuit master", 1, {
     "enable": Bits(0, 31, 31), "packet": Bits(0, 30, 30), "slave": Bits(0, 6, 0),
@@ -54,16 +53,3 @@ def slave_offset(kind: TileKind, port: int) -> int:
 def rule_offset(kind: TileKind, port: int, rule: int) -> int:
     """Offset of a packet rule of a slave port."""
     return switch_base(kind) + _RULES + _RULE_STRIDE * port + _WORD * rule
-
-
-def switch_register(kind: TileKind, offset: int, masters: int, slaves: int) -> tuple[str, int, int] | None:
-    """("master", "slave" or "rule", port, rule) of a register of a switch with so many ports; None for no such."""
-    place, rest = divmod(offset - switch_base(kind), _WORD)
-    if rest:
-        return None
-    if 0 <= place < masters:
-        return "master", place, 0
-    if 0 <= (slave := place - _SLAVES // _WORD) < slaves:
-        return "slave", slave, 0
-    port, rule = divmod(place - _RULES // _WORD, _RULE_STRIDE // _WORD)
-    return ("rule", port, rule) if 0 <= port < slaves and rule < PACKET_RULES_PER_SLAVE else None

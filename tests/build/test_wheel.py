@@ -105,6 +105,7 @@ def test_an_installed_bdforge_works_outside_of_a_checkout(installed, arguments, 
     assert said in done.stdout
 
 
+@pytest.mark.slow  # a project of one's own is built and run the same way
 def test_an_installed_bdforge_builds_and_runs_a_design(installed):
     made = installed("build", "mine.toml", "--out", "made")
     assert made.returncode == 0, made.stdout + made.stderr

@@ -2,20 +2,15 @@
 
 import csv
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.devices.types import Order
 from bdforge.operators.gemm import load_spec, plan_gemm, sequence
-from bdforge.perf import PerfError, estimate
-from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.layouts import layouts_picture
-from bdforge.perf.size_sweep import COLUMNS, native_problems, ratios, sweep
+from bdforge.perf.size_sweep import COLUMNS, native_problems, sweep
 from support.built_designs import ROOT
 
 
@@ -47,42 +42,9 @@ def test_native_sizes_need_no_padding(name):
         assert sequence(plan, problem.M, problem.K, problem.N).processed == (problem.M, problem.K, problem.N)
 
 
-def test_sizes_go_to_the_nearest_multiple_and_equal_ones_count_once():
-    unit = 96 * 4
-    found = native_problems(SPEC, (unit + 190, unit - 1, 1, unit + 200))
-    assert sorted({problem.M for problem in found}) == [unit, 2 * unit]
-    assert len(found) == 2 * len({p.K for p in found}) * len({p.N for p in found})
-
-
-@pytest.mark.parametrize("sizes", [(), (0, 64), (1 << 21,), range(512, 1 << 15, 512)])
-def test_sizes_out_of_bounds_are_refused(sizes):
-    with pytest.raises(PerfError, match=r"sizes of a sweep lie within|problems exceed the 10000 of one sweep"):
-        native_problems(SPEC, sizes)
-
-
-def test_each_point_is_the_estimate_of_the_design_with_that_layout():
-    problems = native_problems(SPEC, (1024, 4096))
-    found = list(sweep(SPEC, DEVICE, ("row", "column"), problems, "fitted"))
-    assert [one.layout for one in found] == ["row"] * len(problems) + ["column"] * len(problems)
-    spec = replace(SPEC, layouts=replace(SPEC.layouts, b="column"))
-    alone = [estimate(case_of(spec, DEVICE, problem)).tops for problem in problems]
-    assert [one.found.tops for one in found[len(problems) :]] == alone
-    assert min(ratios(found, "row", "column")) > 1  # runs of k_mt are longer than runs of n
-
-
-def test_a_picture_draws_every_point_of_one_and_of_many():
-    drawings: tuple[tuple[tuple[int, ...], tuple[Order, ...]], ...]
-    drawings = (((2048,), ("row", "column", "packed")), ((512, 1024, 2048, 4096, 8192), ("row",)))
-    for sizes, layouts in drawings:
-        problems = native_problems(SPEC, sizes)
-        swept = list(sweep(SPEC, DEVICE, layouts, problems, "fitted"))
-        left, *others = layouts_picture(swept, "a sweep").axes
-        drawn = [np.asarray(collection.get_offsets()) for collection in left.collections]
-        assert [len(points) for points in drawn] == [len(problems)] * len(layouts)
-        assert len(others) == (len(layouts) > 1)
-        for points, layout in zip(drawn, layouts, strict=True):
-            tops = sorted(one.found.tops for one in swept if one.layout == layout)
-            assert sorted(points[:, 1]) == pytest.approx(tops)
+def test_one_layout_is_drawn_without_a_comparison():
+    swept = list(sweep(SPEC, DEVICE, ("row",), native_problems(SPEC, (2048,)), "fitted"))
+    assert len(layouts_picture(swept, "a sweep").axes) == 1
 
 
 def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):

@@ -8,7 +8,6 @@ from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import AIE2, TileKind
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.registers import TILE_REGISTERS, address, split_address
-from bdforge.devices.switch_registers import switch_register
 
 LAYOUTS = {
     name: layout
@@ -61,7 +60,7 @@ def test_registers_are_named_by_their_offsets(kind: TileKind):
 
 BEYOND = {  # where the registers before have ended
     TileKind.SHIM: (0x0, 0x14100, 0x14008, 0x1D220, 0x1F008, 0x3F058, 0x3F15C, 0x3F370, 0x36060, 0x32000),
-    TileKind.MEMTILE: (0x80000, 0xA0660, 0xA06F8, 0xB0044, 0xB0148, 0xB0320, 0xC0400),
+    TileKind.MEMTILE: (0x80000, 0xA0660, 0xA06F8, 0xAFFFC, 0xB0001, 0xB0102, 0xB0044, 0xB0148, 0xB0320, 0xC0400),
     TileKind.CORE: (0x10000, 0x1D018, 0x1D200, 0x1DE20, 0x1F100, 0x24000, 0x32004, 0x36064, 0x3F05C, 0x3F164, 0x3F390),
 }  # fmt: skip
 
@@ -152,8 +151,3 @@ def test_gaps_and_switches_of_tiles_are_those_of_the_register_lists():
             range(0x10000, 0x11000), range(0x24000, 0x30000), range(0x3F000, 0x3F400), range(0x20000, 0x24000),
         ),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("offset", [0xB0001, 0xB0102, 0xAFFFC])
-def test_a_switch_has_whole_words_from_its_first_master_on(offset: int):
-    assert switch_register(TileKind.MEMTILE, offset, 17, 18) is None

@@ -63,22 +63,31 @@ def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
 
 
 def test_shapes_come_from_models_lists_and_files(tmp_path):
+    """BitNet's layers for 256 tokens unless told, a step of GPT-2's training with its own sizes."""
+    assert {problem.M for problem, _ in shapes("bitnet-2b")} == {256}
     assert [count for _, count in shapes("bitnet-2b", 512)] == [2, 2, 1, 1]
     assert shapes("bitnet-2b", 512)[2][0] == GemmProblem(512, 2560, 13824)
     trained = shapes("gpt2")
     assert len({(p.M, p.K, p.N) for p, _ in trained}) == len(trained) == 12  # forward, to inputs, to weights (llm.c)
     assert sorted(count for _, count in trained) == [1] * 3 + [12] * 6 + [24] * 3
-    assert (GemmProblem(256, 768, 50304), 1) in trained
-    assert (GemmProblem(50304, 256, 768), 1) in trained
+    assert trained[0][0] == GemmProblem(256, 768, 2304, "qkv")
+    assert {(GemmProblem(256, 768, 50304), 1), (GemmProblem(50304, 256, 768), 1)} < set(trained)
+    assert [p.name for p, count in trained if count == 24] == [
+        "attproj, dX attproj", "fc, dX fcproj", "fcproj, dX fc",
+    ]  # fmt: skip
     assert shapes("1x2x3,4x5x6*7") == ((GemmProblem(1, 2, 3), 1), (GemmProblem(4, 5, 6), 7))
     file = tmp_path / "list.txt"
     file.write_text('# mine\n8x16x32*2 up "and" down\n\n1x2x3\n')
     read = shapes(str(file))
     assert read == ((GemmProblem(8, 16, 32), 2), (GemmProblem(1, 2, 3), 1))
     assert read[0][0].name == 'up "and" down'
-    file.write_text("8x16\n")
-    with pytest.raises(PerfError, match=r"list.txt:1: '8x16' is not"):
-        shapes(str(file))
+    for text, message in (("1x1x1\n8x16\n", "list.txt:2: '8x16' is not"), ("# none\n\n", "list.txt: holds no shape")):
+        file.write_text(text)
+        with pytest.raises(PerfError, match=message):
+            shapes(str(file))
+    for name, tokens, message in (("bitnet-2b", 0, "M = 0 is not within"), ("gpt2", 4, "'gpt2' says its own M")):
+        with pytest.raises(PerfError, match=message):
+            shapes(name, tokens)
 
 
 def tops(problem: GemmProblem, basis: Basis, **changes) -> float:

@@ -84,26 +84,6 @@ def test_sizes_and_counts_beyond_the_limits_are_named(text: str, message: str):
         shapes(text)
 
 
-def test_named_shapes_have_256_tokens_unless_told_and_whole_models_their_own(tmp_path):
-    assert {problem.M for problem, _ in shapes("bitnet-2b")} == {256}
-    assert {problem.M for problem, _ in shapes("bitnet-2b", 1)} == {1}
-    with pytest.raises(PerfError, match="M = 0 is not within"):
-        shapes("bitnet-2b", 0)
-    with pytest.raises(PerfError, match="'gpt2' says its own M"):
-        shapes("gpt2", 4)
-    first, _ = shapes("gpt2")[0]
-    assert (first.name, first.M, first.K, first.N) == ("qkv", 256, 768, 2304)
-    assert [p.name for p, count in shapes("gpt2") if count == 24] == [
-        "attproj, dX attproj", "fc, dX fcproj", "fcproj, dX fc",
-    ]  # fmt: skip
-    (tmp_path / "none.txt").write_text("# nothing\n\n")
-    with pytest.raises(PerfError, match=r"none.txt: holds no shape"):
-        shapes(str(tmp_path / "none.txt"))
-    (tmp_path / "second.txt").write_text("1x1x1\n1x1\n")
-    with pytest.raises(PerfError, match=r"second.txt:2: '1x1' is not"):
-        shapes(str(tmp_path / "second.txt"))
-
-
 PREFERRED = [
     {}, {"rho": 2}, {"c_buffers": 2}, {"k_mt": 192}, {"b_layout": 1}, {"a_shims": 2}, {"c_memtile_buffers": 1},
 ]  # fmt: skip

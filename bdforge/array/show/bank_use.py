@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from bdforge.array.lower.dma_programs import static_tasks
 from bdforge.array.mlir.allocate import allocate
-from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.mlir.enums import Direction
@@ -56,21 +56,13 @@ def movers_of(device: DeviceOp) -> Movers:
     found: Movers = {}
     placed = allocate(device).buffers
     for program in (op for op in device.walk() if isinstance(op, DmaProgramOp)):
-        for direction, channel, bds in _channels(program):
-            for bd in bds:
+        for task in static_tasks(program):
+            for bd in task.bds:
                 buffer, lock = bd.buffer_op, next((use.lock for use in bd.acquires), None)
                 if isinstance(buffer, BufferOp):
                     place = buffer.tile.column, buffer.tile.row, placed[buffer]
-                    found.setdefault(place, []).append(Mover(direction, channel, lock))
+                    found.setdefault(place, []).append(Mover(task.op.direction, task.op.channel, lock))
     return found
-
-
-def _channels(program: DmaProgramOp) -> Iterator[tuple[Direction, int, list[DmaBdOp]]]:
-    for start in program.starts:
-        blocks, _ = bd_chain_from(start.first_block)
-        yield start.direction, start.channel, [bd for block in blocks if (bd := bd_of(block))]
-    for dma in program.region_dmas:
-        yield dma.direction, dma.channel, [bd for block in dma.blocks if (bd := bd_of(block))]
 
 
 def bank_use(memory: TileMemory, movers: Movers) -> list[BankUse]:

@@ -1,13 +1,13 @@
 """Tables of what an image holds: partition and kernels, and of each configuration what registers and memories get."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from rich.console import RenderableType
 from rich.table import Table
 
 from bdforge.array.images.read import Container, ImageContent
-from bdforge.array.lower.array_state import ArrayState, PushedTask, StateError, TileState
+from bdforge.array.lower.array_state import ArrayState, StateError, TileState
 from bdforge.array.lower.switch_state import smallest_device, written_switches
 from bdforge.common.screen import new_table
 from bdforge.devices.register_names import What, register_at
@@ -15,6 +15,7 @@ from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS, address
 from bdforge.devices.switch_registers import CASCADE
 from bdforge.devices.txn_format.describe import fields_text
 
+Rows = Iterator[tuple[str, ...]]
 _MOST_SECONDS = 253402300799  # the last second that a date has
 
 
@@ -51,24 +52,13 @@ def _time(seconds: int) -> str:
 def _tiles(state: ArrayState, title: str) -> Table:
     table = new_table(title, "tile", "core", ">program B", ">memory B", ">locks", ">BDs", ">tasks")
     for tile in _sorted(state):
-        table.add_row(
-            tile.name,
-            _core(tile),
-            _count(sum(tile.program.written)),
-            _count(sum(tile.memory.written)),
-            _count(len(tile.locks)),
-            _count(len(tile.bds)),
-            _count(len(tile.tasks)),
-        )
+        counts = (sum(tile.program.written), sum(tile.memory.written), len(tile.locks), len(tile.bds), len(tile.tasks))
+        table.add_row(tile.name, _core(tile), *(str(count) if count else "" for count in counts))
     return table
 
 
 def _sorted(state: ArrayState) -> list[TileState]:
     return [tile for _, tile in sorted(state.tiles.items())]
-
-
-def _count(number: int) -> str:
-    return str(number) if number else ""
 
 
 def _core(tile: TileState) -> str:
@@ -83,47 +73,46 @@ def _core(tile: TileState) -> str:
 
 
 def _tables(state: ArrayState) -> Iterator[RenderableType]:
-    tables = (_locks(state), _memory(state), _bds(state), _tasks(state), _routes(state))
-    yield from (table for table in tables if table.row_count)
+    tables = [_of_tiles(state, *columns, rows=rows) for columns, rows in _OF_TILES.items()]
+    yield from (table for table in (*tables, _routes(state)) if table.row_count)
 
 
-def _locks(state: ArrayState) -> Table:
-    table = new_table("locks that are not 0", "tile", "values")
+def _of_tiles(state: ArrayState, title: str, *columns: str, rows: Callable[[TileState], Rows]) -> Table:
+    table = new_table(title, "tile", *columns)
     for tile in _sorted(state):
-        if values := ", ".join(f"{lock}: {value}" for lock, value in tile.locks.items() if value):
-            table.add_row(tile.name, values)
+        for row in rows(tile):
+            table.add_row(tile.name, *row)
     return table
 
 
-def _memory(state: ArrayState) -> Table:
-    table = new_table("memories", "tile", "memory", ">from", ">bytes")
-    for tile in _sorted(state):
-        for name, memory in (("program", tile.program), ("data", tile.memory)):
-            for start, data in memory.spans():
-                table.add_row(tile.name, name, f"{start:#x}", str(len(data)))
-    return table
+def _locks(tile: TileState) -> Rows:
+    if values := ", ".join(f"{lock}: {value}" for lock, value in tile.locks.items() if value):
+        yield (values,)
 
 
-def _bds(state: ArrayState) -> Table:
-    table = new_table("BDs, in words", "tile", ">BD", "fields")
-    for tile in _sorted(state):
-        base = TILE_REGISTERS[tile.kind]
-        for bd, words in sorted(tile.bds.items()):
-            register = register_at(address(tile.column, tile.row, base.bd_offset(bd)))
-            table.add_row(tile.name, str(bd), fields_text(register, words))
-    return table
+def _memory(tile: TileState) -> Rows:
+    for name, memory in (("program", tile.program), ("data", tile.memory)):
+        yield from ((name, f"{start:#x}", str(len(data))) for start, data in memory.spans())
 
 
-def _tasks(state: ArrayState) -> Table:
-    table = new_table("tasks", "tile", "channel", ">BD", ">runs", "token")
-    for tile in _sorted(state):
-        for task in tile.tasks:
-            table.add_row(tile.name, *_task(task))
-    return table
+def _bds(tile: TileState) -> Rows:
+    for bd, words in sorted(tile.bds.items()):
+        register = register_at(address(tile.column, tile.row, TILE_REGISTERS[tile.kind].bd_offset(bd)))
+        yield str(bd), fields_text(register, words)
 
 
-def _task(task: PushedTask) -> tuple[str, ...]:
-    return f"{task.direction} {task.channel}", str(task.bd), str(task.repeat + 1), "yes" if task.token else ""
+def _tasks(tile: TileState) -> Rows:
+    for task in tile.tasks:
+        yield f"{task.direction} {task.channel}", str(task.bd), str(task.repeat + 1), "yes" if task.token else ""
+
+
+_OF_TILES = {
+    ("locks that are not 0", "values"): _locks,
+    ("memories", "memory", ">from", ">bytes"): _memory,
+    ("BDs, in words", ">BD", "fields"): _bds,
+    ("tasks", "channel", ">BD", ">runs", "token"): _tasks,
+}
+"""What gives the rows of a tile, by title and columns behind the tile's name."""
 
 
 def _routes(state: ArrayState) -> Table:

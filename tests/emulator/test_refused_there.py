@@ -7,7 +7,7 @@ import bdforge
 from bdforge.array.emulator import verification as verify
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import MlirError
-from bdforge.array.routing.errors import routing_error
+from bdforge.array.routing.nets import routing_error
 from support.differences import same
 from support.small_designs import loopback
 
@@ -275,7 +275,7 @@ def test_two_tiles_of_a_column_cannot_share_a_controller_id(rows: tuple[int, int
 @pytest.mark.parametrize("definite", [True, False])
 def test_flows_that_only_our_router_cannot_lead_are_no_fault(definite: bool, monkeypatch):
     def fail(device):
-        raise routing_error([device], "no way is left", definite)
+        raise routing_error(device, "no way is left", definite)
 
     monkeypatch.setattr(verify, "lowered", lambda device, policy: fail(device))
     found = verify_design(FLOWS.format(flow=""))

@@ -63,7 +63,7 @@ def test_hops_count_borders_between_tiles():
     routing = route(device)
     first, second = (op for op in device.walk() if isinstance(op, PacketFlowOp))
     assert [routing.path(first, i).hops for i in (0, 1)] == [1, 2]
-    assert (routing.path(second).hops, routing.path(second).switches) == (2, 3)
+    assert (routing.path(second).hops, len(routing.path(second).connections)) == (2, 3)
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
@@ -137,9 +137,9 @@ def test_ways_of_a_broadcast_come_in_the_order_of_the_text():
     design = flows_only("npu2_1col", packets(3, source, *ends))
     routing = route(design)
     (net,), (flow,) = routing.nets, [op for op in design.walk() if isinstance(op, PacketFlowOp)]
-    assert [path.destination for path in routing.paths(net)] == ends
-    assert [routing.path(flow, i).destination for i in range(3)] == ends
-    assert [(path.hops, path.switches) for path in routing.paths(net)] == [(2, 3), (0, 1), (1, 2)]
+    assert [path.connections[-1].master for path in routing.paths(net)] == ends
+    assert [routing.path(flow, i).connections[-1].master for i in range(3)] == ends
+    assert [path.hops for path in routing.paths(net)] == [2, 0, 1]
     joined = routing.connections(net)
     assert len(set(joined)) == len(joined) == 2 + 2 + 1  # of three switches
 

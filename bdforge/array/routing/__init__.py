@@ -6,10 +6,9 @@ routes are ours: aiecc may choose others, but the capacities and legal connectio
 
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.cuts import check_cuts
-from bdforge.array.routing.errors import RoutingError
 from bdforge.array.routing.fabric import fabric_of
 from bdforge.array.routing.negotiate import Negotiation
-from bdforge.array.routing.nets import Net, SwitchPort, nets_of
+from bdforge.array.routing.nets import Net, RoutingError, SwitchPort, nets_of
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.physical import is_physical, read_routes
 from bdforge.array.routing.result import Connection, LinkUse, Path, Routing, SwitchUse

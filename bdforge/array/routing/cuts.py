@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from bdforge.array.routing.errors import routing_error
 from bdforge.array.routing.fabric import wires
-from bdforge.array.routing.nets import Net, first_flows, named
+from bdforge.array.routing.nets import Net, named, routing_error
 from bdforge.devices import Device, PortBundle, neighbour
 from bdforge.devices.switches import STEPS
 
@@ -65,7 +64,7 @@ def check_cuts(device: Device, nets: Sequence[Net]) -> None:
         wanted = circuits + (circuits < len(crossing))
         if wanted > border.wires:
             blamed = [net for net, (source, sinks) in zip(nets, ends, strict=True) if _crosses(source, sinks, border)]
-            raise routing_error(first_flows(blamed), f"{_message(device, border, wanted)}: {named(blamed)}")
+            raise routing_error(blamed[0].flows[0], f"{_message(device, border, wanted)}: {named(blamed)}")
 
 
 def _crosses(source: int, sinks: int, border: Border) -> bool:

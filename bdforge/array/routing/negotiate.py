@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
-from bdforge.array.routing.errors import routing_error
 from bdforge.array.routing.fabric import Fabric
-from bdforge.array.routing.nets import Net, SwitchPort, end_text, first_flows, named
+from bdforge.array.routing.nets import Net, SwitchPort, end_text, named, routing_error
 from bdforge.array.routing.packets import PacketSetup, setup_packets
 from bdforge.array.routing.path_search import BASE_COST, END, find_path, trunk
 
@@ -105,7 +104,7 @@ class Negotiation:
             path = find_path(self.fabric, parents, sink, lambda node: self._cost(net, node), forced)
             if path is None:
                 raise routing_error(
-                    [net.sinks[sink]],
+                    net.sinks[sink],
                     f"no way leads from {end_text(net.start)} to {end_text(net.ends[sink])}, even on an empty array: "
                     "the switches between cannot join these ports; use another channel or bundle",
                 )
@@ -147,7 +146,7 @@ class Negotiation:
             nets = list(dict.fromkeys(net for node in setup.crowded for net in self.tenants[node]))
             problem = "; ".join(setup.problems[:4])
         return routing_error(
-            first_flows(nets),
+            nets[0].flows[0],
             f"no routes were found: {problem}. The search is a heuristic, so routes may exist, but none are known; "
             f"move channels, or join streams as packets: {named(nets)}",
             definite=False,

@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 
 from bdforge.array.mlir.array_ops import Endpoint, FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.mlir.locations import location
+from bdforge.array.mlir.errors import MlirError
+from bdforge.array.mlir.locations import fault_at, location
 from bdforge.array.mlir.stream_ops import PacketFlowOp
-from bdforge.array.routing.errors import routing_error
 from bdforge.devices import PortBundle, TileKind, switch_of
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
@@ -21,6 +21,22 @@ from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
 AnyFlow = FlowOp | PacketFlowOp
 Side = Literal["slave", "master"]
 _NAMED = 6  # flows that a message lists before it only counts
+
+
+class RoutingError(MlirError):
+    """Flows that cannot be routed; points at the first of them.
+
+    `definite` is False where only the search for routes gave up, so that routes may exist.
+    """
+
+    definite = True
+
+
+def routing_error(op: Operation, message: str, definite: bool = True) -> RoutingError:
+    """The error about a flow."""
+    error = fault_at(RoutingError, op, message)
+    error.definite = definite
+    return error
 
 
 class SwitchPort(NamedTuple):
@@ -86,11 +102,6 @@ def named(nets: Iterable[Net]) -> str:
     texts = [str(net) for net in nets]
     rest = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return "; ".join(texts[:_NAMED]) + rest
-
-
-def first_flows(nets: Sequence[Net]) -> list[Operation]:
-    """One operation of each net."""
-    return [net.flows[0] for net in nets]
 
 
 def nets_of(device: DeviceOp) -> list[Net]:
@@ -170,7 +181,7 @@ def flow_ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint,
             yield op, None, op.source, op.destination
         elif isinstance(op, PacketFlowOp):
             if op.id >= PACKET_IDS:
-                raise routing_error([op], f"packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
+                raise routing_error(op, f"packet id {op.id} is outside 0 to {PACKET_IDS - 1}, what a header holds")
             yield from ((op, op.id, op.source, sink) for sink in op.destinations)
 
 
@@ -207,15 +218,15 @@ def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channel
     name = f"{tile.kind} ({tile.column}, {tile.row})"
     present = _ports(end, side)
     if side == "slave" and _to_outside(end):
-        raise routing_error([flow], f"{name} South : {end.channel} is the way in from outside of the array, where no "
+        raise routing_error(flow, f"{name} South : {end.channel} is the way in from outside of the array, where no "
                             "flow starts; data from host memory comes from DMA")  # fmt: skip
     count = shim_channels if tile.kind is TileKind.SHIM and bundle == PortBundle.DMA else present.get(bundle, 0)
     if count == 0:
         known = ", ".join(b for b in present if b not in STEPS)
-        raise routing_error([flow], f"{name} has no {side} port {bundle}; flows may use {known}")
+        raise routing_error(flow, f"{name} has no {side} port {bundle}; flows may use {known}")
     if not 0 <= end.channel < count:
         what = channels if bundle == PortBundle.DMA else f"{side} ports {bundle}"
-        raise routing_error([flow], f"{name} has {what} 0 to {count - 1}, not {end.channel}")
+        raise routing_error(flow, f"{name} has {what} 0 to {count - 1}, not {end.channel}")
 
 
 def _check_masks(nets: Iterable[Net]) -> None:
@@ -233,7 +244,7 @@ def _check_masks(nets: Iterable[Net]) -> None:
             apart = (net for others, found in by_sinks.items() if others != sinks for net in found)
             for net in (net for net in apart if ((net.packet_id or 0) ^ value) & mask == 0):
                 raise routing_error(
-                    [net.flows[0]],
+                    net.flows[0],
                     f"{net}: mlir-aie makes one rule (mask {mask:#x}, value {value & mask:#x}) for {named(together)}, "
                     f"which packets {net.packet_id} would follow too; choose ids that differ from theirs in other bits",
                 )
@@ -259,7 +270,7 @@ def _check_circuit(flow: AnyFlow, source: Endpoint, sink: Endpoint) -> None:
         )
     else:
         return
-    raise routing_error([flow], text)
+    raise routing_error(flow, text)
 
 
 def _check_sharing(nets: Iterable[Net]) -> None:
@@ -272,7 +283,7 @@ def _check_sharing(nets: Iterable[Net]) -> None:
     for (verb, _), sharing in users.items():
         if len(sharing) > 1 and any(net.packet_id is None for net, *_ in sharing):
             raise routing_error(
-                [sharing[1][1]],
+                sharing[1][1],
                 f"{len(sharing)} streams {verb} {end_text(sharing[0][2])}, which carries 1 circuit, or packets only: "
                 f"{named(net for net, *_ in sharing)}; use another channel, or packet flows for all of them",
             )

@@ -18,9 +18,8 @@ from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
-from bdforge.array.routing.errors import routing_error
 from bdforge.array.routing.fabric import fabric_of
-from bdforge.array.routing.nets import Net, SwitchPort, end_text, flow_ends, master_of, slave_of
+from bdforge.array.routing.nets import Net, SwitchPort, end_text, flow_ends, master_of, routing_error, slave_of
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.result import Routing
 from bdforge.devices import Device, PortBundle, TileKind, neighbour
@@ -236,7 +235,7 @@ def read_routes(device: DeviceOp) -> Routing:
     streams = list(switches.streams())
     for stream in streams:
         if stream.packet_id is None and stream.lost:
-            raise routing_error([stream.setting], f"the circuit from {stream.source} is lost: {stream.lost[0]}")
+            raise routing_error(stream.setting, f"the circuit from {stream.source} is lost: {stream.lost[0]}")
     _check_flows(device, streams)
     named: dict[SwitchPort, set[int]] = defaultdict(set)
     for op in device.body.block.ops:
@@ -271,7 +270,7 @@ def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
             what = "words" if packet_id is None else f"packets {packet_id}"
             ends = f"from {end_text(source)} to {end_text(sink)}"
             raise routing_error(
-                [flow],
+                flow,
                 f"the switchboxes of this device do not lead {what} {ends}; route this flow too, or drop the "
                 "switchboxes and let every flow be routed",
             )

@@ -1,6 +1,6 @@
 """Routes and what they use."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,16 +22,9 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way of words from a source to one destination."""
+    """The way of words from a source to one destination, a connection for each switch on it."""
 
-    source: SwitchPort
-    destination: SwitchPort
     connections: tuple[Connection, ...]
-
-    @property
-    def switches(self) -> int:
-        """Switches on the way, both ends included."""
-        return len(self.connections)
 
     @property
     def hops(self) -> int:
@@ -76,7 +69,7 @@ class Routing:
         self.rules = rules
         self.nets: list[Net] = list(trees)
         self._paths: dict[Net, dict[SwitchPort, Path]] = {
-            net: {sink: _path(fabric, net, sink, nodes) for sink, nodes in tree.items()} for net, tree in trees.items()
+            net: {sink: _path(fabric, sink, nodes) for sink, nodes in tree.items()} for net, tree in trees.items()
         }
         self._nets = {(net.source, net.packet_id): net for net in self.nets}
 
@@ -96,39 +89,32 @@ class Routing:
         return list(dict.fromkeys(c for path in self.paths(net) for c in path.connections))
 
     @cached_property
-    def switches(self) -> list[SwitchUse]:
-        """Use of every switch with a route, by column and row."""
-        masters: dict[tuple[int, int], set[SwitchPort]] = defaultdict(set)
-        slaves: dict[tuple[int, int], set[SwitchPort]] = defaultdict(set)
-        for net in self.nets:
-            for slave, master in self.connections(net):
-                slaves[slave.tile].add(slave)
-                masters[master.tile].add(master)
-        found = []
-        for tile in sorted(masters):
-            switch = switch_of(self.device, *tile)
-            found.append(SwitchUse(*tile, len(masters[tile]), sum(switch.masters.values()),
-                                   len(slaves[tile]), sum(switch.slaves.values())))  # fmt: skip
-        return found
+    def _joined(self) -> list[Connection]:
+        """What all nets join."""
+        return [connection for net in self.nets for connection in self.connections(net)]
 
-    @property
+    @cached_property
     def busiest(self) -> SwitchUse | None:
         """The switch with the largest share of its ports in use, the first of equal ones; None without flows."""
-        return max(self.switches, key=lambda use: use.share, default=None)
+        slaves = Counter(slave.tile for slave in {slave for slave, _ in self._joined})
+        masters = Counter(master.tile for master in {master for _, master in self._joined})
+        uses = []
+        for tile in sorted(masters):
+            switch = switch_of(self.device, *tile)
+            ports = sum(switch.masters.values()), sum(switch.slaves.values())
+            uses.append(SwitchUse(*tile, masters[tile], ports[0], slaves[tile], ports[1]))
+        return max(uses, key=lambda use: use.share, default=None)
 
     @cached_property
     def links(self) -> list[LinkUse]:
         """Use of the wires between neighbours, where there is any, by column, row and side."""
-        used: dict[tuple[int, int, PortBundle], set[SwitchPort]] = defaultdict(set)
-        for net in self.nets:
-            for _, master in self.connections(net):
-                if master.bundle in STEPS and neighbour(self.device, *master.tile, master.bundle):
-                    used[master.column, master.row, master.bundle].add(master)
-        return [LinkUse(*key, len(used[key]), wires(self.device, *key)) for key in sorted(used)]
+        masters = {master for _, master in self._joined if master.bundle in STEPS}
+        used = Counter(port[:3] for port in masters if neighbour(self.device, *port.tile, port.bundle))
+        return [LinkUse(*key, used[key], wires(self.device, *key)) for key in sorted(used)]
 
 
-def _path(fabric: Fabric, net: Net, sink: SwitchPort, nodes: Sequence[int]) -> Path:
+def _path(fabric: Fabric, sink: SwitchPort, nodes: Sequence[int]) -> Path:
     masters = [master for node in nodes[1:] if (master := fabric.feeders[node]) is not None]
     slaves = [fabric.ports[node] for node in nodes]
     joined = zip(slaves, [*masters, sink], strict=True)
-    return Path(net.source, sink, tuple(Connection(slave, master) for slave, master in joined))
+    return Path(tuple(Connection(slave, master) for slave, master in joined))

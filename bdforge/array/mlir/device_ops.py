@@ -4,14 +4,7 @@ from typing import TypeVar
 
 from xdsl.dialects.builtin import IndexType, StringAttr, SymbolNameConstraint
 from xdsl.ir import Operation
-from xdsl.irdl import (
-    irdl_op_definition,
-    opt_prop_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.traits import IsTerminator, SymbolOpInterface, SymbolTable
 

@@ -12,24 +12,17 @@ from xdsl.irdl.declarative_assembly_format import (
     PrintingState,
     RegionVariable,
     SymbolNameAttributeVariable,
-    VariadicOperandVariable,
+    VariadicRegionVariable,
     irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from bdforge.array.mlir.attributes import number
-from bdforge.array.mlir.enums import (
-    CascadeDirection,
-    CodedWord,
-    DeviceName,
-    Direction,
-    LockAction,
-    WireBundle,
-)
+from bdforge.array.mlir.enums import CascadeDirection, CodedWord, DeviceName, Direction, LockAction, WireBundle
 from bdforge.array.mlir.legacy import LEGACY_DEVICES
 
 WordT = TypeVar("WordT", bound=CodedWord)
+PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
 
 
 def parse_word(parser: Parser, words: type[WordT]) -> WordT:
@@ -70,25 +63,6 @@ def _directive(words: type[CodedWord]) -> type[CustomDirective]:
     """What `custom<...>` reads and writes a word by, called as its kind: `DirectionWord` for a `Direction`."""
     inside = {"WORDS": words, "__annotations__": {"value": AttributeVariable}, "__doc__": words.__doc__}
     return irdl_custom_directive(type(f"{words.__name__}Word", (WordDirective,), inside))
-
-
-@irdl_custom_directive
-class IntegerOrValue(CustomDirective):
-    """A number, which from 1.4 on may be an operand."""
-
-    attribute: AttributeVariable
-    operands: VariadicOperandVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read either."""
-        operand = parser.parse_optional_unresolved_operand()
-        if operand is None:
-            self.attribute.set(state, number(parser.parse_integer(allow_boolean=False)))
-        self.operands.set(state, [] if operand is None else [operand])
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write what is there."""
-        (self.operands if self.operands.get(op) else self.attribute).print(printer, state, op)
 
 
 @irdl_custom_directive
@@ -175,11 +149,46 @@ class TypedArgumentsAndBody(ArgumentsAndBody):
         self.body.set(state, parser.parse_region(arguments))
 
 
+@irdl_custom_directive
+class RegionList(CustomDirective):
+    """`[{bd}, {bd}]`."""
+
+    regions: VariadicRegionVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read them, each with a block."""
+        self.regions.set(state, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: body_of(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write them."""
+        state.print_whitespace(printer)
+        with printer.in_square_brackets():
+            printer.print_list(self.regions.get(op), printer.print_region)
+
+
+@irdl_custom_directive
+class PacketId(CustomDirective):
+    """A packet's id, which the attribute holds signed."""
+
+    value: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        """Read it; it has to fit the attribute."""
+        start = parser.pos
+        packet_id = parser.parse_integer(allow_boolean=False)
+        if not -(1 << (PACKET_ID_BITS - 1)) <= packet_id < 1 << PACKET_ID_BITS:
+            parser.raise_error(f"packet id {packet_id} does not fit {PACKET_ID_BITS} bits", start)
+        signed = packet_id - (1 << PACKET_ID_BITS) if packet_id >> (PACKET_ID_BITS - 1) == 1 else packet_id
+        self.value.set(state, IntegerAttr(signed, PACKET_ID_BITS))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        """Write it unsigned."""
+        packet_id = self.value.get(op)
+        assert isinstance(packet_id, IntegerAttr)
+        printer.print_string(str(packet_id.value.data % (1 << PACKET_ID_BITS)))
+
+
 DIRECTIVES = (
-    *map(_directive, (Direction, WireBundle, CascadeDirection, LockAction, DeviceName)),
-    IntegerOrValue,
-    OptionalName,
-    EndedBody,
-    ArgumentsAndBody,
-    TypedArgumentsAndBody,
-)
+    *map(_directive, (Direction, WireBundle, CascadeDirection, LockAction, DeviceName)), OptionalName, EndedBody,
+    ArgumentsAndBody, TypedArgumentsAndBody, RegionList, PacketId,
+)  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, SymbolNameConstraint, i1
 from xdsl.ir import Block
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
@@ -15,21 +14,11 @@ from xdsl.irdl import (
     traits_def,
     var_region_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    VariadicRegionVariable,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator, SymbolOpInterface
 
 from bdforge.array.mlir.attributes import number
 from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import on_tile
-from bdforge.array.mlir.directives import DIRECTIVES, body_of
 from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import integer, text, word
 from bdforge.array.mlir.operation import AieOperation, Bool, Int32
@@ -74,23 +63,6 @@ class DmaStartOp(PaddingOp):
     )
 
 
-@irdl_custom_directive
-class RegionList(CustomDirective):
-    """`[{bd}, {bd}]`."""
-
-    regions: VariadicRegionVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read them, each with a block."""
-        self.regions.set(state, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: body_of(parser)))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write them."""
-        state.print_whitespace(printer)
-        with printer.in_square_brackets():
-            printer.print_list(self.regions.get(op), printer.print_region)
-
-
 @irdl_op_definition
 class DmaOp(PaddingOp):
     """A channel's BDs in region form, one region per BD."""
@@ -101,7 +73,6 @@ class DmaOp(PaddingOp):
     bds_regions = var_region_def("single_block")
     result = result_def(i1)
     traits = traits_def(NoTerminator())
-    custom_directives = (*DIRECTIVES, RegionList)
     assembly_format = (
         "`(` custom<DirectionWord>($channel_dir) `,` $channel_index `)` attr-dict custom<RegionList>($bds_regions)"
     )

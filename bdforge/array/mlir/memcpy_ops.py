@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, SymbolRefAttr, i64
-from xdsl.dialects.utils import DynamicIndexList
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -15,40 +14,12 @@ from xdsl.irdl import (
     prop_def,
     var_operand_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    ParsingState,
-    VariadicOperandVariable,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
 
 from bdforge.array.mlir.array_ops import ShimDmaAllocationOp
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.device_ops import DeviceOp, named
 from bdforge.array.mlir.fields import flag, integer, memref, optional_data, optional_integer, text
 from bdforge.array.mlir.operation import AieOperation, Int64, constant_of, enclosing
-
-_DIMS = 4
-
-
-@irdl_custom_directive
-class FourEntries(DynamicIndexList):
-    """A list `[0, 0, %a, 0]`, of which there must be four."""
-
-    dynamic_position: VariadicOperandVariable
-    static_position: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read it."""
-        start = parser.pos
-        super().parse(parser, state)
-        static = state.properties[self.static_position.name]
-        assert isinstance(static, DenseArrayBase)
-        if len(static) != _DIMS:
-            what = self.static_position.name.removeprefix("static_")
-            hint = "; the form with three strides was dropped, add the innermost stride 1" if what == "strides" else ""
-            parser.raise_error(f"expected {_DIMS} {what}, outermost first, got {len(static)}{hint}", start)
 
 
 @irdl_op_definition
@@ -80,7 +51,6 @@ class NpuDmaMemcpyNdOp(AieOperation):
     """AXI cache code, if given (from mlir-aie #3546 on)."""
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    custom_directives = (FourEntries,)
     assembly_format = (
         "`(` $buffer `` custom<FourEntries>($dynamic_offsets, $static_offsets) "
         "`` custom<FourEntries>($dynamic_sizes, $static_sizes) "

@@ -3,98 +3,16 @@
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-    IndexType,
-    MemRefType,
-    SymbolNameConstraint,
-    TensorType,
-    UnitAttr,
-    i32,
-)
-from xdsl.ir import Attribute, Operation
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    opt_prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    CustomDirective,
-    FormatDirective,
-    OptionalOperandVariable,
-    ParsingState,
-    PrintingState,
-    TypeDirective,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, SymbolNameConstraint, i32
+from xdsl.ir import Operation
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import OptionalSymbolOpInterface
 
-from bdforge.array.mlir.attributes import number
-from bdforge.array.mlir.dense import is_dense, numpy_of
+from bdforge.array.mlir.dense import numpy_of
 from bdforge.array.mlir.device_ops import TileOp, on_tile
-from bdforge.array.mlir.directives import DIRECTIVES, parse_word
 from bdforge.array.mlir.enums import Blocking, LockAction
 from bdforge.array.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, optional_word, word
 from bdforge.array.mlir.operation import AieOperation, Int32, Int64, RuntimeNumber
-
-
-def _parse_initial_value(parser: Parser, tensor: TensorType) -> Attribute:
-    """Read `dense<...>`, whose type the memref gives; a trailing `: tensor<...>` is allowed."""
-    start = parser.pos
-    if parser.parse_optional_keyword("dense") is None:
-        value = parser.parse_attribute()
-        if not isinstance(value, DenseIntOrFPElementsAttr):
-            parser.raise_error("an initial value is dense<...>", start)
-        return value
-    if not is_dense(tensor):
-        parser.raise_error(f"there are no constants of type {tensor.element_type}", start)
-    value = parser.parse_dense_int_or_fp_elements_attr(tensor)
-    if parser.parse_optional_punctuation(":"):
-        start = parser.pos
-        if parser.parse_type() != tensor:
-            parser.raise_error(f"the initial value's type must be {tensor}", start)
-    return value
-
-
-@irdl_custom_directive
-class TypeAndValue(CustomDirective):
-    """`memref<...> = dense<...>` of a buffer or a global, which may be `= uninitialized`."""
-
-    type: FormatDirective
-    value: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read both; the value may be missing."""
-        start = parser.pos
-        kind, is_buffer = parser.parse_type(), isinstance(self.type, TypeDirective)
-        if not isinstance(kind, MemRefType):
-            parser.raise_error(f"a {'buffer' if is_buffer else 'global'} is a memref with a shape, not {kind}", start)
-        if isinstance(self.type, TypeDirective):
-            self.type.set(state, [kind])
-        elif isinstance(self.type, AttributeVariable):
-            self.type.set(state, kind)
-        if not parser.parse_optional_punctuation("="):
-            return
-        unset = not is_buffer and parser.parse_optional_keyword("uninitialized")
-        tensor = TensorType(kind.element_type, kind.get_shape())
-        self.value.set(state, UnitAttr() if unset else _parse_initial_value(parser, tensor))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write both."""
-        self.type.print(printer, state, op)
-        value = self.value.get(op)
-        if isinstance(value, DenseIntOrFPElementsAttr):
-            printer.print_string(" = ")
-            value.print_without_type(printer)
-        elif value is not None:
-            printer.print_string(" = uninitialized")
 
 
 @irdl_op_definition
@@ -113,7 +31,6 @@ class BufferOp(AieOperation):
     initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
-    custom_directives = (*DIRECTIVES, TypeAndValue)
     assembly_format = "`(` $tile_value `)` attr-dict `:` custom<TypeAndValue>(type($result), $initial_value)"
 
     @property
@@ -171,38 +88,6 @@ DECLARATIONS = (TileOp, BufferOp, ExternalBufferOp, LockOp)
 """What a region may declare as well as the device: it is there before anything runs."""
 
 
-@irdl_custom_directive
-class AmountAndBlocking(CustomDirective):
-    """`, value, blocking`, each of which may be missing."""
-
-    value: AttributeVariable
-    amount: OptionalOperandVariable
-    blocking: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read what there is."""
-        operand = value = None
-        if more := parser.parse_optional_punctuation(","):
-            if (operand := parser.parse_optional_unresolved_operand()) is None:
-                value = parser.parse_optional_integer(allow_boolean=False)
-            more = operand is value or parser.parse_optional_punctuation(",")
-        self.amount.set(state, operand)
-        if value is not None:
-            self.value.set(state, number(value))
-        if more:
-            self.blocking.set(state, parse_word(parser, Blocking).attribute)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write what there is."""
-        assert isinstance(op, UseLockOp)
-        amount = self.value if op.amount is None else self.amount
-        if amount.is_present(op):
-            printer.print_string(",")
-            amount.print(printer, state, op)
-        if op.blocking is not None:
-            printer.print_string(f", {op.blocking}")
-
-
 @irdl_op_definition
 class UseLockOp(AieOperation):
     """Acquire or release a lock."""
@@ -218,7 +103,6 @@ class UseLockOp(AieOperation):
     enabled = flag("acq_en", True)
     """False where `acq_en = false` switches the acquire off."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("value",)
-    custom_directives = (*DIRECTIVES, AmountAndBlocking)
     assembly_format = (
         "`(` $lock_value `,` custom<LockActionWord>($action) custom<AmountAndBlocking>($value, $amount, $blocking) `)` "
         "attr-dict"

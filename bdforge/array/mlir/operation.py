@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from bdforge.array.mlir.attributes import number
 from bdforge.array.mlir.directives import DIRECTIVES
 from bdforge.array.mlir.locations import value_name
+from bdforge.array.mlir.operand_directives import OPERAND_DIRECTIVES
 
 Int8, Int32, Int64 = IntegerAttr[I8], IntegerAttr[I32], IntegerAttr[I64]
 UNSIGNED32 = IntegerType(32, Signedness.UNSIGNED)
@@ -35,7 +36,7 @@ class AieOperation(IRDLOperation):
     """
 
     irdl_options = (ParsePropInAttrDict(),)
-    custom_directives = DIRECTIVES
+    custom_directives = (*DIRECTIVES, *OPERAND_DIRECTIVES)
     NUMBERS: ClassVar[tuple[str, ...]] = ()
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ()
 
@@ -141,11 +142,6 @@ def enclosing(op: Operation, kind: type[OperationT]) -> OperationT | None:
     while parent is not None and not isinstance(parent, kind):
         parent = parent.parent_op()
     return parent
-
-
-def wrapped(value: int, bits: int) -> IntegerAttr:
-    """An attribute of `bits` bits; the upper half of the unsigned range becomes negative."""
-    return IntegerAttr(value - (1 << bits) if value >> (bits - 1) == 1 else value, bits)
 
 
 class NumbersOp(AieOperation):

@@ -12,30 +12,11 @@ from xdsl.dialects.builtin import (
     UnrankedMemRefType,
 )
 from xdsl.dialects.memref import GetGlobalOp
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    var_operand_def,
-)
-from xdsl.irdl.declarative_assembly_format import (
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    TypeDirective,
-    VariadicOperandVariable,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
+from xdsl.ir import SSAValue
+from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, opt_prop_def, prop_def, var_operand_def
 
 from bdforge.array.mlir.dense import numpy_of
 from bdforge.array.mlir.device_ops import DeviceOp, named
-from bdforge.array.mlir.directives import DIRECTIVES
 from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import defined_by, flag, integer, optional_integer, optional_text, word
 from bdforge.array.mlir.memory_ops import BufferOp
@@ -128,35 +109,6 @@ class NpuWriteBdOp(AieOperation):
         return {name: a.value.data for name, a in self.properties.items() if isinstance(a, IntegerAttr)}
 
 
-@irdl_custom_directive
-class PatchSources(CustomDirective):
-    """`(%plus : i32)` from 1.4 on, and ` buffer %a : type` in the newest form."""
-
-    sources: VariadicOperandVariable
-    types: TypeDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read what there is."""
-        found = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _typed_operand(parser))
-        if found is not None and parser.parse_optional_keyword("buffer"):
-            found.append(_typed_operand(parser))
-        self.sources.set(state, [operand for operand, _ in found or ()])
-        self.types.set(state, [kind for _, kind in found or ()])
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write the number, if any: only the newest form names a buffer, which nothing is converted to."""
-        for value in self.sources.get(op):
-            with printer.in_parens():
-                printer.print_ssa_value(value)
-                printer.print_string(" : i32")
-
-
-def _typed_operand(parser: Parser) -> tuple[UnresolvedOperand, Attribute]:
-    operand = parser.parse_unresolved_operand()
-    parser.parse_punctuation(":")
-    return operand, parser.parse_type()
-
-
 @irdl_op_definition
 class NpuAddressPatchOp(AieOperation):
     """Put the address of a host buffer into a BD."""
@@ -170,7 +122,6 @@ class NpuAddressPatchOp(AieOperation):
     offset_bytes = integer(key="arg_plus")
     """Bytes added to the buffer's address."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("arg_plus",)
-    custom_directives = (*DIRECTIVES, PatchSources)
     assembly_format = "custom<PatchSources>($sources, type($sources)) attr-dict"
 
     @property
@@ -182,28 +133,6 @@ class NpuAddressPatchOp(AieOperation):
     def buffer(self) -> SSAValue | None:
         """The host buffer, or a view of one, where it is not named by the position of an argument."""
         return next((value for value in self.sources if isinstance(value.type, MemRefType | UnrankedMemRefType)), None)
-
-
-@irdl_custom_directive
-class BdAndRepeat(CustomDirective):
-    """` bd_id %b repeat %n` from 1.4 on."""
-
-    numbers: VariadicOperandVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read both, or neither."""
-        operands = []
-        if parser.parse_optional_keyword("bd_id"):
-            operands.append(parser.parse_unresolved_operand())
-            parser.parse_keyword("repeat")
-            operands.append(parser.parse_unresolved_operand())
-        self.numbers.set(state, operands)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write both, or neither."""
-        for label, value in zip((" bd_id ", " repeat "), self.numbers.get(op), strict=False):
-            printer.print_string(label)
-            printer.print_ssa_value(value)
 
 
 @irdl_op_definition
@@ -226,7 +155,6 @@ class NpuPushQueueOp(NumbersOp):
     bd_id = integer()
     """The BD to start with."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("bd_id", "repeat_count")
-    custom_directives = (*DIRECTIVES, BdAndRepeat)
     assembly_format = (
         "`(` $column `,` $row `,` custom<DirectionWord>($direction) `:` $channel `)` custom<BdAndRepeat>($numbers) "
         "attr-dict (`:` type($numbers)^)?"

@@ -1,34 +1,14 @@
 """Packets, cascades and streams of cores."""
 
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import AnyAttr, irdl_op_definition, operand_def, prop_def, region_def, result_def, traits_def
 from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.array_ops import Endpoint, endpoint
 from bdforge.array.mlir.device_ops import on_tile
-from bdforge.array.mlir.directives import DIRECTIVES
+from bdforge.array.mlir.directives import PACKET_ID_BITS
 from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.fields import flag, integer, word
-from bdforge.array.mlir.operation import AieOperation, Int8, wrapped
-
-_PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
+from bdforge.array.mlir.operation import AieOperation, Int8
 
 
 class PacketEndOp(AieOperation):
@@ -53,26 +33,6 @@ class PacketDestOp(PacketEndOp):
     name = "aie.packet_dest"
 
 
-@irdl_custom_directive
-class PacketId(CustomDirective):
-    """A packet's id, which the attribute holds signed."""
-
-    value: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        """Read it; it has to fit the attribute."""
-        start = parser.pos
-        packet_id = parser.parse_integer(allow_boolean=False)
-        if not -(1 << (_PACKET_ID_BITS - 1)) <= packet_id < 1 << _PACKET_ID_BITS:
-            parser.raise_error(f"packet id {packet_id} does not fit {_PACKET_ID_BITS} bits", start)
-        self.value.set(state, wrapped(packet_id, _PACKET_ID_BITS))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        """Write it unsigned."""
-        assert isinstance(op, PacketFlowOp)
-        printer.print_string(str(op.id))
-
-
 @irdl_op_definition
 class PacketFlowOp(AieOperation):
     """Packets of one id go from one source to all destinations."""
@@ -85,13 +45,12 @@ class PacketFlowOp(AieOperation):
     """Whether the router places it first."""
     ports = region_def("single_block")
     traits = traits_def(NoTerminator())
-    custom_directives = (*DIRECTIVES, PacketId)
     assembly_format = "`(` custom<PacketId>($ID) `)` custom<EndedBody>($ports) attr-dict"
 
     @property
     def id(self) -> int:
         """Packet id."""
-        return self.number("ID") % (1 << _PACKET_ID_BITS)
+        return self.number("ID") % (1 << PACKET_ID_BITS)
 
     @property
     def sources(self) -> list[Endpoint]:

@@ -1,15 +1,7 @@
 """Stream switches as they are set: the physical form of a device, which gives its routes (input_physical.mlir)."""
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    region_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, region_def, result_def, traits_def, var_operand_def
 from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.device_ops import on_tile

@@ -38,8 +38,6 @@ from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
 from bdforge.array.mlir import elementwise_ops as elementwise
-from bdforge.array.mlir.directives import DIRECTIVES
-from bdforge.array.mlir.memory_ops import TypeAndValue
 from bdforge.array.mlir.operation import AieOperation
 
 if TYPE_CHECKING:
@@ -60,7 +58,6 @@ class GlobalOp(AieOperation):
     constant = opt_prop_def(UnitAttr)
     alignment = opt_prop_def(IntegerAttr)
     traits = traits_def(SymbolOpInterface())
-    custom_directives = (*DIRECTIVES, TypeAndValue)
     assembly_format = (
         "custom<OptionalName>($sym_visibility) (`constant` $constant^)? $sym_name `:` "
         "custom<TypeAndValue>($type, $initial_value) attr-dict"

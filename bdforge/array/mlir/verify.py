@@ -6,7 +6,7 @@ from functools import cache
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
 
 from bdforge.array.mlir import verify_dma, verify_memref, verify_sequence, verify_switch  # noqa: F401 - they make rules
@@ -39,10 +39,10 @@ def verify(module: ModuleOp) -> None:
     """Check a parsed module and fold its constants; MlirError at the first operation that breaks a rule."""
     _Scope().check(module)
     fold(module)
-    functions = _Functions()
+    tables: dict[Operation | None, dict[str, FuncOp]] = {}
     for op in module.walk():
         if isinstance(op, CallOp | FunctionOp):
-            functions.check(op)
+            _verify_function(op, tables)
         else:
             _verify_operation(op)
     for op in module.walk():
@@ -121,44 +121,27 @@ def _found(last: Operation | None) -> str:
     return ", but it is empty" if last is None else f", not {last.name}"
 
 
-class _Functions:
-    """Uses of functions against them; each device's functions are looked up once (xDSL searches for every call)."""
+def _verify_function(op: CallOp | FunctionOp, tables: dict[Operation | None, dict[str, FuncOp]]) -> None:
+    """A call, or a function as a value, must name a function of its device and fit its type.
 
-    def __init__(self) -> None:
-        self._tables: dict[Operation, dict[str, FuncOp]] = {}
-
-    def check(self, op: CallOp | FunctionOp) -> None:
-        """A call, or a function as a value, must name a function of its device and fit its type."""
-        callee = op.properties.get("callee", op.properties.get("value"))
-        if not isinstance(callee, SymbolRefAttr):
-            raise error_at(op, f"{op.name} needs the name of a function, as in {op.name} @kernel(...)")
-        name, holder = callee.root_reference.data, op.parent_op()
-        while holder is not None and not holder.has_trait(SymbolTable):
-            holder = holder.parent_op()
-        table = {} if holder is None else self._table(holder)
-        if name not in table:
-            known = ", ".join(f"@{known}" for known in table) or "none"
-            raise error_at(op, f"{op.name}: no func.func is called @{name} here; known: {known}")
-        wanted, given = table[name].function_type, _type_of(op)
-        if wanted != given:
-            raise error_at(op, f"{op.name}: @{name} is of type {wanted}, but is {_used(op)} as {given}")
-
-    def _table(self, holder: Operation) -> dict[str, FuncOp]:
-        if holder not in self._tables:
-            blocks = [block for region in holder.regions for block in region.blocks]
-            found = [op for block in blocks for op in block.ops if isinstance(op, FuncOp)]
-            self._tables[holder] = {op.sym_name.data: op for op in found}
-        return self._tables[holder]
-
-
-def _type_of(op: CallOp | FunctionOp) -> Attribute:
-    if isinstance(op, FunctionOp):
-        return op.result.type
-    return FunctionType.from_lists(list(op.operand_types), list(op.result_types))
-
-
-def _used(op: CallOp | FunctionOp) -> str:
-    return "called" if isinstance(op, CallOp) else "taken"
+    `tables` are those of devices seen before; xDSL would search for every call.
+    """
+    callee = op.properties.get("callee", op.properties.get("value"))
+    if not isinstance(callee, SymbolRefAttr):
+        raise error_at(op, f"{op.name} needs the name of a function, as in {op.name} @kernel(...)")
+    name, holder = callee.root_reference.data, op.parent_op()
+    while holder is not None and not holder.has_trait(SymbolTable):
+        holder = holder.parent_op()
+    if holder not in tables:
+        ops = () if holder is None else (op for block in holder.regions[0].blocks for op in block.ops)
+        tables[holder] = {op.sym_name.data: op for op in ops if isinstance(op, FuncOp)}
+    if name not in tables[holder]:
+        known = ", ".join(f"@{known}" for known in tables[holder]) or "none"
+        raise error_at(op, f"{op.name}: no func.func is called @{name} here; known: {known}")
+    called = FunctionType.from_lists(list(op.operand_types), list(op.result_types))
+    given, used = (op.result.type, "taken") if isinstance(op, FunctionOp) else (called, "called")
+    if (wanted := tables[holder][name].function_type) != given:
+        raise error_at(op, f"{op.name}: @{name} is of type {wanted}, but is {used} as {given}")
 
 
 class _Scope:

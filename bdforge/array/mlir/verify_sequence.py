@@ -7,21 +7,14 @@ from xdsl.dialects.builtin import IndexType
 
 from bdforge.array.mlir.allocate import element_bits
 from bdforge.array.mlir.attributes import BlockFloatType
-from bdforge.array.mlir.control_ops import (
-    ConfigureOp,
-    RunOp,
-    StartBdChainOp,
-)
+from bdforge.array.mlir.control_ops import ConfigureOp, RunOp, StartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, device_named, named
 from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.register_ops import AddressedOp, NpuPushQueueOp, NpuWriteBdOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp, SetLockOp
-from bdforge.array.mlir.task_ops import (
-    TaskOp,
-    TaskUserOp,
-)
+from bdforge.array.mlir.task_ops import TaskOp, TaskUserOp
 from bdforge.array.mlir.verify_array import Faults, block_floats, burst, must_stand_in, number, packet, rule
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM

@@ -44,6 +44,19 @@ static void check_errors(const bdforge_device* device, const bdforge_design* des
     expect(bdforge_gemm_run(NULL, 1), BDFORGE_ARGUMENT, "gemm is NULL");
     expect(bdforge_batch_create(design, NULL, 1, &no_batch), BDFORGE_ARGUMENT, "gemms is NULL");
     expect(bdforge_batch_create(design, NULL, 0, &no_batch), BDFORGE_ARGUMENT, "at least one");
+    expect(bdforge_batch_create(design, &no_gemm, (size_t)-1, &no_batch), BDFORGE_ARGUMENT, "than a process can address");
+    expect(bdforge_resident_create(design, "C", NULL, 0, &no_weights), BDFORGE_ARGUMENT, "operand C is an output");
+    expect(bdforge_resident_create(design, "\033[31m", NULL, 0, &no_weights), BDFORGE_ARGUMENT, "\\x1b[31m");
+    require(no_design == NULL && no_weights == NULL && no_gemm == NULL && no_batch == NULL, "a failed call leaves NULL");
+}
+
+/* Weights are those of the design that packed them. */
+static void check_other_design(const bdforge_device* device, const char* path, const bdforge_weights* packed) {
+    bdforge_design* other;
+    bdforge_gemm* none;
+    expect(bdforge_design_load(device, path, &other), BDFORGE_OK, "");
+    expect(bdforge_gemm_create(other, M, packed, &none), BDFORGE_ARGUMENT, "B was packed for another design");
+    bdforge_design_free(other);
 }
 
 static void run_gemm(bdforge_gemm* gemm) {
@@ -162,6 +175,7 @@ int main(int count, char** words) {
     expect(bdforge_weights_pack(design, weights, K, N, 0, &packed), BDFORGE_OK, "");
     require(bdforge_weights_bytes(packed) == K * 96 / 4, "bytes of packed weights");
     check_errors(device, design, packed);
+    check_other_design(device, words[1], packed);
     expect(bdforge_gemm_create(design, M, packed, &gemm), BDFORGE_OK, "");
     bdforge_device_free(device); /* what others need stays */
     if (hangs) {

@@ -1,9 +1,10 @@
 """One device server for the programs that the tests of a session run."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from host_programs import probed
 
 from bdforge.runtime.service import SOCKET_VARIABLE, serving
 
@@ -15,3 +16,9 @@ def device_server() -> Iterator[str]:
         os.environ[SOCKET_VARIABLE] = name
         yield name
         del os.environ[SOCKET_VARIABLE]
+
+
+@pytest.fixture(scope="session")
+def probe() -> Callable[[list[str]], list[str]]:
+    """What C++ makes of programs: words as a list, or an error's kind and text."""
+    return lambda lines: probed("programs", lines=lines)

@@ -9,22 +9,18 @@
 // "ok" and what is told, or the error's kind and text.
 //
 // `probe programs` runs sequence programs, one JSON object to a line: {"sequence": a manifest's member, "parameters":
-// [...]}. Prints for each line its words as a list, or the kind of error and its text. With "layouts" it
-// lays out every operand before.
-//
-// `probe words MANIFESTS` and `probe bytes MANIFESTS` make streams of the designs in a file, a manifest to a line, for the
-// problems on stdin, "design parameter ..." to a line: for each the number of words and the words, or 0, as 32-bit binary;
-// or the bytes of the host buffers, or the refusal.
+// [...]}; without "sequence" that of the line before. Prints for each line its words as a list, or the kind of error and
+// its text. With "layouts" it lays out every operand before; with "bytes" it prints the bytes of the host buffers instead.
 //
 // `probe jobs IMAGE` loads a design once on the emulated array and runs a job for each line, "SIZE... OPERAND FILE ...":
 // inputs are read from their files, outputs written to theirs. Prints "ok" or the error's text.
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -109,73 +105,47 @@ static void operands() {
     }
 }
 
-static void print(const std::vector<std::uint32_t>& words) {
+template <class Number>
+static void print(const std::vector<Number>& numbers) {
     std::printf("[");
-    for (std::size_t i = 0; i < words.size(); ++i) std::printf(i == 0 ? "%u" : ",%u", words[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) std::printf(i == 0 ? "%lld" : ",%lld", static_cast<long long>(numbers[i]));
     std::printf("]\n");
 }
 
-static std::vector<std::uint32_t> words_of(const std::string& line) {
-    const Json json = Json::parse(line, "line");
-    const JsonView view(json, "line");
+static void answer(const JsonView& order, const sequence::Sequencer& sequencer) {
     sequence::Parameters parameters;
-    for (const JsonView& value : view.at("parameters").elements())
+    for (const JsonView& value : order.at("parameters").elements())
         parameters.push_back(value.integer(INT64_MIN, INT64_MAX));
-    const sequence::Sequencer sequencer(sequence::read_sequence(view.at("sequence")));
-    if (view.has("layouts")) {
-        const sequence::Program& program = sequencer.source().program;
+    const sequence::Program& program = sequencer.source().program;
+    if (order.has("bytes")) {
+        const auto values = sequencer.values(parameters);
+        std::vector<std::int64_t> bytes;
+        for (const sequence::Argument& argument : program.arguments)
+            bytes.push_back(sequence::argument_bytes(argument, values));
+        return print(bytes);
+    }
+    if (order.has("layouts")) {
         const auto values = sequencer.values(parameters);
         for (const sequence::Operand& operand : program.operands)
             sequence::Layout(operand, program.arguments[operand.argument], values);
     }
-    return sequencer.words(parameters);
+    print(sequencer.words(parameters));
 }
 
 static void programs() {
+    std::optional<sequence::Sequencer> sequencer;
     for (std::string line; std::getline(std::cin, line);) {
         try {
-            print(words_of(line));
+            const Json json = Json::parse(line, "line");
+            const JsonView order(json, "line");
+            if (order.has("sequence")) sequencer.emplace(sequence::read_sequence(order.at("sequence")));
+            answer(order, *sequencer);
         } catch (const ManifestError& error) {
             std::printf("ManifestError: %s\n", error.what());
         } catch (const sequence::SequenceError& error) {
             std::printf("SequenceError: %s\n", error.what());
         }
         std::fflush(stdout);
-    }
-}
-
-static void print_words(const sequence::Sequencer& sequencer, const sequence::Parameters& parameters) {
-    std::vector<std::uint32_t> words;
-    try {
-        words = sequencer.words(parameters);
-    } catch (const sequence::SequenceError&) {
-    }
-    const auto count = static_cast<std::uint32_t>(words.size());
-    std::fwrite(&count, sizeof count, 1, stdout);
-    if (count > 0) std::fwrite(words.data(), sizeof(std::uint32_t), words.size(), stdout);
-}
-
-static void print_bytes(const sequence::Sequencer& sequencer, const sequence::Parameters& parameters) {
-    try {
-        const sequence::Values values = sequencer.values(parameters);
-        for (const sequence::Argument& argument : sequencer.source().program.arguments)
-            std::printf("%lld ", static_cast<long long>(sequence::argument_bytes(argument, values)));
-        std::printf("\n");
-    } catch (const sequence::SequenceError& error) {
-        std::printf("refused: %s\n", error.what());
-    }
-}
-
-static void problems(const char* manifests, decltype(print_words)* print) {
-    std::vector<std::unique_ptr<sequence::Sequencer>> sequencers;
-    std::ifstream file(manifests);
-    for (std::string line; std::getline(file, line);)
-        sequencers.push_back(std::make_unique<sequence::Sequencer>(parse_manifest(line, manifests).source));
-    for (std::string line; std::getline(std::cin, line);) {
-        std::istringstream numbers(line);
-        std::size_t index;
-        numbers >> index;
-        print(*sequencers.at(index), {std::istream_iterator<std::int64_t>(numbers), {}});
     }
 }
 
@@ -221,7 +191,6 @@ static void jobs(const char* image) {
 int main(int, char** argv) {
     const std::string mode = argv[1];
     if (mode == "jobs") jobs(argv[2]);
-    if (mode == "words" || mode == "bytes") problems(argv[2], mode == "words" ? print_words : print_bytes);
     if (mode == "operands") operands();
     if (mode == "programs") programs();
 }

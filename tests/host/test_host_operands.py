@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_programs import run
-from library_builds import sanitized_build, write_manifest
+from host_programs import probed
+from library_builds import write_manifest
 
 from bdforge.design.sequences import Builder
 from bdforge.design.sequences.interpret import values_of
@@ -32,13 +32,7 @@ DEVICE = device_named("strix_halo")
 
 @pytest.fixture(scope="module")
 def probe() -> Probe:
-    """Follows orders, under sanitizers."""
-    program = sanitized_build() / "tests" / "probe"
-
-    def answers(orders: list[str]) -> list[str]:
-        return run(program, "operands", lines=[*orders, ""]).decode().splitlines()
-
-    return answers
+    return lambda orders: probed("operands", lines=orders)
 
 
 @lru_cache(maxsize=64)
@@ -410,7 +404,7 @@ def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(probe: Probe, tmp_pa
     """Sanitizers end the probe where one does; most are refused by name."""
     rng, orders = random.Random(5), []
     (tmp_path / "array").write_bytes(bytes(1 << 16))
-    contents = [json.dumps(manifest(member_of(index)[0], ())) for index in range(0, GROUPS, 5)]
+    contents = [json.dumps(manifest(member_of(index)[0], ()) | {"document": {}}) for index in range(0, GROUPS, 5)]
     for i in range(200):
         content = json.loads(rng.choice(contents))
         name = mutated(rng, content)

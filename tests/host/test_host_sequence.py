@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_programs import run
-from library_builds import sanitized_build
+from host_programs import probed
 
 from bdforge.design.sequences import WalkError
 from bdforge.devices import device_named
@@ -90,7 +89,7 @@ def sweep(seed: int, whole: bool) -> list[Size]:
         m, k, n = (int(2 ** rng.uniform(0, most)) for most in ((11, 12, 12) if i % 2 else (9, 9, 10)))
         a, b, c = (int(gap) for gap in rng.integers(0, 70, 3) * rng.choice([0, 1, 4, 8], 3))
         sizes.append((i % (1 + len(SMALL)), m, k, n, a, b, c))
-    return [(index, m, k, n, *leading(index, (m, k, n), gaps)) for index, m, k, n, *gaps in sizes] + FAR
+    return sorted([(index, m, k, n, *leading(index, (m, k, n), gaps)) for index, m, k, n, *gaps in sizes] + FAR)
 
 
 FAR: list[Size] = [
@@ -122,30 +121,22 @@ def python_sequence(plan: GemmPlan, m: int, k: int, n: int, lda: int, ldb: int, 
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory, plans):
-    manifests = tmp_path_factory.mktemp("host") / "manifests"
-    manifests.write_text("".join(f"{json.dumps(manifest(plan, ()))}\n" for plan in plans))
+def driver(plans):
+    """What C++ makes of sizes: words or bytes of buffers as a list, or why there are none."""
+    sequences = [manifest(plan, ())["sequence"] for plan in plans]
 
-    def answers(mode: str, lines: list[str]) -> bytes:
-        return run(sanitized_build() / "tests" / "probe", mode, manifests, lines=lines)
+    def answers(sizes, **more) -> list[list[int] | str]:
+        orders, last = [], None
+        for index, *parameters in sizes:  # a design's one after another, so that each is read once
+            orders.append({"parameters": parameters} | more | ({"sequence": sequences[index]} if index != last else {}))
+            last = index
+        printed = probed("programs", lines=[json.dumps(order) for order in orders])
+        return [json.loads(line) if line.startswith("[") else line for line in printed]
 
     return answers
 
 
-def lines(sizes) -> list[str]:
-    return [" ".join(map(str, size)) for size in sizes]
-
-
-def streams(output: bytes) -> list[np.ndarray]:
-    words = np.frombuffer(output, "<u4")
-    found, at = [], 0
-    while at < len(words):
-        found.append(words[at + 1 : at + 1 + words[at]])
-        at += 1 + int(words[at])
-    return found
-
-
-def _first_difference(words: np.ndarray, expected: np.ndarray) -> str:
+def first_difference(words: list[int], expected: list[int]) -> str:
     counts = f"{len(words)} words, expected {len(expected)}"
     for place, (word, other) in enumerate(zip(words, expected, strict=False)):
         if word != other:
@@ -156,63 +147,50 @@ def _first_difference(words: np.ndarray, expected: np.ndarray) -> str:
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 7))])
 def test_words_and_bytes_of_buffers_are_the_same_for_hundreds_of_sizes(plans, driver, seed):
     sizes = sweep(seed, seed > 2)
-    made, printed = (
-        streams(driver("words", lines=lines(sizes))),
-        driver("bytes", lines=lines(sizes)).decode().splitlines(),
-    )
-    assert len(made) == len(sizes) > 200
-    for (index, *size), words, told in zip(sizes, made, printed, strict=True):
+    assert len(sizes) > 200
+    refused = 0
+    for (index, *size), words, buffers in zip(sizes, driver(sizes), driver(sizes, bytes=1), strict=True):
+        told = f"design {index}, M K N lda ldb ldc = {size}: "
         try:
-            found = python_sequence(plans[index], *size)
-            expected, buffers = found.words(), found.argument_bytes
+            expected = python_sequence(plans[index], *size)
         except (SpecError, WalkError):
-            expected, buffers = np.array([], np.uint32), None
-        if not np.array_equal(words, expected):
-            pytest.fail(f"design {index}, M K N lda ldb ldc = {size}: {_first_difference(words, expected)}", False)
-        assert buffers is None or [*map(int, told.split())] == buffers, (index, *size)
-    refused = sum(len(words) == 0 for words in made)
+            refused += 1
+            assert isinstance(words, str), f"{told}{words[:20]}"
+            continue
+        if words != (made := expected.words().tolist()):
+            pytest.fail(f"{told}{words if isinstance(words, str) else first_difference(words, made)}", False)
+        assert buffers == expected.argument_bytes, told
     assert refused < len(sizes) // 100
 
 
 def test_a_leading_dimension_of_0_is_no_gap(plans, driver):
-    shapes = [(33, 40, 70), (512, 512, 512)]
-    sizes = [(index, *shape) for index in range(len(plans)) for shape in shapes]
-    natural = [(index, *shape, *leading(index, shape, [0, 0, 0])) for index in range(len(plans)) for shape in shapes]
-    short = driver("words", lines=lines(sizes))
-    assert short == driver("words", lines=lines(natural))
-    assert all(len(words) for words in streams(short))
+    shapes = [(index, *shape) for index in range(len(plans)) for shape in ((33, 40, 70), (512, 512, 512))]
+    natural = [(index, m, k, n, *leading(index, (m, k, n), [0, 0, 0])) for index, m, k, n in shapes]
+    short = driver(shapes)
+    assert short == driver(natural)
+    assert not any(isinstance(words, str) for words in short)
 
 
 def test_what_python_refuses_cpp_refuses(plans, driver):
     sizes = [(0, *sizes) for sizes in REFUSED]
-    assert all(len(words) == 0 for words in streams(driver("words", lines=lines(sizes))))
-    printed = driver("bytes", lines=lines(sizes)).decode().splitlines()
-    assert all(line.startswith("refused: ") for line in printed)
-    assert "M = 0 is outside 1 to 1048576" in printed[0]
+    for printed in (driver(sizes), driver(sizes, bytes=1)):
+        assert all(str(answer).startswith("SequenceError: ") for answer in printed)
+        assert "M = 0 is outside 1 to 1048576" in printed[0]
     for size in REFUSED:
         with pytest.raises(SpecError):
             python_sequence(plans[0], *size)
 
 
+SHORT = {
+    (5, 40, 40, 40, 40, 39, 40): "ldb = 39 is below K = 40",
+    (6, 40, 40, 50, 40, 49, 50): "ldb = 49 is below N = 50",
+    (7, 40, 30, 20, 39, 30, 40): "lda = 39 is below M = 40",
+    (7, 40, 30, 20, 40, 30, 39): "ldc = 39 is below M = 40",
+}
+
+
 def test_lines_that_would_overlap_are_refused_for_every_layout(plans, driver):
-    short = [
-        (5, 40, 40, 40, 40, 39, 40),
-        (6, 40, 40, 50, 40, 49, 50),
-        (7, 40, 30, 20, 39, 30, 40),
-        (7, 40, 30, 20, 40, 30, 39),
-    ]
-    printed = driver("bytes", lines=lines(short)).decode().splitlines()
-    for line, what in zip(
-        printed,
-        (
-            "ldb = 39 is below K = 40",
-            "ldb = 49 is below N = 50",
-            "lda = 39 is below M = 40",
-            "ldc = 39 is below M = 40",
-        ),
-        strict=True,
-    ):
-        assert line.endswith(f"{what}; lines would overlap")
-    for index, *size in short:
+    for ((index, *size), why), answer in zip(SHORT.items(), driver(SHORT), strict=True):
+        assert answer.endswith(f"{why}; lines would overlap")
         with pytest.raises(SpecError, match="lines would overlap"):
             python_sequence(plans[index], *size)

@@ -15,6 +15,7 @@ from bd_patterns import Pattern
 from bdforge.design import DesignError, render
 from bdforge.design.document import DocumentError, Surrounding, design_of, document, program_of
 from bdforge.design.document.meanings import meaning
+from bdforge.design.document.pattern_text import pattern
 from bdforge.design.document.repeats import Repeating, written
 from bdforge.design.document.schema import json_schema
 from bdforge.design.document.tables import Scope, Wrong, each, number, text
@@ -452,6 +453,54 @@ def test_what_no_array_holds_is_told_with_its_place(right: str):
     line = content.count("\n", 0, content.index(where)) + 1
     told = [one for one in str(caught.value).splitlines() if reason in one]
     assert [one.split(": ", 1)[0].rsplit(":", 1)[0] for one in told] == [f"held.toml:{line}"], str(caught.value)
+
+
+PATTERNS = {
+    "shape(4, 6)": Pattern((4, 6), (6, 1)),
+    "rows.tiled(two, 3)": Pattern((2, 2, 2, 3), (12, 3, 6, 1)),
+    "turned.shifted(i * 2)": Pattern((6, 4), (1, 6), 6),
+    "rows.sliced(1, i, i + 3).repeated(2)": Pattern((2, 4, 3), (0, 6, 1), 3),
+    "shape(12 / 2).split(0, 3).coalesced()": Pattern((6,), (1,)),
+    "turned.then(turned)": Pattern((24,), (1,)),
+}
+NO_PATTERNS = {
+    "shape(4, 5).tiled(3, 5)": "size 4 of dimension 0 is no multiple of the inner size 3",
+    "last": "there is no pattern lost before this; there is rows, turned",
+    "rows.split(1)": "split takes 2 numbers, got 1",
+    "rows.order()": "rows.order() is no pattern; there is shape, then, tiled",
+    "rows.tiled(two, other)": "other is no number here",
+    "rows +": "is no pattern; write such as shape",
+    "shape(2048, 1024).then(shape(2048, 1024))": "then joins patterns of at most 1048576 elements",
+}
+
+
+def composed(text: str) -> Pattern:
+    texts = {"rows": "shape(4, 6)", "turned": "rows.permuted(1, 0)", "last": "lost.tiled(1, 1)", "lost": "shape(1, 1)"}
+    return pattern(text, Scope({"i": 3, "two": 2}, patterns=texts))
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+def test_patterns_are_composed_as_python_composes_them(text: str):
+    found, wanted = composed(text), PATTERNS[text]
+    assert found.order().tolist() == wanted.order().tolist()
+    assert found == wanted or "then" in text
+
+
+@pytest.mark.parametrize("text", NO_PATTERNS)
+def test_what_is_no_pattern_is_told(text: str):
+    with pytest.raises(Wrong) as caught:
+        composed(text)
+    assert NO_PATTERNS[text] in str(caught.value)
+
+
+def test_a_bd_walks_a_pattern_from_its_offset_on_and_prints_its_numbers():
+    by_name = SMALL.replace("let =", 'patterns = { turned = "shape(two, 3).permuted(1, 0)" }\nlet =')
+    by_name = by_name.replace('fill = "r"', 'fill = "r", offset = 1, pattern = "turned"')
+    design = design_of(by_name, "small.toml")
+    assert design.tiles[0].channels[0].bds[0].pattern == Pattern((3, 2), (1, 3), 1)
+    assert "offset = 1, dims = [[3, 1], [2, 3]]" in document(design)
+    with pytest.raises(DocumentError, match=r"small\.toml:\d+:\d+: dims beside pattern"):
+        design_of(by_name.replace("offset = 1", "dims = [[8, 1]]"), "small.toml")
 
 
 def parameters(write: str = '{ rtp = "core_rtp.tiles", value = "n" }', **texts: str) -> str:

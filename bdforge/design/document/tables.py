@@ -95,12 +95,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where something is read: the names that its expressions may use, its path, and what it is a part of."""
+    """Where something is read: the names that its expressions may use, its path, and what it is a part of.
+
+    `patterns` are texts of the document's patterns by name.
+    """
 
     names: Mapping[str, Operand] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
     path: Path = ()
     inside: Any = None
+    patterns: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, *parts: str | int) -> "Scope":
         """Inside."""

@@ -117,7 +117,7 @@ class _Reading:
         given, names = self.given, {}
         for name, number_ in given["let"].items():
             names[name] = number(number_, Scope(names, scope.faults, ("let", name)))
-        scope = replace(scope, names=names)
+        scope = replace(scope, names=names, patterns=given["patterns"])
         self.tiles = {tile.name: tile for tile in self._tiles(raw, scope)}
         here = replace(scope, inside=self)
         parts = {key: tuple(part(raw.get(key, []), here.at(key))) for key, part in _PARTS.items()}
@@ -384,13 +384,13 @@ def _part(kind: Any) -> Any:
 
 
 DOCUMENT = Table(
-    "A whole design. `let` are numbers by name, of those before them.",
+    "A whole design. `let` are numbers by name, of those before them, `patterns` access patterns likewise.",
     {
         "kind": Key(one_of(_KIND)), "name": Key(text), "device": Key(text), "comments": Key(many(text), ()),
         "reference": Key(plain, ""), "kernels": Key(many(plain), ()), "macros": Key(_as_it_is, ()),
-        "made_from": Key(_tables, None), "let": Key(_tables, {}), "problems": Key(_as_it_is, ()),
-        "allocations": Key(_part(_PARTS["allocations"]), ()), "tile": Key(_part(many(TILE))),
-        "flow": Key(_part(_PARTS["flow"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
+        "made_from": Key(_tables, None), "let": Key(_tables, {}), "patterns": Key(_tables, {}),
+        "problems": Key(_as_it_is, ()), "tile": Key(_part(many(TILE))), "flow": Key(_part(_PARTS["flow"]), ()),
+        "allocations": Key(_part(_PARTS["allocations"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
         "program": Key(_programs, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
         "sequence": Key(_part(SEQUENCE), None), "operand": Key(_part(many(OPERAND)), ()),
     },

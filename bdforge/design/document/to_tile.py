@@ -9,6 +9,7 @@ from typing import Any
 from bd_patterns import Pattern, PatternError
 from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.document.pattern_text import pattern
 from bdforge.design.document.tables import (
     Key,
     Kind,
@@ -283,7 +284,11 @@ def _bd(given: Given, buffer: Buffer, acquire: Acquire | None, release: Release 
 
 
 def moved(given: Given, buffer: Buffer) -> Pattern:
-    """The pattern of a BD's offset and dims; without any, all of the buffer."""
+    """What a BD walks by its dims or pattern, from its offset on; without any, all of the buffer."""
+    if given["pattern"] is not None:
+        if given["dims"] is not None:
+            raise Wrong("dims beside pattern; give one")
+        return given["pattern"].shifted(given["offset"])
     if given["dims"] is None and given["offset"] != 0:
         raise Wrong("offset without dims; add dims = [[elements, 1]]")
     sizes, strides = zip(*(given["dims"] or [(buffer.elements, 1)]), strict=True)
@@ -332,10 +337,10 @@ _guard_acquire.schema = _guard_release.schema = lambda: {"anyOf": [{"type": "str
 
 _pair = numbers(2)
 TRANSFER: dict[str, Key] = {
-    "offset": Key(number, 0), "dims": Key(many(_pair, 1), None), "packet": Key(number, None),
-    "packet_type": Key(number, 0), "id": Key(number, None),
+    "offset": Key(number, 0), "dims": Key(many(_pair, 1), None), "pattern": Key(pattern, None),
+    "packet": Key(number, None), "packet_type": Key(number, 0), "id": Key(number, None),
 }  # fmt: skip
-"""What every BD may say: (size, stride) pairs in elements, outermost first; without, all of its buffer."""
+"""What every BD may say: (size, stride) pairs in elements, outermost first, or a pattern; else all of its buffer."""
 _STATIC = TRANSFER | {"padding": Key(lambda found, scope: tuple(many(_pair)(found, scope)), ())}
 _STATIC["padding"].kind.schema = {"type": "array"}  # type: ignore[attr-defined]
 _TURNS = {"slot": Key(number, None), "acquire": Key(number, 1), "release": Key(number, 1)}

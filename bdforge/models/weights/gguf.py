@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from bdforge.models.weights.ggml_blocks import (
     decode_tq2,
 )
 from bdforge.models.weights.gguf_header import MAGIC, GgufHeader, TensorInfo, Value, read_header, round_up
-from bdforge.models.weights.matrix import TernaryMatrix, WeightError, decode, missing_tensor, refuse_invalid
+from bdforge.models.weights.matrix import WeightError, WeightFile, decode
 
 I2_S = 36
 ELEMENTS_PER_BYTE = 4
@@ -71,8 +70,8 @@ def opened(path: Path) -> Iterator["GgufFile"]:
 
 
 @dataclass(frozen=True, slots=True)
-class GgufFile:
-    """A GGUF file that is open, as `WeightFile` says."""
+class GgufFile(WeightFile):
+    """A GGUF file that is open; of blocks of unequal scales, too, no matrix is made."""
 
     path: Path
     data: mmap
@@ -84,28 +83,14 @@ class GgufFile:
     def metadata(self) -> Mapping[str, Value]:
         return self.header.metadata
 
-    def tensors(self) -> dict[str, tuple[int, int]]:
-        found = {name: info for name, info in self.header.tensors.items() if not self._problem(info)}
-        return {name: _shape(info) for name, info in found.items()}
+    def shape(self, name: str) -> tuple[int, int]:
+        depth, columns = self.header.tensors[name].dims
+        return depth, columns
 
-    def read(self, name: str) -> TernaryMatrix:
-        """WeightError also for blocks of unequal scales."""
-        info = self.header.tensors.get(name)
-        if info is None:
-            raise missing_tensor(self.path, name, list(self.tensors()))
-        where = f"{self.path}: tensor {name}"
-        if problem := self._problem(info):
-            raise WeightError(f"{where} {problem}; convert the model to I2_S with bitnet.cpp's current tools")
+    def weights(self, name: str) -> tuple[np.ndarray, float]:
+        info = self.header.tensors[name]
         layout = LAYOUTS[info.type]
-        try:
-            content = self.data[info.start : info.start + layout.size(info.elements)]
-            weights, scale = layout.read(content, *_shape(info))
-        except ValueError as error:
-            raise WeightError(f"{where}: {error}") from None
-        refuse_invalid(weights, where)
-        if not isfinite(scale):
-            raise WeightError(f"{self.path}: the scale of tensor {name} is {scale}, expected a finite number")
-        return TernaryMatrix(weights, (name,), (info.dims[1],), (scale,))
+        return layout.read(self.data[info.start : info.start + layout.size(info.elements)], *self.shape(name))
 
     def floats(self, name: str) -> np.ndarray | QuantisedRows | None:
         """F32, F16, BF16, or a matrix of Q8_0; the slowest dimension comes first."""
@@ -120,7 +105,11 @@ class GgufFile:
             raise WeightError(f"{self.path}: tensor {name} has type {info.type}, expected {known}: convert it anew")
         return np.memmap(self.path, FLOATS[info.type], "r", info.start, info.dims[::-1])
 
-    def _problem(self, info: TensorInfo) -> str:
+    def problem(self, name: str) -> str:
+        found = self._unfit(self.header.tensors[name])
+        return f"{found}; convert the model to I2_S with bitnet.cpp's current tools" if found else ""
+
+    def _unfit(self, info: TensorInfo) -> str:
         """Why a tensor is not in a layout above; empty when it is."""
         layout = LAYOUTS.get(info.type)
         if layout is None:
@@ -138,11 +127,6 @@ class GgufFile:
             f"takes {room} bytes, expected {expected} for {depth} x {columns} {layout.name} weights; "
             f"the file is cut off or of another {layout.name} layout"
         )
-
-
-def _shape(info: TensorInfo) -> tuple[int, int]:
-    depth, columns = info.dims
-    return depth, columns
 
 
 def _i2_s(content: bytes, depth: int, columns: int) -> tuple[np.ndarray, float]:

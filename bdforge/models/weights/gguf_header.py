@@ -89,26 +89,28 @@ class Cursor:
             raise self.error(f"{what} needs {count} bytes, headers over {self.limit} bytes are not read")
         raise self.error(f"{what} needs {count} bytes, {self.limit - self.position} are left; the file is cut off")
 
-    def skip(self, count: int, what: str) -> None:
+    def take(self, count: int, what: str) -> int:
+        """Pass so many bytes; where they begin."""
         self.need(count, what)
         self.position += count
+        return self.position - count
 
     def number(self, form: str, what: str) -> Any:
         """One little-endian number in `struct`'s notation."""
-        size = struct.calcsize(form)
-        self.need(size, what)
-        (value,) = struct.unpack_from(f"<{form}", self.data, self.position)
-        self.position += size
+        (value,) = struct.unpack_from(f"<{form}", self.data, self.take(struct.calcsize(form), what))
         return value
 
-    def text(self, limit_bytes: int, what: str) -> bytes:
-        """A string of 1 to `limit_bytes` bytes."""
+    def text(self, limit_bytes: int, what: str) -> str:
+        """A string of 1 to `limit_bytes` bytes, as far as it is UTF-8."""
         size = self.number("Q", f"the length of {what}")
         if not 1 <= size <= limit_bytes:
             raise self.error(f"{what} has {size} bytes, expected 1 to {limit_bytes}")
-        self.need(size, what)
-        self.position += size
-        return self.data[self.position - size : self.position]
+        return self.letters(size, what)
+
+    def letters(self, size: int, what: str) -> str:
+        """So many bytes of a string."""
+        start = self.take(size, what)
+        return self.data[start : start + size].decode(errors="backslashreplace")
 
     def count(self, element_bytes: int, what: str) -> int:
         """A number of things that take at least `element_bytes` each."""
@@ -134,7 +136,7 @@ def read_header(path: Path, data: mmap | bytes) -> GgufHeader:
 
 
 def _read_version(cursor: Cursor) -> None:
-    cursor.skip(len(MAGIC), "the magic")
+    cursor.take(len(MAGIC), "the magic")
     version = cursor.number("I", "the version")
     if version in VERSIONS:
         return
@@ -147,7 +149,7 @@ def _read_metadata(cursor: Cursor) -> dict[str, Value]:
     """All entries but long strings, which are skipped."""
     found: dict[str, Value] = {}
     for _ in range(cursor.count(ENTRY_BYTES_MIN, "metadata entries")):
-        key = cursor.text(KEY_BYTES_MAX, "a metadata key").decode(errors="backslashreplace")
+        key = cursor.text(KEY_BYTES_MAX, "a metadata key")
         kind = cursor.number("I", "a value's type")
         if key == ALIGNMENT_KEY:
             found[key] = _read_alignment(cursor, kind)
@@ -157,7 +159,7 @@ def _read_metadata(cursor: Cursor) -> dict[str, Value]:
             _skip_array(cursor, 0)
             found[key] = ARRAY_VALUE
         elif (text := _skip_value(cursor, kind)) is not None:
-            found[key] = text.decode(errors="backslashreplace")
+            found[key] = text
     return found
 
 
@@ -170,13 +172,14 @@ def _read_alignment(cursor: Cursor, kind: int) -> int:
     return alignment
 
 
-def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> bytes | None:
-    """Pass a string or an array; the bytes of a string that is worth keeping."""
+def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> str | None:
+    """Pass a string or an array; a string that is worth keeping."""
     if kind == STRING:
         size = cursor.number("Q", "the length of a string")
-        cursor.skip(size, "a string")
-        return cursor.data[cursor.position - size : cursor.position] if size <= VALUE_TEXT_BYTES_MAX else None
-    if kind == ARRAY:
+        if size <= VALUE_TEXT_BYTES_MAX:
+            return cursor.letters(size, "a string")
+        cursor.take(size, "a string")
+    elif kind == ARRAY:
         _skip_array(cursor, depth)
     else:
         raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")
@@ -191,7 +194,7 @@ def _skip_array(cursor: Cursor, depth: int) -> None:
         raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")
     count = cursor.count(VALUE_BYTES_MIN[kind], "array elements")
     if kind in SCALAR_BYTES:
-        cursor.skip(count * SCALAR_BYTES[kind], "an array")
+        cursor.take(count * SCALAR_BYTES[kind], "an array")
         return
     for _ in range(count):
         _skip_value(cursor, kind, depth + 1)
@@ -199,7 +202,7 @@ def _skip_array(cursor: Cursor, depth: int) -> None:
 
 def _read_tensor(cursor: Cursor) -> TensorInfo:
     """A tensor whose start still counts from the data's beginning and whose end is not known yet."""
-    name = cursor.text(NAME_BYTES_MAX, "a tensor's name").decode(errors="backslashreplace")
+    name = cursor.text(NAME_BYTES_MAX, "a tensor's name")
     rank = cursor.number("I", f"the rank of {name}")
     if not 1 <= rank <= RANK_MAX:
         raise cursor.error(f"tensor {name} has {rank} dimensions, expected 1 to {RANK_MAX}")

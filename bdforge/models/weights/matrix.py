@@ -3,12 +3,14 @@
 Code 3 stands for no weight. WeightError is the one error of this package.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,16 +25,6 @@ class WeightError(InputError):
     """Weights that cannot be read, packed or used. The message names file, tensor, fault, limit and next step."""
 
 
-def missing_tensor(path: Path, name: str, known: Sequence[str]) -> WeightError:
-    """The error for tensor `name`, which `path` does not hold: says the nearest of the `known` names."""
-    if not known:
-        return WeightError(f"{path}: has no tensor {name!r}, nor any other ternary matrix; give another file")
-    near = get_close_matches(name, known[:NAMES_COMPARED_MAX], n=3, cutoff=0.0)
-    return WeightError(
-        f"{path}: has no tensor {name!r}; the nearest of its {len(known)} ternary matrices: {', '.join(near)}"
-    )
-
-
 INVALID = 2  # what decoding makes of code 3
 
 
@@ -41,17 +33,11 @@ def decode(packed: np.ndarray, bit: int) -> np.ndarray:
     return ((packed >> bit) & 3).view(np.int8) - np.int8(1)
 
 
-def first(mask: np.ndarray) -> tuple[int, int]:
-    """Row and column of the first true element of a 2-D mask, row by row."""
-    row, column = divmod(int(mask.argmax()), mask.shape[1])
-    return row, column
-
-
 def refuse_invalid(weights: np.ndarray, where: str) -> None:
     """Raise `WeightError` naming the first decoded weight (K x N) that had code 3."""
     if weights.max() < INVALID:
         return
-    row, column = first(weights == INVALID)
+    row, column = divmod(int((weights == INVALID).argmax()), weights.shape[1])
     raise WeightError(
         f"{where}: code 3 at row {row}, column {column} (of K x N) is no ternary weight, codes are 0 to 2; "
         "the data are damaged or in another layout"
@@ -88,30 +74,66 @@ class TernaryMatrix:
         return np.repeat(np.asarray(self.scales, np.float32), self.columns)
 
 
-class WeightFile(Protocol):
+class WeightFile(ABC):
     """A file of weights that is open. WeightError for a damaged file, and as its methods say."""
 
+    path: Path
+
+    @abstractmethod
     def names(self) -> list[str]:
         """Of every tensor, whatever its type."""
-        ...
 
     def metadata(self) -> Mapping[str, Any] | None:
         """Numbers and strings of the file by key; None where its format has none."""
-        ...
+        return None
+
+    @abstractmethod
+    def problem(self, name: str) -> str:
+        """Why a tensor is no ternary matrix; empty when it is."""
+
+    @abstractmethod
+    def shape(self, name: str) -> tuple[int, int]:
+        """(K, N) of a ternary matrix."""
+
+    @abstractmethod
+    def weights(self, name: str) -> tuple[np.ndarray, float]:
+        """A ternary matrix K x N as it is decoded, and its scale; ValueError says what is odd."""
+
+    @abstractmethod
+    def floats(self, name: str) -> np.ndarray | QuantisedRows | None:
+        """A tensor of floats, mapped: what is not touched takes no memory. None where there is none of that name,
+        WeightError for another type."""
 
     def tensors(self) -> dict[str, tuple[int, int]]:
         """(K, N) of every ternary matrix by name, in the file's order."""
-        ...
+        return {name: self.shape(name) for name in self.names() if not self.problem(name)}
 
     def read(self, name: str) -> TernaryMatrix:
         """A tensor, transposed to K x N; WeightError for one that is missing, of another type, shape or size, for
         code 3, and for a scale that is not finite."""
-        ...
+        where = f"{self.path}: tensor {name}"
+        if name not in self.names():
+            raise self._missing(name)
+        if problem := self.problem(name):
+            raise WeightError(f"{where} {problem}")
+        try:
+            weights, scale = self.weights(name)
+        except ValueError as error:
+            raise WeightError(f"{where}: {error}") from None
+        refuse_invalid(weights, where)
+        if not isfinite(scale):
+            raise WeightError(f"{self.path}: the scale of tensor {name} is {scale}, expected a finite number")
+        return TernaryMatrix(weights, (name,), weights.shape[1:], (scale,))
 
-    def floats(self, name: str) -> np.ndarray | QuantisedRows | None:
-        """A tensor of floats, mapped: what is not touched takes no memory. None where there is none of that name,
-        WeightError for another type."""
-        ...
+    def _missing(self, name: str) -> WeightError:
+        """Says the nearest names that there are."""
+        known = list(self.tensors())
+        if not known:
+            return WeightError(f"{self.path}: has no tensor {name!r}, nor any other ternary matrix; give another file")
+        near = get_close_matches(name, known[:NAMES_COMPARED_MAX], n=3, cutoff=0.0)
+        return WeightError(
+            f"{self.path}: has no tensor {name!r}; the nearest of its {len(known)} ternary matrices: {', '.join(near)}"
+        )
 
 
 def fuse(matrices: Sequence[TernaryMatrix]) -> TernaryMatrix:

@@ -83,7 +83,13 @@ class MappedGemm:
 
 def map_gemm(spec: GemmSpec, kernel: Kernel, device: str) -> Design:
     """The design of a spec for the array that MLIR calls `device`, without sequences."""
-    return placed(_Mapping(spec, kernel).design(device))
+    tiling, columns = tiling_of(spec), range(spec.columns)
+    rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + spec.rows)
+    shims, mem = [Tile.shim(c) for c in columns], memtiles(spec, kernel, tiling)
+    cores = [[core_tile(spec, kernel, c, r) for r in rows] for c in columns]
+    tiles = (*shims, *mem, *(core for column in cores for core in column))
+    flows, allocations = tuple(_flows(spec, tiling, shims, mem, cores)), tuple(_allocations(tiling, shims))
+    return placed(Design(spec.name, device, tiles, flows, allocations, comments=_comments(spec)))
 
 
 def kept_share(spec: GemmSpec, device: Device, depth: int) -> float:
@@ -95,59 +101,39 @@ def kept_share(spec: GemmSpec, device: Device, depth: int) -> float:
     return share_of(Size.of(spec, room_of_b(spec, kernel, tiling_of(spec))), tiles, spec.epilogue.fed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mapping:
-    spec: GemmSpec
-    kernel: Kernel
+def _comments(spec: GemmSpec) -> tuple[str, str]:
+    tile = spec.tile
+    return (
+        f"{spec.name}: {spec.a} x {spec.b} -> {spec.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
+        f"{spec.rows} x {spec.columns} cores (rows x columns).",
+        f"Rendered by bdforge from spec {spec.hash}; edit the spec or the templates instead.",
+    )
 
-    @property
-    def tiling(self) -> Tiling:
-        return tiling_of(self.spec)
 
-    def design(self, device: str) -> Design:
-        spec, columns = self.spec, range(self.spec.columns)
-        rows = range(FIRST_CORE_ROW, FIRST_CORE_ROW + spec.rows)
-        shims = [Tile.shim(c) for c in columns]
-        mem = memtiles(spec, self.kernel, self.tiling)
-        cores = [[core_tile(spec, self.kernel, c, r) for r in rows] for c in columns]
-        tiles = (*shims, *mem, *(core for column in cores for core in column))
-        flows, allocations = tuple(self.flows(shims, mem, cores)), tuple(self.allocations(shims))
-        return Design(spec.name, device, tiles, flows, allocations, comments=self.comments())
+def _flows(
+    spec: GemmSpec, tiling: Tiling, shims: list[Tile], mem: list[Tile], cores: list[list[Tile]]
+) -> Iterator[Flow]:
+    for c in sorted({feed.column for feed in tiling.feeds()}):
+        yield Flow(shims[c].dma(0), (mem[c].dma(A_CHANNELS[0]),), "A: DRAM to memtiles")
+    starting = [tiling.a_column(row) for row in range(spec.rows)]
+    for row, column in enumerate(starting):
+        source = mem[column].dma(A_CHANNELS[row - starting.index(column)])
+        yield Flow(source, tuple(each[row].dma(0) for each in cores), "A: broadcast along each row of cores")
+    for shim, tile in zip(shims, mem, strict=True):
+        yield Flow(shim.dma(1), (tile.dma(B_CHANNEL),), "B: DRAM to memtiles")
+    for tile, column in zip(mem, cores, strict=True):
+        yield Flow(tile.dma(B_CHANNEL), tuple(core.dma(1) for core in column), "B: broadcast up each column")
+    for tile, column in zip(mem, cores, strict=True):
+        for i, core in enumerate(column):
+            yield Flow(core.dma(0), (tile.dma(C_IN_CHANNEL + i),), "C: tiles of a column join in its memtile")
+    for tile, shim in zip(mem, shims, strict=True):
+        yield Flow(tile.dma(c_out_channel(spec)), (shim.dma(0),), "C: memtiles to DRAM")
 
-    def comments(self) -> tuple[str, str]:
-        spec, tile = self.spec, self.spec.tile
-        return (
-            f"{spec.name}: {spec.a} x {spec.b} -> {spec.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
-            f"{spec.rows} x {spec.columns} cores (rows x columns).",
-            f"Rendered by bdforge from spec {spec.hash}; edit the spec or the templates instead.",
-        )
 
-    def a_channel(self, row: int) -> int:
-        """The memtile's MM2S channel that sends A to core row `row`."""
-        column = self.tiling.a_column(row)
-        return A_CHANNELS[row - next(i for i in range(row + 1) if self.tiling.a_column(i) == column)]
-
-    def flows(self, shims: list[Tile], mem: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
-        fed = {feed.column for feed in self.tiling.feeds()}
-        for c in sorted(fed):
-            yield Flow(shims[c].dma(0), (mem[c].dma(A_CHANNELS[0]),), "A: DRAM to memtiles")
-        for i in range(self.spec.rows):
-            source = mem[self.tiling.a_column(i)].dma(self.a_channel(i))
-            yield Flow(source, tuple(column[i].dma(0) for column in cores), "A: broadcast along each row of cores")
-        for shim, tile in zip(shims, mem, strict=True):
-            yield Flow(shim.dma(1), (tile.dma(B_CHANNEL),), "B: DRAM to memtiles")
-        for tile, column in zip(mem, cores, strict=True):
-            yield Flow(tile.dma(B_CHANNEL), tuple(core.dma(1) for core in column), "B: broadcast up each column")
-        for tile, column in zip(mem, cores, strict=True):
-            for i, core in enumerate(column):
-                yield Flow(core.dma(0), (tile.dma(C_IN_CHANNEL + i),), "C: tiles of a column join in its memtile")
-        for tile, shim in zip(mem, shims, strict=True):
-            yield Flow(tile.dma(c_out_channel(self.spec)), (shim.dma(0),), "C: memtiles to DRAM")
-
-    def allocations(self, shims: list[Tile]) -> Iterator[Allocation]:
-        fed = {feed.column for feed in self.tiling.feeds()}
-        for c, shim in enumerate(shims):
-            if c in fed:
-                yield Allocation(f"a_{c}", shim, "MM2S", 0)
-            yield Allocation(f"b_{c}", shim, "MM2S", 1)
-            yield Allocation(f"c_{c}", shim, "S2MM", 0)
+def _allocations(tiling: Tiling, shims: list[Tile]) -> Iterator[Allocation]:
+    fed = {feed.column for feed in tiling.feeds()}
+    for c, shim in enumerate(shims):
+        if c in fed:
+            yield Allocation(f"a_{c}", shim, "MM2S", 0)
+        yield Allocation(f"b_{c}", shim, "MM2S", 1)
+        yield Allocation(f"c_{c}", shim, "S2MM", 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bdforge.array.core_bodies.core_program import core_symbols
-from bdforge.array.emulator.cores.breakpoints import Breakpoints
+from bdforge.array.emulator.cores.machine_code_core import Breakpoints
 from bdforge.array.emulator.module_choice import choose
 from bdforge.array.images.programs import read_programs
 from bdforge.array.mlir import parse

@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.array.emulator import silicon_rules as silicon
 from bdforge.array.emulator.bd_access import ShimAccess
-from bdforge.array.emulator.cores.stack import Frame, largest
+from bdforge.array.emulator.cores.core import Frame, largest
 from bdforge.array.emulator.strictness import Strictness
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import ArgumentError, CoreError
-from bdforge.array.emulator.cores.stack import Frame, frames_of
+from bdforge.array.emulator.cores.core import Frame, frames_of
 from support.small_designs import core
 
 FUNCTIONS = {"probe": 1216, "helper": 96, "empty": 0}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bdforge.array.emulator.cores.stack import frames_of
+from bdforge.array.emulator.cores.core import frames_of
 from bdforge.array.images.image_build import program_of
 from bdforge.common import files
 from bdforge.common.files import (

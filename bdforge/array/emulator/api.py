@@ -9,16 +9,14 @@ from typing import Literal
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.array.emulator.arguments import check_given
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.core_machine import Machine, empty_design, only_configuration, parsed, stream_operations
-from bdforge.array.emulator.cores.breakpoints import Breakpoints
-from bdforge.array.emulator.cores.machine_code_core import profiles
-from bdforge.array.emulator.cores.stack import frames_of
+from bdforge.array.emulator.cores.core import frames_of
+from bdforge.array.emulator.cores.machine_code_core import Breakpoints, profiles
 from bdforge.array.emulator.diagnose import quiet
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.module_choice import choose, host_arrays
+from bdforge.array.emulator.module_choice import check_given, choose, host_arrays
 from bdforge.array.emulator.observe import attend, counted
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named, whole
 from bdforge.array.emulator.strictness import Strictness

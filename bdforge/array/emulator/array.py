@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bdforge.array.emulator.bd_access import decode_bd
-from bdforge.array.emulator.cores.breakpoints import Breakpoints
-from bdforge.array.emulator.cores.core import EmulatedCore
-from bdforge.array.emulator.cores.stack import Frame
+from bdforge.array.emulator.cores.core import EmulatedCore, Frame
 from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import RegisterAccessError
 from bdforge.array.emulator.host import HostBuffers
@@ -26,6 +24,7 @@ from bdforge.devices.registers import split_address
 
 if TYPE_CHECKING:
     from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
+    from bdforge.array.emulator.cores.machine_code_core import Breakpoints
 
 FIRMWARE_WORD = 0x00CD0CD0
 

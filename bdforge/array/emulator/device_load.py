@@ -14,11 +14,10 @@ from xdsl.ir import Operation as MlirOperation
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.boot import boot, enabled_cores
 from bdforge.array.emulator.cores import load_machine_code as loading
-from bdforge.array.emulator.cores.core import EmulatedCore
+from bdforge.array.emulator.cores.core import EmulatedCore, Frame, frames_of
 from bdforge.array.emulator.cores.interpreted.body import InterpretedBody
 from bdforge.array.emulator.cores.interpreted.number_formats import bytes_of_blocks
 from bdforge.array.emulator.cores.kernel_call import KernelCall, waits
-from bdforge.array.emulator.cores.stack import Frame, frames_of
 from bdforge.array.emulator.errors import ArgumentError, KernelError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.poison import PoisonedView

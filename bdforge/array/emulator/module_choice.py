@@ -1,6 +1,9 @@
-"""Which device and runtime sequence of a module to run, and which host arrays it takes."""
+"""What `emulate` was given: of which kind, which device and sequence of a module to run, which arrays it takes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
@@ -9,11 +12,13 @@ from xdsl.ir import Operation
 from bdforge.array.emulator.device_load import dtype_of
 from bdforge.array.emulator.errors import ArgumentError, LoadError
 from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, RunOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.common.arrays import host_array
+from bdforge.common.messages import clip
 
 
 def choose(
@@ -133,3 +138,36 @@ def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarr
         raise error
     if array.size != blocks * size:
         strictness.fault("argument-size", error)
+
+
+_TEXT, _MAPPING, _LIST = (str, "a text"), (Mapping, "a mapping"), (Sequence, "a list")
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "mlir": _TEXT, "file": _TEXT, "schedule": _TEXT, "sequence": _TEXT, "device": _TEXT,
+    "args": (Sequence, "a list of arrays"),
+    "kernels": _MAPPING, "elfs": _MAPPING, "permissive": (Collection, "a collection of names"), "observers": _LIST,
+    "objects": (Sequence, "a list of paths"),
+    "instructions": ((np.ndarray, bytes, bytearray, memoryview, Sequence), "words or bytes"),
+    "seed": (Integral, "a whole number"), "image": (bytes, "bytes"),
+    "timing": (TimingOptions, "TimingOptions"),
+}  # fmt: skip
+_OPTIONAL = ("kernels", "sequence", "device", "instructions", "timing", "elfs", "image", "breakpoints")
+_ELEMENTS: Mapping[str, tuple[Any, str]] = {"permissive": _TEXT, "objects": ((str, Path), "a path")}
+
+
+def check_given(given: Mapping[str, object]) -> None:
+    """ArgumentError for the first of `emulate`'s arguments, by name, that is of another kind than it takes."""
+    for name, (kinds, what) in _KINDS.items():
+        value = given[name]
+        if value is None and name in _OPTIONAL:
+            continue
+        _check(name, value, kinds, what)
+    for name, (kinds, what) in _ELEMENTS.items():
+        found = given[name]
+        assert isinstance(found, Iterable)
+        for each in found:
+            _check(f"each of {name}", each, kinds, what)
+
+
+def _check(name: str, value: object, kinds: Any, what: str) -> None:
+    if not isinstance(value, kinds) or (isinstance(value, str) and kinds not in (str, (str, Path))):
+        raise ArgumentError(f"{name} must be {what}, got {clip(type(value).__name__)}")

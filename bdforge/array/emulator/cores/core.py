@@ -1,19 +1,60 @@
-"""A core: the agent that runs a program, with its ends of cascades and streams."""
+"""A core: the agent that runs a program, with its stack, and its ends of cascades and streams.
 
-from collections.abc import Callable, Generator
+Frames of kernels are known where an object file or the kernel itself tells them: Peano leaves that of every function in
+a section `.stack_sizes` when it compiles with `-fstack-size-section`. What a kernel calls comes on top and is not
+followed, so a stack that passes may still be too small.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
-from bdforge.array.emulator.cores.stack import Frame
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, EmulationError, LoadError
+from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, EmulationError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
 from bdforge.array.emulator.stream import Stream
 from bdforge.array.mlir.memory_ops import LockOp
+from bdforge.common.binary import ImageError
+from bdforge.common.files import FileError, read_bytes
+from bdforge.core.isa.stack_sizes import frame_bytes
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, TileKind, core_lock
 
 if TYPE_CHECKING:
     from bdforge.array.emulator.array import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a function keeps on the stack, and who says so."""
+
+    size_bytes: int
+    source: str
+
+
+def frames_of(path: Path) -> dict[str, Frame]:
+    """Frames of an object's functions by symbol, none without the section; ArgumentError for no ELF file."""
+    try:
+        return {name: Frame(size, path.name) for name, size in frame_bytes(read_bytes(path)).items()}
+    except FileError as error:
+        raise ArgumentError(str(error)) from None
+    except ImageError as error:
+        raise ArgumentError(f"{path}: {error}") from None
+
+
+def largest(frames: Sequence[tuple[str, Frame]], stack_size: int, kept_bytes: int) -> str | None:
+    """What is wrong with a stack of `stack_size` bytes that holds `kept_bytes` when kernels are called, if anything."""
+    if not frames:
+        return None
+    name, frame = max(frames, key=lambda named: named[1].size_bytes)
+    if kept_bytes + frame.size_bytes <= stack_size:
+        return None
+    beside = f" beside {kept_bytes} of memref.alloca" if kept_bytes else ""
+    return (
+        f"its stack has {stack_size} bytes, but {name} takes {frame.size_bytes}{beside} ({frame.source}), without what "
+        "it calls; on the array that overwrites the buffer behind the stack: raise stack_size of the aie.core"
+    )
 
 
 class RunnableProgram(Protocol):

@@ -1,13 +1,14 @@
 """Machine code as a core's program: an executor between program memory and the array."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from bdforge.array.emulator.cores.breakpoints import Breakpoints, address_of
 from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.kernel_call import perform
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, KernelError
+from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, KernelError
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
@@ -22,9 +23,42 @@ from bdforge.core.python_kernel import PutStream, ReleaseLock
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
 from bdforge.devices.registers import packet_header
 
+_BREAKPOINT = re.compile(r"(\d+),(\d+):(\w+)")
 _MOST_NAME = 60
 _EDGES = "float-edges"
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
+
+
+Look = Callable[[tuple[int, int], Executor, str], None]
+"""Gets the core's column and row, what runs it, before a bundle, and where it stands in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoints:
+    """Addresses or names in program memory by column and row of a core, and who looks."""
+
+    look: Look
+    places: Mapping[tuple[int, int], frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: list[str], look: Look) -> "Breakpoints":
+        """From `COLUMN,ROW:PLACE`, a place being an address or a name; ArgumentError for other text."""
+        places: dict[tuple[int, int], frozenset[str]] = {}
+        for text in texts:
+            match = _BREAKPOINT.fullmatch(text)
+            if match is None:
+                raise ArgumentError(f"{text[:60]!r} is no breakpoint: write COLUMN,ROW:ADDRESS or COLUMN,ROW:NAME")
+            core = int(match[1]), int(match[2])
+            places[core] = places.get(core, frozenset()) | {match[3]}
+        return cls(look, places)
+
+
+def address_of(place: str) -> int | None:
+    """A place that is a number."""
+    try:
+        return int(place, 0)
+    except ValueError:
+        return None
 
 
 def executor_for(core: EmulatedCore) -> type[Executor]:

@@ -11,18 +11,10 @@ LOCK_OPERATIONS = "lock operations"
 
 
 @dataclass(slots=True)
-class _Waiter:
-    runner: TimedParty
-    need: int
-    equal: bool
-    since: float
-
-
-@dataclass(slots=True)
 class _Lock:
     reason: str
     value: int = 0
-    waiters: deque[_Waiter] = field(default_factory=deque)
+    waiters: deque[tuple[TimedParty, int, bool]] = field(default_factory=deque)
     poll: Polled = field(default_factory=Polled)
 
     def store(self, value: int) -> None:
@@ -56,12 +48,12 @@ class TimedLocks:
         """Stopped parties wait no longer."""
         for lock in self._locks:
             if lock.waiters:
-                lock.waiters = deque(waiter for waiter in lock.waiters if waiter.runner not in runners)
+                lock.waiters = deque(waiter for waiter in lock.waiters if waiter[0] not in runners)
 
     def _acquire(self, runner: TimedParty, index: int, need: int, equal: bool) -> bool:
         lock, now = self._locks[index], self._clock.now
         if not lock.grants(need, equal):
-            lock.waiters.append(_Waiter(runner, need, equal, now))
+            lock.waiters.append((runner, need, equal))
             return runner.block(lock.reason)
         lock.store(lock.value - need)
         return runner.advance_at(self._operate(runner, f"take {lock.reason}", now)) if runner.is_core else True
@@ -95,23 +87,23 @@ class TimedLocks:
     def _set(self, _: TimedParty, index: int, value: int) -> bool:
         lock = self._locks[index]
         lock.store(value)
-        for waiter in [lock.waiters.popleft() for _ in range(len(lock.waiters))]:
-            if lock.grants(waiter.need, waiter.equal):
-                lock.store(lock.value - waiter.need)
-                self._resume(waiter)
+        for runner, need, equal in [lock.waiters.popleft() for _ in range(len(lock.waiters))]:
+            if lock.grants(need, equal):
+                lock.store(lock.value - need)
+                self._resume(runner)
             else:
-                lock.waiters.append(waiter)
+                lock.waiters.append((runner, need, equal))
         return True
 
-    def _resume(self, waiter: _Waiter) -> None:
-        runner, now, timing = waiter.runner, self._clock.now, self._timing
+    def _resume(self, runner: TimedParty) -> None:
+        now, timing = self._clock.now, self._timing
         if not runner.is_core:
             runner.unblock(now + timing.memtile_turn_cycles)
             runner.advance_at(now + timing.memtile_turn_cycles)
             return
         cost = self._cost(runner)
-        resumed = max(now + timing.done_to_resume_cycles, waiter.since + cost)
         assert runner.blocked is not None
-        reason = runner.blocked[0]
+        reason, since = runner.blocked
+        resumed = max(now + timing.done_to_resume_cycles, since + cost)
         runner.unblock(resumed - cost)
         runner.advance_at(self._operate(runner, f"take {reason}", resumed - cost))

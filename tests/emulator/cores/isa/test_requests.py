@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator.cores import load_machine_code as loading
-from bdforge.array.emulator.cores.breakpoints import Breakpoints, address_of
-from bdforge.array.emulator.cores.machine_code_core import memory_of
+from bdforge.array.emulator.cores.machine_code_core import Breakpoints, address_of, memory_of
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.core import isa

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from bdforge.array.emulator.cores.core import EmulatedCore
+from bdforge.array.emulator.cores.core import EmulatedCore, largest
 from bdforge.array.emulator.cores.interpreted import affine, aie
 from bdforge.array.emulator.cores.interpreted import control_flow as control
 from bdforge.array.emulator.cores.interpreted import float_ops as floats
@@ -10,7 +10,6 @@ from bdforge.array.emulator.cores.interpreted import integer_ops as integers
 from bdforge.array.emulator.cores.interpreted import memref_ops as memory
 from bdforge.array.emulator.cores.interpreted import vector_ops as vectors
 from bdforge.array.emulator.cores.interpreted.translation import DesignView, Translation
-from bdforge.array.emulator.cores.stack import largest
 from bdforge.array.emulator.errors import CoreError
 from bdforge.array.mlir import location
 from bdforge.array.mlir.array_ops import CoreOp

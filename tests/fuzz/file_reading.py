@@ -17,6 +17,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -286,11 +287,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", choices=READERS, action="append")
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--hostile", action="store_true", help="texts that nobody writes by hand, each once")
+    parser.add_argument("--hostile", action="store_true", help="and texts that nobody writes by hand, each once")
     given = parser.parse_args()
-    hostile = (("design", name, text.encode(errors="surrogatepass")) for name, text in HOSTILE.items())
-    mutated_files = mutants(given.count, given.seed, given.kind or list(READERS))
-    sys.exit(run(hostile if given.hostile else mutated_files, given.keep))
+    texts = HOSTILE if given.hostile else {}
+    hostile = (("design", name, text.encode(errors="surrogatepass")) for name, text in texts.items())
+    sys.exit(run(chain(hostile, mutants(given.count, given.seed, given.kind or list(READERS))), given.keep))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Mutated files of every format that is read, hostile designs: each is accepted, or refused in a short sentence."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,19 +31,16 @@ def test_the_files_that_are_mutated_are_sound(kind, tmp_path):
         assert outcome(kind, content, tmp_path) == ("refused" if waits else "accepted")
 
 
-def test_six_mutated_files_of_each_format_lead_to_no_fault():
-    count = str(6 * len(READERS))
-    assert fuzzed("--count", count, "--seed", "7").startswith(f"{count} inputs, 0 faults; ")
-
-
-def test_hostile_texts_are_refused_or_harmless():
-    assert fuzzed("--hostile").startswith(f"{len(HOSTILE)} inputs, 0 faults; ")
-
-
-def test_mutated_designs_stop_in_the_parser_and_in_the_array_and_run():
-    told = fuzzed("--count", "50", "--seed", "3", "--kind", "design")
-    assert told.startswith("50 inputs, 0 faults; design accepted ")
-    assert ", design refused " in told
+def test_hostile_texts_and_some_mutated_files_of_each_format_lead_to_no_fault():
+    """Of designs more: some stop in the parser or the array, some run, as 18 of the hostile texts do."""
+    kinds = [*READERS, *["design"] * 5]
+    count = 6 * len(kinds)
+    options = [word for kind in kinds for word in ("--kind", kind)]
+    told = fuzzed("--hostile", "--count", str(count), "--seed", "7", *options)
+    assert told.startswith(f"{count + len(HOSTILE)} inputs, 0 faults; ")
+    ran = re.search(r"design accepted (\d+), design refused \d+", told)
+    assert ran is not None
+    assert int(ran[1]) > 18
 
 
 @pytest.mark.slow

@@ -76,7 +76,19 @@ class LoadedXclbin:
         NpuError when it fails or takes longer than `timeout_seconds`.
         """
         with self._lock:
-            self._run(what, stream, arguments, timeout_seconds, written)
+            with _named(f"running {what}"):
+                buffers = [self._placed(i, array) for i, array in enumerate(arguments)]
+                run = self._kernel(OPCODE_TRANSACTION, *stream, *buffers)
+                state = run.wait(int(1000 * timeout_seconds))
+            states = self.pyxrt.ert_cmd_state
+            if state != states.ERT_CMD_STATE_COMPLETED:
+                _ABANDONED.append((run, stream, buffers, self))
+                self._spare.clear()  # it may still write to them
+                late = state == states.ERT_CMD_STATE_TIMEOUT
+                reason = f"did not end within {timeout_seconds:g} s" if late else f"ended as {state}"
+                raise NpuError(f"{what} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
+            for index in written:
+                self._read_back(buffers[index], arguments[index])
 
     def resident(self, argument: int, array: np.ndarray, *, live: bool = False) -> np.ndarray:
         """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again.
@@ -90,24 +102,6 @@ class LoadedXclbin:
         self._resident[id(shown)] = buffer, live
         weakref.finalize(shown, self._resident.pop, id(shown), None)
         return shown
-
-    def _run(
-        self, what: str, stream: tuple[Any, int], arguments: Sequence[np.ndarray], timeout_seconds: float,
-        written: Collection[int],
-    ) -> None:  # fmt: skip
-        with _named(f"running {what}"):
-            buffers = [self._placed(i, array) for i, array in enumerate(arguments)]
-            run = self._kernel(OPCODE_TRANSACTION, *stream, *buffers)
-            state = run.wait(int(1000 * timeout_seconds))
-        states = self.pyxrt.ert_cmd_state
-        if state != states.ERT_CMD_STATE_COMPLETED:
-            _ABANDONED.append((run, stream, buffers, self))
-            self._spare.clear()  # it may still write to them
-            late = state == states.ERT_CMD_STATE_TIMEOUT
-            reason = f"did not end within {timeout_seconds:g} s" if late else f"ended as {state}"
-            raise NpuError(f"{what} {reason}; see dmesg, and reload amdxdna if the NPU stays stuck")
-        for index in written:
-            self._read_back(buffers[index], arguments[index])
 
     def _placed(self, argument: int, array: np.ndarray) -> Any:
         """The buffer that an array is, or one that it is copied to."""

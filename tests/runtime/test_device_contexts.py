@@ -100,27 +100,6 @@ def test_cores_without_machine_code_run_the_builds_kernels(client: DeviceClient,
     assert job.right
 
 
-def test_cores_without_machine_code_are_named_with_their_kernels_where_the_build_is_missing(
-    client: DeviceClient, marked: PlannedDesign, tmp_path: Path
-):
-    alone = shutil.copy(marked.folder / "design.xclbin", tmp_path)
-    status, text = client.configure("npu2_2col", pdi_of(Path(alone).read_bytes()), Path(alone))
-    assert status == BAD_INPUT
-    assert text == (
-        f"{alone}: its cores (0, 2), (0, 3), (1, 2), (1, 3) have no machine code but kernels of the host "
-        f"({', '.join(KERNELS)}), and no manifest.json beside the file lists it; keep it in the folder that it was "
-        "built in"
-    )
-
-
-def test_the_build_is_found_though_a_copy_of_its_image_was_opened_later(
-    client: DeviceClient, marked: PlannedDesign, tmp_path: Path
-):
-    image = marked.folder / "design.xclbin"
-    alone = Path(shutil.copy(image, tmp_path))
-    assert client.configure("npu2_2col", pdi_of(image.read_bytes()), alone, image) == (DONE, "")
-
-
 @pytest.mark.parametrize(
     ("array", "edit", "status", "sentence"),
     [
@@ -150,10 +129,3 @@ def test_what_runs_machine_code_is_compiled_before_the_first_run(
         assert status == FAULT
         assert text.endswith("out of order")
         assert DeviceClient(name).configure("npu2", pdi_of(IMAGES["xclbin_small"])) == (DONE, "")
-
-
-def test_a_build_for_another_array_is_not_that_of_the_context(client: DeviceClient, marked: PlannedDesign):
-    image = marked.folder / "design.xclbin"
-    status, text = client.configure("npu2", pdi_of(image.read_bytes()), image)
-    assert status == BAD_INPUT
-    assert "the hardware context is an array npu2, but" in text

@@ -16,7 +16,6 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import emulate
-from bdforge.cli import main
 from bdforge.common.messages import warn_once
 from bdforge.design.sequences import ProgramError
 from bdforge.devices.timing import timing_of
@@ -411,26 +410,21 @@ class AnyKernel(Kernel):
 
 
 @pytest.mark.parametrize(("error", "code"), [(0, 0), (3, 1)])
-def test_a_design_in_mlir_is_compared_with_the_npu(pyxrt, monkeypatch, capfd, tmp_path, error, code):
+def test_a_design_in_mlir_is_compared_with_the_npu(run, pyxrt, monkeypatch, error, code):
     design = ROOT / "examples" / "pass_through.mlir"
     monkeypatch.setattr(AnyKernel, "text", design.read_text())
     monkeypatch.setattr(AnyKernel, "error", error)
     monkeypatch.setattr(pyxrt, "kernel", AnyKernel)
-    files = [tmp_path / "from.npy", tmp_path / "to.npy"]
-    np.save(files[0], np.arange(4096, dtype=np.int32))
-    np.save(files[1], np.zeros(4096, np.int32))
-    arguments = ["--arg", str(files[0]), "--arg", str(files[1]), "--xclbin", "built.xclbin"]
-    monkeypatch.setattr(sys, "argv", ["bdforge", "emulate", str(design), *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    said = capfd.readouterr()
-    assert end.value.code == code
+    np.save("from.npy", np.arange(4096, dtype=np.int32))
+    np.save("to.npy", np.zeros(4096, np.int32))
+    found, out, err = run("emulate", str(design), "--arg", "from.npy", "--arg", "to.npy", "--xclbin", "built.xclbin")
+    assert found == code
     assert Npu.registered == ["built.xclbin"]
     if code:
         wrong = "element 7 is 10 on the NPU and 7 emulated; 1 of 4096 elements differ"
-        assert said.err == f"built.xclbin: host buffer 1, {wrong}\n"
+        assert err == f"built.xclbin: host buffer 1, {wrong}\n"
     else:
-        assert said.out.endswith("built.xclbin: ended on the NPU, every element as emulated\n")
+        assert out.endswith("built.xclbin: ended on the NPU, every element as emulated\n")
 
 
 def test_a_design_in_mlir_for_another_npu_is_refused(pyxrt, monkeypatch):

@@ -134,20 +134,22 @@ def text_to_open(packet: bytes) -> str:
     return os.fsdecode(packet[_TWO.size :])
 
 
+def _numbers(layout: struct.Struct, packet: bytes, kind: str) -> tuple[int, ...]:
+    """What stands behind a packet's head of two words; WireError where it is shorter or longer."""
+    if len(packet) != layout.size:
+        raise WireError(f"a {kind} of a wrong size")
+    return layout.unpack(packet)[2:]
+
+
 def buffer_of(packet: bytes) -> tuple[int, int, int]:
     """Address, bytes and offset of a BUFFER."""
-    try:
-        return _BUFFER.unpack(packet)[2:]
-    except struct.error:
-        raise WireError("a BUFFER of a wrong size") from None
+    address, size, offset = _numbers(_BUFFER, packet, "BUFFER")
+    return address, size, offset
 
 
 def freed_by(packet: bytes) -> int:
     """The address in a FREE."""
-    try:
-        return _ADDRESS.unpack(packet)[2]
-    except struct.error:
-        raise WireError("a FREE of a wrong size") from None
+    return _numbers(_ADDRESS, packet, "FREE")[0]
 
 
 def sequence_of(packet: bytes) -> tuple[int, str, str]:

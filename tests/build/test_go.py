@@ -74,24 +74,18 @@ def test_help_needs_nothing(go):
     assert not (go.folder / ".venv").exists()
 
 
-def test_without_a_compiler_it_names_the_package(go):
-    (go.bin / "g++").unlink()
-    assert "sudo apt-get install g++" in refusal(go("run"))
-
-
-def test_without_python_it_names_the_package(go):
-    (go.bin / "python3").unlink()
-    assert "sudo apt-get install python3 python3-venv" in refusal(go("test"))
-
-
-def test_an_old_python_does_not_count(go):
-    program(go.bin / "python3", 'case "$*" in *version_info*) exit 1;; esac')
-    assert "needs Python 3.11 or newer" in refusal(go("run"))
-
-
-def test_a_python_without_venv_names_the_package(go):
-    program(go.bin / "python3", 'case "$*" in *ensurepip*) exit 1;; esac')
-    assert "sudo apt-get install python3-venv" in refusal(go("run"))
+@pytest.mark.parametrize(("command", "name", "script", "told"), [
+    ("run", "g++", None, "sudo apt-get install g++"),
+    ("test", "python3", None, "sudo apt-get install python3 python3-venv"),
+    ("run", "python3", 'case "$*" in *version_info*) exit 1;; esac', "needs Python 3.11 or newer"),
+    ("run", "python3", 'case "$*" in *ensurepip*) exit 1;; esac', "sudo apt-get install python3-venv"),
+], ids=["no compiler", "no Python", "an old Python", "a Python without venv"])  # fmt: skip
+def test_what_is_missing_is_named_with_its_package(go, command: str, name: str, script: str | None, told: str):
+    if script is None:
+        (go.bin / name).unlink()
+    else:
+        program(go.bin / name, script)
+    assert told in refusal(go(command))
 
 
 def test_the_second_call_installs_nothing(go, tmp_path):

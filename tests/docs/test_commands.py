@@ -35,7 +35,7 @@ ELSEWHERE = {
 }
 SLOW = ("bdforge tune ", "bdforge plot roofline", "bdforge plot utilisation", "bdforge run $flagship")
 NOT_HERE = {
-    "bdforge doctor": "tells of this machine: tests/cli/test_doctor_command.py",
+    "bdforge doctor": "tells of this machine: tests/cli/test_small_commands.py",
     "bdforge build mine.toml": "compiles: tests/build/test_wheel.py",
     "bdforge run build/strix_halo/mine": "runs what was built before: tests/build/test_wheel.py",
     "bdforge generate examples/bitnet/licence.gguf": "needs a built design: tests/models, tests/cli",

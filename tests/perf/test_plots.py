@@ -43,10 +43,7 @@ problems = [{M = 32, K = 128, N = 64}]
     ("arguments", "words"),
     [
         (("roofline", "--design", "small.toml", "--emulate"), ["modelled (1)", "emulated (1)", "published", "GB/s"]),
-        (("kmt", "--design", "small.toml"), ["TOPS", "k_mt (elements of A, 1 B each)", "packed B"]),
-        (("pattern", "--sizes", "2,2,4", "--strides", "4,8,1"), ["order of the visit", "(2, 2, 4):(4, 8, 1)+0"]),
         (("pattern", "--design", "small.toml", "--operand", "c"), ["first of 4 BDs", "element of a row of 64"]),
-        (("pattern", "--sizes", "3,4", "--strides", "0,1"), ["visits"]),
         (("utilisation", "--design", "small.toml"), ["emulated:", "2: core", "0: shim", "share of the run"]),
     ],
 )

@@ -38,7 +38,7 @@ def stored_weights(folder, layer: str) -> np.ndarray:
         ("attention k", 256),
         pytest.param("gate and up", 256, marks=pytest.mark.slow),  # `./go run` has all four layers
         pytest.param("down", 256, marks=pytest.mark.slow),
-        ("attention q", 1),
+        pytest.param("attention q", 1, marks=pytest.mark.slow),  # as tests/xrt has it
         pytest.param("attention q", 100, marks=pytest.mark.slow),
         pytest.param("attention q", 512, marks=pytest.mark.slow),
     ],

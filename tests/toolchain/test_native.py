@@ -44,18 +44,12 @@ def compiler(folder: Path, script: str) -> Path:
     return path
 
 
-def test_a_compiler_without_faults_gets_the_whole_processor(tmp_path: Path):
-    assert native_flags(compiler(tmp_path, "says=right")) == CANDIDATES[0]
-
-
-def test_the_instructions_that_go_wrong_are_left_out(tmp_path: Path):
-    script = 'case "$*" in *-mno-avxvnni*) says=right;; *) says=wrong;; esac'
-    assert native_flags(compiler(tmp_path, script)) == CANDIDATES[1]
-
-
-def test_a_compiler_that_does_not_know_them_gets_none_or_no_vectors(tmp_path: Path):
-    script = 'case "$*" in *-mno-avxvnni*) exit 1;; *no-tree*) says=right;; *) says=wrong;; esac'
-    assert native_flags(compiler(tmp_path, script)) == CANDIDATES[2]
+@pytest.mark.parametrize(("script", "flags"), [
+    ("says=right", CANDIDATES[0]), ('case "$*" in *-mno-avxvnni*) says=right;; *) says=wrong;; esac', CANDIDATES[1]),
+    ('case "$*" in *-mno-avxvnni*) exit 1;; *no-tree*) says=right;; *) says=wrong;; esac', CANDIDATES[2]),
+], ids=["no faults", "instructions that go wrong", "flags that are not known"])  # fmt: skip
+def test_the_first_flags_whose_sums_are_right_are_taken(tmp_path: Path, script: str, flags: tuple[str, ...]):
+    assert native_flags(compiler(tmp_path, script)) == flags
 
 
 @pytest.mark.parametrize("script", ["says=wrong", "exit 1"])

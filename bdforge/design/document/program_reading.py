@@ -10,11 +10,13 @@ from pydantic import ValidationError
 
 from bdforge.common.messages import clip, form_fault, listed
 from bdforge.design.document.tables import (
+    STRING,
     Faults,
     Key,
     Scope,
     Table,
     Wrong,
+    described,
     first_key,
     flag,
     many,
@@ -274,28 +276,23 @@ class _Reading:
         return known[name]
 
 
+@described({"$ref": "#/$defs/statements"})
 def _statements(found: Any, scope: Scope) -> Any:
     """Statements as they are: they are read where those before them are known."""
     return found
 
 
-_statements.schema = {"$ref": "#/$defs/statements"}  # type: ignore[attr-defined]
-
-
+@described({"type": "array"})
 def _items(found: Any, scope: Scope) -> list[Any]:
     if not isinstance(found, list):
         raise Wrong(f"should be a list, got {clip(repr(found))}")
     return found
 
 
-_items.schema = {"type": "array"}  # type: ignore[attr-defined]
-
-
+@described({"type": "array", "items": STRING})
 def _texts(found: Any, scope: Scope) -> list[str]:
     return [plain(one, scope.at(place)) for place, one in enumerate(_items(found, scope))]
 
-
-_texts.schema = {"type": "array", "items": {"type": "string"}}  # type: ignore[attr-defined]
 
 SEQUENCE = Table(
     "A sequence of any size: its `sizes` (leading dimensions included), names for values, arguments, statements.",

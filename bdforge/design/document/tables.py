@@ -123,8 +123,8 @@ Kind = Callable[[Any, Scope], Any]
 """What a value is: reads it, or says by Wrong why it cannot be."""
 
 
-def described(schema: dict[str, Any]) -> Callable[[Kind], Kind]:
-    """Gives a kind the JSON Schema of its values."""
+def described(schema: dict[str, Any] | Callable[[], dict[str, Any]]) -> Callable[[Kind], Kind]:
+    """Gives a kind the JSON Schema of its values, or what makes it when all kinds are there."""
 
     def add(kind: Kind) -> Kind:
         kind.schema = schema  # type: ignore[attr-defined]
@@ -138,6 +138,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
     return kind.schema if isinstance(kind.schema, dict) else kind.schema()
 
 
+STRING = {"type": "string"}
+_TEXT = {"type": "string", "maxLength": _LONGEST_TEXT}
 _EXPRESSION = {"type": ["integer", "string"]}
 
 
@@ -161,14 +163,14 @@ def number(found: Any, scope: Scope) -> int:
     return known
 
 
-@described({"type": "string", "maxLength": _LONGEST_TEXT})
+@described(_TEXT)
 def text(found: Any, scope: Scope) -> str:
     """A text with the values of the expressions in its braces; doubled ones are braces."""
     plain(found, scope)
     return _BRACES.sub(lambda braces: braces[0][0] if braces[1] is None else str(number(braces[1], scope)), found)
 
 
-@described({"type": "string", "maxLength": _LONGEST_TEXT})
+@described(_TEXT)
 def plain(found: Any, scope: Scope) -> str:
     """A text as it is."""
     if not isinstance(found, str) or len(found) > _LONGEST_TEXT:
@@ -176,6 +178,7 @@ def plain(found: Any, scope: Scope) -> str:
     return found
 
 
+@described(_TEXT)
 def pieces(found: Any, scope: Scope) -> tuple[str, list[Expr]]:
     """A text with {} for each expression in its braces, and these: what is told when a program runs."""
     values: list[Expr] = []
@@ -187,9 +190,6 @@ def pieces(found: Any, scope: Scope) -> tuple[str, list[Expr]]:
         return "{}"
 
     return _BRACES.sub(piece, plain(found, scope)), values
-
-
-pieces.schema = schema_of(plain)  # type: ignore[attr-defined]
 
 
 @described({"type": "boolean"})
@@ -264,7 +264,7 @@ def each(items: Any, scope: Scope) -> Iterator[tuple[Any, Scope]]:
 def many(kind: Kind, least: int = 0) -> Kind:
     """A list of values, each as often as its `for` says. What is wrong with any is told."""
 
-    @described({"type": "array", "items": {}, "minItems": least})
+    @described(lambda: {"type": "array", "minItems": least, "items": _with_together(schema_of(kind))})
     def read(found: Any, scope: Scope) -> list[Any]:
         before = scope.faults.times
         made = [told(kind, item, inner) for item, inner in each(found, scope)]
@@ -274,38 +274,27 @@ def many(kind: Kind, least: int = 0) -> Kind:
             raise Wrong(f"should have at least {least} item{'s' * (least > 1)}")
         return made
 
-    read.schema = lambda: {"type": "array", "minItems": least, "items": _with_together(schema_of(kind))}  # type: ignore[attr-defined]
     return read
 
 
 def made(table: "Table", make: Callable[[dict[str, Any], Scope], Any]) -> Kind:
     """What is made of a table's values."""
 
-    def read(found: Any, scope: Scope) -> Any:
-        return make(table(found, scope), scope)
-
-    read.schema = table.schema  # type: ignore[attr-defined]
-    return read
+    return described(table.schema)(lambda found, scope: make(table(found, scope), scope))
 
 
 def choice(kinds: Mapping[str, Kind]) -> Kind:
     """Tables that are told apart by the first of their keys that is no `for`."""
 
-    def read(found: Any, scope: Scope) -> Any:
-        return kinds[first_key(found, kinds)](found, scope)
-
-    read.schema = lambda: {"anyOf": [schema_of(kind) for kind in kinds.values()]}  # type: ignore[attr-defined]
-    return read
+    schemas = described(lambda: {"anyOf": [schema_of(kind) for kind in kinds.values()]})
+    return schemas(lambda found, scope: kinds[first_key(found, kinds)](found, scope))
 
 
 def later(kind: Kind) -> Kind:
     """What is read when what it names is known: a function that reads it, with what it is a part of."""
 
-    def read(found: Any, scope: Scope) -> Callable[[Any], Any]:
-        return lambda inside: kind(found, replace(scope, inside=inside))
-
-    read.schema = lambda: schema_of(kind)  # type: ignore[attr-defined]
-    return read
+    same = described(lambda: schema_of(kind))
+    return same(lambda found, scope: lambda inside: kind(found, replace(scope, inside=inside)))
 
 
 def told(kind: Kind, found: Any, scope: Scope) -> Any:
@@ -318,12 +307,12 @@ def told(kind: Kind, found: Any, scope: Scope) -> Any:
 
 
 def _several(kind: Kind, count: int) -> Kind:
+    @described({"type": "array", "items": _EXPRESSION, "minItems": count, "maxItems": count})
     def read(found: Any, scope: Scope) -> tuple[Any, ...]:
         if not isinstance(found, list) or len(found) != count:
             raise Wrong(f"should be a list of {count} numbers, got {clip(repr(found))}")
         return tuple(kind(one, scope) for one in found)
 
-    read.schema = {"type": "array", "items": _EXPRESSION, "minItems": count, "maxItems": count}  # type: ignore
     return read
 
 

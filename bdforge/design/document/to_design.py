@@ -11,6 +11,7 @@ from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Core
 from bdforge.design.document.program_reading import OPERAND, SEQUENCE, Surrounding, read_program
 from bdforge.design.document.tables import (
+    STRING,
     DocumentError,
     Key,
     Scope,
@@ -18,6 +19,7 @@ from bdforge.design.document.tables import (
     Table,
     Wrong,
     choice,
+    described,
     each,
     flag,
     later,
@@ -181,29 +183,28 @@ class _Reading:
         return found
 
 
+@described({"type": "object"})
 def _tables(found: Any, scope: Scope) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Wrong(f"should be a table, got {clip(repr(found))}")
     return found
 
 
+@described({})
 def _as_it_is(found: Any, scope: Scope) -> Any:
     return found
 
 
+@described(lambda: {"type": "object", "additionalProperties": PROGRAM.schema()})
 def _programs(found: Any, scope: Scope) -> dict[str, Any]:
     """Programs by name: each is read for every core that runs it."""
     return {name: _tables(one, scope.at(name)) for name, one in _tables(found, scope).items()}
 
 
-_tables.schema = {"type": "object"}  # type: ignore[attr-defined]
-_programs.schema = lambda: {"type": "object", "additionalProperties": PROGRAM.schema()}  # type: ignore[attr-defined]
-_as_it_is.schema = {}  # type: ignore[attr-defined]
-
-
 # Flows, cascades, names of channels.
 
 
+@described(STRING)
 def _port(found: Any, scope: Scope) -> Port:
     match text(found, scope).split():
         case [tile, bundle, index] if index.isdecimal():
@@ -218,15 +219,14 @@ def _repeated(kind: Any) -> Any:
     def one(found: Any, scope: Scope) -> Any:
         return table(found, scope)["name"] if isinstance(found, dict) else kind(found, scope)
 
+    @described({"type": ["string", "array", "object"]})
     def read(found: Any, scope: Scope) -> tuple[Any, ...]:
         items = found if isinstance(found, list) else [found]
         return tuple(one(item, inner) for item, inner in each(items, scope))
 
-    read.schema = {"type": ["string", "array", "object"]}  # type: ignore[attr-defined]
     return read
 
 
-_port.schema = {"type": "string"}  # type: ignore[attr-defined]
 FLOW = Table(
     'A way from a port ("mem_0 DMA 1") to others: a circuit, or for packets with an id.',
     {
@@ -375,12 +375,7 @@ _PARTS = {
 
 def _part(kind: Any) -> Any:
     """What is read at its time, from the text's tables."""
-
-    def read(found: Any, scope: Scope) -> Any:
-        return found
-
-    read.schema = kind.schema  # type: ignore[attr-defined]
-    return read
+    return described(kind.schema)(lambda found, scope: found)
 
 
 DOCUMENT = Table(

@@ -11,18 +11,21 @@ from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Store
 from bdforge.design.document.pattern_text import pattern
 from bdforge.design.document.tables import (
+    STRING,
     Key,
     Kind,
     Scope,
     Table,
     Wrong,
     choice,
+    described,
     later,
     made,
     many,
     number,
     numbers,
     plain,
+    schema_of,
     text,
 )
 from bdforge.design.document.toml_places import Path
@@ -91,15 +94,14 @@ class TileUnderWay:
         return self.rings[name]
 
 
+@described({"type": "string", "pattern": f"^{_TYPE.pattern}$"})
 def element_type(found: Any, scope: Scope) -> str:
     if not _TYPE.fullmatch(plain(found, scope)):
         raise Wrong(f"{clip(repr(found))} is no type; write what MLIR calls elements, such as i8 or bf16")
     return found
 
 
-element_type.schema = {"type": "string", "pattern": f"^{_TYPE.pattern}$"}  # type: ignore[attr-defined]
-
-
+@described(STRING)
 def word(found: Any, scope: Scope) -> str:
     """A name of a word."""
     if not text(found, scope).isidentifier():
@@ -107,16 +109,19 @@ def word(found: Any, scope: Scope) -> str:
     return text(found, scope)
 
 
+@described(STRING)
 def buffer_named(found: Any, scope: Scope) -> Buffer:
     """A buffer of the tile's, or with @ of another one's."""
     return scope.inside.find(text(found, scope), Buffer)
 
 
+@described(STRING)
 def lock_named(found: Any, scope: Scope) -> Lock:
     """A lock likewise."""
     return scope.inside.find(text(found, scope), Lock)
 
 
+@described(STRING)
 def element_named(found: Any, scope: Scope) -> tuple[Buffer, int | None]:
     """A buffer, or of "rtp.k_steps" the place of its word with that name, too."""
     return word_of(text(found, scope), lambda name: scope.inside.find(name, Buffer))
@@ -139,16 +144,10 @@ def indexed(element: tuple[Buffer, int | None], index: int | str) -> tuple[Buffe
     return buffer, index if named is None else named
 
 
-for _name in (word, buffer_named, lock_named, element_named):
-    _name.schema = {"type": "string"}  # type: ignore[attr-defined]
-
-
+@described(STRING)
 def direction_and_number(found: Any, scope: Scope) -> tuple[str, int]:
     """("S2MM", 0) of "S2MM 0"."""
     return channel_of(text(found, scope))
-
-
-direction_and_number.schema = {"type": "string"}  # type: ignore[attr-defined]
 
 
 def channel_of(found: str) -> tuple[str, int]:
@@ -206,13 +205,12 @@ def _lock(given: Given, scope: Scope) -> None:
     scope.inside.lock(given["lock"], given["init"], given["role"], given["id"])
 
 
+@described({"type": ["number", "string", "array"]})
 def _start(found: Any, scope: Scope) -> Any:
     if isinstance(found, list):
         return [_start(one, scope.at(place)) for place, one in enumerate(found)]
     return found if isinstance(found, float) else number(found, scope)
 
-
-_start.schema = {"type": ["number", "string", "array"]}  # type: ignore[attr-defined]
 
 RING = Table(
     "Buffers that take turns between two locks, `ring`_free (which starts at `room`) and `ring`_full. They are called "
@@ -251,11 +249,9 @@ def _channel(given: Given, scope: Scope) -> Channel:
     return Channel(direction, index, bds, given["role"], given["back"], given["runs"])
 
 
+@described({"type": ["integer", "string"]})
 def _back(found: Any, scope: Scope) -> int | None:
     return None if found == "end" else number(found, scope)
-
-
-_back.schema = {"type": ["integer", "string"]}  # type: ignore[attr-defined]
 
 
 def _in_ring(given: Given, scope: Scope) -> tuple[Bd, ...]:
@@ -312,6 +308,7 @@ def _acquired(lock: Lock, given: Given) -> Acquire:
     return Acquire(lock, given["count"] if given["equal"] is None else given["equal"], given["equal"] is not None)
 
 
+@described(lambda: {"anyOf": [STRING, _GUARD.schema()]})
 def _guard_acquire(found: Any, scope: Scope) -> Acquire:
     if isinstance(found, str):
         return Acquire(lock_named(found, scope))
@@ -319,6 +316,7 @@ def _guard_acquire(found: Any, scope: Scope) -> Acquire:
     return _acquired(given["lock"], given)
 
 
+@described(lambda: {"anyOf": [STRING, _GUARD.schema()]})
 def _guard_release(found: Any, scope: Scope) -> Release:
     if isinstance(found, str):
         return Release(lock_named(found, scope))
@@ -333,7 +331,6 @@ _GUARD = Table(
     {"lock": Key(lock_named), "count": Key(number, 1), "equal": Key(number, None)},
     "table",
 )
-_guard_acquire.schema = _guard_release.schema = lambda: {"anyOf": [{"type": "string"}, _GUARD.schema()]}  # type: ignore
 
 _pair = numbers(2)
 TRANSFER: dict[str, Key] = {
@@ -341,8 +338,8 @@ TRANSFER: dict[str, Key] = {
     "packet": Key(number, None), "packet_type": Key(number, 0), "id": Key(number, None),
 }  # fmt: skip
 """What every BD may say: (size, stride) pairs in elements, outermost first, or a pattern; else all of its buffer."""
-_STATIC = TRANSFER | {"padding": Key(lambda found, scope: tuple(many(_pair)(found, scope)), ())}
-_STATIC["padding"].kind.schema = {"type": "array"}  # type: ignore[attr-defined]
+_PADDING = described({"type": "array"})(lambda found, scope: tuple(many(_pair)(found, scope)))
+_STATIC = TRANSFER | {"padding": Key(_PADDING, ())}
 _TURNS = {"slot": Key(number, None), "acquire": Key(number, 1), "release": Key(number, 1)}
 _OF_RING = "{} a slot of a ring, without `slot` each in turn; the locks move by `acquire` and `release`."
 FILL = Table(_OF_RING.format("Fill"), {"fill": Key(text)} | _STATIC | _TURNS)
@@ -372,6 +369,7 @@ TILE = Table(
 # The program of its core.
 
 
+@described({"type": ["number", "string"]})
 def _named(found: Any, scope: Scope) -> Any:
     """A number; "%name" is an integer that a core knows by name."""
     if isinstance(found, str) and found.startswith("%"):
@@ -379,13 +377,12 @@ def _named(found: Any, scope: Scope) -> Any:
     return found if isinstance(found, float) else number(found, scope)
 
 
+@described({"type": ["number", "string"]})
 def _times(found: Any, scope: Scope) -> Any:
     return None if found == "forever" else _named(found, scope)
 
 
-_named.schema = _times.schema = {"type": ["number", "string"]}  # type: ignore[attr-defined]
-
-
+@described(lambda: {"anyOf": [{"type": ["string", "integer"]}, _ROTATING.schema()]})
 def _argument(found: Any, scope: Scope) -> Any:
     if isinstance(found, dict):
         given = _ROTATING(found, scope)
@@ -403,14 +400,13 @@ _ROTATING = Table(
     {"turn": Key(plain), "turns": Key(number, 2), "of": Key(many(buffer_named, 1))},
     "table",
 )
-_argument.schema = lambda: {"anyOf": [{"type": ["string", "integer"]}, _ROTATING.schema()]}  # type: ignore[attr-defined]
 
 
+@described({"type": "array", "items": {"$ref": "#/$defs/statement"}})
 def _body(found: Any, scope: Scope) -> tuple[Any, ...]:
     return tuple(many(_placed_statement)(found, scope))
 
 
-_body.schema = {"type": "array", "items": {"$ref": "#/$defs/statement"}}  # type: ignore[attr-defined]
 ADVANCE = Table("The next turn of a rotation of so many turns.", {"advance": Key(plain), "turns": Key(number, 2)})
 LOAD = Table(
     'Name an element of a buffer, by its index or as "rtp.k_steps".',
@@ -461,6 +457,7 @@ def _statement(table: Table, make: Any) -> Kind:
 STATEMENT = choice({key: _statement(table, make) for key, (table, make) in _STATEMENTS.items()})
 
 
+@described(lambda: schema_of(STATEMENT))
 def _placed_statement(found: Any, scope: Scope) -> Any:
     tile = scope.inside
     tile.paths[tile.name, "core", tile.statements] = scope.path
@@ -468,7 +465,6 @@ def _placed_statement(found: Any, scope: Scope) -> Any:
     return STATEMENT(found, scope)
 
 
-_placed_statement.schema = STATEMENT.schema  # type: ignore[attr-defined]
 PROGRAM = Table(
     "What a core runs.",
     {"stack_bytes": Key(number, DEFAULT_STACK_BYTES), "link_with": Key(plain, ""), "body": Key(_body)},

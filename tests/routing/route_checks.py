@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 
+from route_designs import flows_only
+
 from bdforge.array.mlir.array_ops import FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.stream_ops import PacketFlowOp
-from bdforge.array.routing import Routing
+from bdforge.array.routing import Routing, route
 from support.switch_tables import legal
 
 ACROSS = {"North": (0, 1, "South"), "South": (0, -1, "North"), "East": (1, 0, "West"), "West": (-1, 0, "East")}
@@ -22,6 +24,14 @@ def flow_ends(flow):
     sinks = [flow.destination] if isinstance(flow, FlowOp) else flow.destinations
     source = _port(flow.source.tile, str(flow.source.bundle), flow.source.channel, (3, 7))
     return source, [_port(sink.tile, str(sink.bundle), sink.channel, (2, 3)) for sink in sinks]
+
+
+def routed(device: str, *flows: str) -> Routing:
+    """Routes of a device with every tile and these flows, judged."""
+    design = flows_only(device, *flows)
+    routing = route(design)
+    check_routes(design, routing)
+    return routing
 
 
 def check_routes(device: DeviceOp, routing: Routing) -> None:

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from route_checks import check_routes
+from route_checks import check_routes, routed
 from route_designs import circuit, flows_only, packets
 
 from bdforge.array.mlir.switch_ops import AmselOp
@@ -17,44 +17,34 @@ CONTROL = [(0, row, "TileControl", 0) for row in range(6)]
 
 
 def test_one_source_reaches_the_control_ports_of_a_column():
-    device = flows_only("npu2_1col", *(packets(i, (0, 0, "DMA", 0), sink) for i, sink in enumerate(CONTROL)))
-    routing = route(device)
-    check_routes(device, routing)
+    routing = routed("npu2_1col", *(packets(i, (0, 0, "DMA", 0), sink) for i, sink in enumerate(CONTROL)))
     assert all(link.used == 1 for link in routing.links)  # all six ids go up on one wire
     assert max(map(len, routing.rules.values())) <= 4
 
 
 def test_ids_that_go_the_same_way_share_a_rule():
-    device = flows_only("npu1_1col", *(packets(i, (0, 2, "DMA", 0), (0, 0, "DMA", 0)) for i in range(8)))
-    routing = route(device)
-    check_routes(device, routing)
+    routing = routed("npu1_1col", *(packets(i, (0, 2, "DMA", 0), (0, 0, "DMA", 0)) for i in range(8)))
     assert {(rule.id, rule.mask) for rules in routing.rules.values() for rule in rules} == {(0, 0b11000)}
 
 
 def test_one_id_from_two_sources_to_one_place_joins():
-    device = flows_only(
+    routing = routed(
         "npu2_1col", packets(0, (0, 5, "DMA", 0), (0, 0, "DMA", 0)), packets(0, (0, 4, "DMA", 0), (0, 0, "DMA", 0))
     )
-    routing = route(device)
-    check_routes(device, routing)
     assert all(link.used == 1 for link in routing.links)
 
 
 def test_one_id_from_two_sources_to_two_places_stays_apart():
-    device = flows_only(
+    routing = routed(
         "npu2_1col", packets(0, (0, 5, "DMA", 0), (0, 0, "DMA", 0)), packets(0, (0, 4, "DMA", 0), (0, 1, "DMA", 0))
     )
-    routing = route(device)
-    check_routes(device, routing)
     assert {(link.row, link.used) for link in routing.links} == {(5, 1), (4, 2), (3, 2), (2, 2), (1, 1)}
 
 
 def test_overlapping_fan_outs_share_an_arbiter():
     source, ends = (0, 2, "DMA", 0), [(0, 2, "DMA", 0), (0, 2, "TileControl", 0), (0, 2, "Core", 0)]
-    device = flows_only("npu2_1col", packets(1, source, ends[0], ends[1]), packets(2, source, ends[1], ends[2]),
+    routing = routed("npu2_1col", packets(1, source, ends[0], ends[1]), packets(2, source, ends[1], ends[2]),
                         packets(3, (0, 2, "DMA", 1), (0, 2, "DMA", 1)))  # fmt: skip
-    routing = route(device)
-    check_routes(device, routing)
     first, second, third = (rule for rules in routing.rules.values() for rule in rules)
     assert first.arbiter == second.arbiter != third.arbiter
     assert first.msel != second.msel
@@ -71,10 +61,8 @@ def test_too_many_ways_from_one_port_are_named():
 
 def test_packets_avoid_wires_of_circuits():
     circuits = [circuit((0, 2 + i, "DMA", 0), (0, 1, "DMA", i)) for i in range(3)]
-    device = flows_only("npu2_1col", packets(0, (0, 5, "DMA", 0), (0, 1, "DMA", 5)),
+    routing = routed("npu2_1col", packets(0, (0, 5, "DMA", 0), (0, 1, "DMA", 5)),
                         packets(1, (0, 4, "DMA", 1), (0, 1, "DMA", 5)), *circuits)  # fmt: skip
-    routing = route(device)
-    check_routes(device, routing)
     assert max(link.used for link in routing.links) == 4
 
 
@@ -91,9 +79,7 @@ def joined(count: int) -> list[str]:
 
 
 def test_an_arbiter_serves_as_many_ways_as_it_has_msels():
-    device = flows_only("npu2_1col", *joined(MSELS_PER_ARBITER))
-    routing = route(device)
-    check_routes(device, routing)
+    routing = routed("npu2_1col", *joined(MSELS_PER_ARBITER))
     rules = [rule for rules in routing.rules.values() for rule in rules]
     assert len({rule.arbiter for rule in rules}) == 1
     assert sorted(rule.msel for rule in rules) == list(range(MSELS_PER_ARBITER))

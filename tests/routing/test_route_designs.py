@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from route_checks import check_routes
+from route_checks import check_routes, routed
 from route_designs import circuit, flows_only, packets
 
 from bdforge.array.mlir import parse
@@ -80,11 +80,9 @@ def test_hops_count_borders_between_tiles():
     ],
 )
 def test_a_lone_flow_takes_the_shortest_way(device, source, sink, hops):
-    design = flows_only(device, circuit(source, sink))
-    routing = route(design)
-    check_routes(design, routing)
-    flow = next(op for op in design.walk() if isinstance(op, FlowOp))
-    assert routing.path(flow).hops == hops
+    routing = routed(device, circuit(source, sink))
+    ((path,),) = map(routing.paths, routing.nets)
+    assert path.hops == hops
 
 
 @pytest.mark.parametrize(("source", "sink"), [((0, 2), (3, 5)), ((3, 5), (0, 2)), ((0, 5), (3, 2)), ((1, 0), (1, 5))])
@@ -150,8 +148,7 @@ def test_dense_broadcasts_route_where_one_order_is_not_enough(seed):
     ports = [(column, row, "DMA", i) for column in (0, 1) for row in range(6) for i in range(6 if row == 1 else 2)]
     sources, sinks = (rng.sample(ports, int(len(ports) * share)) for share in (0.7, 0.85))
     fan_out = [*sources, *rng.choices(sources, k=len(sinks) - len(sources))]
-    device = flows_only("npu2_2col", *map(circuit, fan_out, sinks))
-    check_routes(device, route(device))
+    routed("npu2_2col", *map(circuit, fan_out, sinks))
 
 
 def test_a_device_without_flows_has_no_busiest_switch():
@@ -162,9 +159,7 @@ def test_a_device_without_flows_has_no_busiest_switch():
 def test_every_port_of_a_column_can_be_used():
     up = [circuit((0, 1, "DMA", i), (0, 2 + i // 2, "DMA", i % 2)) for i in range(6)]
     down = [circuit((0, 2 + i, "DMA", 0), (0, 1, "DMA", i)) for i in range(4)]
-    device = flows_only("npu2_1col", *up, *down)
-    routing = route(device)
-    check_routes(device, routing)
+    routing = routed("npu2_1col", *up, *down)
     use = {(link.row, str(link.side)): (link.used, link.available) for link in routing.links}
     assert (use[1, "North"], use[2, "South"]) == ((6, 6), (4, 4))
 
@@ -172,8 +167,7 @@ def test_every_port_of_a_column_can_be_used():
 def test_packets_of_many_tiles_share_the_way_to_a_shim():
     flows = [packets(row, (column, row, "Trace", 0), (0, 0, "DMA", 0)) for column in (0, 1) for row in range(1, 6)]
     flows += [circuit((0, 2 + i, "DMA", 0), (0, 1, "DMA", i)) for i in range(3)]
-    device = flows_only("npu1_2col", *flows)
-    check_routes(device, route(device))
+    routed("npu1_2col", *flows)
 
 
 _PRINT_ROUTES = """

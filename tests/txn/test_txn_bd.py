@@ -1,4 +1,4 @@
-"""Buffer descriptors in words, against a walk of the registers as hardware reads them."""
+"""Buffer descriptors in words, against a walk of the registers as hardware reads them; raw ones field by field."""
 
 import itertools
 
@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.devices import AIE2, AIE2P, TileKind
+from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
+from bdforge.devices import AIE2, AIE2P, Generation, TileKind
+from bdforge.devices.bd_registers import RegisterError
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.devices.txn_format.bd_encoding import (
     BdError,
@@ -18,6 +20,7 @@ from bdforge.devices.txn_format.bd_encoding import (
     encode_bd,
     granules,
     memcpy_transfer,
+    raw_bd_words,
     reach_words,
     static_dims,
     task_transfer,
@@ -278,3 +281,56 @@ def test_a_dimension_that_never_wraps_steps_all_the_same(size: int, stride: int,
         return
     with pytest.raises(BdError, match=f"stride of dimension 1 is {stride} words; a BD steps by at least 1"):
         encode_bd(TileKind.MEMTILE, length_words=4, dims_words=dims)
+
+
+RAW = {  # a register's field by the attribute that gives it
+    "buffer_length": "length", "enable_packet": "packet_enable", "out_of_order_id": "out_of_order_id",
+    "packet_id": "packet_id", "packet_type": "packet_type", "d0_size": "d0_wrap", "d0_stride": "d0_step",
+    "d1_size": "d1_wrap", "d1_stride": "d1_step", "d2_stride": "d2_step", "iteration_current": "iteration_current",
+    "iteration_size": "iteration_wrap", "iteration_stride": "iteration_step", "next_bd": "next",
+    "use_next_bd": "use_next", "valid_bd": "valid", "lock_rel_val": "release_value", "lock_rel_id": "release_id",
+    "lock_acq_enable": "acquire_enable", "lock_acq_val": "acquire_value", "lock_acq_id": "acquire_id",
+    "d0_zero_before": "d0_pad_before", "d1_zero_before": "d1_pad_before", "d2_zero_before": "d2_pad_before",
+    "d0_zero_after": "d0_pad_after", "d1_zero_after": "d1_pad_after", "d2_zero_after": "d2_pad_after",
+}  # fmt: skip
+PLACE = {"column", "row", "bd_id", "buffer_offset", "d2_size"}
+SHIM_ALWAYS = {"axi_cache": 2, "burst": 3}
+
+
+def raw(kind: TileKind, given: dict[str, int], generation: Generation = AIE2P) -> dict[str, int]:
+    """The fields that are not 0 of a raw BD."""
+    words = raw_bd_words(kind, generation, dict.fromkeys(WRITEBD_FIELDS, 0) | given)
+    return {name: value for name, value in TILE_REGISTERS[kind].bd.decode(words).items() if value}
+
+
+@pytest.mark.parametrize("kind", list(TileKind))
+@pytest.mark.parametrize("attribute", RAW)
+def test_each_attribute_of_a_raw_bd_reaches_its_field_alone(kind: TileKind, attribute: str):
+    always = SHIM_ALWAYS if kind is TileKind.SHIM else {}
+    if RAW[attribute] in TILE_REGISTERS[kind].bd.fields:
+        assert raw(kind, {attribute: 1}) == always | {RAW[attribute]: 1}
+        return
+    with pytest.raises(ValueError, match=f"{attribute} = 1, but a {kind} BD has no such field"):
+        raw(kind, {attribute: 1})
+
+
+def test_raw_bds_have_no_other_attributes_and_place_their_buffer_by_the_tile():
+    assert set(WRITEBD_FIELDS) == PLACE | set(RAW)
+    assert raw(TileKind.SHIM, {"buffer_offset": 64}) == SHIM_ALWAYS | {"address_low": 64}
+    assert raw(TileKind.MEMTILE, {"buffer_offset": 64, "d2_size": 9}) == {"address": 64}
+    assert raw(TileKind.CORE, {"buffer_offset": 64}) == {"address": 16}
+
+
+@pytest.mark.parametrize(("generation", "codes"), [(AIE2, (2, 0, 1, 2)), (AIE2P, (3, 0, 1, 2, 3))])
+def test_raw_bursts_are_codes_of_the_generation(generation: Generation, codes: tuple[int, ...]):
+    lengths = (0, 64, 128, 256, 512)[: len(codes)]
+    assert [raw(TileKind.SHIM, {"burst_length": n}, generation).get("burst", 0) for n in lengths] == list(codes)
+
+
+@pytest.mark.parametrize(("given", "value"), [(1, 1), (63, 63), (64, -64), (127, -1), (-64, -64), (-1, -1)])
+def test_raw_lock_values_may_be_bit_patterns(given: int, value: int):
+    for attribute in ("lock_acq_val", "lock_rel_val"):
+        assert raw(TileKind.CORE, {attribute: given}) == {RAW[attribute]: value}
+    for beyond in (128, -65):
+        with pytest.raises(RegisterError, match=rf"release_value = {beyond} does not fit .* -64 to 63"):
+            raw(TileKind.CORE, {"lock_rel_val": beyond})

@@ -13,6 +13,7 @@ from bdforge.devices.txn_format.operations import (
     MaskPollBusy,
     MaskWrite,
     Noop,
+    Operation,
     Patch,
     Preempt,
     Sync,
@@ -167,6 +168,13 @@ def test_every_truncation_is_refused():
         (stream(129, 48, 0, 0, 0, 7, 4, 0, 1, 0, 0, 0), "word 9: DDR_PATCH: action is 0x7"),
         (stream(129, 48, 0, 0, 0, 0, 4, 1, 1, 0, 0, 0), "word 11: DDR_PATCH: high half of the register"),
         (stream(129, 48, 0, 0, 0, 0, 4, 0, 1, 3, 0, 0), "word 13: DDR_PATCH: high half of the argument"),
+        (stream(128, 16, 1 << 24, 0), r"word 6: TCT: .* bits \[31:24\] are 0, got 0x01000000"),
+        (stream(129, 24, 0x1D004, 2, 64, 0), "word 5: DDR_PATCH has 44 bytes or more, got 24"),
+        (stream(1, 0x1D000, 8, first=0x06040001), "word 6: BLOCKWRITE: 8 bytes are not 12 and a whole number"),
+        (stream(1, 0x1D000, 14, first=0x06040001), "word 6: BLOCKWRITE: 14 bytes"),
+        (stream(129, 28, 1, 2, 3, 4, 5, first=0x06040001), "word 5: DDR_PATCH has 44 bytes or more, got 28"),
+        (stream(2), "word 4: operation code 2 is unknown"),
+        (stream(127), "word 4: operation code 127 is unknown"),
         ([0x06040100, 0x108, 1 << 33, 16], "word 2: 8589934592 does not fit 32 bits"),
         (b"\0\1\4\6\1", "word 1: 5 bytes are not a whole number"),
     ],
@@ -213,3 +221,51 @@ def test_the_packed_argument_is_its_lowest_byte(flags):
 def test_values_that_do_not_fit_are_named(operation, message):
     with pytest.raises(TxnError, match=message):
         encode([Noop(), operation], NPU2)
+
+
+B8, B16, B24, B32, B64 = ((1 << bits) - 1 for bits in (8, 16, 24, 32, 64))
+ENDS: dict[type[Operation], dict[str, int]] = {
+    Write: {"address": B32, "value": B32},
+    MaskWrite: {"address": B32, "value": B32, "mask": B32},
+    MaskPoll: {"address": B32, "value": B32, "mask": B32},
+    MaskPollBusy: {"address": B32, "value": B32, "mask": B32},
+    BlockWrite: {"address": B32, "hint": B32},
+    Preempt: {"level": 255},
+    LoadPdi: {"id": B16, "size": B32, "address": B64},
+    Sync: {"direction": 1, "row": B8, "column": B8, "rows": B8, "columns": B8, "channel": B8},
+    Patch: {"register": B32, "argument": B32, "plus": B64},
+    Unknown: {"opcode": B8, "extra": B24},
+}
+DATA = {BlockWrite: {"words": (7,)}, Unknown: {"payload": (7,)}}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ENDS for field in ENDS[kind]])
+def test_a_field_of_an_operation_takes_its_end_and_refuses_what_is_next(kind: type[Operation], field: str):
+    rest = dict.fromkeys(ENDS[kind], 0) | ({"opcode": 200} if kind is Unknown else {}) | DATA.get(kind, {})
+    last = kind(**rest | {field: ENDS[kind][field]})  # type: ignore[arg-type]
+    assert decode(encode([last], NPU2)).operations == (last,)
+    for value in (-1, ENDS[kind][field] + 1):
+        words = f"operation 0 {kind.__name__}: {field} = {value} is outside 0 to {ENDS[kind][field]}"
+        with pytest.raises(TxnError, match=words):
+            encode([kind(**rest | {field: value})], NPU2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("opcode", "known"), [(127, True), (128, True), (129, True), (130, False)])
+def test_codes_that_are_known_are_not_unknown(opcode: int, known: bool):
+    if not known:
+        assert decode(encode([Unknown(opcode, ())], NPU2)).operations == (Unknown(opcode, ()),)
+        return
+    with pytest.raises(TxnError, match=f"code {opcode} is known or below 128"):
+        encode([Unknown(opcode, ())], NPU2)
+
+
+def test_block_writes_of_either_version_may_be_empty():
+    assert decode(stream(1, 0x1D000, 12, first=0x06040001)).operations == (BlockWrite(0x1D000, ()),)
+    assert decode(stream(1, 0, 0x1D000, 16)).operations == (BlockWrite(0x1D000, ()),)
+
+
+def test_words_without_a_header_are_tried_as_both_versions():
+    (note,) = decode(stream(0, 0x1D000, 5, first=0)).notes
+    assert "read as version 1.0 for 6 rows" in note
+    with pytest.raises(TxnError, match=r"version 0\.0 is unknown"):
+        decode([0, 0, 0, 16])  # nothing but four words

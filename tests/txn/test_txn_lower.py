@@ -138,7 +138,7 @@ def test_raw_operations_become_themselves():
 
 
 def test_raw_bds_put_fields_where_they_belong():
-    """Every field by itself stands in test_txn_fields."""
+    """Every field by itself stands in test_txn_bd."""
 
     def write_bd(**given: int):
         values = dict.fromkeys(WRITEBD_FIELDS, 0) | given

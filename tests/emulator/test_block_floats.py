@@ -14,7 +14,21 @@ from bdforge.array.txn.lower import lower_module
 from bdforge.devices.formats import decode, encode
 from bdforge.devices.txn_format.operations import BlockWrite, Patch
 from bdforge.runtime import load_kernels
-from support.array_text import Task, acquire, bd, buffer, core, dimensions, flow, lock, module, program, release, tile
+from support.array_text import (
+    Task,
+    acquire,
+    bd,
+    buffer,
+    core,
+    dimensions,
+    flow,
+    lock,
+    module,
+    program,
+    release,
+    ring,
+    tile,
+)
 from support.differences import same
 
 BLOCK = '!aiex.bfp<"v8bfp16ebs8">'
@@ -29,9 +43,9 @@ SEQUENCE = """aie.runtime_sequence(%x: memref<16x16xBLOCK>, %y: memref<256xBLOCK
 DIMS = [(4, 16), (4, 4), (4, 1)]
 
 
-def ring(direction: str, name: str, first: str, last: str, dims: str = "") -> Task:
-    block = bd(name, "4x16", f"0, 64{dims}", element="BLOCK")
-    return Task(direction, 0, ["\n".join([acquire(f"{name}_{first}"), block, release(f"{name}_{last}")])], loop=True)
+def block(direction: str, name: str, first: str, last: str, dims: str = "") -> Task:
+    moved = bd(name, "4x16", f"0, 64{dims}", element="BLOCK")
+    return ring(direction, 0, acquire(f"{name}_{first}"), moved, release(f"{name}_{last}"))
 
 
 def design(body: str = BODY, dims: list[tuple[int, int]] = DIMS) -> str:
@@ -50,9 +64,9 @@ def design(body: str = BODY, dims: list[tuple[int, int]] = DIMS) -> str:
             release("out_full"), times=4,
         ),
         program(
-            "01", ring("S2MM", "hop", "free", "full"), ring("MM2S", "hop", "full", "free", f", {dimensions(dims)}")
+            "01", block("S2MM", "hop", "free", "full"), block("MM2S", "hop", "full", "free", f", {dimensions(dims)}")
         ),
-        program("02", ring("S2MM", "in", "free", "full"), ring("MM2S", "out", "full", "free")), SEQUENCE,
+        program("02", block("S2MM", "in", "free", "full"), block("MM2S", "out", "full", "free")), SEQUENCE,
     ).replace("BLOCK", BLOCK)  # fmt: skip
 
 

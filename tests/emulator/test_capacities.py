@@ -26,6 +26,7 @@ from support.array_text import (
     packet_flow,
     program,
     release,
+    ring,
     sequence,
     tile,
     writebd,
@@ -72,7 +73,10 @@ def head_of_line(words: int, device: str, *, packets: bool) -> str:
         *(lock(f"{name}_{state}", "02", i, init) for i, (name, state, init) in enumerate(LOCKS)),
         *(packet_flow(i + 1, *way) if packets else flow(*way) for i, way in enumerate(ways)),
         "aie.shim_dma_allocation @in_a (%t00, MM2S, 0)", f"aie.shim_dma_allocation @in_b (%t00, MM2S, {channel})",
-        program("02", *(_ring(name, size, i) for i, (name, size) in enumerate([("a", 1), ("b", 4)]))),
+        program("02", *(
+            ring("S2MM", i, acquire(f"{name}_free"), bd(name, size), release(f"{name}_full"))
+            for i, (name, size) in enumerate([("a", 1), ("b", 4)])
+        )),
         HEAD_OF_LINE.format(
             words=words, packet_a=PACKET.format(1) if packets else "", packet_b=PACKET.format(2) if packets else "",
             wait_a="" if packets else WAIT, waits_b="\n".join(shared),
@@ -81,12 +85,6 @@ def head_of_line(words: int, device: str, *, packets: bool) -> str:
 
 
 LOCKS = [("a", "free", 1), ("a", "full", 0), ("b", "free", 1), ("b", "full", 0)]
-
-
-def _ring(name: str, size: int, channel: int) -> Task:
-    return Task(
-        "S2MM", channel, ["\n".join([acquire(f"{name}_free"), bd(name, size), release(f"{name}_full")])], loop=True
-    )
 
 
 def runs_head_of_line(words: int, device: str, packets: bool, **options) -> bool:

@@ -13,7 +13,22 @@ from bdforge.array.emulator.diagnose import deadlock
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, Idle
 from bdforge.array.emulator.verification import verify_design
-from support.array_text import Task, acquire, bd, buffer, core, flow, lock, module, packet_flow, program, release, tile
+from support.array_text import (
+    Task,
+    acquire,
+    bd,
+    buffer,
+    core,
+    flow,
+    lock,
+    memcpy,
+    module,
+    packet_flow,
+    program,
+    release,
+    ring,
+    tile,
+)
 from support.register_designs import column
 
 CORES = 4
@@ -28,20 +43,16 @@ def join(inits: tuple[int, ...] = (1, 1, 1, 1), first_rounds: int = 8) -> str:
         parts += [
             tile(0, i + 2), buffer(f"part{i}", at, 8), lock(f"free{i}", at, 0, inits[i]), lock(f"full{i}", at, 1),
             flow(f"{at} DMA : 0", f"01 DMA : {i}"),
-            program(at, Task("MM2S", 0, ["\n".join([
-                acquire(f"full{i}"), bd(f"part{i}", 8), release(f"free{i}")])], loop=True)),
+            program(at, ring("MM2S", 0, acquire(f"full{i}"), bd(f"part{i}", 8), release(f"free{i}"))),
             core(at, acquire(f"free{i}"), release(f"full{i}"), times=8 if i else first_rounds),
         ]  # fmt: skip
-        fill = "\n".join([acquire("all_free"), bd("all", 32, f"{8 * i}, 8"), release("all_full")])
-        fills.append(Task("S2MM", i, [fill], loop=True))
-    send = "\n".join([acquire("all_full", 4), bd("all", 32), release("all_free", 4)])
+        fills.append(ring("S2MM", i, acquire("all_free"), bd("all", 32, f"{8 * i}, 8"), release("all_full")))
+    send = ring("MM2S", 0, acquire("all_full", 4), bd("all", 32), release("all_free", 4))
     parts += [
-        program("01", *fills, Task("MM2S", 0, [send], loop=True)), flow("01 DMA : 0", "00 DMA : 0"),
+        program("01", *fills, send), flow("01 DMA : 0", "00 DMA : 0"),
         "aie.shim_dma_allocation @out (%t00, S2MM, 0)",
         "aie.runtime_sequence @sequence(%c: memref<128xi32>) {",
-        "aiex.npu.dma_memcpy_nd(%c[0, 0, 0, 0][1, 1, 1, 128][0, 0, 0, 1])",
-        "{id = 0 : i64, metadata = @out, issue_token = true} : memref<128xi32>",
-        "aiex.npu.dma_wait {symbol = @out}", "}",
+        memcpy("c", "out", 0, 128, token=True), "aiex.npu.dma_wait {symbol = @out}", "}",
     ]  # fmt: skip
     return module("npu2_1col", *parts)
 

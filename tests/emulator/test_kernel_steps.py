@@ -14,7 +14,7 @@ from bdforge.array.emulator.errors import CoreError, EmulationError
 from bdforge.array.mlir import MlirError
 from bdforge.core.python_kernel import acquire, acquire_equal, get_cascade, get_stream, put_cascade, put_stream, release
 from bdforge.devices.timing import STRIX_HALO
-from support.array_text import Task, buffer, core, flow, lock, module, program, tile
+from support.array_text import Task, buffer, core, flow, lock, module, program, ring, tile
 from support.array_text import acquire as acquires
 from support.array_text import bd as bd_of
 from support.array_text import release as releases
@@ -36,8 +36,8 @@ def through(call: str = "func.call @k(%in, %out) : (memref<8xi32>, memref<8xi32>
         program("01", Task("MM2S", 0, [bd_of("from", 24)]), Task("S2MM", 0, [bd_of("to", 24)])),
         program(
             "02",
-            Task("S2MM", 0, ["\n".join([acquires("in_free"), bd_of("in", 8), releases("in_full")])], loop=True),
-            Task("MM2S", 0, ["\n".join([acquires("out_full"), bd_of("out", 8), releases("out_free")])], loop=True),
+            ring("S2MM", 0, acquires("in_free"), bd_of("in", 8), releases("in_full")),
+            ring("MM2S", 0, acquires("out_full"), bd_of("out", 8), releases("out_free")),
         ),
         core("02", call),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from support.array_text import (
     flow,
     header,
     lock,
+    memcpy,
     module,
     packet_flow,
     program,
@@ -294,6 +295,13 @@ def test_a_shim_sends_packets_from_the_host_and_back(device, allocation, send):
     same(b[13:], 0)
 
 
+AWAITED = f"""aie.shim_dma_allocation @out (%t00, S2MM, 0)
+  aie.runtime_sequence(%b: memref<4xi32>) {{
+    {memcpy("b", "out", 1, 4)}
+    aiex.npu.dma_wait {{symbol = @out}}
+  }}"""
+
+
 def test_a_deadlock_names_who_holds_the_arbiter():
     """The second packet for core (0, 3) waits behind one whose receiver has no room for it."""
     parts = [
@@ -312,11 +320,7 @@ def test_a_deadlock_names_who_holds_the_arbiter():
             Task("MM2S", 0, [acquire("full") + "\n" + bd("x", 4)]),
         ),
         flow("01 DMA : 0", "00 DMA : 0"),
-        """aie.shim_dma_allocation @out (%t00, S2MM, 0)
-        aie.runtime_sequence(%b: memref<4xi32>) {
-          aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 4][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<4xi32>
-          aiex.npu.dma_wait {symbol = @out}
-        }""",
+        AWAITED,
     ]
     with pytest.raises(Deadlock) as fault:
         bdforge.emulate(module("npu2_3col", *parts), [np.zeros(4, np.int32)])
@@ -335,11 +339,7 @@ def test_who_waits_for_packets_names_all_senders():
         buffer("x", "01", 4),
         packet_flow(1, "02 DMA : 0", "00 DMA : 0"),
         packet_flow(2, "12 DMA : 0", "00 DMA : 0"),
-        """aie.shim_dma_allocation @out (%t00, S2MM, 0)
-        aie.runtime_sequence(%b: memref<4xi32>) {
-          aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 4][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<4xi32>
-          aiex.npu.dma_wait {symbol = @out}
-        }""",
+        AWAITED,
     ]
     with pytest.raises(
         Deadlock,

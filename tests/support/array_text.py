@@ -116,6 +116,18 @@ def lock(name: str, at: str, number: int, init: int = 0) -> str:
     return f'%{name} = aie.lock(%t{at}, {number}) {{init = {init} : i32, sym_name = "{name}"}}'
 
 
+def ring(direction: str, channel: int, first: str, block: str, last: str) -> Task:
+    """A channel that runs one BD for ever, behind what it acquires and before what it releases."""
+    return Task(direction, channel, [f"{first}\n{block}\n{last}"], loop=True)
+
+
+def memcpy(array: str, channel: str, number: int, count: int, element: str = "i32", token: bool = False) -> str:
+    """All `count` elements of a sequence's argument through the shim channel of that allocation, by a BD's number."""
+    options = f"id = {number} : i64, metadata = @{channel}{', issue_token = true' * token}"
+    walk = f"[0, 0, 0, 0][1, 1, 1, {count}][0, 0, 0, 1]"
+    return f"aiex.npu.dma_memcpy_nd(%{array}{walk}) {{{options}}} : memref<{count}x{element}>"
+
+
 MEMTILE_OWN_WORDS = 0x20000
 """Where a memtile's own memory starts for its DMA; its `buffer_offset` counts words from there."""
 

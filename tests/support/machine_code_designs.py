@@ -5,72 +5,40 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.core.isa.assembler import assemble
+from support.array_text import acquire, bd, memcpy, module, program, release, ring
 
 SOURCES = Path(__file__).parents[1] / "emulator" / "cores" / "isa" / "data"
 SIZE = 64
 
-GEMM = """
-module {{
-  aie.device({device}) {{
-    %shim = aie.tile(0, 0)
-    %tile = aie.tile(0, 2)
-    %a = aie.buffer(%tile) {{sym_name = "a", address = 1024 : i32}} : memref<4096xi8>
-    %b = aie.buffer(%tile) {{sym_name = "b", address = 5120 : i32}} : memref<4096xi8>
-    %c = aie.buffer(%tile) {{sym_name = "c", address = 9216 : i32}} : memref<4096xi32>
-    %a_free = aie.lock(%tile, 0) {{init = 1 : i32}}
-    %a_full = aie.lock(%tile, 1) {{init = 0 : i32}}
-    %b_free = aie.lock(%tile, 2) {{init = 1 : i32}}
-    %b_full = aie.lock(%tile, 3) {{init = 0 : i32}}
-    %c_free = aie.lock(%tile, 4) {{init = 1 : i32}}
-    %c_full = aie.lock(%tile, 5) {{init = 0 : i32}}
-    {core}
-    aie.flow(%shim, DMA : 0, %tile, DMA : 0)
-    aie.flow(%shim, DMA : 1, %tile, DMA : 1)
-    aie.flow(%tile, DMA : 0, %shim, DMA : 0)
-    aie.shim_dma_allocation @in_a (%shim, MM2S, 0)
-    aie.shim_dma_allocation @in_b (%shim, MM2S, 1)
-    aie.shim_dma_allocation @out (%shim, S2MM, 0)
-    %dma = aie.mem(%tile) {{
-      %0 = aie.dma_start(S2MM, 0, ^a, ^second)
-    ^second:
-      %1 = aie.dma_start(S2MM, 1, ^b, ^third)
-    ^third:
-      %2 = aie.dma_start(MM2S, 0, ^c, ^end)
-    ^a:
-      aie.use_lock(%a_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%a : memref<4096xi8>, 0, 4096)
-      aie.use_lock(%a_full, Release, 1)
-      aie.next_bd ^a
-    ^b:
-      aie.use_lock(%b_free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%b : memref<4096xi8>, 0, 4096)
-      aie.use_lock(%b_full, Release, 1)
-      aie.next_bd ^b
-    ^c:
-      aie.use_lock(%c_full, AcquireGreaterEqual, 1)
-      aie.dma_bd(%c : memref<4096xi32>, 0, 4096)
-      aie.use_lock(%c_free, Release, 1)
-      aie.next_bd ^c
-    ^end:
-      aie.end
-    }}
-    aie.runtime_sequence @sequence(%a0: memref<{count}xi8>, %b0: memref<{count}xi8>, %c0: memref<{count}xi32>) {{
-      aiex.npu.dma_memcpy_nd(%c0[0, 0, 0, 0][1, 1, 1, {count}][0, 0, 0, 1])
-        {{id = 2 : i64, metadata = @out, issue_token = true}} : memref<{count}xi32>
-      aiex.npu.dma_memcpy_nd(%a0[0, 0, 0, 0][1, 1, 1, {count}][0, 0, 0, 1])
-        {{id = 0 : i64, metadata = @in_a}} : memref<{count}xi8>
-      aiex.npu.dma_memcpy_nd(%b0[0, 0, 0, 0][1, 1, 1, {count}][0, 0, 0, 1])
-        {{id = 1 : i64, metadata = @in_b}} : memref<{count}xi8>
-      aiex.npu.dma_wait {{symbol = @out}}
-    }}
-  }}
-}}
-"""
+HELD = {"a": (1024, "i8"), "b": (5120, "i8"), "c": (9216, "i32")}
 
 
 def gemm_text(device: str, runs: int, core: str) -> str:
     """The design on a device, for some products one after the other; `core` is the text of its aie.core, or none."""
-    return GEMM.format(device=device, count=runs * SIZE * SIZE, core=core)
+    size, count = SIZE * SIZE, runs * SIZE * SIZE
+    kind = {name: f"memref<{size}x{element}>" for name, (_, element) in HELD.items()}
+    block = {name: bd(name, size, f"0, {size}", element=element) for name, (_, element) in HELD.items()}
+    fills = [ring("S2MM", i, acquire(f"{n}_free"), block[n], release(f"{n}_full")) for i, n in enumerate("ab")]
+    send = ring("MM2S", 0, acquire("c_full"), block["c"], release("c_free"))
+    return module(
+        device, "%shim = aie.tile(0, 0)", "%tile = aie.tile(0, 2)",
+        *(
+            f'%{name} = aie.buffer(%tile) {{sym_name = "{name}", address = {address} : i32}} : {kind[name]}'
+            for name, (address, _) in HELD.items()
+        ),
+        *(
+            f"%{name}_{state} = aie.lock(%tile, {2 * i + (state == 'full')}) {{init = {int(state == 'free')} : i32}}"
+            for i, name in enumerate(HELD) for state in ("free", "full")
+        ), core,
+        "aie.flow(%shim, DMA : 0, %tile, DMA : 0)", "aie.flow(%shim, DMA : 1, %tile, DMA : 1)",
+        "aie.flow(%tile, DMA : 0, %shim, DMA : 0)",
+        *(f"aie.shim_dma_allocation @in_{name} (%shim, MM2S, {i})" for i, name in enumerate("ab")),
+        "aie.shim_dma_allocation @out (%shim, S2MM, 0)",
+        program("02", *fills, send).replace("%t02", "%tile"),
+        f"aie.runtime_sequence @sequence({', '.join(f'%{n}0: memref<{count}x{e}>' for n, (_, e) in HELD.items())}) {{",
+        memcpy("c0", "out", 2, count, token=True), memcpy("a0", "in_a", 0, count, "i8"),
+        memcpy("b0", "in_b", 1, count, "i8"), "aiex.npu.dma_wait {symbol = @out}", "}",
+    )  # fmt: skip
 
 
 def gemm_source(generation: str) -> str:

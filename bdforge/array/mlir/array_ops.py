@@ -89,11 +89,8 @@ class ShimDmaAllocationOp(AieOperation):
     tile = on_tile()
     """The shim."""
     symbol = text(SymbolNameConstraint(), "sym_name")
-    """Its name."""
     direction = word(Direction, "channel_dir")
-    """S2MM or MM2S."""
     channel = integer(Int64, "channel_index")
-    """Channel of that direction."""
     plio = prop_def(Bool, default_value=IntegerAttr(0, i1))
     packet = optional_data(PacketInfoAttr)
     """Packet header of its transfers, if any."""

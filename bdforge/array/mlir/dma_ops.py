@@ -30,9 +30,7 @@ class PaddingOp(AieOperation):
     pad_value = integer(default=0)
     """Value of its BDs' padding (from mlir-aie 1.4.1 on); 0 by default."""
     direction = word(Direction, "channel_dir")
-    """S2MM or MM2S."""
     channel = integer(key="channel_index")
-    """Channel of that direction."""
     repeat_count_attr = prop_def(Int32, prop_name="repeat_count", default_value=number(0))
 
     @property
@@ -145,7 +143,6 @@ class BdChainOp(AieOperation):
 
     name = "aie.bd_chain"
     symbol = text(SymbolNameConstraint(), "sym_name")
-    """Its name."""
     entry_arg_types = prop_def(ArrayAttr)
     body = region_def()
     traits = traits_def(SymbolOpInterface())

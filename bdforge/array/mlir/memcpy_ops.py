@@ -38,7 +38,6 @@ class NpuDmaMemcpyNdOp(AieOperation):
     static_sizes = prop_def(DenseArrayBase)
     static_strides = prop_def(DenseArrayBase)
     packet = optional_data(PacketInfoAttr)
-    """Packet header, if any."""
     metadata = text(SymbolRefAttr)
     """Name of the shim_dma_allocation."""
     id = integer(Int64)

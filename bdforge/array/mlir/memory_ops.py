@@ -23,7 +23,6 @@ class BufferOp(AieOperation):
     tile = on_tile()
     """Tile that holds it."""
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
-    """Its name, if it has one."""
     address = optional_integer()
     """Byte address in its tile, if fixed."""
     bank = optional_integer(key="mem_bank")
@@ -52,7 +51,6 @@ class ExternalBufferOp(AieOperation):
 
     name = "aie.external_buffer"
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
-    """Its name, if it has one."""
     address = integer(Int64, default=0)
     """Byte address in host memory; 0 where the text gives none."""
     result = result_def(MemRefType)
@@ -78,7 +76,6 @@ class LockOp(AieOperation):
     init = integer(default=0)
     """Value on load."""
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
-    """Its name, if it has one."""
     result = result_def(IndexType)
     traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "`(` $tile_value (`,` $lockID^)? `)` attr-dict"

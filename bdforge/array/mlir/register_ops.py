@@ -30,11 +30,8 @@ class AddressedOp(AieOperation):
     address = integer(UInt32)
     """Words from the buffer's start if there is a buffer, else bytes: in the tile if there is one, else full."""
     buffer = optional_text(SymbolRefAttr)
-    """Name of the buffer, if any."""
     column = optional_integer()
-    """Column of the tile, if any."""
     row = optional_integer()
-    """Row of the tile, if any."""
 
     @property
     def buffer_op(self) -> BufferOp | None:
@@ -141,13 +138,9 @@ class NpuPushQueueOp(NumbersOp):
 
     name = "aiex.npu.push_queue"
     column = integer()
-    """Column of the tile."""
     row = integer()
-    """Row of the tile."""
     direction = word(Direction)
-    """S2MM or MM2S."""
     channel = integer()
-    """Channel of that direction."""
     issue_token = flag(required=True)
     """Whether the task's end sends a token."""
     repeat_count = integer()

@@ -64,13 +64,9 @@ class NpuSyncOp(NumbersOp):
     row = integer()
     """First row."""
     direction = word(Direction)
-    """S2MM or MM2S."""
     channel = integer()
-    """Channel of that direction."""
     columns = integer(key="column_num")
-    """Number of columns."""
     rows = integer(key="row_num")
-    """Number of rows."""
     NUMBERS: ClassVar[tuple[str, ...]] = ("column", "row", "direction", "channel", "column_num", "row_num")
 
 
@@ -80,7 +76,6 @@ class NpuRtpWriteOp(NumbersOp):
 
     name = "aiex.npu.rtp_write"
     buffer = text(SymbolRefAttr)
-    """Name of the buffer."""
     index = integer(UInt32)
     """Which 32-bit word of the buffer."""
     value = integer()
@@ -102,7 +97,6 @@ class SetLockOp(AieOperation):
 
     name = "aiex.set_lock"
     lock = behind(LockOp, "its operand must come from aie.lock")
-    """The lock."""
     value = integer()
     """What is stored."""
     numbers = var_operand_def(i32)

@@ -86,7 +86,6 @@ class ConfigureCascadeOp(AieOperation):
 
     name = "aie.configure_cascade"
     tile = on_tile()
-    """The core tile."""
     input = word(CascadeDirection, "inputDir")
     """Where it gets from."""
     output = word(CascadeDirection, "outputDir")

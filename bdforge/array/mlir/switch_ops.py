@@ -14,7 +14,6 @@ class SwitchSettingsOp(AieOperation):
     """Base of the operations that hold a tile's settings."""
 
     tile = on_tile()
-    """The tile."""
     result = result_def(IndexType)
     settings = region_def("single_block")
     traits = traits_def(NoTerminator())
@@ -71,9 +70,7 @@ class AmselOp(AieOperation):
 
     name = "aie.amsel"
     arbiter = integer(Int8, "arbiterID")
-    """Number of the arbiter."""
     msel = integer(Int8)
-    """Number of the msel."""
     result = result_def(IndexType)
     assembly_format = "`<` $arbiterID `>` `(` $msel `)` attr-dict"
 
@@ -130,7 +127,6 @@ class PacketRuleOp(AieOperation):
     value = integer(Int8)
     """What they must be."""
     target = behind(AmselOp, "its last operand must come from aie.amsel")
-    """Where the packets go."""
     assembly_format = "`(` $mask `,` $value `,` $target_value `)` attr-dict"
 
 

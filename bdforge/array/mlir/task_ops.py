@@ -50,11 +50,8 @@ class ChannelOp(AieOperation):
     """Base of the tasks that name a tile's channel."""
 
     tile = on_tile()
-    """Tile of the channel."""
     direction = word(Direction)
-    """S2MM or MM2S."""
     channel = integer()
-    """Channel of that direction."""
 
 
 class ConfigureTaskOp(TaskOp):
@@ -102,7 +99,6 @@ class TaskUserOp(AieOperation):
     """Base of the operations on a task."""
 
     task = behind(TaskOp, "its operand must come from aiex.dma_configure_task or a relative")
-    """The task."""
     assembly_format = "`(` $task_value `)` attr-dict"
 
 

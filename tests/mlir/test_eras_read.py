@@ -230,12 +230,8 @@ REFUSED = {
     "aiex.dma_channel_reset(%c, S2MM, 0)": "'aiex.dma_channel_reset' of newer mlir-aie cannot be run",
     "aie.flow(%s, DMA : 0, %m, DMA : 0) via [%c]": "the router's choice",
     "aie.flow(%s, DMA : 0, %m, DMA : 0) {via = [1]}": "the router's choice",
-    "aiex.npu.maskpoll(%c)": "wait for a token",
-    "aiex.scratchpad_parameter @n : i32": "give the number itself",
-    "aiex.herd [1] [2]": "was removed from mlir-aie: write the array's tiles",
     "aie.packet_flow(0x10, mask = 0x1c) {}": "write one aie.packet_flow for each id",
     "%l = aie.lock(%c)\naie.mem(%c) { aie.dma_start(S2MM, @e, ^a, ^a)\n^a:\n aie.end }": "write the channel's number",
-    "aie.core(%c) { aie.end } {stack_address = 1024 : i32}": "stacks start at address 0",
     "aie.mem(%c) { aie.dma_start(S2MM, 0, ^a, ^a) {out_of_order}\n^a:\n aie.end }": "out-of-order BDs",
     "aie.runtime_sequence() { aiex.npu.load_pdi {device_ref = @m, expand_mode = 1 : i32} }": "leave it out",
     "aie.shim_dma_allocation @a(%s, MM2S, 0)\naie.runtime_sequence(%x: memref<4xi32>, %n: i32) {\n"

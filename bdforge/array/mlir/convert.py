@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from bdforge.array.mlir.array_ops import CoreOp
-from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from, bd_of
+from bdforge.array.mlir.bd_ops import DmaBdOp, bd_of
 from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of, require_march
 from bdforge.array.mlir.dma_ops import BdChainOp, DmaOp, DmaProgramOp, PaddingOp
@@ -94,10 +94,14 @@ class _NamedPrinter(TextPrinter):
 
 def _rewritten(op: Operation, text: str) -> Edit:
     """The edit that replaces an operation, from its name on."""
-    found, span = source_of(op), span_of(op)
-    assert found is not None
+    span = span_of(op)
     assert span is not None
-    return Edit(found[1], span[1], text)
+    return Edit(_offset(op), span[1], text)
+
+
+def _offset(op: Operation) -> int:
+    found = source_of(op)
+    return 0 if found is None else found[1]
 
 
 # to the form up to 1.3.4
@@ -112,11 +116,9 @@ def _march_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
         elif isinstance(op, TileOp) and source.text.startswith("aie.logical_tile", offset):
             yield _rewritten(op, _printed(op))
         elif isinstance(op, RuntimeSequenceOp):
-            if (clause := _CLAUSE.search(source.text, offset, _first_offset(op.body.block, offset))) is not None:
+            if (clause := _CLAUSE.search(source.text, offset, _first_offset(op.body.block))) is not None:
                 yield Edit(*clause.span(), ")")
-        elif (
-            isinstance(op, TraceOp) and op.name == "aie.trace.host_config" and "buffer_size" in (op.text("text") or "")
-        ):
+        elif _names_size(op, "aie.trace.host_config"):
             raise error_at(op, f"{op.name}: up to mlir-aie 1.3.1 buffer_size stands behind aie.trace; move it")
     for op in _differing(module):
         yield _rewritten(op, _printed(op))
@@ -126,15 +128,9 @@ def _march_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     yield from (_without(source.text, *span) for span in source.folded)
 
 
-def _offset(op: Operation) -> int:
-    found = source_of(op)
-    return 0 if found is None else found[1]
-
-
-def _first_offset(block: Block, otherwise: int) -> int:
+def _first_offset(block: Block) -> int:
     """Where the first operation of a block that stands in the text begins; the text's end where none does."""
-    spans = (span for op in block.ops if (span := span_of(op)) is not None)
-    return next(spans, (1 << 62, 0))[0] if otherwise >= 0 else otherwise
+    return next((span[0] for op in block.ops if (span := span_of(op)) is not None), 1 << 62)
 
 
 def _flow_parts(parts: list[PacketFlowOp], source: SourceText) -> Edit:
@@ -170,10 +166,13 @@ def _modern_edits(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
             yield _rewritten(op, _printed(op.unfolded(lambda number, op=op: constants.value(op, number))))
     yield from constants.edits()
     for op in module.walk():
-        if isinstance(op, TraceOp) and op.name == "aie.trace" and "buffer_size" in (op.text("text") or ""):
-            raise error_at(
-                op, "aie.trace: from mlir-aie 1.3.2 on buffer_size stands in aie.trace.host_config; write it there"
-            )
+        if _names_size(op, "aie.trace"):
+            where = "from mlir-aie 1.3.2 on buffer_size stands in aie.trace.host_config; write it there"
+            raise error_at(op, f"aie.trace: {where}")
+
+
+def _names_size(op: Operation, name: str) -> bool:
+    return isinstance(op, TraceOp) and op.name == name and "buffer_size" in (op.text("text") or "")
 
 
 def _pad_values(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
@@ -182,8 +181,7 @@ def _pad_values(module: ModuleOp, source: SourceText) -> Iterator[Edit]:
     for op in module.walk():
         if not isinstance(op, PaddingOp):
             continue
-        blocks = op.blocks if isinstance(op, DmaOp) else bd_chain_from(op.successors[0])[0]
-        bds = {bd for block in blocks if (bd := bd_of(block)) is not None and (bd.pad_value or _pads(bd))}
+        bds = {bd for block in op.blocks if (bd := bd_of(block)) is not None and (bd.pad_value or _pads(bd))}
         moved |= bds
         if len(values := {bd.pad_value for bd in bds}) > 1:
             raise error_at(op, f"{op.name}: its BDs pad with {', '.join(map(str, sorted(values)))}; a channel has one")
@@ -200,11 +198,9 @@ def _pads(bd: DmaBdOp) -> bool:
 
 def _with_attribute(op: PaddingOp, text: str, attribute: str) -> Edit:
     """An attribute more in the braces of a dma_start or dma, with braces where there are none."""
-    found, span = source_of(op), span_of(op)
-    assert found is not None
-    assert span is not None
-    end = text.index(")", found[1]) + 1
-    brace = re.compile(r"\s*\{").match(text, end, span[1])
+    edit = _rewritten(op, "")
+    end = text.index(")", edit.start) + 1
+    brace = re.compile(r"\s*\{").match(text, end, edit.end)
     return Edit(end, end, f" {{{attribute}}}") if brace is None else Edit(brace.end(), brace.end(), f"{attribute}, ")
 
 
@@ -245,7 +241,7 @@ class _Constants:
         text = self.source.text
         for home, known in self.made.items():
             lines = [f"%{name} = arith.constant {value} : i32" for value, name in known.items()]
-            begin = _first_offset(home, 0)
+            begin = _first_offset(home)
             holder = home.parent_op()
             assert holder is not None
             head = _COMMENT.sub(lambda found: " " * len(found[0]), text[_offset(holder) : begin])

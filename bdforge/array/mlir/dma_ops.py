@@ -17,7 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, NoTerminator, SymbolOpInterface
 
 from bdforge.array.mlir.attributes import number
-from bdforge.array.mlir.bd_ops import DmaBdOp
+from bdforge.array.mlir.bd_ops import DmaBdOp, bd_chain_from
 from bdforge.array.mlir.device_ops import on_tile
 from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import integer, text, word
@@ -42,6 +42,11 @@ class PaddingOp(AieOperation):
     def is_modern(self) -> bool | None:
         """Older tools leave the value out without a word, which does no harm to 0."""
         return True if self.pad_value else None
+
+    @property
+    def blocks(self) -> list[Block]:
+        """One block per BD: of a chain those from its first block on."""
+        return bd_chain_from(self.successors[0])[0]
 
 
 @irdl_op_definition
@@ -82,7 +87,6 @@ class DmaOp(PaddingOp):
 
     @property
     def blocks(self) -> list[Block]:
-        """One block per BD, in order."""
         return [region.block for region in self.regions]
 
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation
 
 from bdforge.array.mlir.allocate import element_bits
-from bdforge.array.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_chain_from, bd_of
+from bdforge.array.mlir.bd_ops import DmaBdOp, DmaBdPacketOp, NextBdOp, bd_of
 from bdforge.array.mlir.device_ops import EndOp, TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of
 from bdforge.array.mlir.dma_ops import (
@@ -87,7 +87,7 @@ def _ends(op: DmaProgramOp) -> Faults:
 def _reached(op: DmaProgramOp, blocks: list[Block]) -> Faults:
     """Every start stands on the way from the first block, every BD in a chain that is started."""
     starts = op.starts
-    chained = {block for start in starts for block in bd_chain_from(start.first_block)[0]}
+    chained = {block for start in starts for block in start.blocks}
     for start in (block.last_op for block in op.body.blocks):
         if isinstance(start, DmaStartOp) and start not in starts:
             yield start, "no way leads here from the first block of its program, so it starts nothing"
@@ -111,8 +111,7 @@ def memtile_reach(op: MemtileDmaOp) -> Faults:
     for dma in [dma for block in op.body.blocks for dma in block.ops if isinstance(dma, DmaStartOp | DmaOp)]:
         if dma.channel < MEMTILE_NEIGHBOUR_CHANNELS:
             continue
-        blocks = dma.blocks if isinstance(dma, DmaOp) else bd_chain_from(dma.first_block)[0]
-        for used, home in (found for block in blocks for found in _homes(block)):
+        for used, home in (found for block in dma.blocks for found in _homes(block)):
             if home.place != op.tile.place:
                 problem = (
                     f"belongs to channel {dma.channel}, which reaches only its own memtile {op.tile.place}, not "

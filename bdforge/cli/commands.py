@@ -55,8 +55,6 @@ class _Commands(MutableMapping[str, Any]):
 
 
 class _Group(TyperGroup):
-    """The commands of HOMES."""
-
     def __init__(self, **attrs: Any) -> None:
         attrs["commands"] = _Commands()
         super().__init__(**attrs)

@@ -192,7 +192,6 @@ class RunConditions:
     dispatch: str
 
     def timing(self, product: Device) -> Timing:
-        """The product's timing there."""
         return timing_in(timing_of(product), product.name, power=self.power, dispatch=self.dispatch)
 
 

@@ -98,7 +98,6 @@ class _Looker:
         self._left = MOST_LOOKS
 
     def __call__(self, place: tuple[int, int], core: "Executor", where: str) -> None:
-        """Show a core."""
         if self._left == 0:
             return
         self._left -= 1
@@ -130,7 +129,6 @@ def looked_at(places: list[str]) -> Breakpoints | None:
 
 
 def show_profiles(profiles: Sequence[CoreProfile]) -> None:
-    """A table for each core."""
     if not profiles:
         say("no core ran machine code: there is nothing to profile")
     for profile in profiles:

@@ -129,7 +129,6 @@ def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:
 
 
 def problem(text: str) -> GemmProblem:
-    """The GEMM of `sizes`."""
     M, K, N = sizes(text)
     return GemmProblem(M, K, N)
 

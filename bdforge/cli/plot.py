@@ -52,7 +52,6 @@ def new_plot(*names: str) -> Any:
 
 
 def draw(make: Callable[[], Any], out: Path) -> None:
-    """Save a figure, and say so."""
     save(make, out)
     say(f"wrote {out}")
 

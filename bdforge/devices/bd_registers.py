@@ -33,7 +33,6 @@ class Bits:
         return (-(1 << (width - 1)), (1 << (width - 1)) - 1) if self.signed else (0, (1 << width) - 1)
 
     def extract(self, words: Sequence[int]) -> int:
-        """The field's value in `words`."""
         width = self.high - self.low + 1
         value = (int(words[self.word]) >> self.low) & ((1 << width) - 1)
         return value - (1 << width) if self.signed and value >> (width - 1) else value
@@ -66,7 +65,6 @@ class RegisterGroup:
         return words
 
     def decode(self, words: Sequence[int]) -> dict[str, int]:
-        """Every field's value."""
         return {name: field.extract(words) for name, field in self.fields.items()}
 
 

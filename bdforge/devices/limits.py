@@ -103,8 +103,6 @@ CORE = TileLimits(
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of the array."""
-
     name: str
     stream_bytes: int  # per cycle and port; AIE2P inferred from AM027's 64-bit switches and published kernel rates
     bursts: tuple[int, ...]  # bytes, in order of the register code (MA, RT)
@@ -116,7 +114,6 @@ class Generation:
     tiles: tuple[TileLimits, TileLimits, TileLimits] = (SHIM, MEMTILE, CORE)
 
     def limits(self, kind: TileKind) -> TileLimits:
-        """Limits of one kind of tile."""
         return next(t for t in self.tiles if t.kind is kind)
 
 

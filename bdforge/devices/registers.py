@@ -74,11 +74,9 @@ class TileRegisters:
     lock_stride: int = 0x10
 
     def bd_offset(self, bd: int) -> int:
-        """Offset of a BD's first word."""
         return self.bd_base + self.bd_stride * bd
 
     def control_offset(self, direction: str, channel: int) -> int:
-        """Offset of a channel's control register."""
         base = self.s2mm_base if direction == "S2MM" else self.mm2s_base
         return base + self.channel_stride * channel
 
@@ -87,11 +85,9 @@ class TileRegisters:
         return self.control_offset(direction, channel) + 4
 
     def status_offset(self, direction: str, channel: int) -> int:
-        """Offset of a channel's status register."""
         return (self.s2mm_status if direction == "S2MM" else self.mm2s_status) + 4 * channel
 
     def lock_offset(self, lock: int) -> int:
-        """Offset of a lock's value register."""
         return self.lock_base + self.lock_stride * lock
 
 

@@ -34,7 +34,6 @@ class BlockFormat:
 
     @property
     def bits(self) -> int:
-        """Bits of a block."""
         return BYTE_BITS * self.bytes
 
 
@@ -63,7 +62,6 @@ class ElementType:
 
     @property
     def integer(self) -> bool:
-        """Whether it holds whole numbers."""
         return self.values is not None
 
     @property

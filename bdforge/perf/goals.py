@@ -20,7 +20,6 @@ class Goal:
 
     @property
     def holds(self) -> bool:
-        """Whether it is met."""
         return self.reached <= self.limit
 
 

@@ -67,7 +67,6 @@ class Row:
 
     @property
     def source(self) -> str:
-        """The row's source."""
         return self.fields.get("source", "")
 
     @property

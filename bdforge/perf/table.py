@@ -25,7 +25,6 @@ def estimate_table(text: str, where: str, told: Callable[[], object] = lambda: N
 
 
 def modelled_columns(row: Row) -> dict[str, str]:
-    """The added columns of one row."""
     found = estimate(row.case)
     time_us, tops, bound = step_of_core(found) if row.core_only else (found.time_us, found.tops, found.bound)
     assumed = [*row.case.assumed, *(["one core, one m x k x n step"] if row.core_only else [])]

@@ -57,22 +57,18 @@ class BuiltDesign:
 
     @property
     def name(self) -> str:
-        """Of the design."""
         return self.manifest.design
 
     @property
     def summary(self) -> str:
-        """The design in a few words."""
         return f"{self.name} ({self.manifest.kind}) for {self.manifest.device}"
 
     @property
     def device(self) -> Device:
-        """The product it was built for."""
         return device_named(self.manifest.device)
 
     @property
     def array(self) -> Device:
-        """Its array."""
         return mlir_device_named(self.manifest.mlir_device)
 
     @property

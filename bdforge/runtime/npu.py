@@ -185,7 +185,6 @@ def _asked(node: Path) -> tuple[str, list[str]] | None:
 
 
 def binding() -> Finding:
-    """XRT's Python package."""
     found = sys.modules.get("pyxrt") is not None or importlib.util.find_spec("pyxrt") is not None
     remedy = "install XRT's Python package (Debian, Ubuntu: apt install python3-xrt) and use its Python version"
     return Finding("pyxrt", found, "importable" if found else "this Python cannot import it", remedy)

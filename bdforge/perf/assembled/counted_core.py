@@ -41,12 +41,10 @@ class Cycles:
     stalls: Mapping[str, float]
 
     def of(self, name: str) -> float:
-        """Cycles of a function."""
         return self.issue.get(name, 0.0) + self.stalls.get(name, 0.0)
 
     @property
     def total(self) -> float:
-        """Cycles of all functions."""
         return sum(self.issue.values()) + sum(self.stalls.values())
 
 

@@ -75,12 +75,10 @@ class GemmCase:
 
     @property
     def array(self) -> Device:
-        """The device's array."""
         return DEVICES.get(self.device) or MLIR_DEVICES[self.device]
 
     @property
     def timing(self) -> Timing:
-        """The device's timing."""
         return timing_of(self.device)
 
     @property

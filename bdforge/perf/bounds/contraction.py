@@ -26,12 +26,10 @@ class ContractionCase(GemmCase):
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates that the answer needs."""
         return self.needed
 
     @property
     def padded_macs(self) -> int:
-        """Multiply-accumulates that the array does."""
         return self.batches * prod(self.padded)
 
     def dram_traffic(self) -> tuple[DramTraffic, DramTraffic, DramTraffic]:
@@ -52,7 +50,6 @@ class ContractionCase(GemmCase):
 
 
 def contraction_case(plan: ContractionPlan, *, core_macs_per_cycle: float | None = None) -> ContractionCase:
-    """The case of a planned contraction."""
     mapped, tiles, spec = plan.choice.mapped, plan.gemm.tiling, plan.gemm.spec
     M, N = mapped.rows.tiles * tiles.panel_rows, mapped.columns.tiles * tiles.step_columns
     known = case_of(spec, plan.device, GemmProblem(M, mapped.depth, N), core_macs_per_cycle=core_macs_per_cycle)

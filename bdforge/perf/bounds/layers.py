@@ -170,7 +170,6 @@ def crossover(linear: Linear, cpu_tops: float, case_of: CaseOf, model_case: Esti
 
 
 def write_csv(found: Layers) -> str:
-    """The parts as CSV."""
     head = ("model", "tokens", "operator", "where", "count", "problem", "ms_modelled", "dispatch_ms", "bound")
     rows = (
         (found.model.name, found.tokens, part.operator, part.where, part.count, part.problem, f"{part.ms:.4g}",

@@ -80,7 +80,6 @@ class KernelCost:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the call."""
         return self.m * self.k * self.n
 
     @property
@@ -259,7 +258,6 @@ class CallCycles:
 
     @property
     def slots(self) -> Any:
-        """The busiest slot."""
         return sum(kind.count * kind.loop.busiest(kind.trips) for kind in self.kinds)
 
     @property
@@ -367,7 +365,6 @@ class _Pass:
     slots: Mapping[str, int]
 
     def cycles(self, elements: Any) -> Any:
-        """Of one call."""
         return self.fixed + self.each * elements
 
 

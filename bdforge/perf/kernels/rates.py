@@ -68,7 +68,6 @@ def switch_cycles(timing: Timing) -> int:
 
 @cache
 def fitted_kernels() -> Forms:
-    """The forms of `data/kernel_forms.csv`."""
     return {
         (row["generation"], row["a"], row["b"], row["c"]): FittedKernel(
             float(row["macs_per_cycle"]), float(row["cycles_per_c"]), int(row["rows"]), float(row["share"])

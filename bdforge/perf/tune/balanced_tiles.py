@@ -41,7 +41,6 @@ class RankedTile:
 
     @property
     def macs_per_cycle(self) -> float:
-        """Of one core."""
         return self.m * self.k * self.n / self.kernel_cycles
 
     @property

@@ -111,7 +111,6 @@ def in_process(wanted: Search, heights: list[int]) -> Iterator[SearchPart]:
 
 
 def in_processes(jobs: int) -> Runner:
-    """`jobs` processes at a time."""
     if jobs < 1:
         raise PerfError(f"-j {jobs} is below 1; this host has {os.cpu_count()} processors")
 

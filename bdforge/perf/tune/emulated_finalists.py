@@ -34,7 +34,6 @@ class EmulatedFinalist:
 
     @property
     def ratio(self) -> float:
-        """Emulated over modelled time."""
         return self.emulated_us / self.modelled_us
 
 

@@ -55,7 +55,6 @@ class State:
         return state
 
     def add(self, part: SearchPart) -> None:
-        """Keep a part."""
         self.parts[part.m] = part
         self._append({"part": asdict(part)})
 

@@ -53,7 +53,6 @@ class Candidates:
 
     @classmethod
     def of(cls, rows: list[tuple[int, ...]]) -> "Candidates":
-        """Candidates from rows of fields."""
         return cls(*np.array(rows, np.int64).reshape(-1, len(FIELDS)).T)
 
 
@@ -102,17 +101,14 @@ class SearchSpace:
 
     @property
     def rows(self) -> int:
-        """Core rows in use: all."""
         return self.device.core_rows
 
     @property
     def columns(self) -> int:
-        """Columns in use: all."""
         return self.device.columns
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that cores call."""
         return _kernel(self)
 
     @property

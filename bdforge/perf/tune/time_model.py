@@ -99,7 +99,6 @@ def kernel_on(plan: GemmPlan, case: GemmCase, basis: Basis) -> KernelCycles:
 
 
 def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: GemmProblem) -> GemmCase:
-    """One candidate on one problem."""
     return _case(space, dict(zip(FIELDS, candidate, strict=True)), problem)
 
 

@@ -19,7 +19,6 @@ _BASIS = {
 
 
 def design_toml(tuned: Tuned) -> str:
-    """The winner's design."""
     told = [*_found(tuned), "", *_speeds(tuned), "", *_choices(tuned), "", *_finalists(tuned)]
     named = [{**({"name": p.name} if p.name else {}), **p.sizes} for p, _ in tuned.wanted.problems]
     times = [f" # {count} times" if count > 1 else "" for _, count in tuned.wanted.problems]
@@ -28,7 +27,6 @@ def design_toml(tuned: Tuned) -> str:
 
 
 def numbers_toml(tuned: TunedNumbers, name: str) -> str:
-    """The winner's design, of any operator."""
     best, content = tuned.best[0], tuned.best[0].content
     told = [
         f"{name}, tuned by bdforge for {best.plan.device.name}: {best}. Nothing here was measured.",
@@ -53,7 +51,6 @@ def _toml(told: Iterable[str], content: Mapping[str, Any], remarks: Sequence[str
 
 
 def choice_line(choice: DesignChoice) -> str:
-    """A choice and its times."""
     told = f"{str(choice) or 'its own numbers'}: {choice.modelled_us:.0f} modelled"
     if choice.passed_over:
         return f"{told}, passed over: {choice.passed_over}"
@@ -98,7 +95,6 @@ def _finalists(tuned: Tuned) -> Iterator[str]:
 
 
 def finalist_line(finalist: Finalist) -> str:
-    """A finalist's choices and times."""
     told = f"{design_name(finalist.ranked.candidate)}: {finalist.ranked.time_us:.0f} modelled"
     if finalist.passed_over:
         return f"{told}, passed over: {finalist.passed_over}"

@@ -47,7 +47,6 @@ class Tuned:
 
     @property
     def best(self) -> Finalist:
-        """The winner."""
         return self.finalists[0]
 
 

@@ -99,13 +99,11 @@ def receive(connection: socket.socket) -> tuple[bytes, list[int]] | None:
 
 
 def discard(files: list[int]) -> None:
-    """Close what came with a packet."""
     for file in files:
         os.close(file)
 
 
 def answer_of(status: Status, text: object = "", runs: int = 0) -> bytes:
-    """An answer's packet."""
     return _TWO.pack(status, runs) + bounded(text).encode()
 
 
@@ -148,7 +146,6 @@ def buffer_of(packet: bytes) -> tuple[int, int, int]:
 
 
 def freed_by(packet: bytes) -> int:
-    """The address in a FREE."""
     return _numbers(_ADDRESS, packet, "FREE")[0]
 
 
@@ -161,7 +158,6 @@ def sequence_of(packet: bytes) -> tuple[int, str, str]:
 
 
 def runs_of(packet: bytes) -> list[RunRequest]:
-    """The runs of a RUN."""
     try:
         runs, at = [], _TWO.size
         for _ in range(_TWO.unpack_from(packet)[1]):

@@ -79,6 +79,11 @@ def apply(operation: str, *operands: int) -> int:
     return value
 
 
+def _operator(operation: str, *, swapped: bool = False) -> "Callable[[Expr, Operand], Expr]":
+    """An operator of Python's between expressions."""
+    return lambda one, other: operate(operation, *((other, one) if swapped else (one, other)))
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
     """A constant ("constant", value), a parameter ("parameter", name), a counter ("index", loop) or an operation.
@@ -96,41 +101,12 @@ class Expr:
     def __hash__(self) -> int:
         return self._hash  # computed once: expressions share their parts, over and over
 
-    def __add__(self, other: Operand) -> "Expr":
-        return operate("add", self, other)
-
-    def __radd__(self, other: int) -> "Expr":
-        return operate("add", other, self)
-
-    def __sub__(self, other: Operand) -> "Expr":
-        return operate("sub", self, other)
-
-    def __rsub__(self, other: int) -> "Expr":
-        return operate("sub", other, self)
-
-    def __mul__(self, other: Operand) -> "Expr":
-        return operate("mul", self, other)
-
-    def __rmul__(self, other: int) -> "Expr":
-        return operate("mul", other, self)
-
-    def __floordiv__(self, other: Operand) -> "Expr":
-        return operate("floordiv", self, other)
-
-    def __mod__(self, other: Operand) -> "Expr":
-        return operate("mod", self, other)
-
-    def __lt__(self, other: Operand) -> "Expr":
-        return operate("lt", self, other)
-
-    def __le__(self, other: Operand) -> "Expr":
-        return operate("le", self, other)
-
-    def __gt__(self, other: Operand) -> "Expr":
-        return operate("lt", other, self)
-
-    def __ge__(self, other: Operand) -> "Expr":
-        return operate("le", other, self)
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", swapped=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", swapped=True)
+    __floordiv__, __mod__ = _operator("floordiv"), _operator("mod")
+    __lt__, __gt__ = _operator("lt"), _operator("lt", swapped=True)
+    __le__, __ge__ = _operator("le"), _operator("le", swapped=True)
 
     def equals(self, other: Operand) -> "Expr":
         """1 where both are the same. (`==` compares expressions, not their values.)"""

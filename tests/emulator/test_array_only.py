@@ -5,61 +5,33 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import BudgetExceeded, LoadError
+from support.array_text import Task, acquire, bd, buffer, core, flow, lock, module, program, release, tile
 from support.differences import same
 from support.two_devices import configuration
 
-PIPE = """
-  aie.device({device}) @{name} {{
-    %m = aie.tile(1, 1)
-    %c = aie.tile(1, 3)
-    %source = aie.buffer(%m) {{sym_name = "source"}}
-      : memref<2x6xi16> = dense<[[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]>
-    %target = aie.buffer(%c) {{sym_name = "target"}} : memref<6x2xi16>
-    %sum = aie.buffer(%c) {{sym_name = "sum"}} : memref<1xi32>
-    %nameless = aie.buffer(%c) : memref<4xi8>
-    %full = aie.lock(%c, 0) {{sym_name = "full"}}
-    %free = aie.lock(%c, 1)
-    aie.flow(%m, DMA : 2, %c, DMA : 1)
-    %0 = aie.memtile_dma(%m) {{
-      %1 = aie.dma_start(MM2S, 2, ^send, ^end)
-    ^send:
-      aie.dma_bd(%source : memref<2x6xi16>, 0, 12,
-        [<size = 3, stride = 2>, <size = 2, stride = 6>, <size = 2, stride = 1>])
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }}
-    %2 = aie.mem(%c) {{
-      %3 = aie.dma_start(S2MM, 1, ^fill, ^end)
-    ^fill:
-      aie.use_lock(%free, Acquire, 0)
-      aie.dma_bd(%target : memref<6x2xi16>)
-      aie.use_lock(%full, Release, 1)
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }}
-    %4 = aie.core(%c) {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
+SENT = "0, 12, [<size = 3, stride = 2>, <size = 2, stride = 6>, <size = 2, stride = 1>]"
+ADDS = """%zero = arith.constant START : i32
       %c6 = arith.constant 6 : index
-      %zero = arith.constant {start} : i32
-      aie.use_lock(%full, AcquireGreaterEqual, 1)
-      %total = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %zero) -> (i32) {{
+      %total = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %zero) -> (i32) {
         %v = memref.load %target[%i, %c1] : memref<6x2xi16>
         %w = arith.extsi %v : i16 to i32
         %n = arith.addi %t, %w : i32
         scf.yield %n : i32
-      }}
-      memref.store %total, %sum[%c0] : memref<1xi32>
-      aie.end
-    }}
-  }}"""
+      }
+      memref.store %total, %sum[%c0] : memref<1xi32>"""
 
 
-def pipe(device: str = "npu2", name: str = "pipe", start: int = 0) -> str:
+def pipe(device: str = "npu2", name: str = "pipe", start: int = 0, full: int = 1, loop: bool = False) -> str:
     """Pairs of columns of a 2 x 6 matrix, sent to a core that adds up the second column of what arrives."""
-    return PIPE.format(device=device, name=name, start=start)
+    fill = f"aie.use_lock(%free, Acquire, 0)\n{bd('target', '6x2', element='i16')}\n{release('full', full)}"
+    return module(
+        device, tile(1, 1), tile(1, 3), buffer("target", "13", "6x2", element="i16"), buffer("sum", "13", 1),
+        '%source = aie.buffer(%t11) {sym_name = "source"} : memref<2x6xi16> '
+        "= dense<[[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]>", "%nameless = aie.buffer(%t13) : memref<4xi8>",
+        lock("full", "13", 0), "%free = aie.lock(%t13, 1)", flow("11 DMA : 2", "13 DMA : 1"),
+        program("11", Task("MM2S", 2, [bd("source", "2x6", SENT, element="i16")], loop)),
+        program("13", Task("S2MM", 1, [fill], loop)), core("13", acquire("full"), ADDS.replace("START", str(start))),
+    ).replace(f"aie.device({device})", f"aie.device({device}) @{name}")  # fmt: skip
 
 
 EXPECTED = np.arange(12, dtype=np.int16).reshape(2, 3, 2).transpose(1, 0, 2).reshape(6, 2)
@@ -95,15 +67,8 @@ def test_a_device_with_a_sequence_is_preferred_to_one_without():
 
 
 def test_a_design_that_moves_for_ever_ends_by_its_budget():
-    text = pipe().replace(
-        "aie.use_lock(%full, Release, 1)\n      aie.next_bd ^end",
-        "aie.use_lock(%full, Release, 0)\n      aie.next_bd ^fill",
-    )
-    text = text.replace(
-        "<size = 2, stride = 1>])\n      aie.next_bd ^end", "<size = 2, stride = 1>])\n      aie.next_bd ^send"
-    )
     with pytest.raises(BudgetExceeded, match="no end after 5000 steps"):
-        bdforge.emulate(text, budget=5000)
+        bdforge.emulate(pipe(full=0, loop=True), budget=5000)
 
 
 def test_a_module_without_a_device_is_refused():
@@ -113,5 +78,4 @@ def test_a_module_without_a_device_is_refused():
 
 def test_a_party_that_waits_when_nothing_moves_is_no_fault():
     """Without a sequence nobody awaits anything: the core simply stays in its acquire."""
-    text = pipe().replace("aie.use_lock(%full, Release, 1)", "aie.use_lock(%full, Release, 0)")
-    assert bdforge.emulate(text).buffers["sum"] == [0]
+    assert bdforge.emulate(pipe(full=0)).buffers["sum"] == [0]

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.txn.lower import lower_module
-from bdforge.devices.txn_format.operations import BlockWrite, Patch, Write
 from support.differences import same
 
 DATA = np.arange(100, 116, dtype=np.int32)
@@ -129,64 +127,3 @@ def test_a_core_releases_as_often_as_its_data_says(count):
       }}
     }}"""
     assert bdforge.emulate(design, []).buffers["x"].tolist() == [7] * count + [0] * (4 - count)
-
-
-SEQUENCE = """aie.device(npu2_1col) {{
-  %s = aie.tile(0, 0)
-  aie.shim_dma_allocation @in (%s, MM2S, 0)
-  aie.runtime_sequence(%x: memref<4096xi32>) {{
-    {body}
-  }}
-}}
-"""
-
-
-def operations(body: str):
-    return lower_module(bdforge.array.mlir.parse(SEQUENCE.format(body=body)))[1]
-
-
-def task(attributes: str = "", clauses: str = "len = 64", start: str = "") -> list:
-    return operations(
-        "%t = aiex.dma_configure_task_for @in {\naie.dma_bd(%x : memref<4096xi32> " + clauses + ") {bd_id = 1 : i32"
-        + attributes + "}\naie.end\n} {issue_token = true, repeat_count = 3 : i32}\naiex.dma_start_task(%t)" + start
-    )  # fmt: skip
-
-
-def words(found: list) -> tuple[int, ...]:
-    return next(op.words for op in found if isinstance(op, BlockWrite))
-
-
-def test_iteration_and_a_fourth_dimension_make_the_same_words():
-    given = task(", iteration = #aie.bd_iteration<size = 4, stride = 1024>")
-    fourth = task(clauses="len = 64 sizes = [4, 1, 1, 64] strides = [1024, 0, 0, 1]")
-    assert words(given) == words(fourth)
-    with pytest.raises(ValueError, match="one iteration"):
-        task(
-            ", iteration = #aie.bd_iteration<size = 4, stride = 8>",
-            "len = 64 sizes = [4, 1, 1, 64] strides = [8, 0, 0, 1]",
-        )
-
-
-def test_a_cache_code_replaces_the_usual_one():
-    assert words(task())[5] >> 24 & 15 == 2
-    for axcache in (5, 0):
-        assert words(task(f", axcache = {axcache} : i32"))[5] >> 24 & 15 == axcache
-
-
-def test_a_start_may_repeat_otherwise_and_send_no_token():
-    *_, usual = task()
-    *_, other = task(start=" {repeat_count = 7 : i32, no_token}")
-    assert isinstance(usual, Write)
-    assert isinstance(other, Write)
-    assert (usual.value >> 16 & 0xFF, usual.value >> 31) == (3, 1)
-    assert (other.value >> 16 & 0xFF, other.value >> 31) == (7, 0)
-
-
-def test_a_patch_by_buffer_finds_the_argument_and_its_offset():
-    (patch,) = operations(
-        "%plus = arith.constant 8 : i32\n%v = memref.subview %x[16] [64] [1] : memref<4096xi32> to "
-        "memref<64xi32, strided<[1], offset: 16>>\naiex.npu.address_patch(%plus : i32) buffer %v : "
-        "memref<64xi32, strided<[1], offset: 16>> {addr = 118788 : ui32}"
-    )
-    assert isinstance(patch, Patch)
-    assert (patch.argument, patch.plus) == (0, 64 + 8)

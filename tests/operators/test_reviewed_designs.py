@@ -28,7 +28,7 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
 GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "gemm whose B stays": (
         (16, 64, 32),
-        {"rows": 1, "columns": 2, "k_mt": 128, "rho": 2, "residency": "b", "c_in_parts": True, "c_memtile_buffers": 1},
+        {"rows": 1, "columns": 1, "k_mt": 128, "rho": 2, "residency": "b", "c_in_parts": True, "c_memtile_buffers": 1},
     ),
     "gemm of two shims and columns": (
         (32, 16, 16),
@@ -40,7 +40,7 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     ),
     "gemm of fewer rows than a micro-tile that is scaled": (
         (8, 64, 32),
-        {"types": ("int8", "int8", "bf16"), "rows": 2, "columns": 1, "m_used": 3, "epilogue": {"scale": True}},
+        {"types": ("int8", "int8", "bf16"), "rows": 1, "columns": 1, "m_used": 3, "epilogue": {"scale": True}},
     ),
     "gemm that is scaled in parts": (
         (32, 64, 32),

@@ -243,11 +243,11 @@ module {
       aie.end
     } {link_with = "small.o", stack_size = 4096 : i32}
 
-    // C (40 x 64) = A (40 x 48) B (48 x 64), edges: A reads 8 rows again, reads 16 columns again; B holds 0 for 16 rows of the last slab; C writes 8 rows again
-    aie.runtime_sequence @gemm_40x48x64(%A: memref<1920xi8>, %B: memref<1024xi8>, %C: memref<2560xi32>) {
+    // C (16 x 64) = A (16 x 48) B (48 x 64), edges: A reads 16 columns again; B holds 0 for 16 rows of the last slab
+    aie.runtime_sequence @gemm_16x48x64(%A: memref<768xi8>, %B: memref<1024xi8>, %C: memref<1024xi32>) {
       // step 0: 1 row panels from panel 0 on, 2 column steps from step 0 on
       %a0_step0 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<1920xi8>, 0, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
+        aie.dma_bd(%A : memref<768xi8>, 0, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 0 : i32}
         aie.end
       } {repeat_count = 1 : i32}
       aiex.dma_start_task(%a0_step0)
@@ -258,61 +258,19 @@ module {
       aiex.dma_start_task(%b0_step0)
       // cores may begin: their data are on the way
       aiex.npu.rtp_write(@core_0_2_rtp, 0, 4)
-      aiex.npu.rtp_write(@core_0_2_rtp, 1, 6)
+      aiex.npu.rtp_write(@core_0_2_rtp, 1, 2)
       aiex.set_lock(%core_0_2_go, 1)
       // step 0: 1 row panels from panel 0 on, 2 column steps from step 0 on
       %c0_step0 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<2560xi32>, 0, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
+        aie.dma_bd(%C : memref<1024xi32>, 0, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 2 : i32}
         aie.end
       } {issue_token = true}
       aiex.dma_start_task(%c0_step0)
-      // step 1: 1 row panels from panel 1 on, 2 column steps from step 0 on
-      %a0_step1 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<1920xi8>, 768, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 3 : i32}
-        aie.end
-      } {repeat_count = 1 : i32}
-      aiex.dma_start_task(%a0_step1)
-      %b0_step1 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 1, stride = 512>, <size = 512, stride = 1>]) {bd_id = 4 : i32}
-        aie.end
-      }
-      aiex.dma_start_task(%b0_step1)
-      %c0_step1 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<2560xi32>, 1024, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 5 : i32}
-        aie.end
-      } {issue_token = true}
-      aiex.dma_start_task(%c0_step1)
-      // step 2: 1 row panels from panel 2 on, 2 column steps from step 0 on
-      %a0_step2 = aiex.dma_configure_task_for @a_0 {
-        aie.dma_bd(%A : memref<1920xi8>, 1152, 1024, [<size = 2, stride = 16>, <size = 16, stride = 48>, <size = 32, stride = 1>]) {bd_id = 6 : i32}
-        aie.end
-      } {repeat_count = 1 : i32}
-      aiex.dma_start_task(%a0_step2)
-      %b0_step2 = aiex.dma_configure_task_for @b_0 {
-        aie.dma_bd(%B : memref<1024xi8>, 0, 1024, [<size = 2, stride = 512>, <size = 1, stride = 512>, <size = 512, stride = 1>]) {bd_id = 7 : i32}
-        aie.end
-      }
-      aiex.dma_start_task(%b0_step2)
-      %c0_step2 = aiex.dma_configure_task_for @c_0 {
-        aie.dma_bd(%C : memref<2560xi32>, 1536, 1024, [<size = 2, stride = 32>, <size = 16, stride = 64>, <size = 32, stride = 1>]) {bd_id = 8 : i32}
-        aie.end
-      } {issue_token = true}
-      aiex.dma_start_task(%c0_step2)
       // step 0 is complete when its tokens are here; its BDs are free again
       aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
       aiex.dma_free_task(%a0_step0)
       aiex.dma_free_task(%b0_step0)
       aiex.dma_free_task(%c0_step0)
-      // step 1 is complete when its tokens are here; its BDs are free again
-      aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
-      aiex.dma_free_task(%a0_step1)
-      aiex.dma_free_task(%b0_step1)
-      aiex.dma_free_task(%c0_step1)
-      // step 2 is complete when its tokens are here; its BDs are free again
-      aiex.npu.sync {channel = 0 : i32, column = 0 : i32, column_num = 1 : i32, direction = 0 : i32, row = 0 : i32, row_num = 1 : i32}
-      aiex.dma_free_task(%a0_step2)
-      aiex.dma_free_task(%b0_step2)
-      aiex.dma_free_task(%c0_step2)
     }
   }
 }

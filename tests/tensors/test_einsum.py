@@ -163,20 +163,10 @@ def test_a_path_of_the_user_s_is_taken(arrays):
         same(got, 72)
 
 
-@pytest.mark.parametrize(
-    ("expression", "said"),
-    [
-        ("ab,bc->ac", "3 arrays for 2 inputs"),
-        ("ab,b1,cd->ad", "has more than letters"),
-        ("ab,bc,cd->aa", "stands twice in the output"),
-        ("ab,bc,c->a", "operand 'c' has 1 labels; its array has 2 axes"),
-        ("ab,bc,cd->az", "label z: no input has it"),
-    ],
-)
-def test_what_is_no_tree_is_refused_before_anything_runs(arrays, expression, said):
+def test_what_is_no_tree_is_refused_before_anything_runs(arrays):
     x = np.ones((4, 4), TYPES["bf16"].dtype)
-    with pytest.raises((ContractionError, OperandError), match=said):
-        bdforge.einsum(expression, x, x, x, on=arrays["bf16"].loaded)
+    with pytest.raises(OperandError, match="3 arrays for 2 inputs"):
+        bdforge.einsum("ab,bc->ac", x, x, x, on=arrays["bf16"].loaded)
 
 
 def test_results_of_integers_are_no_operands(arrays):

@@ -10,13 +10,15 @@ from heapq import nsmallest
 from itertools import count, product
 
 from bdforge.common.messages import clip, listed
+from bdforge.design.sequences import Dim
 from bdforge.design.sequences.interpret import STEPS_MAX
 from bdforge.operators.contraction.boxes import Box, Near, Part, splits, spreads, waste
 from bdforge.operators.contraction.dims import TENSORS, Contraction, ContractionError, Kind, TensorDim
 from bdforge.operators.contraction.price import Price, price
 from bdforge.operators.contraction.program import Mapped
-from bdforge.operators.contraction.sides import NAMES, Packed, Side, Tiles
+from bdforge.operators.contraction.sides import NAMES, Side, Tiles
 from bdforge.operators.contraction.walks import WalkReason
+from bdforge.operators.gemm.operands import micro_tiles
 from bdforge.operators.gemm.plan import GemmPlan
 
 KEPT = 3
@@ -188,8 +190,11 @@ def _near(stages: Sequence[bool], gemm: GemmPlan) -> Near:
 
 
 def _sides(tiles: Tiles, stages: Sequence[bool], gemm: GemmPlan) -> tuple[Side, Side, Side]:
-    tiling, kernel = gemm.tiling, gemm.kernel
-    packed = Packed(tiling.k, tiling.n, kernel.t, kernel.field_scaled) if tiling.b.order == "packed" else None
+    tiling, kernel, packed = gemm.tiling, gemm.kernel, None
+    if tiling.b.order == "packed":
+        k, n = tiling.k, tiling.n
+        tile = micro_tiles(k, n, kernel.t, tiling.b.bits, kernel.field_scaled)
+        packed = (Dim(0, tiling.k_mt // k, k, k * n), *tile)
     return (
         Side(0, tiles, tiling.a, stages[0]),
         Side(1, tiles, tiling.b, stages[1], packed),

@@ -8,6 +8,7 @@ line: batches, tiles of the kept group, slabs of K, and in each the tile as it i
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from bdforge.design.sequences import Dim, Expr
 from bdforge.devices import TileLimits
@@ -16,7 +17,6 @@ from bdforge.operators.contraction.boxes import Box, Indices, Part, box_count, b
 from bdforge.operators.contraction.dims import TensorDim
 from bdforge.operators.contraction.walks import Chain, Loop, Segment, WalkReason, chain
 from bdforge.operators.gemm.grid import Storage
-from bdforge.operators.gemm.operands import micro_tiles
 
 NAMES = "ABC"
 
@@ -41,16 +41,6 @@ class Tiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """How the cores eat packed tiles of B, k x n: t columns side by side, `scaled` as of `gemm.operands`."""
-
-    k: int
-    n: int
-    t: int
-    scaled: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """An operand: tensor 0 (A), 1 (B) or 2 (C) of `tiles`, in elements of `store.bits` bits."""
 
@@ -58,7 +48,8 @@ class Side:
     tiles: Tiles
     store: Storage
     staged: bool
-    packed: Packed | None = None
+    packed: tuple[Any, ...] | None = None
+    """Loops over a slab of packed B, `Dim`s of numbers along K (axis 0) and N."""
 
     @property
     def name(self) -> str:
@@ -162,7 +153,7 @@ class Side:
                 yield f"{part.dim.name} has a stride of {stride} elements, no whole words"
             if moved:
                 yield f"a tile along {part.dim.name} begins at element {moved}, no whole word"
-        if self.packed:
+        if self.packed is not None:
             yield "the array takes it packed"
 
     def _moved(self, part: Part) -> int:
@@ -204,9 +195,7 @@ class Side:
                 step //= part.size
                 yield Dim(axes[part.dim.name], part.size, 1, step)
             return
-        tile, depth = self.packed, box_size(self.tiles.k)
-        inner = micro_tiles(tile.k, tile.n, tile.t, self.store.bits, tile.scaled)
-        for group, count, step, stride in [(0, depth // tile.k, tile.k, tile.k * tile.n), *inner]:
+        for group, count, step, stride in self.packed:
             yield from _mixed((self.tiles.k, self.tiles.n)[group], axes, count, step, stride)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bdforge.operators.contraction.boxes import Part
 from bdforge.operators.contraction.dims import TensorDim
-from bdforge.operators.contraction.sides import Packed, Side, Tiles, _mixed
+from bdforge.operators.contraction.sides import Side, Tiles, _mixed
 from bdforge.operators.contraction.walks import WalkReason
 from bdforge.operators.gemm.grid import Storage
 
@@ -52,7 +52,7 @@ IN_PLACE: dict[str, tuple[dict[str, Facts], dict[str, Facts], int, list[str]]] =
 def test_an_operand_is_walked_in_place_where_strides_and_tiles_begin_at_words(name: str):
     m, k, bits, wanted = IN_PLACE[name]
     assert list(side_of(m, k, bits).unreachable()) == wanted
-    packed = side_of(m, k, bits, packed=Packed(8, 8, 8, False))
+    packed = side_of(m, k, bits, packed=())
     assert list(packed.unreachable()) == [*wanted, "the array takes it packed"]
 
 

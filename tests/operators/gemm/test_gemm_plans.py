@@ -1,6 +1,5 @@
 """What a GEMM's plan says of itself: kernels and their macros, arguments and operands, tiles, cost, padding."""
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -131,28 +130,6 @@ def test_an_epilogue_s_numbers_lie_tile_by_tile(M: int, panels: list[list[int]])
     for tile, start in enumerate((0, 32, 38)):
         same(tiles[tile, :32], columns[start : start + 32], f"scales of n-tile {tile}")
         same(tiles[tile, 32:64], bias[start : start + 32], f"biases of n-tile {tile}")
-
-
-@pytest.mark.parametrize(("M", "N"), [(32, 64), (100, 300), (32, 640), (320, 64), (96, 128), (5, 200)])
-def test_an_epilogue_s_numbers_follow_every_tile_of_b(M: int, N: int):
-    """Panels of 32 rows, n-tiles of 32 columns to two columns in turn: each pair once."""
-    plan = planned(types=FED, k=64, epilogue={"scale": True})
-    found = sequence(plan, M, 128, N)
-    sizes = (128 * 32, *plan.tiling.fed_bytes)
-    panels, tiles = -(-M // 32), -(-N // 32)
-    for column in range(2):
-        passed: list[tuple[int, int]] = []
-        for task in found.tasks():
-            if (task.direction, task.channel, task.column) == ("MM2S", 1, column):
-                for run, bd in product(range(task.runs), task.bds):
-                    moved = bd.pattern.offset + (run * bd.pattern.strides[0] if bd.pattern.rank == 4 else 0)
-                    passed.append((bd.argument, moved))
-        kinds = {1: sizes[0], 3: sizes[1], 4: sizes[2]}
-        assert [argument for argument, _ in passed] == [1, 3, 4] * (len(passed) // 3)
-        numbers = [offset / kinds[argument] for argument, offset in passed]
-        assert numbers[::3] == numbers[2::3]
-        own = {min(2 * step, tiles - 2) + column for step in range(-(-tiles // 2))}  # the last step moves back
-        assert sorted(zip(numbers[1::3], numbers[::3], strict=True)) == sorted(product(range(panels), own))
 
 
 def test_scales_of_rows_lie_at_whole_micro_tiles_where_few_are_used():

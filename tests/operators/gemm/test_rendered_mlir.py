@@ -46,36 +46,6 @@ def test_one_configuration_serves_every_problem(flagship):
     assert len(configurations) == 1
 
 
-def test_sequences_differ_only_in_shim_bds_and_parameters(flagship):
-    """Outside of BDs, tasks and the two parameter words, two sequences of as many steps are the same text."""
-    texts = [render(flagship, [flagship.spec.problems[i]]) for i in (0, 2, 3)]
-    parts = [text[text.index("aie.runtime_sequence") :] for text in texts]
-    variable = r"@gemm_\S+?\(|memref<\d+|rtp_write\(.*\)|dma_bd\(.*|//.*|repeat_count = \d+"
-    assert len({re.sub(variable, "", part) for part in parts}) == 1
-    assert len(set(parts)) == 3
-
-
-def test_no_more_than_four_tasks_are_in_flight_on_any_channel(flagship):
-    text = render(flagship, [GemmProblem(5000, 20000, 2560)])  # A's panels are too far apart for one task
-    flying: dict[str, int] = {}
-    most = 0
-    for line in text.splitlines():
-        if match := re.search(r"dma_start_task\(%([abc]\d)_step(\d+)\)", line):
-            flying[match[1]] = flying.get(match[1], 0) + 1
-            most = max(most, flying[match[1]])
-        elif match := re.search(r"dma_free_task\(%([abc]\d)_step", line):
-            flying[match[1]] -= 1
-    assert most == 4
-    assert not any(flying[name] for name in flying)
-
-
-def test_waits_are_for_c_alone_and_for_one_column_after_the_other(flagship):
-    text = render(flagship, flagship.spec.problems)
-    assert "await" not in text
-    waits = re.findall(r"npu.sync \{channel = (\d) .*?column = (\d) .*?column_num = (\d) .*?direction = (\d)", text)
-    assert waits == [("0", str(column), "1", "0") for column in range(8)] * (len(waits) // 8)
-
-
 def test_the_flagship_has_the_circuits_of_its_mapping(flagship):
     text = render(flagship, [])
     flows = re.findall(r"aie.flow\(%(\w+?)_\S+ DMA : (\d), %(\w+?)_\S+ DMA : (\d)\)", text)

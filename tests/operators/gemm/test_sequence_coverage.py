@@ -245,18 +245,11 @@ def first_of_tiles(found: Replay, column: int, tile_bytes: int) -> np.ndarray:
     return begins[new]
 
 
-@pytest.mark.parametrize("shape", GPT2, ids=str)
-def test_gpt2s_sizes_are_covered(flagship, shape):
-    check(sequence(flagship, *shape))
+ALL = [*GPT2, *BITNET, *LARGE]
 
 
-@pytest.mark.parametrize("shape", BITNET, ids=str)
-def test_bitnets_layers_are_covered(flagship, shape):
-    check(sequence(flagship, *shape))
-
-
-@pytest.mark.parametrize("shape", LARGE, ids=str)
-def test_extreme_sizes_are_covered(flagship, shape):
+@pytest.mark.parametrize("shape", ALL, ids=str)
+def test_sizes_of_models_and_extremes_are_covered(flagship, shape):
     check(sequence(flagship, *shape))
 
 
@@ -285,7 +278,6 @@ def int8_plans() -> dict[str, GemmPlan]:
     return {layout: planned_design(**design) for layout, design in INT8_B.items()}
 
 
-ALL = [*GPT2, *BITNET, *LARGE]
 OFTEN = {*GPT2[::4], *BITNET[::7], *LARGE}
 
 
@@ -339,37 +331,3 @@ def test_random_sizes_and_leading_dimensions_are_covered(name):
         if spec.layouts.b == "packed":
             del leading["ldb"]
         check(sequence(plan, M, K, N, **leading))
-
-
-def test_the_check_sees_a_missing_and_a_foreign_element(flagship):
-    """The check itself can fail: one offset or one length changed in the words is noticed."""
-    planned = sequence(flagship, 300, 600, 700)
-    good = planned.words()
-    (patches,) = np.nonzero(good == 0x81)
-    for at, change in ((patches[2] + 10, 4), (patches[6] + 10, 64), (patches[-1] + 10, -4)):
-        words = good.copy()
-        words[at] = (int(words[at]) + change) % (1 << 32)
-        with pytest.raises(AssertionError):
-            check(_Changed(planned, words))  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("layout", INT8_B)
-def test_the_check_sees_one_changed_offset_of_each_operand(int8_plans, layout):
-    planned = sequence(int8_plans[layout], 1100, 600, 3000)
-    good = planned.words()
-    (patches,) = np.nonzero(good == 0x81)
-    arguments = good[patches + 8]
-    for argument in range(3):
-        for at in patches[arguments == argument][[0, -1]]:
-            words = good.copy()
-            words[at + 10] = (int(words[at + 10]) ^ 4) % (1 << 32)
-            with pytest.raises(AssertionError):
-                check(_Changed(planned, words))  # pyright: ignore[reportArgumentType]
-
-
-class _Changed:
-    """A sequence with other words."""
-
-    def __init__(self, planned: GemmSequence, words: np.ndarray):
-        self.plan, self.walk, self.words = planned.plan, planned.walk, lambda: words
-        self.staging, self.argument_bytes = planned.staging, planned.argument_bytes

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.array.txn.insts import encode_mlir
 from support.built_designs import ROOT
 from support.differences import same
 from support.register_designs import column, push, write32, writebd
 from support.small_designs import loopback
 from support.two_devices import configuration
+from support.txn_vectors import encode_mlir
 
 A = np.arange(96, dtype=np.int32)
 

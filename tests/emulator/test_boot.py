@@ -11,13 +11,13 @@ from bdforge.array.emulator import core_machine as machine
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import configuration
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import mlir_device_named
 from bdforge.devices.txn_format.operations import Write
 from support.decoded import device_of
 from support.differences import same
 from support.images import IMAGES
 from support.small_designs import loopback
+from support.txn_vectors import encode_mlir
 
 DATA = np.random.default_rng(8).integers(-(2**31), 2**31, 96, np.int32)
 

@@ -10,11 +10,11 @@ import pytest
 import bdforge
 from bdforge.array.emulator import Deadlock
 from bdforge.array.emulator.verification import verify_design
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices.txn_format.codec import decode
 from bdforge.devices.txn_format.operations import Sync
 from support.differences import same
 from support.examples import example
+from support.txn_vectors import encode_mlir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MLIR = sorted(EXAMPLES.rglob("*.mlir"))

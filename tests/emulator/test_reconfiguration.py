@@ -10,9 +10,9 @@ from bdforge.array.emulator import Deadlock, DmaError, LoadError, Result
 from bdforge.array.emulator import core_machine as machine
 from bdforge.array.emulator.module_choice import choose
 from bdforge.array.mlir import parse
-from bdforge.array.txn.insts import encode_mlir
 from support.differences import same
 from support.two_devices import module, run_of
+from support.txn_vectors import encode_mlir
 
 A = np.array([5, -3, 0, 2**31 - 1, 7, 8, 9, 10], np.int32)
 BOTH = module(run_of("first", "a", "b"), run_of("second", "b", "c"))

@@ -5,7 +5,6 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock, DmaError, RegisterAccessError, Result
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.devices import TileKind
 from bdforge.devices.registers import address
 from bdforge.devices.txn_format.bd_encoding import encode_bd
@@ -24,6 +23,7 @@ from support.register_designs import (
     writebd,
 )
 from support.small_designs import loopback
+from support.txn_vectors import encode_mlir
 
 DATA = np.random.default_rng(5).integers(-(2**31), 2**31, 64, np.int32)
 SHIM, MEM, CORE = (0, 0), (0, 1), (0, 2)

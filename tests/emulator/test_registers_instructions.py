@@ -7,7 +7,6 @@ import bdforge
 from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, LoadError, RegisterAccessError, Result
 from bdforge.array.emulator.scheduler import STEP_BUDGET
 from bdforge.array.mlir import parse
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
@@ -29,6 +28,7 @@ from bdforge.devices.txn_format.operations import (
 from support.differences import same
 from support.register_designs import column, copy_through_memtile, push, write32, writebd
 from support.small_designs import loopback
+from support.txn_vectors import encode_mlir
 
 DATA = np.random.default_rng(6).integers(-(2**31), 2**31, 96, np.int32)
 NPU2 = mlir_device_named("npu2")

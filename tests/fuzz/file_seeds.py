@@ -12,7 +12,6 @@ from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import Era, convert, parse
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.core.isa.assembler import assemble
 from bdforge.devices import device_named
 from bdforge.operators import manifest
@@ -22,6 +21,7 @@ from fuzz.corpus import samples
 from support.built_designs import ROOT, spec_content
 from support.images import IMAGES
 from support.small_designs import loopback
+from support.txn_vectors import encode_mlir
 from support.weight_files import (
     bitnet_entries,
     gguf_entry,

@@ -78,7 +78,7 @@ def check_own(planned: Plan, seed: int, run_it) -> None:
 
 
 @pytest.mark.parametrize(("spec", "product"), NAMED)
-@pytest.mark.parametrize("capacity", [KNOWN, 0])
+@pytest.mark.parametrize("capacity", [KNOWN, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_named_design_is_right_from_its_own_pdi_and_without_buffering(spec, product, capacity):
     planned = plan(spec, DEVICES[product])
     text = render(planned, [])

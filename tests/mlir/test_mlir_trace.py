@@ -5,8 +5,8 @@ import numpy as np
 import bdforge
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import parse, print_generic, print_module
-from bdforge.array.txn.insts import encode_mlir
 from support.differences import same
+from support.txn_vectors import encode_mlir
 
 PLAIN = """module {
   aie.device(npu2) {

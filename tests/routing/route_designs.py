@@ -2,6 +2,7 @@
 
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.routing import route
 from bdforge.devices import MLIR_DEVICES
 
 End = tuple[int, int, str, int]
@@ -32,3 +33,11 @@ def flows_only(device: str, *flows: str) -> DeviceOp:
     )
     text = "\n".join([f"module {{ aie.device({device}) {{", tiles, *flows, "} }"])
     return next(op for op in parse(text, "flows.mlir").walk() if isinstance(op, DeviceOp))
+
+
+def routes_text() -> str:
+    """Routes and packet rules of twenty flows."""
+    flows = [circuit((c, 1, "DMA", i), ((c + i) % 4, 2 + i, "DMA", c % 2)) for c in range(4) for i in range(4)]
+    flows += [packets(i, (3, 2 + i, "Trace", 0), (0, 0, "DMA", 0)) for i in range(4)]
+    routing = route(flows_only("npu1", *flows))
+    return f"{[routing.paths(net) for net in routing.nets]} {sorted(routing.rules.items())}"

@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bdforge.array.mlir import parse
+from bdforge.array.txn.insts import encode_module
+from bdforge.array.txn.target import ControllerIds
+
 _FOLDER = Path(__file__).parents[1] / "txn" / "data"
 
 
@@ -34,3 +38,13 @@ def _numbers(words: list[str]) -> np.ndarray:
 
 
 STREAM_VECTORS = {vector.name: vector for path in sorted(_FOLDER.glob("*.json")) for vector in _read(path)}
+
+
+def encode_mlir(
+    text: str,
+    file: str = "<string>",
+    sequence: str | None = None,
+    controller_ids: ControllerIds = ControllerIds.AIECC,
+) -> np.ndarray:
+    """Words of a runtime sequence in MLIR text."""
+    return encode_module(parse(text, file), sequence, controller_ids=controller_ids)

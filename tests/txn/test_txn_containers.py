@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.array.txn.insts import encode_mlir, read
+from bdforge.array.txn.insts import read
 from bdforge.array.txn.target import ControllerIds
 from bdforge.devices.txn_format.codec import TxnError, decode, encode
 from bdforge.devices.txn_format.containers import elf_sections, stream_bytes
@@ -15,7 +15,7 @@ from bdforge.devices.txn_format.describe import describe
 from support.differences import same
 from support.images import IMAGES
 from support.small_designs import loopback
-from support.txn_vectors import STREAM_VECTORS
+from support.txn_vectors import STREAM_VECTORS, encode_mlir
 
 FULL_ELF = IMAGES["full_elf_small"]
 MODULE = Path(__file__).parent / "data" / "images" / "module_elf_small.json"

@@ -25,7 +25,7 @@ from bdforge.devices.txn_format.operations import (
     Write,
 )
 from support.differences import same
-from support.txn_vectors import STREAM_VECTORS
+from support.txn_vectors import STREAM_VECTORS, encode_mlir
 
 NPU2 = MLIR_DEVICES["npu2"]
 HEADER = StreamHeader.of(NPU2)
@@ -151,6 +151,6 @@ def test_files_hold_little_endian_words(tmp_path):
 
 def test_mlir_text_becomes_words():
     same(
-        insts.encode_mlir(VECTOR.mlir, controller_ids=ControllerIds.TEXT),
+        encode_mlir(VECTOR.mlir, controller_ids=ControllerIds.TEXT),
         VECTOR.words,
     )

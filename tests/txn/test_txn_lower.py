@@ -8,7 +8,6 @@ import pytest
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import MlirError, parse
 from bdforge.array.mlir.register_ops import WRITEBD_FIELDS
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.array.txn.lower import LoweringError, lower_module
 from bdforge.array.txn.target import REFUSING, ControllerIds, Policy
 from bdforge.devices import mlir_device_named
@@ -18,7 +17,7 @@ from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.describe import diff
 from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Patch, Preempt, Sync, Write
 from support.differences import same
-from support.txn_vectors import STREAM_VECTORS
+from support.txn_vectors import STREAM_VECTORS, encode_mlir
 
 ARRAY = """module {
   aie.device(npu2) {

@@ -5,26 +5,11 @@ from pathlib import Path
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.array.txn.target import REFUSING, ControllerIds, Policy
 from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
 from bdforge.devices.txn_format.codec import InstructionStream, TxnError, decode, encode
 from bdforge.devices.txn_format.containers import stream_bytes
-
-
-def encode_mlir(
-    text: str,
-    file: str = "<string>",
-    sequence: str | None = None,
-    policy: Policy = REFUSING,
-    controller_ids: ControllerIds = ControllerIds.AIECC,
-) -> np.ndarray:
-    """Words of a runtime sequence in MLIR text; MlirError names the place of what is wrong in it.
-
-    `policy` and `controller_ids` as for `bdforge.array.txn.lower.lower`.
-    """
-    return encode_module(parse(text, file), sequence, policy, controller_ids)
 
 
 def encode_module(
@@ -33,7 +18,7 @@ def encode_module(
     policy: Policy = REFUSING,
     controller_ids: ControllerIds = ControllerIds.AIECC,
 ) -> np.ndarray:
-    """Words of a runtime sequence of a parsed module; arguments and errors as for `encode_mlir`."""
+    """Words of a runtime sequence of a parsed module; arguments and errors as for `lower_module`."""
     device, operations = lower_module(module, sequence, policy, controller_ids)
     return encode(operations, device)
 

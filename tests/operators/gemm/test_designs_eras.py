@@ -6,11 +6,11 @@ import pytest
 
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import Era, convert
-from bdforge.array.txn.insts import encode_mlir
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem
 from support.built_designs import named_plans
 from support.differences import same
+from support.txn_vectors import encode_mlir
 
 LITERAL = re.compile(
     r"use_lock\([^)]*, \d+\)|npu\.(sync|rtp_write)( \{|\(@\w+, \d+, -?\d)|aie\.dma_bd\(%\w+ : memref<[^>]*>,"

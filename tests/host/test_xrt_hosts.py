@@ -13,8 +13,8 @@ from software_npu import SoftwareNpu, run_alone
 from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
 from bdforge.array.images.read import read_image
-from bdforge.array.images.xclbin import npu_kernel, pdis
-from bdforge.array.images.xclbin_write import Partition, assembled
+from bdforge.array.images.xclbin import pdis
+from bdforge.array.images.xclbin_write import xclbin
 from bdforge.operators import manifest, render
 from bdforge.runtime.service.software_npu import BDF, LIBRARY
 from support.built_designs import build as build_design
@@ -137,8 +137,8 @@ def test_xclbinutil_writes_the_same_bytes(xrt: Packages, tmp_path: Path):
     theirs = make_xclbin(xrt, tmp_path / "theirs.xclbin", PDI, PLAN.spec.columns).read_bytes()
     container = read_image(theirs).container
     assert container is not None
-    partition = Partition(PLAN.spec.columns, PDI, PDI_UUID.bytes)
-    ours = assembled(partition, npu_kernel(3), container.seconds, bytes.fromhex(container.uuid))
+    uuid = bytes.fromhex(container.uuid)
+    ours = xclbin(PDI, PLAN.spec.columns, container.seconds, buffers=3, pdi_uuid=PDI_UUID.bytes, uuid=uuid)
     assert ours == theirs
 
 

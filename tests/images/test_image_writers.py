@@ -12,9 +12,9 @@ import pytest
 from bdforge.array.images.cdo import cdo, commands, joined, writes
 from bdforge.array.images.image_build import NoCodeError, image
 from bdforge.array.images.pdi import cdos, pdi
-from bdforge.array.images.xclbin import SectionKind, host_kernels_of, npu_kernel, pdis, sections
+from bdforge.array.images.xclbin import SectionKind, host_kernels_of, pdis, sections
 from bdforge.array.images.xclbin import marked as mark
-from bdforge.array.images.xclbin_write import Partition, XclbinSection, assembled, xclbin
+from bdforge.array.images.xclbin_write import XclbinSection, xclbin
 from bdforge.common.binary import ImageError
 from bdforge.devices.txn_format.operations import BlockWrite, Noop, Write
 from support.cdo_vectors import PARTS, VECTORS
@@ -63,7 +63,7 @@ def parts(data: bytes) -> dict[str, object]:
 
 def test_an_xclbin_has_the_same_bytes():
     (content,) = pdis(IMAGES["xclbin_small"])
-    made = assembled(Partition(8, content, PDI_UUID), npu_kernel(3), SECONDS, UUID)
+    made = xclbin(content, 8, SECONDS, buffers=3, pdi_uuid=PDI_UUID, uuid=UUID)
     same(parts(made), parts(IMAGES["xclbin_small"]))
     assert made == IMAGES["xclbin_small"]
 
@@ -101,9 +101,9 @@ def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():
     assert host_kernels_of(xclbin(content, 8)) == {}
     for other in (b"", b"{}", b'{"bdforge_host_kernels": [[0, 2]]}', b"\xff" * 99):
         strange = [XclbinSection(SectionKind.USER_METADATA, "", other)]
-        assert host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=strange)) == {}
+        assert host_kernels_of(xclbin(content, 8, marks=strange)) == {}
         both = [*strange, XclbinSection(SectionKind.USER_METADATA, "", mark(functions))]
-        found = host_kernels_of(assembled(Partition(8, content, PDI_UUID), npu_kernel(), 0, marks=both))
+        found = host_kernels_of(xclbin(content, 8, marks=both))
         assert found == functions, f"somebody else's {other!r} hides the mark behind it"
 
 

@@ -1,8 +1,7 @@
 """xclbin (axlf): the PDIs of its AIE partition; sections that say what a host may call: memories, kernels, operands."""
 
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from html import escape
 from typing import NamedTuple
@@ -116,25 +115,17 @@ class KernelArgument(NamedTuple):
     memory: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class XclbinKernel:
-    """What a host opens by name."""
-
-    name: str
-    instance: str
-    id: int
-    arguments: tuple[KernelArgument, ...]
+Arguments = Sequence[KernelArgument]
 
 
-def npu_kernel(buffers: int = HOST_BUFFERS) -> XclbinKernel:
-    """The kernel that aiecc declares: opcode, instructions with their number of words, and so many buffers."""
+def kernel_arguments(buffers: int = HOST_BUFFERS) -> tuple[KernelArgument, ...]:
+    """Of the kernel that aiecc declares: opcode, instructions with their number of words, and so many buffers."""
     fixed = (
         KernelArgument("opcode", "uint64_t", 8, 0x00),
         KernelArgument("instr", "char *", 8, 0x08, 1),
         KernelArgument("ninstr", "uint32_t", 4, 0x10),
     )
-    others = tuple(KernelArgument(f"bo{i}", "void*", 8, 0x14 + 8 * i, 0) for i in range(buffers))
-    return XclbinKernel(NAME, INSTANCE, KERNEL_ID, fixed + others)
+    return fixed + tuple(KernelArgument(f"bo{i}", "void*", 8, 0x14 + 8 * i, 0) for i in range(buffers))
 
 
 def mem_topology() -> bytes:
@@ -145,34 +136,32 @@ def mem_topology() -> bytes:
     return struct.pack("<i4x", len(MEMORIES)) + b"".join(items)
 
 
-def ip_layout(kernel: XclbinKernel) -> bytes:
+def ip_layout() -> bytes:
     """The kernel with its instance and id."""
-    name = f"{kernel.name}:{kernel.instance}".encode()
-    return struct.pack("<i4xIHHq64s", 1, _PS_KERNEL, _DPU_SUBTYPE, kernel.id, -1, name)
+    return struct.pack("<i4xIHHq64s", 1, _PS_KERNEL, _DPU_SUBTYPE, KERNEL_ID, -1, f"{NAME}:{INSTANCE}".encode())
 
 
-def links(kernel: XclbinKernel) -> Iterator[tuple[int, int, int]]:
-    """(argument, kernel, memory) of each argument in memory."""
-    for index, argument in enumerate(kernel.arguments):
-        if argument.memory is not None:
-            yield index, 0, argument.memory
+def links(arguments: Arguments, times: int = 1) -> list[tuple[int, int, int]]:
+    """(argument, kernel, memory) of each argument in memory, all so many times: as groups they stand twice."""
+    found = [(index, 0, argument.memory) for index, argument in enumerate(arguments) if argument.memory is not None]
+    return found * times
 
 
-def connectivity(kernel: XclbinKernel, times: int = 1) -> bytes:
-    """The links, so many times: as groups they stand twice."""
-    items = list(links(kernel)) * times
+def connectivity(arguments: Arguments, times: int = 1) -> bytes:
+    """The `links`."""
+    items = links(arguments, times)
     return struct.pack("<i", len(items)) + b"".join(struct.pack("<3i", *item) for item in items)
 
 
-def metadata(kernel: XclbinKernel) -> bytes:
+def metadata(arguments: Arguments) -> bytes:
     """The kernel in XML."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>']
     outer = ["project", "platform", "device", "core"]
     lines += [f"{'  ' * depth}<{tag}>" for depth, tag in enumerate(outer)]
-    lines.append(f'        <kernel name="{escape(kernel.name)}" language="c" type="dpu">')
-    lines.append(f'          <extended-data subtype="1" functional="0" dpu_kernel_id="{kernel.id:#x}"/>')
-    lines += [f"          {_argument(index, argument)}" for index, argument in enumerate(kernel.arguments)]
-    lines.append(f'          <instance name="{escape(kernel.instance)}"/>')
+    lines.append(f'        <kernel name="{NAME}" language="c" type="dpu">')
+    lines.append(f'          <extended-data subtype="1" functional="0" dpu_kernel_id="{KERNEL_ID:#x}"/>')
+    lines += [f"          {_argument(index, argument)}" for index, argument in enumerate(arguments)]
+    lines.append(f'          <instance name="{INSTANCE}"/>')
     lines.append("        </kernel>")
     lines += [f"{'  ' * depth}</{tag}>" for depth, tag in reversed(list(enumerate(outer)))]
     return ("\n".join(lines) + "\n").encode()

@@ -4,19 +4,19 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bdforge.array.images.xclbin import MEMORIES, SectionKind, XclbinKernel, links
+from bdforge.array.images.xclbin import INSTANCE, KERNEL_ID, MEMORIES, NAME, Arguments, SectionKind, links
 
 _START, _END = b"XCLBIN_MIRROR_DATA_START", b"XCLBIN_MIRROR_DATA_END"
 
 
 def mirror(
-    sections: Sequence[tuple[SectionKind, str, int, int]], kernel: XclbinKernel, seconds: int, uuid: bytes
+    sections: Sequence[tuple[SectionKind, str, int, int]], arguments: Arguments, seconds: int, uuid: bytes
 ) -> bytes:
     """The copy; a section is (kind, name, offset, size). Its key "section_header" repeats, so parts are joined here."""
     parts = [
         ("schema_version", {"major": "1", "minor": "0", "patch": "0"}),
         ("header", _header(seconds, uuid)),
-        *(("section_header", _section(*section, kernel)) for section in sections),
+        *(("section_header", _section(*section, arguments)) for section in sections),
     ]
     return _START + ("{" + ",".join(f'"{name}":{_json(value)}' for name, value in parts) + "}").encode() + _END
 
@@ -34,13 +34,13 @@ def _header(seconds: int, uuid: bytes) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _section(kind: SectionKind, name: str, offset: int, size: int, kernel: XclbinKernel) -> dict[str, Any]:
+def _section(kind: SectionKind, name: str, offset: int, size: int, arguments: Arguments) -> dict[str, Any]:
     header = {"Kind": str(int(kind)), "Name": name, "Offset": hex(offset), "Size": hex(size)}
-    payload = _payload(kind, kernel)
+    payload = _payload(kind, arguments)
     return header | ({} if payload is None else {"payload": payload})
 
 
-def _payload(kind: SectionKind, kernel: XclbinKernel) -> dict[str, Any] | None:
+def _payload(kind: SectionKind, arguments: Arguments) -> dict[str, Any] | None:
     match kind:
         case SectionKind.MEM_TOPOLOGY | SectionKind.GROUP_TOPOLOGY:
             name = "mem_topology" if kind is SectionKind.MEM_TOPOLOGY else "group_topology"
@@ -52,15 +52,15 @@ def _payload(kind: SectionKind, kernel: XclbinKernel) -> dict[str, Any] | None:
             return {name: {"m_count": str(len(items)), "m_mem_data": items}}
         case SectionKind.IP_LAYOUT:
             item = {
-                "m_type": "IP_PS_KERNEL", "m_subtype": "DPU", "m_functional": "DPU", "m_kernel_id": hex(kernel.id),
-                "m_base_address": "not_used", "m_name": f"{kernel.name}:{kernel.instance}",
+                "m_type": "IP_PS_KERNEL", "m_subtype": "DPU", "m_functional": "DPU", "m_kernel_id": hex(KERNEL_ID),
+                "m_base_address": "not_used", "m_name": f"{NAME}:{INSTANCE}",
             }  # fmt: skip
             return {"ip_layout": {"m_count": "1", "m_ip_data": [item]}}
         case SectionKind.CONNECTIVITY | SectionKind.GROUP_CONNECTIVITY:
             group = kind is SectionKind.GROUP_CONNECTIVITY
             items = [
                 {"arg_index": str(a), "m_ip_layout_index": str(i), "mem_data_index": str(m)}
-                for a, i, m in list(links(kernel)) * (2 if group else 1)
+                for a, i, m in links(arguments, 2 if group else 1)
             ]
             name = "group_connectivity" if group else "connectivity"
             return {name: {"m_count": str(len(items)), "m_connection": items}}

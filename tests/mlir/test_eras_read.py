@@ -12,41 +12,34 @@ from bdforge.array.mlir.sequence_ops import NpuRtpWriteOp
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 
 BUFFER = "%b = aie.buffer(%c) : memref<64xi32>\n%free = aie.lock(%c)\n%full = aie.lock(%c)\n"
-MARCH_MEM = """aie.mem(%c) {
-      %0 = aie.dma_start(S2MM, 0, ^bd, ^end)
-    ^bd:
-      aie.use_lock(%free, AcquireGreaterEqual, 1)
-      aie.dma_bd(%b : memref<64xi32>, 0, 64, [<size = 4, stride = 16>, <size = 16, stride = 1>]) {bd_id = 0 : i32}
-      aie.use_lock(%full, Release, 1)
-      aie.next_bd ^bd
-    ^end:
-      aie.end
-    }"""
-MODERN_MEM = """aie.mem(%c) {
+MEM = """aie.mem(%c) {{
       %one = arith.constant 1 : i32
       %0 = aie.dma_start(S2MM, 0, ^bd, ^end)
     ^bd:
-      aie.use_lock(%free, AcquireGreaterEqual, %one)
-      aie.dma_bd(%b : memref<64xi32> offset = 0 len = 64 sizes = [4, 16] strides = [16, 1]) {bd_id = 0 : i32}
-      aie.use_lock(%full, Release, %one)
+      {}
+      {}
+      {}
       aie.next_bd ^bd
     ^end:
       aie.end
-    }"""
-GENERIC_MEM = """aie.mem(%c) {
-      %one = arith.constant 1 : i32
-      %0 = aie.dma_start(S2MM, 0, ^bd, ^end)
-    ^bd:
-      "aie.use_lock"(%free, %one) <{action = 2 : i32}> : (index, i32) -> ()
-      "aie.dma_bd"(%b) <{bd_id = 0 : i32, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>, static_len = 64 : i32,
-        static_offset = 0 : i32, static_sizes = array<i64: 4, 16>, static_strides = array<i64: 16, 1>}>
-        : (memref<64xi32>) -> ()
-      "aie.use_lock"(%full, %one) {action = 1 : i32} : (index, i32) -> ()
-      aie.next_bd ^bd
-    ^end:
-      aie.end
-    }"""
-
+    }}""".format
+MARCH_MEM = MEM(
+    "aie.use_lock(%free, AcquireGreaterEqual, 1)",
+    "aie.dma_bd(%b : memref<64xi32>, 0, 64, [<size = 4, stride = 16>, <size = 16, stride = 1>]) {bd_id = 0 : i32}",
+    "aie.use_lock(%full, Release, 1)",
+).replace("%one = arith.constant 1 : i32", "")
+MODERN_MEM = MEM(
+    "aie.use_lock(%free, AcquireGreaterEqual, %one)",
+    "aie.dma_bd(%b : memref<64xi32> offset = 0 len = 64 sizes = [4, 16] strides = [16, 1]) {bd_id = 0 : i32}",
+    "aie.use_lock(%full, Release, %one)",
+)
+GENERIC_MEM = MEM(
+    '"aie.use_lock"(%free, %one) <{action = 2 : i32}> : (index, i32) -> ()',
+    '"aie.dma_bd"(%b) <{bd_id = 0 : i32, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>, static_len = 64 : i32, '
+    "static_offset = 0 : i32, static_sizes = array<i64: 4, 16>, static_strides = array<i64: 16, 1>}> "
+    ": (memref<64xi32>) -> ()",
+    '"aie.use_lock"(%full, %one) {action = 1 : i32} : (index, i32) -> ()',
+)
 RTP_MARCH, RTP_MODERN = "aiex.npu.rtp_write(@b, 0, 5)", "aiex.npu.rtp_write(@b, 0, %c5) : i32"
 
 

@@ -15,28 +15,33 @@ from bdforge.array.mlir.fields import defined_by, flag, integer, optional_intege
 from bdforge.array.mlir.operation import AieOperation, Int32, Int64, RuntimeNumber
 
 
-@irdl_op_definition
-class BufferOp(AieOperation):
-    """Memory of a tile."""
+class MemoryOp(AieOperation):
+    """Base of what holds elements."""
 
-    name = "aie.buffer"
-    tile = on_tile()
-    """Tile that holds it."""
     symbol = optional_text(SymbolNameConstraint(), "sym_name")
-    address = optional_integer()
-    """Byte address in its tile, if fixed."""
-    bank = optional_integer(key="mem_bank")
-    """Memory bank, if fixed."""
-    initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
     result = result_def(MemRefType)
     traits = traits_def(OptionalSymbolOpInterface())
-    assembly_format = "`(` $tile_value `)` attr-dict `:` custom<TypeAndValue>(type($result), $initial_value)"
 
     @property
     def type(self) -> MemRefType:
         """Shape and element type."""
         assert isinstance(self.result.type, MemRefType)
         return self.result.type
+
+
+@irdl_op_definition
+class BufferOp(MemoryOp):
+    """Memory of a tile."""
+
+    name = "aie.buffer"
+    tile = on_tile()
+    """Tile that holds it."""
+    address = optional_integer()
+    """Byte address in its tile, if fixed."""
+    bank = optional_integer(key="mem_bank")
+    """Memory bank, if fixed."""
+    initial_value_attr = opt_prop_def(DenseIntOrFPElementsAttr, prop_name="initial_value")
+    assembly_format = "`(` $tile_value `)` attr-dict `:` custom<TypeAndValue>(type($result), $initial_value)"
 
     @property
     def initial_value(self) -> np.ndarray | None:
@@ -46,22 +51,13 @@ class BufferOp(AieOperation):
 
 
 @irdl_op_definition
-class ExternalBufferOp(AieOperation):
+class ExternalBufferOp(MemoryOp):
     """Host memory for aie.shim_dma."""
 
     name = "aie.external_buffer"
-    symbol = optional_text(SymbolNameConstraint(), "sym_name")
     address = integer(Int64, default=0)
     """Byte address in host memory; 0 where the text gives none."""
-    result = result_def(MemRefType)
-    traits = traits_def(OptionalSymbolOpInterface())
     assembly_format = "attr-dict `:` type($result)"
-
-    @property
-    def type(self) -> MemRefType:
-        """Shape and element type."""
-        assert isinstance(self.result.type, MemRefType)
-        return self.result.type
 
 
 @irdl_op_definition

@@ -122,107 +122,51 @@ def static(pattern: Pattern, limits: TileLimits = MEMTILE, element_bits: int = 3
 
 
 EDGES = [
-    # (judge, pattern, limits, element bits): the first fits, the second is one step too far
-    (runtime, Pattern((2, 1023), (4096, 1)), Pattern((2, 1024), (4096, 1)), SHIM, "size 1024 elements = 1024 granules"),
-    (runtime, Pattern((1023, 2), (4, 1)), Pattern((1024, 2), (4, 1)), SHIM, "size 1024 in dimension 0 (d1)"),
+    # judge, limits, sizes and strides that fit, and those one step too far
+    (runtime, SHIM, ((2, 1023), (4096, 1)), ((2, 1024), (4096, 1)), "size 1024 elements = 1024 granules"),
+    (runtime, SHIM, ((1023, 2), (4, 1)), ((1024, 2), (4, 1)), "size 1024 in dimension 0 (d1)"),
+    (runtime, SHIM, ((5000, 2, 2), (8, 4, 1)), ((1, 5000, 2), (8, 4, 1)), "size 5000 in dimension 1 (d1)"),
+    (runtime, SHIM, ((2, 4), (1 << 20, 1)), ((2, 4), ((1 << 20) + 1, 1)), "exceeds the 1048576"),
+    (runtime, MEMTILE, ((2, 4), (1 << 17, 1)), ((2, 4), ((1 << 17) + 1, 1)), "exceeds the 131072"),
+    (static, CORE, ((2, 4), (1 << 13, 1)), ((2, 4), ((1 << 13) + 1, 1)), "exceeds the 8192"),
+    (static, CORE, ((2, 255), (300, 1)), ((2, 256), (300, 1)), "exceeds the 255 of a core BD"),
+    (static, MEMTILE, ((2, 512), (600, 1)), ((2, 513), (600, 1)), "exceeds the 512 that aie.dma_bd takes"),
+    (static, CORE, (((1 << 14) - 1,), (1,)), ((1 << 14,), (1,)), "length 16384 granules exceeds the 16383"),
+    (static, MEMTILE, (((1 << 17) - 1,), (1,)), ((1 << 17,), (1,)), "length 131072 granules"),
+    (static, CORE, ((2, 2, 2), (9, 3, 1)), ((2, 2, 2, 2), (27, 9, 3, 1)), "4 dimensions exceed the 3"),
+    (static, MEMTILE, ((2,) * 4, (27, 9, 3, 1)), ((2,) * 5, (81, 27, 9, 3, 1)), "5 dimensions exceed the 4"),
+    (runtime, SHIM, ((2,) * 4, (27, 9, 3, 1)), ((2,) * 5, (81, 27, 9, 3, 1)), "and one of runs"),
+    (runtime, SHIM, ((64, 1, 2, 4), (8, 0, 5, 1)), ((65, 1, 2, 4), (8, 0, 5, 1)), "exceeds the 64 of the it"),
     (
         runtime,
-        Pattern((5000, 2, 2), (8, 4, 1)),
-        Pattern((1, 5000, 2), (8, 4, 1)),
-        SHIM,
-        "size 5000 in dimension 1 (d1)",
-    ),
-    (runtime, Pattern((2, 4), (1 << 20, 1)), Pattern((2, 4), ((1 << 20) + 1, 1)), SHIM, "exceeds the 1048576"),
-    (runtime, Pattern((2, 4), (1 << 17, 1)), Pattern((2, 4), ((1 << 17) + 1, 1)), MEMTILE, "exceeds the 131072"),
-    (static, Pattern((2, 4), (1 << 13, 1)), Pattern((2, 4), ((1 << 13) + 1, 1)), CORE, "exceeds the 8192"),
-    (static, Pattern((2, 255), (300, 1)), Pattern((2, 256), (300, 1)), CORE, "exceeds the 255 of a core BD"),
-    (
-        static,
-        Pattern((2, 512), (600, 1)),
-        Pattern((2, 513), (600, 1)),
         MEMTILE,
-        "exceeds the 512 that aie.dma_bd takes",
+        ((2,) * 4, (27, 9, 3, 1)),
+        ((2,) * 5, (81, 27, 9, 3, 1)),
+        "the 3 of a memtile BD and one of runs",
     ),
-    (
-        static,
-        Pattern(((1 << 14) - 1,), (1,)),
-        Pattern((1 << 14,), (1,)),
-        CORE,
-        "length 16384 granules exceeds the 16383",
-    ),
-    (static, Pattern(((1 << 17) - 1,), (1,)), Pattern((1 << 17,), (1,)), MEMTILE, "length 131072 granules"),
-    (static, Pattern((2, 2, 2), (9, 3, 1)), Pattern((2, 2, 2, 2), (27, 9, 3, 1)), CORE, "4 dimensions exceed the 3"),
-    (
-        static,
-        Pattern((2,) * 4, (27, 9, 3, 1)),
-        Pattern((2,) * 5, (81, 27, 9, 3, 1)),
-        MEMTILE,
-        "5 dimensions exceed the 4",
-    ),
-    (runtime, Pattern((2,) * 4, (27, 9, 3, 1)), Pattern((2,) * 5, (81, 27, 9, 3, 1)), SHIM, "and one of runs"),
+    (runtime, CORE, ((2,) * 4, (27, 9, 3, 1)), ((2,) * 5, (81, 27, 9, 3, 1)), "the 3 of a core BD and one of runs"),
+    (static, SHIM, ((2, 512), (2000, 1)), ((2, 513), (2000, 1)), "exceeds the 512 that aie.dma_bd takes on a shim"),
+    (static, MEMTILE, ((2, 9), (1 << 17, 1)), ((2, 9), ((1 << 17) + 1, 1)), "exceeds the 131072"),
+    (static, CORE, ((2, 4), (1, 1 << 13)), ((2, 4), (1, (1 << 13) + 1)), "in dimension 1 (d0) exceeds the"),
+    (runtime, SHIM, ((1,), (2,)), ((2,), (2,)), "stride 2 in dimension 0 (d0) would be dropped"),
+    (runtime, SHIM, ((64, 4), (0, 1)), ((65, 4), (0, 1)), "size 65 in dimension 0 (runs of the task)"),
     (
         runtime,
-        Pattern((64, 1, 2, 4), (8, 0, 5, 1)),
-        Pattern((65, 1, 2, 4), (8, 0, 5, 1)),
         SHIM,
-        "exceeds the 64 of the it",
+        ((2, 1, 2, 4), (1 << 20, 0, 5, 1)),
+        ((2, 1, 2, 4), ((1 << 20) + 1, 0, 5, 1)),
+        "1048576 of the iteration step",
     ),
-    *(
-        (
-            runtime,
-            Pattern((2,) * 4, (27, 9, 3, 1)),
-            Pattern((2,) * 5, (81, 27, 9, 3, 1)),
-            limits,
-            f"5 dimensions exceed the 3 of a {limits.kind} BD and one of runs",
-        )
-        for limits in (MEMTILE, CORE)
-    ),
-    (
-        static,
-        Pattern((2, 512), (2000, 1)),
-        Pattern((2, 513), (2000, 1)),
-        SHIM,
-        "exceeds the 512 that aie.dma_bd takes on a shim",
-    ),
-    (static, Pattern((2, 9), (1 << 17, 1)), Pattern((2, 9), ((1 << 17) + 1, 1)), MEMTILE, "exceeds the 131072"),
-    (
-        static,
-        Pattern((2, 4), (1, 1 << 13)),
-        Pattern((2, 4), (1, (1 << 13) + 1)),
-        CORE,
-        "in dimension 1 (d0) exceeds the",
-    ),
-    (runtime, Pattern((1,), (2,)), Pattern((2,), (2,)), SHIM, "stride 2 in dimension 0 (d0) would be dropped"),
-    (runtime, Pattern((64, 4), (0, 1)), Pattern((65, 4), (0, 1)), SHIM, "size 65 in dimension 0 (runs of the task)"),
-    (
-        runtime,
-        Pattern((2, 1, 2, 4), (1 << 20, 0, 5, 1)),
-        Pattern((2, 1, 2, 4), ((1 << 20) + 1, 0, 5, 1)),
-        SHIM,
-        "exceeds the 1048576 of the iteration step",
-    ),
-    (runtime, Pattern((5, 4), (0, 1)), Pattern((2, 5, 4), (8, 0, 1)), SHIM, "stride 0 in dimension 1 (d1)"),
-    (
-        static,
-        Pattern((5, 4), (1, 8)),
-        Pattern((5, 4), (0, 1)),
-        MEMTILE,
-        "stride 0 in dimension 0 (d1) cannot be expressed",
-    ),
-    (
-        static,
-        Pattern((1, 4, 4), (1, 8, 1)),
-        Pattern((1, 4, 4), (0, 8, 1)),
-        MEMTILE,
-        "stride 0 in dimension 0 (d2) is below 1",
-    ),
+    (runtime, SHIM, ((5, 4), (0, 1)), ((2, 5, 4), (8, 0, 1)), "stride 0 in dimension 1 (d1)"),
+    (static, MEMTILE, ((5, 4), (1, 8)), ((5, 4), (0, 1)), "stride 0 in dimension 0 (d1) cannot be expressed"),
+    (static, MEMTILE, ((1, 4, 4), (1, 8, 1)), ((1, 4, 4), (0, 8, 1)), "stride 0 in dimension 0 (d2) is below 1"),
 ]
 
 
-@pytest.mark.parametrize(("judge", "fits", "too_far", "limits", "message"), EDGES)
-def test_limits_hold_to_the_last_value(judge, fits: Pattern, too_far: Pattern, limits: TileLimits, message: str):
-    assert judge(fits, limits) == ""
-    assert message in judge(too_far, limits)
+@pytest.mark.parametrize(("judge", "limits", "fits", "too_far", "message"), EDGES)
+def test_limits_hold_to_the_last_value(judge, limits: TileLimits, fits: tuple, too_far: tuple, message: str):
+    assert judge(Pattern(*fits), limits) == ""
+    assert message in judge(Pattern(*too_far), limits)
 
 
 def test_inner_sizes_count_granules_at_run_time():

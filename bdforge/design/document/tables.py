@@ -279,20 +279,17 @@ def many(kind: Kind, least: int = 0) -> Kind:
 
 def made(table: "Table", make: Callable[[dict[str, Any], Scope], Any]) -> Kind:
     """What is made of a table's values."""
-
     return described(table.schema)(lambda found, scope: make(table(found, scope), scope))
 
 
 def choice(kinds: Mapping[str, Kind]) -> Kind:
     """Tables that are told apart by the first of their keys that is no `for`."""
-
     schemas = described(lambda: {"anyOf": [schema_of(kind) for kind in kinds.values()]})
     return schemas(lambda found, scope: kinds[first_key(found, kinds)](found, scope))
 
 
 def later(kind: Kind) -> Kind:
     """What is read when what it names is known: a function that reads it, with what it is a part of."""
-
     same = described(lambda: schema_of(kind))
     return same(lambda found, scope: lambda inside: kind(found, replace(scope, inside=inside)))
 

@@ -107,6 +107,10 @@ OTHERS = {
     "other ELF": (elf((".text", b"1234")), "no section .ctrltext with an instruction stream; it has .text, .shstrtab"),
     "ELF of a like name": (elf((".ctrltexts", STREAM)), "no section .ctrltext with an .* it has .ctrltexts"),
     "MLIR": (loopback().encode(), "line 2: 'module' is no word .* bdforge insts encode"),
+    "zip": (b"PK\x03\x04rest", "this is a zip archive; give the instruction stream in it"),
+    "gzip": (b"\x1f\x8b\x08rest", "this is a gzip file; decompress it first"),
+    "forty signs": (b"z" * 40, f"line 1: '{'z' * 40}' is no word"),
+    "forty-one signs": (b"z" * 41, f"line 1: '{'z' * 40}…' is no word"),
     "long digits": (b"00000001\n123456789\n", "line 2: '123456789' is no word of up to eight hexadecimal digits"),
 }
 
@@ -117,3 +121,8 @@ def test_other_files_are_told_what_they_are(tmp_path, data, message):
     with pytest.raises(TxnError, match=message) as caught:
         read(tmp_path / "file")
     assert str(caught.value).startswith(f"{tmp_path / 'file'}: ")
+
+
+def test_a_section_is_asked_of_an_elf_alone():
+    with pytest.raises(TxnError, match=r"section '.ctrltext' was asked for, but this is no ELF"):
+        stream_bytes(b"00000000", ".ctrltext")

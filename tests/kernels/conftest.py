@@ -67,11 +67,11 @@ def kernel_library(
 
 @pytest.fixture(scope="session")
 def gemm_library(kernel_library: Callable[..., Library]) -> Callable[..., Library]:
-    """The ternary kernels of AIE2P, by tile and further g++ options."""
+    """The ternary kernels of AIE2P, by tile, or the product alone by tile and further g++ options."""
 
     def build(m: int, k: int, n: int, *options: str) -> Library:
-        names = ("mm_i8_i2_i32", "unscale_i32", "zero_i32", "reference")
-        return kernel_library("aie2p", names, (m, k, n), *options)
+        others = () if options else ("unscale_i32", "zero_i32", "reference")
+        return kernel_library("aie2p", ("mm_i8_i2_i32", *others), (m, k, n), *options)
 
     return build
 

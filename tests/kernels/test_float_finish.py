@@ -113,12 +113,11 @@ def test_infinity_and_nan_have_no_block_form(kernel_library, operand, value):
         library.call("mm_bf16_bf16_f32", *operands, aligned(64, np.float32))
 
 
-@pytest.mark.parametrize(("name", "lanes"), [("mm_bf16_bf16_f32", 64), ("mm_bf16_bfp16_f32", 64)])
-def test_misaligned_bfloat16_is_refused(kernel_library, name, lanes):
-    library = kernel_library("aie2p", (name,), (8, 8, 8))
+def test_misaligned_bfloat16_is_refused(kernel_library):
+    library = kernel_library("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8))
     a, b, c = aligned(128, BF16), aligned(128, BF16), aligned(64, np.float32)
-    with pytest.raises(KernelError, match=f"{lanes} lanes at .*, which is 32 bytes past a 64-byte"):
-        library.call(name, a[16:], b, c)
+    with pytest.raises(KernelError, match=r"64 lanes at .*, which is 32 bytes past a 64-byte"):
+        library.call("mm_bf16_bf16_f32", a[16:], b, c)
 
 
 def test_block_floats_may_begin_at_any_byte(kernel_library):

@@ -15,7 +15,6 @@ LOWEST = {"i8": -128, "i4": -8}
 CASES = [
     ("aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ()),
     ("aie2p", "mm_i8_i8_i32", (24, 40, 56), 1, ()),
-    ("aie2p", "mm_i8_i8_i32", (48, 24, 40), 2, ("B_TRANSPOSED",)),
     ("aie2p", "mm_i8_i8_i32", (48, 16, 16), 3, ("A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED")),
     ("aie2p", "mm_i8_i8_i16", (24, 16, 40), 1, ("SHIFT=3",)),
     ("aie2p", "mm_i8_i8_i16", (16, 40, 24), 2, ("B_TRANSPOSED", "C_TRANSPOSED", "SHIFT=0")),
@@ -27,8 +26,7 @@ CASES = [
     ("aie2", "mm_i8_i8_i32", (24, 16, 16), 2, ("C_TRANSPOSED",)),
     ("aie2", "mm_i8_i8_i16", (20, 24, 40), 1, ("SHIFT=5", "B_TRANSPOSED")),
     ("aie2", "mm_i8_i8_i8", (12, 24, 8), 3, ("SHIFT=7", "C_TRANSPOSED")),
-    ("aie2", "mm_i8_i4_i32", (12, 48, 24), 1, ()),
-    ("aie2", "mm_i8_i4_i32", (24, 16, 16), 2, ("A_TRANSPOSED",)),
+    ("aie2", "mm_i8_i4_i32", (24, 48, 24), 2, ("A_TRANSPOSED",)),
 ]
 
 
@@ -87,7 +85,7 @@ def test_steps_of_k_follow_the_recurrence(kernel_library, case):
         same(c, case.in_memory(expected))
 
 
-@pytest.mark.parametrize("case", [CASES[i] for i in (3, 4, 15)], ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", [CASES[i] for i in (2, 3, -1)], ids=lambda case: "-".join(map(str, case)))
 def test_kernels_agree_with_their_references_from_any_c(kernel_library, case):
     case = Case(kernel_library, *case, "reference")
     (m, k, n), rng = case.tile, np.random.default_rng(4)
@@ -109,16 +107,10 @@ def test_sums_stay_in_int32_up_to_the_stated_depth(kernel_library):
 
 
 def test_another_rounding_can_be_chosen(kernel_library):
-    plain = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1",))
-    up = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
-    a, b = np.eye(8, dtype=int), np.arange(-32, 32).reshape(8, 8)
-    results = []
-    for case in (plain, up):
-        c = case.in_memory(np.zeros((8, 8)))
-        case.call(case.kernel, a, b, c)
-        results.append(c)
-    same(results[0], np.rint(b / 2).ravel())
-    same(results[1], np.floor(b / 2 + 0.5).ravel())
+    case = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
+    a, b, c = np.eye(8, dtype=int), np.arange(-32, 32).reshape(8, 8), case.in_memory(np.zeros((8, 8)))
+    case.call(case.kernel, a, b, c)
+    same(c, np.floor(b / 2 + 0.5).ravel())
 
 
 @pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])

@@ -2,7 +2,7 @@
 
 import io
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from elftools.common.exceptions import ELFError
@@ -157,77 +157,57 @@ def core_elf(
     bytes there: aie-rt's loader reads what follows in the file otherwise. Code is padded to whole words. `exported`
     symbols are global, `constants` name no address.
     """
-    blocks = [(address, piece + bytes(-len(piece) % 4), _READ | _EXECUTE) for address, piece in code]
-    blocks += [(address, piece, _READ) for address, piece in data]
-    pieces = [(a, piece, len(piece), flags) for a, piece, flags in blocks] + [(a, b"", n, _READ) for a, n in zeros]
-    start = _HEADER + _PROGRAM_HEADER * len(pieces)
-    body, offsets = _laid_out([piece for _, piece, _, _ in pieces], start)
-    headers = b"".join(
-        struct.pack("<8I", 1, offset, address, address, len(piece), size, flags, 16)
-        for (address, piece, size, flags), offset in zip(pieces, offsets, strict=True)
-    )
-    tail, sections = _sections(pieces, offsets, symbols, (exported, constants), start + len(body))
-    flags = next(value for value, name in ELF_GENERATIONS.items() if name == generation)
-    ident = b"\x7fELF\x01\x01\x01" + bytes(9)
-    table = start + len(body) + len(tail)
-    sizes = (_HEADER, _PROGRAM_HEADER, len(pieces), _SECTION_HEADER, len(sections), len(sections) - 1)
-    header = ident + struct.pack("<HHIIIII6H", 2, CORE_MACHINE, 1, 0, _HEADER, table, flags, *sizes)
-    return header + headers + body + tail + b"".join(sections)
-
-
-def _laid_out(pieces: list[bytes], start: int) -> tuple[bytes, list[int]]:
-    """The pieces one after the other, each on a multiple of 16 of the file, and their offsets."""
-    body, offsets = b"", []
-    for piece in pieces:
-        body += bytes(-(start + len(body)) % 16)
-        offsets.append(start + len(body))
-        body += piece
-    return body + bytes(-(start + len(body)) % 4), offsets
-
-
-def _sections(pieces, offsets, symbols, kinds, start: int) -> tuple[bytes, list[bytes]]:
-    """Symbol and string tables, and the headers of all sections."""
-    names = _Strings()
-    headers = [bytes(_SECTION_HEADER)]
-    for (address, piece, size, flags), offset in zip(pieces, offsets, strict=True):
-        code = bool(flags & _EXECUTE)
-        name = ".text" if code else ".data" if piece else ".bss"
-        kind = _PROGBITS if piece else _NOBITS
-        headers.append(_header(names.add(name), kind, 6 if code else 3, address, offset, size, 0, 0, 16, 0))
-    strings, (exported, constants) = _Strings(), kinds
+    pieces = [(address, piece + bytes(-len(piece) % _WORD), True) for address, piece in code]
+    pieces += [(address, piece, False) for address, piece in data]
+    blocks = [(a, piece, len(piece), run) for a, piece, run in pieces] + [(a, b"", size, False) for a, size in zeros]
+    file, names, strings = _Grown(bytes(_HEADER + _PROGRAM_HEADER * len(blocks))), _Grown(b"\0"), _Grown(b"\0")
+    segments, sections = b"", [bytes(_SECTION_HEADER)]
+    for address, piece, size, run in blocks:
+        offset, kind = file.add(piece, 16), _PROGBITS if piece else _NOBITS
+        flags = _READ | _EXECUTE if run else _READ
+        segments += struct.pack("<8I", 1, offset, address, address, len(piece), size, flags, 16)
+        name = names.text(".text" if run else ".data" if piece else ".bss")
+        sections.append(_section(name, kind, 6 if run else 3, address, offset, size, 0, 0, 16, 0))
     ordered = sorted(symbols.items(), key=lambda item: item[0] in exported)
-    entries = [bytes(_SYMBOL)] + [
-        _symbol(strings, [] if n in constants else pieces, n, value, n in exported) for n, value in ordered
-    ]
-    table, text = b"".join(entries), strings.data
-    local = 1 + sum(name not in exported for name in symbols)
-    link = len(headers) + 1
-    headers.append(_header(names.add(".symtab"), _SYMTAB, 0, 0, start, len(table), link, local, 4, _SYMBOL))
-    headers.append(_header(names.add(".strtab"), _STRTAB, 0, 0, start + len(table), len(text), 0, 0, 1, 0))
-    name = names.add(".shstrtab")
-    place = start + len(table) + len(text)
-    headers.append(_header(name, _STRTAB, 0, 0, place, len(names.data), 0, 0, 1, 0))
-    tail = table + text + names.data
-    return tail + bytes(-(start + len(tail)) % 4), headers
+    table = bytes(_SYMBOL) + b"".join(
+        _symbol(strings.text(name), value, name in exported, [] if name in constants else blocks)
+        for name, value in ordered
+    )
+    local, link = 1 + sum(name not in exported for name in symbols), len(sections) + 1
+    at = file.add(table, _WORD), len(table), link, local, _WORD, _SYMBOL
+    sections.append(_section(names.text(".symtab"), _SYMTAB, 0, 0, *at))
+    for name, texts in ((".strtab", strings), (".shstrtab", names)):
+        name_at = names.text(name)
+        at = file.add(texts.data), len(texts.data), 0, 0, 1, 0
+        sections.append(_section(name_at, _STRTAB, 0, 0, *at))
+    flags = next(value for value, name in ELF_GENERATIONS.items() if name == generation)
+    start = file.add(b"".join(sections), _WORD)
+    sizes = _HEADER, _PROGRAM_HEADER, len(blocks), _SECTION_HEADER, len(sections), len(sections) - 1
+    ident = b"\x7fELF\x01\x01\x01" + bytes(9)
+    header = ident + struct.pack("<HHIIIII6H", 2, CORE_MACHINE, 1, 0, _HEADER, start, flags, *sizes) + segments
+    return header + file.data[len(header) :]
 
 
-def _header(*numbers: int) -> bytes:
+def _symbol(name: int, value: int, exported: bool, blocks: Sequence[tuple[int, bytes, int, bool]]) -> bytes:
+    held = (i for i, (start, _, size, _) in enumerate(blocks, 1) if start <= value < start + size)
+    return struct.pack("<IIIBBH", name, value, 0, 16 if exported else 0, 0, next(held, _ABSOLUTE))
+
+
+def _section(*numbers: int) -> bytes:
     return struct.pack("<10I", *numbers)
 
 
-def _symbol(strings: "_Strings", pieces, name: str, value: int, exported: bool) -> bytes:
-    inside = (i for i, (address, _, size, _) in enumerate(pieces, 1) if address <= value < address + size)
-    return struct.pack("<IIIBBH", strings.add(name), value, 0, 16 if exported else 0, 0, next(inside, _ABSOLUTE))
+class _Grown:
+    """Bytes that grow: a file, or a string table."""
 
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
-class _Strings:
-    """A string table that grows."""
+    def add(self, data: bytes, alignment: int = 1) -> int:
+        """Append at a multiple of `alignment`; the offset."""
+        self.data += bytes(-len(self.data) % alignment) + data
+        return len(self.data) - len(data)
 
-    def __init__(self) -> None:
-        self.data = b"\0"
-
-    def add(self, text: str) -> int:
+    def text(self, text: str) -> int:
         """The offset of a text, which is appended."""
-        offset = len(self.data)
-        self.data += text.encode() + b"\0"
-        return offset
+        return self.add(text.encode() + b"\0")

@@ -8,8 +8,8 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
-from bdforge.core.codegen.pipeline import MatrixProduct, pipelined
-from bdforge.core.codegen.pipeline.product import FIELDS
+from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
+from bdforge.core.codegen.pipeline.product import FIELDS, MatrixProduct
 from bdforge.core.codegen.pipeline.tile_cover import expected_cycles
 
 

@@ -5,8 +5,3 @@ A block of a kernel is operations on named values (`dataflow`, `block_dataflow`)
 (`register_colouring`), and its blocks, written one after the other (`cycle_trace`), are folded into a loop again
 (`loop_folding`).
 """
-
-from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
-from bdforge.core.codegen.pipeline.product import MatrixProduct
-
-__all__ = ["MatrixProduct", "pipelined"]

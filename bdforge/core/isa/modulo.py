@@ -197,16 +197,16 @@ class _Attempt:
     def _tried(self, index: int, earliest: int, high: int | None) -> range:
         """Cycles in the order in which they are tried: late tasks with a bound from there back."""
         if high is None or index not in self.problem.late:
-            return range(
-                earliest, earliest + self.interval if high is None else min(high + 1, earliest + self.interval)
-            )
-        bounds = (
-            self.issues[e.later] - e.delay + self.interval * e.distance
-            for e in self.out_of[index]
-            if e.later in self.issues
-        )
-        latest = min((high, *bounds))
+            end = earliest + self.interval
+            return range(earliest, end if high is None else min(high + 1, end))
+        latest = min((high, *self._latest(index)))
         return range(latest, max(earliest, latest - self.interval + 1) - 1, -1)
+
+    def _latest(self, index: int) -> Iterator[int]:
+        """The last cycles in which a task may issue, by each of those that wait for it."""
+        for e in self.out_of[index]:
+            if e.later in self.issues:
+                yield self.issues[e.later] - e.delay + self.interval * e.distance
 
     def _force(self, index: int, issue: int) -> set[int] | None:
         for choice in range(len(self.problem.places[index])):
@@ -274,9 +274,7 @@ class _Attempt:
 
     def _move_late(self, index: int) -> None:
         issue, choice = self.issues[index], self.choices[index]
-        latest = min(
-            self.issues[e.later] - e.delay + self.interval * e.distance for e in self.out_of[index]
-        )  # fmt: skip
+        latest = min(self._latest(index))
         self._release(index)
         for late in range(latest, issue, -1):
             found = self._fitting(index, late)

@@ -14,8 +14,8 @@ namespace engine {
 namespace {
 
 const Named kSteps[] = {
-    {"copy", copy}, {"copy4", copy_fixed<4>}, {"copy32", copy_fixed<32>}, {"copy64", copy_fixed<64>},
-    {"copy256", copy_fixed<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
+    {"copy", copy<>}, {"copy4", copy<4>}, {"copy32", copy<32>}, {"copy64", copy<64>},
+    {"copy256", copy<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
     {"land64", land<64>}, {"land256", land<256>}, {"forward", forward<>}, {"forward64", forward<64>},
     {"forward256", forward<256>}, {"walk_index", walk_index}, {"walk_post", walk_post}, {"walk_2d", walk_2d},
     {"walk_3d", walk_3d}, {"load", load_memory}, {"load32", load_fixed<32>}, {"load64", load_fixed<64>}, {"store", store_memory}, {"branch", branch}, {"ask", ask},

@@ -23,11 +23,6 @@ inline void broadcast(const std::uint8_t* from, std::uint8_t* to, int bytes) {
     for (int i = 0; i < kBytes; i += bytes) std::memcpy(to + i, lane, bytes);
 }
 
-// a: source, d; o: bits.
-inline void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
-    broadcast(core.at(event.a[0], buffer), core.at(event.a[1], buffer), event.o[0] / 8);
-}
-
 // a: s1, index, sign, d; o: bits.
 inline void vextract(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t index = word(core, event, buffer, 1);
@@ -49,14 +44,6 @@ inline void vinsert(Core& core, const Event& event, std::uint8_t* buffer) {
         x.lane[index] = load<T>(core.at(event.a[1], buffer));
         write(core, event, buffer, 3, x);
     });
-}
-
-// a: s1, index, d; o: bits.
-inline void vextract_broadcast(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t index = word(core, event, buffer, 1);
-    if (!lane_exists(core, event.o[0], index)) return;
-    const int bytes = event.o[0] / 8;
-    broadcast(core.at(event.a[0], buffer) + index * bytes, core.at(event.a[2], buffer), bytes);
 }
 
 // a: s1, s2, d; o: bits. High: the scalar s2 comes in on top; low: the scalar s1 at lane 0.
@@ -101,26 +88,30 @@ inline void vshuffle(Core& core, const Event& event, std::uint8_t* buffer) {
     shuffle(core, both, word(core, event, buffer, 2), event.o[0], core.at(event.a[3], buffer));
 }
 
-// a: source, index if the lane is one of several, mode, d; o: bits, modes that there are.
-template <bool Extract>
-void vbroadcast_shuffle(Core& core, const Event& event, std::uint8_t* buffer) {
-    constexpr int last = Extract ? 1 : 0;
-    const std::uint32_t index = Extract ? word(core, event, buffer, 1) : 0, mode = word(core, event, buffer, last + 1);
+// A lane in all lanes. a: source, index if the lane is one of several, mode if they are shuffled then, d; o: bits, modes
+// that there are.
+template <bool Extract, bool Shuffle>
+void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t index = Extract ? word(core, event, buffer, 1) : 0;
     if (!lane_exists(core, event.o[0], index)) return;
+    const int bytes = event.o[0] / 8;
+    const std::uint8_t* from = core.at(event.a[0], buffer) + index * bytes;
+    std::uint8_t* to = core.at(event.a[1 + Extract + Shuffle], buffer);
+    if (!Shuffle) return broadcast(from, to, bytes);
+    const std::uint32_t mode = word(core, event, buffer, 1 + Extract);
     if (mode < 64 && kRoutes.pair[mode])
         return core.fail(
             kOpen, "shuffle mode %u is of two registers: what the second is behind a broadcast is open", mode);
     std::uint8_t lanes[kBytes];
-    const int bytes = event.o[0] / 8;
-    broadcast(core.at(event.a[0], buffer) + index * bytes, lanes, bytes);
-    shuffle(core, lanes, mode, event.o[1], core.at(event.a[last + 2], buffer));
+    broadcast(from, lanes, bytes);
+    shuffle(core, lanes, mode, event.o[1], to);
 }
 
 inline const Named kTable[] = {
-    {"vbroadcast", vbroadcast}, {"vextract", vextract}, {"vinsert", vinsert},
-    {"vextract_broadcast", vextract_broadcast}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
-    {"vshift", vshift}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast_shuffle<false>},
-    {"vextract_broadcast_shuffle", vbroadcast_shuffle<true>},
+    {"vbroadcast", vbroadcast<false, false>}, {"vextract", vextract}, {"vinsert", vinsert},
+    {"vextract_broadcast", vbroadcast<true, false>}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
+    {"vshift", vshift}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast<false, true>},
+    {"vextract_broadcast_shuffle", vbroadcast<true, true>},
 };
 
 }  // namespace engine::places

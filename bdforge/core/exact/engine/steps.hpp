@@ -5,16 +5,13 @@
 
 namespace engine {
 
-// a: source, destination; o: bytes of both, the rest of the destination is zeroed.
+// a: source, destination; o: bytes of both, unless they are fixed; the rest of the destination is zeroed.
+template <int Bytes = 0>
 inline void copy(Core& core, const Event& event, std::uint8_t* buffer) {
     std::uint8_t* to = core.at(event.a[1], buffer);
+    if (Bytes) return void(std::memcpy(to, core.at(event.a[0], buffer), Bytes));
     std::memmove(to, core.at(event.a[0], buffer), event.o[0]);
-    if (event.o[1] > event.o[0]) std::memset(to + event.o[0], 0, event.o[1] - event.o[0]);
-}
-
-template <int Bytes>
-inline void copy_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::memcpy(core.at(event.a[1], buffer), core.at(event.a[0], buffer), Bytes);
+    std::memset(to + event.o[0], 0, event.o[1] - event.o[0]);
 }
 
 // a: buffer, register; o: mask. Scalars are not forwarded.

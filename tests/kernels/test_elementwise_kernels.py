@@ -20,6 +20,7 @@ FUNCTIONS = {
 LEFT_BY_ANOTHER_KERNEL = 1, 3  # rounding up, symmetric saturation
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1 + 2**-7, -3.390625, 2.0**-126, -(2.0**127), 3.3895314e38, np.inf, -np.inf, np.nan]
 TILE = (8, 8, 8)  # of no meaning here
+EVERY = 1 << 16  # pairs of int8
 
 
 def library_for(kernel_library, generation, symbol, elements, function, *options):
@@ -52,7 +53,7 @@ def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
     generation, function, shift, rounding = case
     options = [f"-DSHIFT={shift}"] if shift else []  # 0 and conv_even are the defaults
     options += [f"-DROUNDING={rounding}"] if rounding != "conv_even" else []
-    library = library_for(kernel_library, generation, "elementwise_i8", 1 << 16, function, *options)
+    library = library_for(kernel_library, generation, "elementwise_i8", EVERY, function, *options)
     every = np.arange(-128, 128)
     a, b = np.repeat(every, 256), np.tile(every, 256)
     exact = FUNCTIONS[function](a, b, lambda x: x)
@@ -120,9 +121,10 @@ def test_a_tile_has_a_vector_at_least(refusal):
 
 
 def test_a_misaligned_operand_is_refused(kernel_library):
-    library = library_for(kernel_library, "aie2p", "elementwise_i8", 64, "add")
+    library = library_for(kernel_library, "aie2p", "elementwise_i8", EVERY, "add", "-DSHIFT=1", "-DROUNDING=floor")
+    skewed, plain = aligned(EVERY, np.int8, skew_bytes=4), aligned(EVERY, np.int8)
     with pytest.raises(KernelError, match="4 bytes past a 64-byte boundary"):
-        library.call("elementwise_i8", aligned(64, np.int8, skew_bytes=4), aligned(64, np.int8), aligned(64, np.int8))
+        library.call("elementwise_i8", skewed, plain, plain)
 
 
 def test_what_is_computed_must_be_said(refusal):

@@ -7,7 +7,7 @@ must keep are checked apart from that.
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import aligned_copy
+from kernel_library import aligned, aligned_copy
 
 from bdforge.devices.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
 from support.differences import same
@@ -35,6 +35,13 @@ CASES = [
 ]
 
 
+def anywhere(blocks):
+    """Block floats, which may begin at any byte."""
+    found = aligned(blocks.shape, np.uint8, skew_bytes=9)
+    found[...] = blocks
+    return found
+
+
 class Case:
     """One kernel for one tile: its library, its layouts, its meaning."""
 
@@ -51,17 +58,17 @@ class Case:
 
     def a_tile(self, a):
         if self.type_a == "bfp16":
-            return aligned_copy(pack_bfp16(a), np.uint8)
+            return anywhere(pack_bfp16(a))
         return aligned_copy(micro_tiled(a, self.r, self.s, self.turned[0]).astype(BF16), BF16)
 
     def b_tile(self, b):
         if self.type_b == "bfp16":
-            return aligned_copy(pack_bfp16(b.T), np.uint8)
+            return anywhere(pack_bfp16(b.T))
         return aligned_copy(packed_b(b, self.s, self.t, self.turned[1]).astype(BF16), BF16)
 
     def c_tile(self, c):
         if self.type_c == "bfp16":
-            return aligned_copy(pack_bfp16(c), np.uint8)
+            return anywhere(pack_bfp16(c))
         dtype = DTYPES[self.type_c]
         return aligned_copy(micro_tiled(c, self.r, self.t, self.turned[2]).astype(dtype), dtype)
 

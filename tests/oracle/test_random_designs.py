@@ -10,8 +10,8 @@ from oracle.neutral import neutral_text
 from oracle.slow_array import Outcome
 from support.physical_form import physical_form
 
-SEEDS = range(24)
-SWEEP = [range(start, start + 50) for start in range(24, 3524, 50)]
+SEEDS = range(16)
+SWEEP = [range(start, start + 50) for start in range(16, 3516, 50)]
 FAULTY_SEEDS = range(len(FAULTS))
 FAULTY_SWEEP = range(100, 100 + 40 * len(FAULTS))
 ERRORS = {Outcome.DEADLOCK: Deadlock, Outcome.LOCK_RANGE: LockError, Outcome.QUEUE_FULL: DmaError}

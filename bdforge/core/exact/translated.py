@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
+
 from bdforge.core.exact import engine_build as build
 from bdforge.core.exact.core_memory import DataMemory
 from bdforge.core.exact.core_state import nothing_known
@@ -184,4 +186,5 @@ def _pointers(memories) -> Any:
 
 
 def _by_address(numbers: Any) -> dict[int, int]:
-    return {2 * half: number for half, number in enumerate(numbers) if number}
+    found = np.frombuffer(numbers, np.int64)
+    return {2 * int(half): int(found[half]) for half in found.nonzero()[0]}

@@ -238,7 +238,7 @@ class _Attempt:
     def _fitting(self, index: int, issue: int) -> int | None:
         for choice in range(len(self.problem.places[index])):
             cells = self._cells(index, issue, choice)
-            if len(set(cells)) == len(cells) and not any(self.busy.get(c, index) != index for c in cells):
+            if len(set(cells)) == len(cells) and self.busy.keys().isdisjoint(cells):
                 return choice
         return None
 

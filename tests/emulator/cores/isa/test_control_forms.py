@@ -4,9 +4,9 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.errors import ControlError, ExecutionError, StepBudgetError
+from bdforge.core.isa.errors import ControlError, ExecutionError
 from bdforge.core.python_kernel import AcquireLock
-from support.machine_code import EXECUTORS, World, code_of, drive, memories, run_text
+from support.machine_code import EXECUTORS, World, code_of, memories, run_text
 
 SLOTS = "add r9, r9, #1\n" * 5
 NOPS = "nop\n" * 8
@@ -58,11 +58,9 @@ def test_jnzd_compares_before_it_decrements(executor, generation, passes):
     assert core.read("r1") == 0xFFFFFFFF
 
 
-def test_a_branch_in_a_slot_and_an_unaligned_one_are_faults(executor, generation):
+def test_a_branch_in_a_slot_is_a_fault(executor, generation):
     with pytest.raises(ControlError, match="at 0x4: a branch in a delay slot of another"):
         run_text(executor, f"j p0\njz r1, #0\n{SLOTS}", {"p0": 16}, generation)
-    with pytest.raises(ControlError, match="at 0x0: a branch to 0x12, which is no multiple of 16"):
-        run_text(executor, f"j p0\n{SLOTS}", {"p0": 18}, generation)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +73,6 @@ def test_a_branch_leads_to_a_multiple_of_16_bytes(executor, generation, target, 
         return
     with pytest.raises(ControlError, match=f"at 0x0: a branch to {target:#x}, which is no multiple of 16"):
         run_text(executor, text, {"p0": target}, generation)
-
-
-def test_a_loop_without_end_is_stopped_by_its_budget(executor, generation):
-    core = executor(isa.load(generation), code_of(f"again: j #again\n{SLOTS}", generation), memories())
-    with pytest.raises(StepBudgetError, match="no end after 50 bundles"):
-        drive(core, budget=50)
 
 
 def test_locks_are_taken_and_given_by_number_and_by_register(executor, generation):
@@ -114,15 +106,10 @@ def test_an_answer_lands_in_its_cycle(executor):
     assert (core.read("r2"), core.read("r3")) == (9, 0x80000001)
 
 
-STREAMS = {
-    "aie2p": ("mov ms, r1", "mov.tlast ms, r1", "mov ms, r1, r28"),
-    "aie2": ("mov ms, r1", "mov.tlast ms, r1", "mov ms, r1, r28"),
-}
-
-
 def test_words_are_sent_with_and_without_tlast(executor, generation):
     world = World()
-    run_text(executor, "\n".join(STREAMS[generation]) + "\n" + NOPS, {"r1": 7, "r28": 3}, generation, world=world)
+    text = f"mov ms, r1\nmov.tlast ms, r1\nmov ms, r1, r28\n{NOPS}"
+    run_text(executor, text, {"r1": 7, "r28": 3}, generation, world=world)
     assert world.sent == [(7, False), (7, True), (7, True)]
 
 
@@ -186,8 +173,8 @@ def test_single_steps_show_the_core_between_bundles(executor, generation):
     assert seen[:3] == [(1, 0), (2, 1), (3, 2)]
 
 
-@pytest.mark.parametrize(("count", "passes", "left"), [(0, 1, 0), (1, 1, 0), (2, 2, 0), (5, 5, 0)])
-def test_a_hardware_loop_goes_round_until_its_count_is_0(executor, generation, count, passes, left):
+@pytest.mark.parametrize(("count", "passes"), [(0, 1), (1, 1), (2, 2), (5, 5)])
+def test_a_hardware_loop_goes_round_until_its_count_is_0(executor, generation, count, passes):
     """A count of 0 is no loop; what stands behind the last bundle runs once."""
     text = (
         "nop\n.p2align 4\nstart: add r3, r3, #1\nadd r4, r4, #1\nlast: add r5, r5, #1\nadd r6, r6, #1\nadd r7, r7, #1"
@@ -195,7 +182,7 @@ def test_a_hardware_loop_goes_round_until_its_count_is_0(executor, generation, c
     found = assemble(f"{text}\ndone", generation, "t.s").symbols
     core = run_text(executor, text, {"lc": count, "ls": found["start"], "le": found["last"]}, generation)
     assert [core.read(f"r{i}") for i in (3, 4, 5, 6, 7)] == [passes] * 3 + [1, 1]
-    assert core.read("lc") == left
+    assert core.read("lc") == 0
 
 
 @pytest.mark.parametrize(("count", "fault"), [(0, False), (1, False), (2, True)])

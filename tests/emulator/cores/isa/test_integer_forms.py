@@ -2,10 +2,12 @@
 
 import random
 import re
+from contextlib import suppress
 
 import pytest
 
 from bdforge.core import isa
+from bdforge.core.exact.instruction_plan import plan_of
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.isa import Instruction
 from bdforge.core.isa.core_registers import width
@@ -97,8 +99,8 @@ def differences(executor, generation: str, drawn: Instruction, rng: random.Rando
 
 
 def drawn_well(generation: str, name: str, rng: random.Random) -> Instruction:
-    """A draw whose operands do not collide and whose accesses are aligned."""
-    while True:
+    """A draw whose operands do not collide, of which sources tell what it does, and whose accesses are aligned."""
+    for _ in range(1000):
         drawn = instruction(isa.load(generation).form(name), rng)
         operands = drawn.operands
         if "ptr" in operands and operands.get("dst") == operands["ptr"]:
@@ -111,7 +113,10 @@ def drawn_well(generation: str, name: str, rng: random.Random) -> Instruction:
             continue
         status = any(re.match("sr(?!Carry|sSign)|CORE_ID", str(value)) for value in operands.values())
         if index_fits(drawn) and not status:
-            return drawn
+            with suppress(OpenError):
+                plan_of(generation, drawn)
+                return drawn
+    raise AssertionError(f"{name}: what it does with any operands is open")
 
 
 @pytest.mark.parametrize("generation", isa.GENERATIONS)

@@ -92,17 +92,17 @@ class Tiling:
         return self.columns * self.n
 
     @property
-    def least_rows(self) -> int:
-        """Smallest M: a tile, or a panel where one shim feeds several core rows, whose tiles must follow each other."""
-        return self.panel_rows if self.rows > self.columns else self.m
+    def least(self) -> dict[str, int]:
+        """Smallest M, K and N: a tile, or a panel where one shim feeds several core rows, whose tiles follow on."""
+        return {"M": self.panel_rows if self.rows > self.columns else self.m, "K": self.k_mt, "N": self.n}
 
     @property
-    def granules(self) -> tuple[int, int, int]:
+    def granules(self) -> dict[str, int]:
         """What M, K and N must be multiples of, so that every tile starts at a whole granule."""
         m = [self.a.block, self.c.block, *(s.granule for s in (self.a, self.c) if s.order == "column")]
         k = [s.granule for s, along in ((self.a, "row"), (self.b, "column")) if s.order == along]
         n = [s.granule for s in (self.b, self.c) if s.order == "row"]
-        return lcm(*m), lcm(*k), lcm(*n)
+        return {"M": lcm(*m), "K": lcm(*k), "N": lcm(*n)}
 
     def a_column(self, row: int) -> int:
         """The array column whose shim feeds A to core row `row`: 0, 2, 4, 6 for four rows and eight columns."""

@@ -12,9 +12,8 @@ AXES = {"a": "MK", "b": "KN", "c": "MN"}
 
 def walked_extent(tiling: Tiling, axis: str, size: Operand) -> Expr:
     """A size along "M", "K" or "N" as it is walked: whole granules, and at least a tile."""
-    granule = dict(zip("MKN", tiling.granules, strict=True))[axis]
-    least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))[axis]
-    return largest(ceildiv(size, granule) * granule, least)
+    granule = tiling.granules[axis]
+    return largest(ceildiv(size, granule) * granule, tiling.least[axis])
 
 
 def walked_size(tiling: Tiling, axis: str, size: int) -> int:
@@ -46,8 +45,6 @@ class Stages:
         self.build, self.tiling, self.limits = build, tiling, limits
         self.given = {name: build.parameter(name) for name in "MKN"}
         self.lines = {name: build.named(f"line_{name}", self.line(name)) for name in "abc"}
-        self.granules = dict(zip("MKN", tiling.granules, strict=True))
-        self.least = dict(zip("MKN", (tiling.least_rows, tiling.k_mt, tiling.n), strict=True))
         walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
         self.walked = {name: build.named(f"{name}_walked", extent) for name, extent in walked.items()}
         self.packed = tiling.b.order == "packed"
@@ -73,14 +70,9 @@ class Stages:
         store, leading, axes = self.storage(name), self.lines[name], AXES[name]
         if store.order == "packed":
             return []
-        tile = dict(zip("MKN", ("m", "k_mt", "n"), strict=True))
-        small = [
-            StagingReason(
-                self.given[axis] < self.least[axis], f"{axis} = {{}} is below {tile[axis]} = {self.least[axis]}",
-                self.given[axis],
-            )
-            for axis in axes
-        ]  # fmt: skip
+        tile, given = {"M": "m", "K": "k_mt", "N": "n"}, self.given
+        least = [(axis, self.tiling.least[axis]) for axis in axes]
+        small = [StagingReason(given[x] < n, f"{x} = {{}} is below {tile[x]} = {n}", given[x]) for x, n in least]
         slabs = f"K = {{}} is no multiple of k_mt = {self.tiling.k_mt} and B is not packed"
         step = store.words(leading * store.run)  # type: ignore[arg-type]
         far = f"ld{name} = {{}} is more than {self.limits.step_max} words, a BD's longest step"
@@ -95,7 +87,7 @@ class Stages:
         """Sizes that are no whole granules; each is told only where those before it are."""
         store, axes = self.storage(name), AXES[name]
         along = axes[0 if store.order == "column" else 1]
-        sizes = [(axis, self.given[axis], self.granules[axis]) for axis in axes]
+        sizes = [(axis, self.given[axis], self.tiling.granules[axis]) for axis in axes]
         found: list[StagingReason] = []
         for what, value, multiple in (*sizes, (f"ld{name}", self.lines[name], store.granule)):
             lines = "lines" if what in (along, f"ld{name}") else "tiles"

@@ -165,7 +165,7 @@ def test_columns_feed_core_rows_as_evenly_as_can_be(rows: int, columns: int, fed
 def test_a_shim_feeds_the_rows_of_its_memtile(rows: int, columns: int, shims: int, feeds: list[tuple[int, ...]]):
     tiling = Tiling(16, 16, 32, 32, rows, columns, a_shims=shims)
     same(tiling.feeds(), [Feed(*feed) for feed in feeds])
-    assert tiling.least_rows == (16 if rows <= columns else 16 * rows)
+    assert tiling.least["M"] == (16 if rows <= columns else 16 * rows)
     assert (tiling.panel_rows, tiling.step_columns) == (16 * rows, 32 * columns)
 
 
@@ -183,7 +183,7 @@ def test_a_shim_feeds_the_rows_of_its_memtile(rows: int, columns: int, shims: in
 def test_sizes_are_walked_in_whole_words(types: str, layouts: str, granules: tuple[int, int, int]):
     pairs = zip(types.split(), layouts.split(), strict=True)
     a, b, c = (storage_of(TYPES[type_], order) for type_, order in pairs)  # type: ignore[arg-type]
-    assert Tiling(16, 16, 32, 32, a=a, b=b, c=c).granules == granules
+    assert Tiling(16, 16, 32, 32, a=a, b=b, c=c).granules == dict(zip("MKN", granules, strict=True))
 
 
 @pytest.mark.parametrize(("rows", "buffers", "room"), [

@@ -18,7 +18,7 @@ from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.spec import KIND, ContractionSpec
 from bdforge.operators.gemm.plan import GemmPlan, plan_gemm
-from bdforge.operators.gemm.reference import Reference, random_operand
+from bdforge.operators.gemm.reference import Reference, moved_back, random_operand
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import Problem
@@ -117,17 +117,10 @@ class ContractionPlan(Plan):
 
 def k_positions(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """Positions of a dimension of K tile by tile, and which of them count: each once, none beyond it."""
-    starts = np.array([int(_number(part.start(tile))) for tile in range(part.count)])
-    positions = (starts[:, None] + np.arange(part.size)).ravel()
+    positions = moved_back(part.walked, part.size)
     covered = np.repeat(np.arange(part.count) * part.size, part.size)
     held = (positions < part.dim.size) & (positions >= covered)
     return np.where(positions < part.dim.size, positions, 0), held
-
-
-def _number(value: object) -> int:
-    constant = getattr(value, "constant", value)
-    assert isinstance(constant, int)
-    return constant
 
 
 def plan_spec(spec: ContractionSpec, device: Device) -> ContractionPlan:

@@ -42,24 +42,15 @@ class GemmPlan(MappedGemm, Plan):
     @property
     def kernels(self) -> Kernels:
         """What zeroes a tile of C, adds to it and finishes it."""
-        symbols = (self.kernel.multiply, self.kernel.zero, *((self.finish.symbol,) if self.finish else ()))
-        return Kernels.ours(symbols, (*self._sizes, *self.epilogue_defines))
-
-    @property
-    def _sizes(self) -> tuple[str, ...]:
-        spec = self.spec
-        sizes = [f"DIM_{axis.upper()}={getattr(spec.tile, axis)}" for axis in "mkn"]
-        parts = [f"DIM_RHO={spec.buffers.rho}"] if spec.buffers.rho > 1 else []
-        parts += ["C_IN_PARTS"] if spec.buffers.c_in_parts else []
-        return (*sizes, *parts, *(f"{name.upper()}_TRANSPOSED" for name in self.transposed))
-
-    @property
-    def epilogue_defines(self) -> tuple[str, ...]:
-        """Macros of shifts, rounding and the epilogue."""
-        epilogue = self.spec.epilogue
-        shift = [f"SHIFT={epilogue.shift}"] if epilogue.shift else []
-        rounding = [f"ROUNDING={epilogue.rounding}"] if epilogue.rounding != "conv_even" else []
-        return (*shift, *rounding, *(self.finish.defines if self.finish else ()))
+        spec, finish = self.spec, self.finish
+        symbols = (self.kernel.multiply, self.kernel.zero, *((finish.symbol,) if finish else ()))
+        defines = [f"DIM_{axis.upper()}={getattr(spec.tile, axis)}" for axis in "mkn"]
+        defines += [f"DIM_RHO={spec.buffers.rho}"] if spec.buffers.rho > 1 else []
+        defines += ["C_IN_PARTS"] if spec.buffers.c_in_parts else []
+        defines += [f"{name.upper()}_TRANSPOSED" for name in self.transposed]
+        defines += [f"SHIFT={spec.epilogue.shift}"] if spec.epilogue.shift else []
+        defines += [f"ROUNDING={spec.epilogue.rounding}"] if spec.epilogue.rounding != "conv_even" else []
+        return Kernels.ours(symbols, (*defines, *(finish.defines if finish else ())))
 
     @property
     def transposed(self) -> str:

@@ -4,7 +4,6 @@ One loaded design serves every M, K, N; a sequence is all that differs. The desi
 it here, in the MLIR of a rendered sequence, and in C++ from the manifest.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -111,11 +110,6 @@ class GemmSequence(PlannedSequence):
         stages = self._stages
         found = (*stages.sizes, *stages.leading, stages.panels, stages.depth, stages.n_tiles, stages.steps)
         return WalkedSizes(*map(self._at, found))
-
-    @property
-    def leading(self) -> Mapping[str, int]:
-        """Positions from line to line of the user's operands, by name."""
-        return {name: self._at(line) for name, line in self._stages.lines.items()}
 
     @property
     def processed(self) -> tuple[int, int, int]:

@@ -249,7 +249,8 @@ def test_a_share_of_a_panel_stays(facts: dict[str, Any], depth: int, share: floa
 def test_only_leading_dimensions_can_be_said_beside_sizes():
     with pytest.raises(TypeError, match=r"^sequence\(\) takes lda, ldb, ldc, not ldd, lde$"):
         sequence(planned(), 16, 16, 32, lda=32, lde=1, ldd=2)
-    assert sequence(planned(), 16, 16, 32, lda=None, ldc=40).leading == {"a": 16, "b": 32, "c": 40}
+    walk = sequence(planned(), 16, 16, 32, lda=None, ldc=40).walk
+    assert (walk.lda, walk.ldb, walk.ldc) == (16, 0, 40)
 
 
 def test_a_stream_s_length_is_told_in_bytes():

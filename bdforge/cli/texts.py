@@ -15,7 +15,6 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device
 from bdforge.array.images.image_build import SUFFIXES, image, program_of
 from bdforge.array.lower import StaticConfiguration, configuration
-from bdforge.array.lower.listing import listing
 from bdforge.array.mlir import Era, convert, era_of, parse, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.write import write_routes
@@ -51,6 +50,7 @@ from bdforge.design.render import render as render_design
 from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES, device_named
+from bdforge.devices.txn_format.describe import listing
 from bdforge.operators import (
     Plan,
     Problem,

@@ -1,10 +1,13 @@
 """Instruction streams for reading: one line per operation, registers by name, fields spelt out by the kind of tile."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import groupby
+from textwrap import wrap
 from typing import Any
 
+from bdforge.common.messages import clip_path
 from bdforge.devices.register_names import Register, What, register_at
 from bdforge.devices.registers import OFFSET_MASK
 from bdforge.devices.switch_registers import CIRCUIT_MASTER, PACKET_MASTER
@@ -41,6 +44,16 @@ def lines(stream: InstructionStream) -> Iterator[str]:
     for index, operation in enumerate(stream.operations):
         place = f"  ; {operation.location}" if operation.location else ""
         yield f"{index:>{width}}  {describe_operation(operation, header.memtile_rows)}{place}"
+
+
+def listing(operations: Iterable[Operation], width: int = 80) -> Iterator[str]:
+    """Register writes under the operations of the text that they come from, in lines of at most `width` characters."""
+    for (place, origin), group in groupby(operations, lambda operation: (operation.location, operation.origin)):
+        where = "" if place is None else f"{clip_path(place.file)}:{place.line}"
+        yield from wrap(f"{where} {origin or ''}".strip(), width, break_on_hyphens=False)
+        for operation in group:
+            line = describe_operation(operation)
+            yield from wrap(line, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:

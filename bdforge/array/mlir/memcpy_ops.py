@@ -1,10 +1,8 @@
 """Transfers of host buffers."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, SymbolRefAttr, i64
-from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -57,32 +55,28 @@ class NpuDmaMemcpyNdOp(AieOperation):
         "attr-dict `:` type($buffer)"
     )
 
-    def _entries(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int | SSAValue, ...]:
-        static = self.properties[name]
+    def _resolved(self, what: str) -> tuple[int, ...]:
+        static, rest = self.properties[f"static_{what}"], iter(getattr(self, f"dynamic_{what}"))
         assert isinstance(static, DenseArrayBase)
-        rest = iter(dynamic)
-        return tuple(next(rest) if entry == DYNAMIC_INDEX else int(entry) for entry in static.get_values())
-
-    def _resolved(self, name: str, dynamic: Sequence[SSAValue]) -> tuple[int, ...]:
-        entries = [e if isinstance(e, int) else constant_of(e) for e in self._entries(name, dynamic)]
+        entries = [constant_of(next(rest)) if e == DYNAMIC_INDEX else int(e) for e in static.get_values()]
         if None in entries:
-            raise ValueError(f"{name.removeprefix('static_')} of {self.name} must be constants")
+            raise ValueError(f"{what} of {self.name} must be constants")
         return tuple(entry for entry in entries if entry is not None)
 
     @property
     def offsets(self) -> tuple[int, ...]:
         """Four offsets, outermost first, in units of the strides; ValueError unless constant."""
-        return self._resolved("static_offsets", self.dynamic_offsets)
+        return self._resolved("offsets")
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Four sizes, outermost first, in elements; ValueError unless constant."""
-        return self._resolved("static_sizes", self.dynamic_sizes)
+        return self._resolved("sizes")
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Four strides, outermost first, in elements; ValueError unless constant."""
-        return self._resolved("static_strides", self.dynamic_strides)
+        return self._resolved("strides")
 
     @property
     def offset(self) -> int:

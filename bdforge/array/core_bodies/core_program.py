@@ -84,8 +84,8 @@ def core_program(core: CoreOp, kernels: Mapping[str, AssemblyKernel]) -> LinkedP
     CodegenError for what there is no machine code for and for a stack that does not fit; AssemblyError for a kernel's
     text, and for code beyond program memory.
     """
-    device, column, row = core.tile.device_op, core.tile.column, core.tile.row
-    return linked(core, core_source(core, callees(kernels)), kernels, core_symbols(device, column, row))
+    symbols = core_symbols(core.tile.device_op, *core.tile.place)
+    return linked(core, core_source(core, callees(kernels)), kernels, symbols)
 
 
 def linked(
@@ -133,7 +133,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Addre
 
 def _names(core: CoreOp, allocation: AddressMap | None) -> Callable[[Operation], str | None]:
     """Buffers and locks as the core's program writes them: names of their own where the text has some, else numbers."""
-    device, column, row = core.tile.device_op, core.tile.column, core.tile.row
+    device, (column, row) = core.tile.device_op, core.tile.place
     numbers, own = reach(device, column, row, allocation), f"core_{column}_{row}_"
     known = core_symbols(device, column, row, allocation)
 

@@ -29,7 +29,7 @@ def settle_braces(op: Operation) -> str | None:
 
     Formats of xDSL take only those properties from the braces that have no position.
     """
-    if not isinstance(op, AieOperation):
+    if not op.attributes or not isinstance(op, AieOperation):
         return None
     definitions = op.get_irdl_definition().properties
     for name in [name for name in op.attributes if name in definitions]:

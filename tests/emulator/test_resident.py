@@ -6,25 +6,15 @@ import pytest
 from bdforge.array.emulator import BudgetExceeded, DmaError, emulate
 from bdforge.array.emulator.resident_design import Resident
 from bdforge.design.sequences.buffers import fetched
-from bdforge.operators.gemm import sequence
 from support.built_designs import PlannedDesign
 from support.differences import same
-from support.gemm_problems import host_buffers
-
-
-def gemm(design: PlannedDesign, seed: int, M: int, K: int, N: int):
-    """Words, arguments and the product."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
-    planned = sequence(design.plan, M, K, N)
-    arguments = host_buffers(planned, {"A": a, "B": b})
-    return planned, arguments, a.astype(np.int32) @ b.astype(np.int32)
+from support.gemm_problems import filled
 
 
 def test_runs_one_after_another_give_what_each_gives_alone(small: PlannedDesign):
     resident = Resident(small.mlir, small.kernels)
     for seed, sizes in enumerate([(33, 40, 70), (1, 1, 1), (40, 96, 20), (33, 40, 70)]):
-        planned, arguments, product = gemm(small, seed, *sizes)
+        planned, arguments, product = filled(small, *sizes, seed)
         alone = [array.copy() for array in arguments]
         warnings = resident.run(planned.words(), arguments)
         assert warnings == emulate(small.mlir, alone, small.kernels, instructions=planned.words()).warnings
@@ -34,7 +24,7 @@ def test_runs_one_after_another_give_what_each_gives_alone(small: PlannedDesign)
 
 def test_a_run_that_failed_leaves_nothing_to_the_next(small: PlannedDesign):
     resident = Resident(small.mlir, small.kernels)
-    planned, arguments, product = gemm(small, 1, 20, 40, 60)
+    planned, arguments, product = filled(small, 20, 40, 60)
     with pytest.raises(DmaError, match="argument 2, which has 256"):
         resident.run(planned.words(), [*arguments[:2], np.zeros(64, np.int32)])
     resident.run(planned.words(), arguments)
@@ -43,7 +33,7 @@ def test_a_run_that_failed_leaves_nothing_to_the_next(small: PlannedDesign):
 
 def test_each_run_has_the_whole_budget_and_warnings_of_its_own(small: PlannedDesign):
     """What two runs would exceed together is enough for any number of them, half of what one takes is not."""
-    planned, arguments, _ = gemm(small, 1, 20, 40, 60)
+    planned, arguments, _ = filled(small, 20, 40, 60)
     first = Resident(small.mlir, small.kernels)
     first.run(planned.words(), arguments)
     assert first._machine is not None

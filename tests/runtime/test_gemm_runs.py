@@ -14,7 +14,7 @@ from bdforge.operators.gemm import GemmProblem, GemmSequence
 from bdforge.runtime import ElementMismatch, OperandError, first_mismatch, run
 from support.built_designs import TERNARY, PlannedDesign, build, spec_content
 from support.differences import same
-from support.gemm_problems import host_buffers, reference, run_gemm
+from support.gemm_problems import filled, operands, run_gemm
 
 INT8 = ("int8", "int8", "int32")
 SCALED = {"scale": True, "bias": True}
@@ -40,13 +40,6 @@ def test_problems_of_few_rows_need_no_staging(tmp_path, content, device, sizes):
     assert staging.a is None
     assert staging.c is None
     assert "const_pad_after" in design.mlir
-
-
-def operands(m: int, k: int, n: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    a, weights = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
-    a[:, 0], weights[0, 0] = 77, 1  # one element is never all zeros
-    return a, weights
 
 
 def exact(design: PlannedDesign, m: int, k: int, n: int) -> None:
@@ -109,10 +102,8 @@ def renamed(text: str) -> str:
 
 
 def host_arrays(design: PlannedDesign, problem: GemmProblem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    a, weights = operands(problem.M, problem.K, problem.N, seed)
-    staged, packed, _ = host_buffers(design.plan.sequence(problem), {"A": a, "B": weights})
-    c = np.zeros((problem.M, problem.N), np.int32)
-    return [(staged, None), (packed, None), (c, reference(a, weights))]
+    _, (staged, packed, _), expected = filled(design, problem.M, problem.K, problem.N, seed)
+    return [(staged, None), (packed, None), (np.zeros_like(expected), expected)]
 
 
 STRIDE = r"%mem_0_a0_ping : memref<\d+xi8>, 0, \d+, \[<size = 2, stride = (\d+)>, <size = 2, stride = (\d+)>"

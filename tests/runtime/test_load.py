@@ -15,7 +15,7 @@ from bdforge.runtime.prepared import operand_table
 from support import scaled_rows
 from support.built_designs import build, spec_content
 from support.differences import same
-from support.gemm_problems import reference
+from support.gemm_problems import operands, reference
 from support.small_designs import loopback
 
 PLAN = "small: int8 x int2 -> int32, tile 16x32x32 on 2 x 2 cores of strix_halo"
@@ -60,11 +60,6 @@ def test_notebooks_show_operands_as_a_table(small):
     named = operand_table("<b> & co", scaled_rows.PROGRAM)
     assert ElementTree.fromstring(named).findtext("caption") == "<b> & co"
     assert cells(named)[3] == ["s", "input, may be missing", "f32", "n", ""]
-
-
-def operands(m: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(11)
-    return rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
 
 
 @pytest.mark.parametrize("shape", [(32, 16, 64), (1, 5, 3), (45, 52, 70)])

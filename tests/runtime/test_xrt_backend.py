@@ -25,14 +25,9 @@ from bdforge.runtime import BuildError, OperandError, UseError
 from bdforge.runtime.npu import binding
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, difference, run_words, warn_of_late
 from support.differences import same
-from support.gemm_problems import reference
+from support.gemm_problems import operands, reference
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def operands(m: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(11)
-    return rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
 
 
 class State(Enum):

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.design.sequences.buffers import fetched
-from bdforge.operators.gemm import sequence
 from support.built_designs import PlannedDesign
-from support.gemm_problems import host_buffers
+from support.gemm_problems import filled
 
 DONE, BAD_INPUT, FAULT, STUCK = range(4)
 PAGE = 4096
@@ -81,13 +80,8 @@ class Job:
     """A GEMM with its buffers on a connection."""
 
     def __init__(self, client: DeviceClient, design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1):
-        M, K, N = sizes
-        rng = np.random.default_rng(seed)
-        a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
-        self.expected = a.astype(np.int32) @ b.astype(np.int32)
-        self._planned = sequence(design.plan, M, K, N)
+        self._planned, arrays, self.expected = filled(design, *sizes, seed)
         self.words, self.stream = client.share(np.asarray(self._planned.words(), np.uint32))
-        arrays = host_buffers(self._planned, {"A": a, "B": b})
         shared = [client.share(array) for array in arrays]
         self.run = self.words, [number for number, _ in shared]
         self._c = shared[2][1]

@@ -14,6 +14,14 @@ from bdforge.operators.gemm import GemmPlan, GemmProblem, sequence
 from bdforge.runtime import BuiltDesign, Run, run
 from support.built_designs import PlannedDesign
 
+Filled = tuple[PlannedSequence, list[np.ndarray], np.ndarray]
+
+
+def operands(M: int, K: int, N: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Random int8 activations and ternary weights."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
+
 
 def reference(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """int32 a @ weights; sums that no float32 holds are made in float64."""
@@ -28,6 +36,13 @@ def run_gemm(design: BuiltDesign, a: np.ndarray, weights: np.ndarray, timing=Non
 def host_buffers(planned: PlannedSequence, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The buffers of a run, in order."""
     return arguments(planned, placed(planned, inputs))
+
+
+def filled(design: PlannedDesign, M: int, K: int, N: int, seed: int = 1) -> Filled:
+    """A sequence, its buffers with random operands, and the C that it must give."""
+    a, weights = operands(M, K, N, seed)
+    planned = sequence(design.plan, M, K, N)
+    return planned, host_buffers(planned, {"A": a, "B": weights}), reference(a, weights)
 
 
 def natural_leading(plan: GemmPlan, problem: GemmProblem) -> dict[str, int]:
@@ -51,11 +66,9 @@ class FilledProblem:
     @classmethod
     def random(cls, design: PlannedDesign, m: int, k: int, n: int, seed: int = 1) -> "FilledProblem":
         """A problem of M, K, N with random int8 activations and ternary weights."""
-        rng = np.random.default_rng(seed)
-        a, weights = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-1, 2, (k, n), np.int8)
         problem = GemmProblem(m, k, n)
-        staged, packed, _ = host_buffers(sequence(design.plan, m, k, n), {"A": a, "B": weights})
-        return cls(design, problem, design.mlir_for(problem), staged, packed, reference(a, weights))
+        _, (staged, packed, _), expected = filled(design, m, k, n, seed)
+        return cls(design, problem, design.mlir_for(problem), staged, packed, expected)
 
     def run(self, **options: Any) -> tuple[np.ndarray, Result]:
         """C and the rest of a run."""

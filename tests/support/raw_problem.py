@@ -15,7 +15,7 @@ from bdforge.operators import Plan
 from bdforge.operators.gemm import sequence
 from bdforge.runtime.toolchain.assembled import built_image
 from support.built_designs import PlannedDesign
-from support.gemm_problems import host_buffers
+from support.gemm_problems import filled
 
 XCLBIN = "design.xclbin"
 
@@ -23,14 +23,11 @@ XCLBIN = "design.xclbin"
 def write_problem(design: PlannedDesign, sizes: tuple[int, int, int], seed: int = 1) -> np.ndarray:
     """Writes the files of a GEMM with random operands; the C that it must give."""
     add_xclbin(design)
-    M, K, N = sizes
-    rng = np.random.default_rng(seed)
-    a, b = rng.integers(-128, 128, (M, K), np.int8), rng.integers(-1, 2, (K, N), np.int8)
-    planned = sequence(design.plan, M, K, N)
+    planned, arrays, expected = filled(design, *sizes, seed)
     np.asarray(planned.words(), "<u4").tofile(design.folder / "words.bin")
-    for number, array in enumerate(host_buffers(planned, {"A": a, "B": b})):
+    for number, array in enumerate(arrays):
         array.tofile(design.folder / f"{number}.bin")
-    return a.astype(np.int32) @ b.astype(np.int32)
+    return expected
 
 
 def read_result(design: PlannedDesign, sizes: tuple[int, int, int]) -> np.ndarray:

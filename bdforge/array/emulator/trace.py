@@ -45,6 +45,8 @@ from bdforge.devices.limits import GRANULE_BYTES
 Action = tuple[Any, ...]
 CONTROLLER = "controller"
 _WORDS = ("begin", "end", "value")
+_OF_LOCKS = {"acquire", "release", "set", "poll lock"}
+_OF_PARTIES = {"push", "reset", "token", "poll tasks", "get"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Recorder:
         self._signals = 0
 
     def event(self, party: Agent | None, verb: str, *about: Any) -> None:
-        """Note an action; what is told in words only is left out."""
+        """Note an action, parties and locks as their numbers; what is told in words only is left out."""
         if verb in _WORDS:
             return
         if verb == "join" and party is not None:
@@ -121,32 +123,33 @@ class Recorder:
         if party is not None and party.work:
             actions.append(("work", party.work))
             party.work = 0
-        match verb:
-            case "satisfied":
-                self._satisfied(*about)
-                return
-            case "received":  # TLAST may have ended the BD early: its `receive`, noted last, gets the words that came
-                actions[-1] = "receive", *about, actions[-1][2]
-                return
-            case "stop":  # another configuration is about to be loaded
-                self.configuration += 1
-            case "start":
-                about = (self.configuration,)
-            case "kernel":
-                about = about[0], *elements_of(about[1])
-        action = verb, *map(self._plain, about)
-        if verb != "write bd" or not actions or actions[-1] != action:  # once for all words that follow one another
-            actions.append(action)
+        if verb in _OF_LOCKS:
+            about = self._locks.setdefault(about[0], len(self._locks)), *about[1:]
+        elif verb in _OF_PARTIES:
+            about = self._parties[about[0]].index, *about[1:]
+        elif verb == "send":
+            about = about[0], self._indices(about[1]), self._access(about[2])
+        elif verb == "receive":
+            about = about[0], self._access(about[1])
+        elif verb in ("take", "give"):
+            about = (self._indices(about[0]),)
+        elif verb == "kernel":
+            about = about[0], *elements_of(about[1])
+        elif verb == "start":
+            about = (self.configuration,)
+        elif verb == "stop":  # another configuration is about to be loaded
+            self.configuration += 1
+        elif verb == "write bd" and actions and actions[-1] == (verb, *about):
+            return  # noted once for all words that follow one another
+        elif verb == "received":  # TLAST may have ended the BD early: its `receive`, noted last, gets what came
+            verb, about = "receive", (*about, actions.pop()[2])
+        elif verb == "satisfied":
+            self._satisfied(*about)
+            return
+        actions.append((verb, *about))
 
-    def _plain(self, value: Any) -> Any:
-        """Parties and locks as their numbers, transfers by how they go through DRAM."""
-        if isinstance(value, Agent):
-            return self._parties[value].index
-        if isinstance(value, EmulatedLock):
-            return self._locks.setdefault(value, len(self._locks))
-        if isinstance(value, list):
-            return tuple(map(self._plain, value))
-        return self._access(*value) if isinstance(value, tuple) and value and isinstance(value[0], Order) else value
+    def _indices(self, parties: Sequence[Agent]) -> tuple[int, ...]:
+        return tuple(self._parties[party].index for party in parties)
 
     def _satisfied(self, last: Agent | None) -> None:
         """A poll of the controller ended with what `last` did (None: it had ended before)."""
@@ -156,8 +159,11 @@ class Recorder:
         self.event(last, "signal", self._signals)
         self.controller.actions.append(("await", self._signals))
 
-    def _access(self, order: Order, start: int) -> DramAccess:
+    def _access(self, dram: tuple[Order, int] | None) -> DramAccess | None:
         """How a transfer that begins at a host address goes through DRAM."""
+        if dram is None:
+            return None
+        order, start = dram
         if id(order) not in self._accesses:  # the order is kept with its result, so that its id stays its own
             self._accesses[id(order)] = order, access_of(order)
         return replace(self._accesses[id(order)][1], start=start)

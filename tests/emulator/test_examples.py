@@ -27,7 +27,7 @@ def test_every_pass_through_is_here():
 
 
 @pytest.mark.parametrize(("name", "columns"), [("pass_through", 1), ("pass_through_8_columns", 8)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_pass_through_copies_in_any_order(name, columns, seed):
     text = (EXAMPLES / f"{name}.mlir").read_text()
     rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def test_a_pass_through_copies_in_any_order(name, columns, seed):
     assert result.warnings == ()
 
 
-@pytest.mark.parametrize("capacity", [0, 1, "known", 64])
+@pytest.mark.parametrize("capacity", [0, "known", 64])
 @pytest.mark.parametrize("path", MLIR, ids=lambda path: path.stem)
 def test_an_example_ends_whatever_streams_hold(path, capacity):
     """Without any buffering, too; but for the one that shows a deadlock, whatever they hold."""

@@ -106,7 +106,7 @@ def check_run(traffic: Traffic, text: str, **options: Any) -> None:
     check(traffic, result.buffers)
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(deadline=None, derandomize=True, max_examples=8)
 @given(traffics(), st.integers(0, 1000))
 def test_all_packets_arrive_whole_and_in_order(traffic, seed):
     text = text_of(traffic)

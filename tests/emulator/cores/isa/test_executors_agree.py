@@ -126,7 +126,7 @@ def changed(code: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
-@pytest.mark.parametrize("programs", [80, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("programs", [150, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_random_bytes_end_with_a_name_and_do_the_same(generation, programs):
     rng = random.Random(programs)

@@ -164,13 +164,10 @@ NpyArray fetched(const Job& job, const Design& design, const OperandShape& opera
 }
 
 std::string size_text(const Design& design, const Sizes& sizes) {
-    std::string text;
-    for (const std::string& name : design.state()->program().parameters) {
-        const auto size = sizes.find(name);
-        if (size == sizes.end()) continue;
-        text += concat((text.empty() ? "" : " x "), size->second);
-    }
-    return text;
+    std::vector<std::size_t> given;
+    for (const std::string& name : design.state()->program().parameters)
+        if (const auto size = sizes.find(name); size != sizes.end()) given.push_back(size->second);
+    return listed(given, " x ");
 }
 
 namespace {

@@ -1,8 +1,10 @@
 /// libggml-bdforge.so: what ggml finds when GGML_BACKEND_PATH names this library. An accelerator beside the CPU: memory
 /// is the CPU backend's, so that weights stay where they are mapped and results need no copies.
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <string>
 
 #include "mul_mat.hpp"
@@ -100,15 +102,11 @@ std::int32_t wanted_version() { return ggml_backend_reg_count() == 0 ? 0 : ggml_
 
 /// Says why this version cannot be served.
 bool served(std::int32_t version) {
-    std::string known;
-    for (const std::int32_t each : versions) {
-        if (each == version) return true;
-        known += bdforge::concat((known.empty() ? "" : ", "), each);
-    }
+    if (std::find(std::begin(versions), std::end(versions), version) != std::end(versions)) return true;
     if (version == 0)
         say("no backend was loaded before this one, and it tells the API version: load ggml's CPU backend first");
     else
-        say(bdforge::concat("this ggml's backends have API version ", version, ", this library serves ", known,
+        say(bdforge::concat("this ggml's backends have API version ", version, ", this library serves ", bdforge::listed(versions),
                  "; build bdforge for it, or use ggml 0.25 to 0.27"));
     return false;
 }

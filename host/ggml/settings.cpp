@@ -1,10 +1,10 @@
 #include "settings.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 
+#include "device_server.hpp"
 #include "messages.hpp"
 
 namespace bdforge::ggml {
@@ -12,13 +12,8 @@ namespace {
 
 constexpr std::size_t digits_most = 6;
 
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
 std::size_t number(const char* name) {
-    const std::string text = variable(name);
+    const std::string text = setting(name);
     const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits || text.size() > digits_most)
         throw ArgumentError(
@@ -29,8 +24,8 @@ std::size_t number(const char* name) {
 }  // namespace
 
 Settings settings() {
-    Settings found{variable("BDFORGE_GGML_DESIGN"), variable("BDFORGE_GGML_DEVICE"), number("BDFORGE_GGML_ROWS"),
-                   !variable("BDFORGE_GGML_COUNTS").empty()};
+    Settings found{setting("BDFORGE_GGML_DESIGN"), setting("BDFORGE_GGML_DEVICE"), number("BDFORGE_GGML_ROWS"),
+                   !setting("BDFORGE_GGML_COUNTS").empty()};
     if (found.device.empty()) found.device = "0";
     if (found.design.empty())
         throw ArgumentError(

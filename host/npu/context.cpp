@@ -19,7 +19,6 @@ namespace {
 
 using namespace bdforge::emulated;
 
-constexpr int last_words_ms = 1000;
 constexpr std::size_t chain_error_index = 3;  // word of a chain's packet
 
 void set_state(const Object& packet, State state) {
@@ -173,11 +172,8 @@ void Context::finish(const Answer& answer) {
 
 /// The other process has ended: everything that runs is aborted.
 void Context::lose() {
-    const bool said = readable(connection_.number(), last_words_ms);
-    Answer answer = said ? receive_answer(connection_.number()) : Answer{};
-    if (answer.text.empty()) answer.text = "the process with the emulated array has ended";
-    answer.status = Status::ended;
-    answer.runs = 0;
+    const Answer answer{Status::ended, 0,
+                        last_words(connection_.number(), false, "the process with the emulated array has ended")};
     std::size_t left = 0;
     {
         const std::lock_guard<std::mutex> lock(guard_);

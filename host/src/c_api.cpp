@@ -68,7 +68,41 @@ bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {
 
 std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
 
+/// A batch of the jobs of handles.
+template <class Handle, class JobOf>
+bdforge_status batched(const bdforge_design* design, const char* names, const char* name, Handle* const* handles,
+                       std::size_t count, bdforge_batch** batch, JobOf job_of) {
+    return made(batch, [&] {
+        std::vector<bdforge::Job> jobs;
+        for (Handle* handle : listed(names, handles, count)) jobs.push_back(job_of(*given(handle, name)));
+        return bdforge::Batch::of(given(design, "design")->design, jobs);
+    });
+}
+
 }  // namespace
+
+#define FREED(kind) \
+    void bdforge_##kind##_free(bdforge_##kind* handle) { delete handle; }
+FREED(device)
+FREED(design)
+FREED(weights)
+FREED(gemm)
+FREED(batch)
+FREED(job)
+
+#define RUN(kind)                                                                                 \
+    bdforge_status bdforge_##kind##_run(bdforge_##kind* handle, unsigned timeout_ms) {            \
+        return guarded([&] { given(handle, #kind)->kind.run(milliseconds(timeout_ms)); });        \
+    }                                                                                             \
+    bdforge_status bdforge_##kind##_run_async(bdforge_##kind* handle) {                           \
+        return guarded([&] { given(handle, #kind)->kind.run_async(); });                          \
+    }                                                                                             \
+    bdforge_status bdforge_##kind##_wait(bdforge_##kind* handle, unsigned timeout_ms) {           \
+        return guarded([&] { given(handle, #kind)->kind.wait(milliseconds(timeout_ms)); });       \
+    }
+RUN(gemm)
+RUN(batch)
+RUN(job)
 
 const char* bdforge_message(void) { return message().c_str(); }
 
@@ -96,13 +130,9 @@ const char* bdforge_device_name(const bdforge_device* device) {
 
 int bdforge_device_is_npu(const bdforge_device* device) { return device != nullptr && device->device.is_npu(); }
 
-void bdforge_device_free(bdforge_device* device) { delete device; }
-
 bdforge_status bdforge_design_load(const bdforge_device* device, const char* path, bdforge_design** design) {
     return made(design, [&] { return bdforge::Design::load(given(device, "device")->device, given(path, "path")); });
 }
-
-void bdforge_design_free(bdforge_design* design) { delete design; }
 
 bdforge_status bdforge_weights_pack(const bdforge_design* design, const void* weights, size_t K, size_t N,
                                     size_t stride, bdforge_weights** packed) {
@@ -118,8 +148,6 @@ size_t bdforge_weights_bytes(const bdforge_weights* weights) {
     return weights == nullptr ? 0 : weights->resident.bytes();
 }
 
-void bdforge_weights_free(bdforge_weights* weights) { delete weights; }
-
 bdforge_status bdforge_gemm_create(const bdforge_design* design, size_t M, const bdforge_weights* weights,
                                    bdforge_gemm** gemm) {
     return bdforge_gemm_create_shared(design, M, weights, nullptr, 0, nullptr, 0, gemm);
@@ -133,8 +161,6 @@ bdforge_status bdforge_gemm_create_shared(const bdforge_design* design, size_t M
         return bdforge::Gemm(given(design, "design")->design, M, b, options);
     });
 }
-
-void bdforge_gemm_free(bdforge_gemm* gemm) { delete gemm; }
 
 int8_t* bdforge_gemm_a(bdforge_gemm* gemm) {
     int8_t* a = nullptr;
@@ -153,18 +179,6 @@ const void* bdforge_gemm_c_memory(const bdforge_gemm* gemm) {
 }
 size_t bdforge_gemm_c_stride(const bdforge_gemm* gemm) { return gemm == nullptr ? 0 : gemm->gemm.ldc(); }
 
-bdforge_status bdforge_gemm_run(bdforge_gemm* gemm, unsigned timeout_ms) {
-    return guarded([&] { given(gemm, "gemm")->gemm.run(milliseconds(timeout_ms)); });
-}
-
-bdforge_status bdforge_gemm_run_async(bdforge_gemm* gemm) {
-    return guarded([&] { given(gemm, "gemm")->gemm.run_async(); });
-}
-
-bdforge_status bdforge_gemm_wait(bdforge_gemm* gemm, unsigned timeout_ms) {
-    return guarded([&] { given(gemm, "gemm")->gemm.wait(milliseconds(timeout_ms)); });
-}
-
 bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a_stride, void* c, size_t c_stride,
                                      unsigned timeout_ms) {
     return guarded([&] { given(gemm, "gemm")->gemm.run(a, a_stride, c, c_stride, milliseconds(timeout_ms)); });
@@ -177,26 +191,13 @@ bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t 
 
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
                                     bdforge_batch** batch) {
-    return made(batch, [&] {
-        std::vector<bdforge::Job> jobs;
-        for (bdforge_gemm* gemm : listed("gemms", gemms, count)) jobs.push_back(given(gemm, "a gemm")->job.job);
-        return bdforge::Batch::of(given(design, "design")->design, jobs);
-    });
+    return batched(design, "gemms", "a gemm", gemms, count, batch, [](const bdforge_gemm& gemm) { return gemm.job.job; });
 }
 
-bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms) {
-    return guarded([&] { given(batch, "batch")->batch.run(milliseconds(timeout_ms)); });
+bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
+                                         bdforge_batch** batch) {
+    return batched(design, "jobs", "a job", jobs, count, batch, [](const bdforge_job& job) { return job.job; });
 }
-
-bdforge_status bdforge_batch_run_async(bdforge_batch* batch) {
-    return guarded([&] { given(batch, "batch")->batch.run_async(); });
-}
-
-bdforge_status bdforge_batch_wait(bdforge_batch* batch, unsigned timeout_ms) {
-    return guarded([&] { given(batch, "batch")->batch.wait(milliseconds(timeout_ms)); });
-}
-
-void bdforge_batch_free(bdforge_batch* batch) { delete batch; }
 
 bdforge_status bdforge_resident_create(const bdforge_design* design, const char* operand, const bdforge_size* sizes,
                                        size_t size_count, bdforge_resident** resident) {
@@ -228,8 +229,6 @@ bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_pa
     });
 }
 
-void bdforge_job_free(bdforge_job* job) { delete job; }
-
 bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : &gemm->job; }
 
 size_t bdforge_job_operand_count(const bdforge_job* job) { return job == nullptr ? 0 : job->operands.size(); }
@@ -258,26 +257,5 @@ bdforge_status bdforge_job_memory(bdforge_job* job, const char* operand, void** 
         bdforge::Job& own = given(job, "job")->job;
         *given(data, "the memory's place") = own.memory(given(operand, "operand"));
         *given(stride, "the stride's place") = own.stride(operand);
-    });
-}
-
-bdforge_status bdforge_job_run(bdforge_job* job, unsigned timeout_ms) {
-    return guarded([&] { given(job, "job")->job.run(milliseconds(timeout_ms)); });
-}
-
-bdforge_status bdforge_job_run_async(bdforge_job* job) {
-    return guarded([&] { given(job, "job")->job.run_async(); });
-}
-
-bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms) {
-    return guarded([&] { given(job, "job")->job.wait(milliseconds(timeout_ms)); });
-}
-
-bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
-                                         bdforge_batch** batch) {
-    return made(batch, [&] {
-        std::vector<bdforge::Job> members;
-        for (bdforge_job* job : listed("jobs", jobs, count)) members.push_back(given(job, "a job")->job);
-        return bdforge::Batch::of(given(design, "design")->design, members);
     });
 }

@@ -60,6 +60,7 @@ namespace bdforge::emulated {
 namespace {
 
 constexpr std::size_t answer_bytes = 8192;
+constexpr int last_words_ms = 1000;
 
 Ends made(int failed, const int (&ends)[2]) {
     if (failed != 0) throw DeviceError(concat("device emulated: no file can be opened: ", std::strerror(errno)));
@@ -182,6 +183,11 @@ bool readable(int file, int milliseconds) {
         const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
         left = static_cast<int>(std::max<decltype(rest)>(rest, 0));
     }
+}
+
+std::string last_words(int connection, bool keep, const char* otherwise) {
+    const Answer answer = readable(connection, last_words_ms) ? receive_answer(connection, keep) : Answer{};
+    return answer.text.empty() ? otherwise : answer.text;
 }
 
 namespace {

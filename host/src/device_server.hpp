@@ -86,6 +86,9 @@ Answer read_answer(int pipe);
 /// The same on a connection; with `keep` it stands there for the next one who asks.
 Answer receive_answer(int connection, bool keep = false);
 
+/// What a server says that hangs up, waiting for a second; `otherwise` when it says nothing. `keep` as above.
+std::string last_words(int connection, bool keep, const char* otherwise);
+
 /// Whether a file can be read, or has ended, within `milliseconds`; -1: no limit.
 bool readable(int file, int milliseconds);
 

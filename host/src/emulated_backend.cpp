@@ -20,7 +20,6 @@ namespace {
 
 using namespace emulated;
 
-constexpr int last_words_ms = 1000;
 constexpr std::uint64_t buffer_alignment = 4096;
 
 /// A loaded design's connection, addresses of its buffers, and the server that must not end before.
@@ -36,10 +35,9 @@ struct Link {
 
     /// Why nobody answers: what the server says, if it still can. Every thread that asks hears it.
     std::string last_words() const {
-        const bool said = readable(file.number(), last_words_ms);
-        if (const Answer answer = said ? receive_answer(file.number(), true) : Answer{}; !answer.text.empty())
-            return answer.text;
-        return "the process with the emulated array has ended; open the device and load the design again";
+        return emulated::last_words(
+            file.number(), true,
+            "the process with the emulated array has ended; open the device and load the design again");
     }
 
     void require(bool sent) const {

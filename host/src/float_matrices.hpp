@@ -1,10 +1,11 @@
 #pragma once
 /// Float matrices on the processor, large ones on all its threads: copies between a program's floats and what the array takes
-/// and gives, bf16 or f32, as they stand or transposed; and products.
+/// and gives, bf16 or f32, as they stand or transposed; products, and by which design and how one is run there.
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "bdforge/floats.hpp"
 #include "number_formats.hpp"
@@ -47,5 +48,37 @@ void in_parts(std::size_t count, std::size_t bytes, const std::function<void(std
 
 /// The product on the processor, in f32.
 void compute_on_cpu(const FloatProduct& product);
+
+/// The orders of a design's operands: whether lines are columns.
+struct OperandOrders {
+    bool a, b, c;
+    bool narrow;  // C is bf16
+};
+/// ArgumentError where it is no GEMM of bf16 with results of f32 or bf16.
+OperandOrders orders_of(const Design& design);
+
+/// How a product is run: by which design, and whether as its transpose.
+struct ProductPlan {
+    std::size_t design;
+    bool swapped;
+    std::size_t elements_turned;
+};
+
+/// What an operand of a job is of: a factor, and its matrix' size in the program's memory.
+struct MatrixSource {
+    Factor factor;
+    std::size_t rows, columns;  // of the operand
+};
+
+/// The product as the design sees it.
+struct ProductOperands {
+    MatrixSource a, b;
+    bool c_turned;
+};
+ProductOperands operands_of(const FloatProduct& product, bool swapped);
+
+/// The plan with the fewest elements turned; ArgumentError where no design takes the sizes.
+ProductPlan plan_product(const std::vector<Design>& designs, const std::vector<OperandOrders>& orders,
+                         const FloatProduct& product);
 
 }  // namespace bdforge

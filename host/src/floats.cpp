@@ -9,7 +9,6 @@
 #include "bdforge/error.hpp"
 #include "bdforge/floats.hpp"
 #include "float_matrices.hpp"
-#include "product_plan.hpp"
 #include "state.hpp"
 
 namespace bdforge {

@@ -1,7 +1,6 @@
 // NPUs by XRT: hardware contexts of xclbins and full ELFs, their memory and runs.
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -153,14 +152,19 @@ protected:
     /// A buffer for an argument of runs: the caller's memory unless that is null.
     virtual xrt::bo buffer(std::size_t argument, void* memory, std::size_t bytes) = 0;
 
+    /// Arguments are set one by one on a run: calling the kernel would start it at once.
+    static xrt::run run_of(const xrt::kernel& kernel, int first, const Arguments& arguments) {
+        xrt::run run(kernel);
+        for (const auto& argument : arguments) run.set_arg(first++, dynamic_cast<XrtBuffer&>(*argument).bo());
+        return run;
+    }
+
     xrt::device device_;
     xrt::hw_context context_;
 };
 
 constexpr unsigned opcode_run = 3;  // of the firmware's DPU kernels: run an instruction stream
 constexpr int opcode_index = 0, instructions_index = 1, word_count_index = 2, first_buffer_index = 3;
-
-int kernel_index(std::size_t argument) { return first_buffer_index + static_cast<int>(argument); }
 
 xrt::xclbin read_xclbin(const std::string& path) {
     return guarded<FileError>(path, "build the design again", [&] { return xrt::xclbin(path); });
@@ -210,18 +214,14 @@ public:
         });
     }
 
-    // Arguments are set one by one on a run: calling the kernel would start it at once.
     std::unique_ptr<Command> command(const Stream& stream, const Arguments& arguments) override {
         return guarded<DeviceError>("preparing the run", "load the design again", [&] {
             return std::make_unique<XrtCommand>([kernel = kernel_, instructions = stream.instructions, arguments] {
                 const auto& words = dynamic_cast<XrtBuffer&>(*instructions);
-                xrt::run run(kernel);
+                xrt::run run = run_of(kernel, first_buffer_index, arguments);
                 run.set_arg(opcode_index, opcode_run);
                 run.set_arg(instructions_index, words.bo());
                 run.set_arg(word_count_index, static_cast<unsigned>(words.bytes() / sizeof(std::uint32_t)));
-                for (std::size_t i = 0; i < arguments.size(); ++i) {
-                    run.set_arg(kernel_index(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
-                }
                 return run;
             });
         });
@@ -231,7 +231,7 @@ private:
     // Host-only memory: the flags normal, device_only, svm and p2p always throw on an NPU. The memory group is asked of
     // the kernel, since its number is not the same on all versions.
     xrt::bo buffer(std::size_t argument, void* memory, std::size_t bytes) override {
-        const auto group = kernel_.group_id(kernel_index(argument));
+        const auto group = kernel_.group_id(first_buffer_index + static_cast<int>(argument));
         constexpr auto flags = xrt::bo::flags::host_only;
         return memory ? xrt::bo(device_, memory, bytes, flags, group) : xrt::bo(device_, bytes, flags, group);
     }
@@ -262,13 +262,7 @@ public:
         const std::string name = kernel_ + ":" + stream.sequence;
         return guarded<ManifestError>(name, rebuild, [&] {
             const xrt::ext::kernel kernel(context_, name);
-            return std::make_unique<XrtCommand>([kernel, arguments] {
-                xrt::run run(kernel);
-                for (std::size_t i = 0; i < arguments.size(); ++i) {
-                    run.set_arg(static_cast<int>(i), dynamic_cast<XrtBuffer&>(*arguments[i]).bo());
-                }
-                return run;
-            });
+            return std::make_unique<XrtCommand>([kernel, arguments] { return run_of(kernel, 0, arguments); });
         });
     }
 
@@ -301,11 +295,7 @@ private:
 };
 
 bool is_index(const std::string& name) {
-    if (name.empty() || name.size() > 4) return false;
-    for (const char c : name) {
-        if (!std::isdigit(static_cast<unsigned char>(c))) return false;
-    }
-    return true;
+    return !name.empty() && name.size() <= 4 && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instr
 from bdforge.array.images.read import read_image
 from bdforge.array.images.xclbin import pdis
 from bdforge.array.images.xclbin_write import xclbin
-from bdforge.operators import manifest, render
+from bdforge.operators import render
 from bdforge.runtime.service.software_npu import BDF, LIBRARY
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
@@ -345,16 +345,3 @@ def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: Pa
     make_xclbin(xrt, path, PDI, PLAN.spec.columns, operands=2)
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, the design needs 6")
-
-
-def test_files_of_another_build_are_refused_by_their_hashes(npu: SoftwareNpu, program: Path, design: Path, copy: Path):
-    for name in ("manifest.json", "small.xclbin", "small.elf"):
-        (copy / name).write_bytes((design.parent / name).read_bytes() + (b"" if name == "manifest.json" else b"\0"))
-    for role in ("xclbin", "elf"):
-        path = copy / f"small.{role}"
-        refused(npu.run(program, "-x", path, *SIZES), 2, f"files.{role}.sha256 is not that of {path}")
-    (copy / "manifest.json").write_text(json.dumps(manifest(PLAN, PLAN.spec.problems)))
-    refused(
-        npu.run(program, "-x", copy / "small.elf", *SIZES), 2, "files.elf is missing, this design was built without"
-    )
-    assert not npu.log

@@ -103,9 +103,6 @@ bool ternary(const ggml_tensor& node) {
 Network::Network(const Model& model, std::size_t tokens, int threads)
     : model_(model), room_(static_cast<std::int64_t>(tokens)) {
     const Config& config = model.config;
-    if (room_ > config.positions)
-        throw ModelError(std::to_string(room_) + " tokens are more than the " + std::to_string(config.positions) +
-                         " positions of this model");
     add(backends_, ggml_backend_dev_by_name("bdforge"), threads);
     add(backends_, ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), threads);
     if (backends_.empty()) throw ModelError("ggml found no backend, not even the CPU's; install them all");

@@ -16,7 +16,7 @@ struct Places {
 /// A model at work: its cache, and a scheduler over our device, where it is loaded, and the CPU.
 class Network {
 public:
-    /// For so many tokens together. ModelError for more than the model has positions.
+    /// For so many tokens together, as many as the model has positions at most.
     Network(const Model& model, std::size_t tokens, int threads);
 
     /// Takes the next tokens; logits of the last one. ModelError for tokens that the vocabulary lacks and when computing

@@ -8,7 +8,7 @@
 #include "unit.hpp"
 
 using namespace bdforge;
-using unit::check_equal;
+using namespace unit;
 
 namespace {
 

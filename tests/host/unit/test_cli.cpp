@@ -6,10 +6,8 @@
 #include "powercap.hpp"
 
 using namespace bdforge;
+using namespace unit;
 using cli::Options;
-using unit::check_contains;
-using unit::check_equal;
-using unit::message_of;
 
 namespace {
 

@@ -4,8 +4,7 @@
 #include "whole_matrices.hpp"
 
 using namespace bdforge;
-using unit::check_equal;
-using unit::whole_numbers;
+using namespace unit;
 
 namespace {
 

@@ -10,13 +10,7 @@
 #include "unit.hpp"
 
 using namespace bdforge;
-using unit::Behaviour;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::Script;
-using unit::scripted_device;
+using namespace unit;
 
 namespace {
 
@@ -170,14 +164,6 @@ UNIT_CASE("design", a_file_that_the_manifest_does_not_list_is_refused) {
     check_contains(refusal<ManifestError>(device, changed_design("small.elf", "\"elf\": {", "\"other\": {")),
                    "files.elf is missing, this design was built without; build it with scons device=strix_halo "
                    "format=elf");
-}
-
-UNIT_CASE("design", a_manifest_without_the_arrays_numbers_is_refused) {
-    const Device device = scripted_device(std::make_shared<Script>());
-    const std::string path = changed_design("small.xclbin", "\"bd_address\": 118784, \"bd_stride_bytes\"",
-                                            "\"bd_adress\": 118784, \"bd_stride_bytes\"");
-    std::ofstream(path) << "no xclbin";
-    check_contains(refusal<ManifestError>(device, path), "sequence.target.bd_address is missing");
 }
 
 UNIT_CASE("design", weights_of_impossible_sizes_are_refused) {

@@ -14,10 +14,8 @@
 #include "unit.hpp"
 
 using namespace bdforge;
+using namespace unit;
 using std::chrono::milliseconds;
-using unit::check_contains;
-using unit::check_equal;
-using unit::message_of;
 
 namespace {
 

@@ -4,9 +4,7 @@
 #include "powercap.hpp"
 
 using bdforge::cli::Energy;
-using unit::Powercap;
-using unit::check_contains;
-using unit::check_equal;
+using namespace unit;
 
 UNIT_CASE("energy", packages_are_summed_over_the_end_of_their_counters) {
     const Powercap powercap;

@@ -8,9 +8,7 @@
 using bdforge::FileError;
 using bdforge::load_npy;
 using bdforge::WeightError;
-using unit::check_contains;
-using unit::check_equal;
-using unit::message_of;
+using namespace unit;
 
 namespace {
 

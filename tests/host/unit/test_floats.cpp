@@ -6,16 +6,9 @@
 #include "float_matrices.hpp"
 #include "whole_matrices.hpp"
 #include "devices.hpp"
-#include "product_plan.hpp"
 
 using namespace bdforge;
-using unit::by_definition;
-using unit::check;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::whole_numbers;
+using namespace unit;
 
 namespace {
 

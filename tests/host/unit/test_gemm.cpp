@@ -7,17 +7,8 @@
 #include "unit.hpp"
 
 using namespace bdforge;
+using namespace unit;
 using std::chrono::milliseconds;
-using unit::Behaviour;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::Operands;
-using unit::operands;
-using unit::pages;
-using unit::Script;
-using unit::scripted_device;
 
 namespace {
 

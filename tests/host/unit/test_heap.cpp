@@ -11,7 +11,7 @@
 #include "npu/objects.hpp"
 #include "unit.hpp"
 
-using unit::check;
+using namespace unit;
 
 namespace {
 

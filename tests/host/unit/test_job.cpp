@@ -10,12 +10,7 @@
 #include "unit.hpp"
 
 using namespace bdforge;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::Operands;
-using unit::operands;
+using namespace unit;
 
 namespace {
 

@@ -6,9 +6,7 @@
 using bdforge::Json;
 using bdforge::JsonView;
 using bdforge::ManifestError;
-using unit::check_contains;
-using unit::check_equal;
-using unit::message_of;
+using namespace unit;
 
 namespace {
 

@@ -8,9 +8,7 @@
 #include "unit.hpp"
 
 using namespace bdforge;
-using unit::check_contains;
-using unit::check_equal;
-using unit::message_of;
+using namespace unit;
 
 namespace {
 

@@ -4,9 +4,7 @@
 #include "whole_matrices.hpp"
 
 using namespace bdforge;
-using unit::check_equal;
-using unit::design_path;
-using unit::whole_numbers;
+using namespace unit;
 
 namespace {
 

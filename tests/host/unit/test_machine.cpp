@@ -12,8 +12,7 @@
 #include "unit.hpp"
 
 using bdforge::missing_for_npu;
-using unit::check_contains;
-using unit::check_equal;
+using namespace unit;
 
 UNIT_CASE("machine", the_first_thing_that_an_npu_lacks_is_named) {
     const std::filesystem::path root = unit::data_folder() + "/machine", node = root / "dev/accel/accel0";

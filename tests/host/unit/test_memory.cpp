@@ -4,15 +4,8 @@
 #include "unit.hpp"
 
 using namespace bdforge;
+using namespace unit;
 using std::chrono::milliseconds;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::Operands;
-using unit::operands;
-using unit::pages;
-using unit::Script;
 
 namespace {
 

@@ -10,14 +10,8 @@
 #include "backend.hpp"
 
 using namespace bdforge;
+using namespace unit;
 using std::chrono::milliseconds;
-using unit::check;
-using unit::check_contains;
-using unit::check_equal;
-using unit::design_path;
-using unit::message_of;
-using unit::Operands;
-using unit::operands;
 
 namespace {
 

@@ -91,27 +91,36 @@ void Values::start(const Program& program, const EvaluationOrder::Block& block) 
 /// Of a block with values that cannot be computed; these, and what follows from them, are not known.
 void Values::compute_what_can_be(const EvaluationOrder::Block& block) {
     known_.resize(values_.size(), true);
+    std::vector<bool> rows = constant_rows();
     for (const EvaluationOrder::Entry& entry : block.entries) {
         bool known = true;
-        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
+        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && rows[entry.operands[i]];
         try {
             if (known) compute(entry, 0, 1), values_[entry.id] = *row(entry.row);
         } catch (const SequenceError&) {
             known = false;
         }
-        known_[entry.id] = known;
+        rows[entry.row] = known_[entry.id] = known;
     }
+}
+
+/// Of the rows that values outside of loops are computed from, those that hold a constant.
+std::vector<bool> Values::constant_rows() const {
+    std::vector<bool> found(order_.rows);
+    for (const auto& [place, id] : order_.first.inputs) found[place] = true;
+    return found;
 }
 
 /// What follows from the parameters that are given.
 EvaluationOrder::Block Values::following(const Program& program, const SomeParameters& parameters) {
     EvaluationOrder::Block block{order_.first.inputs, {}, {}, order_.first.cost};
     for (const Value& value : program.values) known_.push_back(value.operation == Operation::constant);
+    std::vector<bool> rows = constant_rows();
     for (const EvaluationOrder::Entry& entry : order_.first.entries) {
         bool known = entry.operation != Operation::parameter ||
                      (entry.number < parameters.size() && parameters[entry.number].has_value());
-        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && known_[entry.operands[i]];
-        known_[entry.id] = known;
+        for (std::uint32_t i = 0; i < facts(entry.operation).operands; ++i) known = known && rows[entry.operands[i]];
+        rows[entry.row] = known_[entry.id] = known;
         if (!known) continue;
         block.entries.push_back(entry);
         block.kept.emplace_back(entry.row, entry.id);

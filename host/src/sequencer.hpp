@@ -106,6 +106,7 @@ private:
     void compute(const EvaluationOrder::Entry& entry, std::int64_t counter, std::size_t turns);
     void take(const EvaluationOrder::Block& block, std::size_t turn);
     void compute_what_can_be(const EvaluationOrder::Block& block);
+    std::vector<bool> constant_rows() const;
     void require(const Program& program) const;
 
     const EvaluationOrder& order_;

@@ -313,6 +313,40 @@ def test_operands_need_no_more_sizes_than_they_depend_on(probe: Probe, tmp_path:
     assert "a stride of 1 is below the" in answers[8]
 
 
+def depends_on(program: Program, value: int | None) -> set[str]:
+    """The parameters that a value is made of."""
+    found = program.values[value] if value is not None else 0
+    if isinstance(found, str):
+        return {found}
+    return set().union(*(depends_on(program, operand) for operand in found[1:])) if isinstance(found, list) else set()
+
+
+def test_each_operand_of_any_design_is_known_by_the_sizes_that_it_depends_on(probe: Probe, tmp_path: Path):
+    (tmp_path / "array").write_bytes(bytes(1 << 20))
+    orders, expected = [], []
+    for index in range(0, GROUPS, 7):
+        plan, sizes = member_of(index)
+        path = write_manifest(tmp_path / str(index), plan)
+        program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
+        for argument in {operand.argument for operand in program.operands}:
+            beside = [operand for operand in program.operands if operand.argument == argument]
+            places = [program.arguments[argument].elements]
+            for operand in beside:
+                places += [
+                    operand.staged,
+                    operand.offset,
+                    *(d for dim in operand.dims for d in (dim.count, dim.stride)),
+                ]
+                places += [place for axis in operand.axes for place in (axis.size, axis.walked, axis.tile)]
+            needed = sorted(set().union(*(depends_on(program, place) for place in places)) & {"M", "K", "N"})
+            start = f"{path} resident {beside[0].name} 0 {tmp_path / 'array'} {tmp_path / 'none'} "
+            for given in (needed, needed[1:]):
+                orders.append(start + words_of({name: sizes[name] for name in given}))
+                expected.append(given == needed)
+    answers = ["depends on more sizes than were given" not in answer for answer in probe(orders)]
+    assert answers == expected, [order for order, a, e in zip(orders, answers, expected, strict=True) if a != e]
+
+
 def test_values_that_a_type_lacks_are_named(probe: Probe, tmp_path: Path):
     index = next(i for i in range(GROUPS) if member_of(i)[0].spec.b == "int2")
     plan, sizes = member_of(index)

@@ -143,7 +143,7 @@ def test_a_hundred_conditions_inside_one_another_are_refused_by_a_sentence():
 
     assert result_of(nest(90))[0] == 5
     with pytest.raises(CoreError, match=r":\d+:\d+: the program of core \(1, 3\) is nested too deeply"):
-        result_of(nest(100))
+        result_of(nest(99))
 
 
 def test_a_chain_of_two_hundred_blocks_runs():

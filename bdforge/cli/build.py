@@ -35,7 +35,7 @@ def new_command(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a project of your own: SConstruct, two designs, a template, a kernel, a golden test and a C++ host."""
+    """Write a project of your own: SConstruct, designs, a template, a kernel, a test, a C++ host; or an operator."""
     if folder is None and operator is None:
         raise typer.BadParameter("name a folder; . is this one")
     folder = folder or Path(operator or "")

@@ -133,7 +133,7 @@ def _run_one(
     found = run(design, inputs, options, poison=poison)
     if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:
         write_timeline(timed.timeline, spans, found.timing.array_hz)
-    right = plan.reference(inputs)
+    right = plan.expected(inputs)
     wrong = (first_mismatch(found.outputs[name], want.values, want.bound, name) for name, want in right.items())
     closeness = "exact" if all(want.bound is None for want in right.values()) else "within its bound"
     return _Checked(problem, found, next((one for one in wrong if one), None), closeness if right else "")
@@ -229,7 +229,7 @@ def check_run(
     arrays = {operand.name: _array(operand, folder) for operand in planned.program.operands}
     inputs = {operand.name for operand in planned.program.operands if operand.direction == "in"}
     given = {name: array for name, array in arrays.items() if name in inputs and array is not None}
-    for name, expected in planned.reference(given).items():
+    for name, expected in planned.expected(given).items():
         if sentence := _mismatch(name, arrays[name], expected):
             say(sentence)
             raise typer.Exit(1)

@@ -6,6 +6,7 @@ whose output and exit code are all that is left of it (`as_command`): programs t
 """
 
 import ctypes
+import importlib
 import logging
 import os
 import signal
@@ -23,7 +24,7 @@ from bdforge.common.messages import Fault, InputError, bounded
 
 _NOTE_BYTES = 512
 _INSIDE, _OUTSIDE = b"\1", b"\0"
-_CALLERS = (str(Path(__file__).parents[1]), "<frozen")
+_CALLERS = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent), "<frozen")
 PATIENCE_SECONDS = 30.0
 _LOG = logging.getLogger("bdforge")
 _GRACE_SECONDS = 1.0

@@ -76,7 +76,8 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec
         return written_spec(content, name, where)
     if kind not in tuple(OPERATORS):
         told = "missing; add it" if kind is None else f"unknown operator {clip(repr(kind))}"
-        raise SpecError(f"{where}: kind: {told}; there is {', '.join([*OPERATORS, *KINDS])}")
+        others = "that of a package is there when it is installed (pip install -e .)"
+        raise SpecError(f"{where}: kind: {told}; there is {', '.join([*OPERATORS, *KINDS])}; {others}")
     return OPERATORS[kind].load(content, name, where)
 
 
@@ -94,4 +95,11 @@ def plan(spec: Spec, device: Device) -> Plan:
     """Plan a spec for a product; SpecError lists every reason why it cannot be built."""
     if isinstance(spec, WrittenSpec) and spec.made.made_from:
         return plan_written(spec, device, plan(spec_from(dict(spec.made.made_from), spec.name), device))
-    return operator_of(spec).plan(spec, device)
+    operator = operator_of(spec)
+    made = operator.plan(spec, device)
+    if operator.axes and made.program.sizes[: len(operator.axes)] != operator.axes:
+        raise SpecError(
+            f"operator {spec.kind}: has the sizes {', '.join(operator.axes)}, its sequence program the sizes "
+            f"{', '.join(made.program.sizes)}; name the same"
+        )
+    return made

@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from bdforge.common.messages import listed
 from bdforge.design import Design, render
 from bdforge.design.document import document
 from bdforge.design.events import placed_sequence
 from bdforge.design.sequences import PlannedSequence, Program, ProgramError, SequenceOptions, WalkError
 from bdforge.design.sequences import planned as run_program
+from bdforge.design.sequences.buffers import outputs_of
 from bdforge.design.sequences.interpret import require
 from bdforge.devices import Device, mlir_device_named
 from bdforge.operators.specs import Problem, SpecError
@@ -102,6 +104,13 @@ class Plan(ABC):
     @abstractmethod
     def cost(self, problem: Problem) -> Cost:
         """What a run of a problem costs."""
+
+    def expected(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """What `reference` says of a run; SpecError where it names what the array does not make."""
+        made, names = self.reference(inputs), [operand.name for operand in outputs_of(self.program)]
+        if others := [name for name in made if name not in names]:
+            raise SpecError(f"{self.spec.name}: its reference gives {listed(others)}; there is {listed(names)}")
+        return made
 
     @property
     def summary(self) -> str:

@@ -234,7 +234,7 @@ class WrittenPlan(Plan):
         bodies = (statements(tile.core.body) for tile in made.tiles if tile.core)
         called = [s.function for body in bodies for s in body if isinstance(s, Call)]
         symbols = dict.fromkeys(called or (Path(source).stem for source in made.kernels))
-        return Kernels(tuple(symbols), tuple(f"kernels/{source}" for source in made.kernels), made.macros)
+        return Kernels(tuple(symbols), tuple(str(Path("kernels", source)) for source in made.kernels), made.macros)
 
     @property
     def writes_sequences(self) -> bool:

@@ -162,7 +162,8 @@ def _building(folder: Path) -> str:
 
 def _manifest(path: Path) -> Manifest:
     if not path.is_file():
-        raise BuildError(f"{path}: there is no such file; build the design first ({_building(path.absolute().parent)})")
+        way = f"{_building(path.absolute().parent)}, or bdforge build"
+        raise BuildError(f"{path}: there is no such file; build the design first ({way})")
     content = read_json(path, BuildError)
     if fault := manifest_fault(content):
         raise BuildError(f"{path}: {fault}; build the design again")

@@ -146,8 +146,11 @@ def test_a_model_of_characters_takes_and_gives_text(generate):
         (("--prompt-ids", "1", "--override", "hidden_act=gelu"), "hidden_act 'gelu' is not one of relu2, silu"),
         (("--prompt-ids", "1", "--override", "act=silu"), "nothing is called 'act' here; overridden can be hidden"),
         (("--prompt-ids", "1", "--top-p", "0"), "top-p lies above 0 and ends at 1"),
-        (("--prompt-ids", "1", "--design", "nowhere"), "build the design first (scons host)"),
-        (("--prompt-ids", "1", "--design", "krackan/mine"), "first (scons device=krackan design=mine host)"),
+        (("--prompt-ids", "1", "--design", "nowhere"), "build the design first (scons host, or bdforge build)"),
+        (
+            ("--prompt-ids", "1", "--design", "krackan/mine"),
+            "first (scons device=krackan design=mine host, or bdforge build)",
+        ),
         (("--prompt-ids", ",".join(["1"] * 25)), "25 tokens are more than the 24 positions of this model"),
     ],
 )

@@ -1,14 +1,18 @@
 """Operators by their kind: what specs ask for, and what all plans can tell."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import bdforge.operators
 from bdforge.design.manifest import Manifest
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import (
     OPERATORS,
+    Expected,
     Problem,
     SpecError,
     gemm,
@@ -64,6 +68,7 @@ def package(folder: Path, name: str, entry: str, text: str) -> None:
     ("entry", "text", "reason"),
     [
         ("broken_scaled:OPERATOR", "import nowhere", "cannot be imported, mend or uninstall it: ModuleNotFoundError"),
+        ("broken_scaled:OPERATOR", "x = 1\nraise ValueError(x)", r"uninstall it: ValueError: 1 \(broken_scaled.py:2\)"),
         ("broken_scaled:OPERATOR", "", "cannot be imported, mend or uninstall it: AttributeError"),
         ("broken_scaled:OPERATOR", "OPERATOR = 1", "of package broken_scaled is no Operator.*; mend or uninstall it"),
         ("bdforge.operators.gemm:OPERATOR", "", "of package broken_scaled is no Operator of this kind"),
@@ -159,3 +164,15 @@ def test_a_manifest_says_what_was_planned(wait: str):
     ]  # fmt: skip
     assert found["kernels"] == ["mm_i8_i2_i32", "zero_i32", "unscale_i32"]
     assert plan_of(Manifest.model_validate(found)).device is small.device
+
+
+def test_what_an_operators_author_mistakes_is_said_when_it_is_planned_or_compared(monkeypatch):
+    spec, device = load_spec(ROOT / "designs" / "add_i8.toml"), device_named("strix_halo")
+    planned = plan(spec, device)
+    monkeypatch.setattr(type(planned), "reference", lambda self, inputs: {"Z": Expected(np.zeros(1))})
+    with pytest.raises(SpecError, match="add_i8: its reference gives Z; there is Y"):
+        planned.expected({})
+    operator = replace(OPERATORS[spec.kind], axes=("M",))
+    monkeypatch.setattr(bdforge.operators, "OPERATORS", {spec.kind: operator})
+    with pytest.raises(SpecError, match="has the sizes M, its sequence program the sizes length; name the same"):
+        plan(spec, device)

@@ -155,6 +155,13 @@ def test_what_a_design_lacks_is_one_sentence(tmp_path: Path, old: str, new: str,
         outputs()
 
 
+def test_kernels_of_the_tree_are_named_within_it_and_others_by_their_whole_path(tmp_path: Path):
+    path = producers(tmp_path)["written"]
+    path.write_text(f'kernels = ["aie2p/passthrough.cc", "{tmp_path}/own.cc"]\n' + path.read_text())
+    sources = plan(load_spec(path), device_named("strix_halo")).kernels.sources
+    assert sources == ("kernels/aie2p/passthrough.cc", f"{tmp_path}/own.cc")
+
+
 def test_a_design_for_another_array_is_refused(tmp_path: Path):
     spec = load_spec(producers(tmp_path)["written"])
     assert not operator_of(spec).fits(spec, device_named("phoenix"))

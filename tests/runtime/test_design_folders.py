@@ -88,7 +88,7 @@ def test_a_missing_design_is_built_by_the_command_that_its_place_tells(tmp_path:
     with pytest.raises(BuildError) as caught:
         BuiltDesign.load(str(tmp_path / place))
     file = tmp_path / place / "manifest.json"
-    assert str(caught.value) == f"{file}: there is no such file; build the design first ({command})"
+    assert str(caught.value) == f"{file}: there is no such file; build the design first ({command}, or bdforge build)"
 
 
 def links(folder: Path, outside: Path) -> None:

@@ -1,8 +1,22 @@
 """What expressions of sequence programs mean, and what is computed at once."""
 
+from typing import Any
+
 import pytest
 
-from bdforge.design.sequences import Expr, all_of, any_of, ceildiv, divisor, evaluate, largest, least, select
+from bdforge.design.sequences import (
+    Builder,
+    Expr,
+    ProgramError,
+    all_of,
+    any_of,
+    ceildiv,
+    divisor,
+    evaluate,
+    largest,
+    least,
+    select,
+)
 from bdforge.design.sequences.expressions import OPERATIONS, ExpressionError, apply, expression, operate
 
 N = Expr("parameter", ("n",))
@@ -146,3 +160,14 @@ def test_an_expression_has_no_truth():
 )  # fmt: skip
 def test_an_expression_without_counters_has_a_value(value, found):
     assert evaluate(value, {"n": 5, "m": 8}) == found
+
+
+@pytest.mark.parametrize("value", [1.5, "2", None])
+def test_what_is_no_integer_is_no_expression(value: Any):
+    with pytest.raises(ProgramError, match="is no integer"):
+        operate("mul", N, value)
+
+
+def test_expressions_that_are_compared_as_objects_require_nothing():
+    with pytest.raises(ProgramError, match=r"compared by .equals\(\)"):
+        Builder(("n",)).require(N % 4 == 0, "n = {} is no multiple of 4", N)

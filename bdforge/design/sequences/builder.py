@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from bdforge.design.sequences.expressions import Expr, Operand, expression
+from bdforge.design.sequences.expressions import Expr, Operand, ProgramError, expression
 from bdforge.design.sequences.program_check import checked
 from bdforge.design.sequences.sequence_program import (
     Argument,
@@ -164,7 +164,9 @@ class Builder:
         )
 
     def require(self, condition: Operand, text: str, *values: Operand) -> None:
-        """Refuse to run where `condition` is 0, with `text` and its values."""
+        """Refuse to run where `condition` is 0, with `text` and its values; ProgramError where it is Python's False."""
+        if condition is False:
+            raise ProgramError(f"required is False at any size: {text}; expressions are compared by .equals()")
         note = Note(text=text, values=self._listed(values))
         self._requires.append(Requirement(when=self.place(condition), otherwise=note))
 

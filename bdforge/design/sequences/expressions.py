@@ -8,9 +8,10 @@ Values are integers of 64 bits. Comparisons give 0 or 1. `//` and `%` round down
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import index
 from typing import Union
 
-from bdforge.common.messages import InputError
+from bdforge.common.messages import InputError, clip
 
 LEAST, LARGEST = -(1 << 63), (1 << 63) - 1
 DIVISOR_MAX = 1 << 12
@@ -116,7 +117,9 @@ class Expr:
         return operate("sub", 1, self)
 
     def __bool__(self) -> bool:
-        raise TypeError("an expression has no truth before it is run; use select, or Builder.when")
+        raise TypeError(
+            "an expression has no truth before it is run; use select or Builder.when, least, largest, all_of, any_of"
+        )
 
     @property
     def constant(self) -> int | None:
@@ -125,8 +128,13 @@ class Expr:
 
 
 def expression(value: Operand) -> Expr:
-    """`value` as an expression."""
-    return value if isinstance(value, Expr) else Expr("constant", (int(value),))
+    """`value` as an expression; ProgramError for what is no integer."""
+    if isinstance(value, Expr):
+        return value
+    try:
+        return Expr("constant", (index(value),))
+    except TypeError:
+        raise ProgramError(f"{clip(repr(value))} is no integer; sequence programs compute with integers") from None
 
 
 def operate(operation: str, *operands: Operand) -> Expr:

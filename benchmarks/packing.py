@@ -21,7 +21,9 @@ from bdforge.operators import Plan, load_spec, manifest, plan
 
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
-SOURCES = ("layout", "layout_copies", "json", "messages", "sequence_program", "sequencer", "manifest", "files")
+SOURCES = (
+    "layout", "layout_copies", "json", "messages", "sequence_program", "evaluation", "sequencer", "manifest", "files",
+)  # fmt: skip
 DRIVER = """
 #include <chrono>
 #include <cstdio>
@@ -58,7 +60,7 @@ def driver(folder: Path, tree: Path) -> subprocess.Popen[str]:
     folder.mkdir()
     (folder / "manifest.json").write_text(json.dumps(manifest(flagship(), ())))
     (folder / "driver.cc").write_text(DRIVER % {"K": K, "N": N})
-    sources = [folder / "driver.cc", *(tree / "host/src" / f"{name}.cpp" for name in SOURCES)]
+    sources = [folder / "driver.cc", *filter(Path.exists, (tree / "host/src" / f"{name}.cpp" for name in SOURCES))]
     include = [f"-I{tree / 'host/include'}", f"-I{tree / 'host/src'}"]
     words = ["g++", "-std=c++20", "-O2", *include, *map(str, sources), "-o", str(folder / "driver")]
     subprocess.run(words, check=True)

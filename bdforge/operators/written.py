@@ -118,11 +118,15 @@ class WrittenSpec(Spec):
         found = (folder / name for folder in folders)
         return next((path for path in found if path.is_file()), folders[0] / name)
 
+    @property
+    def reference_label(self) -> str:
+        """What messages call its `reference`."""
+        return f"{self.name}: reference {clip(self.made.reference)}"
+
     def called(self, inputs: Mapping[str, np.ndarray]) -> Any:
         """What the function "module:function" or "file.py:function" makes of inputs; SpecError where it cannot."""
-        reference = self.made.reference
-        place, _, name = reference.partition(":")
-        label = f"{self.name}: reference {clip(reference)}"
+        label = self.reference_label
+        place, _, name = self.made.reference.partition(":")
         with foreign(label, SpecError):
             known = runpy.run_path(str(self.file(place))) if place.endswith(".py") else vars(import_module(place))
         if not callable(known.get(name)):
@@ -280,14 +284,17 @@ class WrittenPlan(Plan):
             return self.origin.reference(inputs) if self.origin else {}
         found = self.spec.called(inputs)
         if not isinstance(found, dict):
-            found = dict(zip(names, found if isinstance(found, tuple) else (found,), strict=False))
-        outputs = {name: np.asarray(found[name]) for name in names if name in found}
+            found = found if isinstance(found, tuple) else (found,)
+            if len(found) > len(names):
+                raise SpecError(f"{self.spec.reference_label}: gives {len(found)} arrays; there is {listed(names)}")
+            found = dict(zip(names, found, strict=False))
+        outputs = {str(name): np.asarray(array) for name, array in found.items()}
         self._check_outputs(inputs, outputs)
         return {name: Expected(array) for name, array in outputs.items()}
 
     def _check_outputs(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> None:
         """Without it numpy would repeat a row or a number, and compare."""
-        label = f"{self.spec.name}: reference {clip(self.spec.made.reference)}"
+        label = self.spec.reference_label
         operands = outputs_of(self.program)
         if lost := [operand.name for operand in operands if operand.name not in outputs]:
             raise SpecError(f"{label}: gives no {listed(lost)}; return one array, a tuple, or arrays by name")

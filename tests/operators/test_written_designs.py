@@ -30,6 +30,12 @@ def square(a):
 
 def nothing(a):
     return {}
+
+def more(a):
+    return a.T, a
+
+def other(a):
+    return {"b": a.T, "c": a}
 """
 PROBLEMS = "\n[[problems]]\nM = 16\nN = 32\n"
 
@@ -133,6 +139,8 @@ def test_a_document_of_an_operator_keeps_its_reference(tmp_path: Path):
         ("right.py:transposed", "wrong.py:row", "reference wrong.py:row: operand b must be an int32 matrix"),
         ("right.py:transposed", "wrong.py:square", "reference wrong.py:square: operand b has the shape 16x16"),
         ("right.py:transposed", "wrong.py:nothing", "reference wrong.py:nothing: gives no b"),
+        ("right.py:transposed", "wrong.py:more", "reference wrong.py:more: gives 2 arrays; there is b"),
+        ("right.py:transposed", "wrong.py:other", "its reference gives c; there is b"),
         ("right.py:transposed", "broken.py:any", r"reference broken.py:any: SyntaxError"),
         ("right.py:transposed", "golden.npz", "golden.npz"),
         ("right.py:transposed", "damaged.npz", "damaged.npz: is no .npz of arrays"),
@@ -149,7 +157,7 @@ def test_what_a_design_lacks_is_one_sentence(tmp_path: Path, old: str, new: str,
 
     def outputs() -> object:
         planned = plan(load_spec(path), device_named("strix_halo"))
-        return planned.reference(planned.random(planned.problems[0], 1))
+        return planned.expected(planned.random(planned.problems[0], 1))
 
     with pytest.raises(InputError, match=reason):
         outputs()

@@ -7,26 +7,11 @@ Source of counts and legal connections: MA, RT; of port numbers: MA, RT; of pack
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
+from bdforge.devices.coded_words import PortBundle
 from bdforge.devices.limits import TileKind
 from bdforge.devices.topology import Device, DeviceError
-
-
-class PortBundle(StrEnum):
-    """Ports of one kind on a stream switch, in mlir-aie's words."""
-
-    CORE = "Core"
-    DMA = "DMA"
-    TILE_CONTROL = "TileControl"
-    FIFO = "FIFO"
-    SOUTH = "South"
-    WEST = "West"
-    NORTH = "North"
-    EAST = "East"
-    TRACE = "Trace"
-
 
 # The neighbour that each side leads to, as (columns east, rows north), and the side on which one arrives there.
 STEPS: Mapping[PortBundle, tuple[int, int]] = {

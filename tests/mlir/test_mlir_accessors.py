@@ -13,7 +13,7 @@ from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.control_ops import DmaStartBdChainForOp, DmaStartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.dma_ops import DmaOp, MemOp, MemtileDmaOp
-from bdforge.array.mlir.enums import Direction, WireBundle
+from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.register_ops import ControlPacketOp, NpuBlockWriteOp, NpuMaskWrite32Op, NpuWriteBdOp
@@ -21,6 +21,7 @@ from bdforge.array.mlir.sequence_ops import NpuRtpWriteOp, NpuSyncOp, RuntimeSeq
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
 from bdforge.devices import TileKind
+from bdforge.devices.coded_words import PortBundle
 from support.differences import same
 
 
@@ -63,7 +64,7 @@ def test_locks_know_id_and_start_value(chain):
 
 def test_flows_know_their_ends(chain):
     source, destination = every(chain, FlowOp)[3].source, every(chain, FlowOp)[3].destination
-    assert (source.tile.row, source.bundle, source.channel) == (1, WireBundle.DMA, 1)
+    assert (source.tile.row, source.bundle, source.channel) == (1, PortBundle.DMA, 1)
     assert (destination.tile.row, destination.bundle, destination.channel) == (0, "DMA", 0)
 
 

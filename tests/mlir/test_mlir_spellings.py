@@ -118,7 +118,7 @@ REFUSED = {
     "missing attribute": (sequence("aiex.npu.sync {column = 0 : i32}"), "needs 'row', as in 'row = 1 : i32'"),
     "value given twice": (bd(", 0, 16) {len = 16 : i32}"), "given twice"),
     "optional value given twice": (device("aie.lock(%c, 2) {lockID = 3 : i32}"), "'lockID' is given twice"),
-    "unknown word": (device("aie.flow(%s, DNA : 0, %m, DMA : 0)"), "'DNA' is not a WireBundle; expected one of Core,"),
+    "unknown word": (device("aie.flow(%s, DNA : 0, %m, DMA : 0)"), "'DNA' is not a PortBundle; expected one of Core,"),
     "unknown field": (bd(", 0, 16, [<size = 4, step = 1>])"), "'step' is unknown here; expected one of size, stride"),
     "missing field": (bd(", 0, 16, [<size = 4>])"), "'stride = ...' is missing"),
     "shape of a constant": (device("aie.buffer(%c) : memref<3xi32> = dense<[1, 2]>"), "Shape mismatch"),

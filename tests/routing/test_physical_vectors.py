@@ -15,7 +15,6 @@ from route_checks import check_routes
 import bdforge
 from bdforge.array.mlir import parse, print_generic, print_module
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
-from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.array.routing import Routing, route
 from bdforge.array.routing.nets import SwitchPort
@@ -93,17 +92,13 @@ def words(device: DeviceOp) -> list[tuple]:
     return found
 
 
-def _port(port: tuple[WireBundle, int]) -> tuple[PortBundle, int]:
-    return PortBundle(str(port[0])), port[1]
-
-
 def _switchbox(device: DeviceOp, box: SwitchboxOp):
     column, row = box.tile.column, box.tile.row
     switch = switch_of(device.device, column, row)
     base = (column << 25 | row << 20) + (0xB0000 if row == 1 else 0x3F000)
     for connect in box.connects:
-        slave = switch.slave_number(*_port(connect.source))
-        master = switch.master_number(*_port(connect.destination))
+        slave = switch.slave_number(*connect.source)
+        master = switch.master_number(*connect.destination)
         yield "write", base + 4 * master, 1 << 31 | slave
         yield "write", base + 0x100 + 4 * slave, 1 << 31
     for masterset in box.mastersets:
@@ -113,9 +108,9 @@ def _switchbox(device: DeviceOp, box: SwitchboxOp):
             drop = not masterset.keep_header
         msels = sum(1 << amsel.msel for amsel in masterset.arbiters)
         word = 0xC0000000 | drop << 7 | msels << 3 | masterset.arbiters[0].arbiter
-        yield "write", base + 4 * switch.master_number(PortBundle(str(bundle)), channel), word
+        yield "write", base + 4 * switch.master_number(bundle, channel), word
     for rules in box.packet_rules:
-        slave = switch.slave_number(*_port(rules.source))
+        slave = switch.slave_number(*rules.source)
         for number, rule in enumerate(rules.rules):
             yield "write", base + 0x100 + 4 * slave, 0xC0000000
             word = rule.value << 24 | rule.mask << 16 | 1 << 8 | rule.target.msel << 4 | rule.target.arbiter

@@ -21,7 +21,7 @@ MEMTILE, CORE, SHIM = TileKind.MEMTILE, TileKind.CORE, TileKind.SHIM
 
 
 def at(column: int, row: int, kind: TileKind = MEMTILE) -> SimpleNamespace:
-    return SimpleNamespace(kind=kind, column=column, row=row)
+    return SimpleNamespace(kind=kind, column=column, row=row, place=(column, row))
 
 
 @pytest.mark.parametrize(("column", "side"), [(3, 0), (4, 1), (5, 2)])

@@ -24,7 +24,7 @@ from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp
 from bdforge.array.routing import RoutingError, route
 from bdforge.array.routing.write import routed
 from bdforge.array.txn.target import REFUSING, ControllerIds, Policy, lowering_error
-from bdforge.array.txn.writer import Tile, Writer, place_of
+from bdforge.array.txn.writer import Tile, Writer
 from bdforge.common.messages import clip_path
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
@@ -84,7 +84,7 @@ def configuration(
     files: dict[Tile, Path | Sequence[ProgramSegment]] = {**_files(cores), **(programs_of or {})}
     elfs, init, enable = Writer(), Writer(), Writer()
     for core in cores:
-        if (path := files.get(place_of(core.tile))) is not None:
+        if (path := files.get(core.tile.place)) is not None:
             pieces = _program(core, path, programs) if isinstance(path, Path) else path
             for piece in pieces:
                 _report_unaligned(core, piece.address, piece.data, policy)
@@ -98,7 +98,7 @@ def configuration(
                 set_dma(init, op, allocation, policy)
     _set_streams(init, _routed(device, policy), policy)
     set_cascades(init, device)
-    bare = {place_of(core.tile): core.callees for core in cores if place_of(core.tile) not in files}
+    bare = {core.tile.place: core.callees for core in cores if core.tile.place not in files}
     parts = [tuple(writer.operations) for writer in (elfs, init, enable)]
     return StaticConfiguration(device.device, device.symbol, parts[0], parts[1], parts[2], bare, files, allocation)
 
@@ -126,12 +126,12 @@ def _check_controllers(device: DeviceOp) -> None:
     ids = ControllerIds.AIECC.of(device)
     owners: dict[tuple[int, int], TileOp] = {}
     for tile in (op for op in device.walk() if isinstance(op, TileOp)):
-        own = ids[place_of(tile)]
+        own = ids[tile.place]
         owner = owners.setdefault((tile.column, own), tile)
         if owner.row != tile.row:
             raise lowering_error(
                 tile,
-                f"tiles {place_of(owner)} and {place_of(tile)} share controller id {own}, by which their column's "
+                f"tiles {owner.place} and {tile.place} share controller id {own}, by which their column's "
                 "tokens are routed; give each its own",
             )
 
@@ -140,18 +140,18 @@ def _cores(device: DeviceOp, policy: Policy) -> list[CoreOp]:
     """Cores in the order of the text's tiles, one for each: the last in the text, which mlir-aie finds first."""
     found: dict[Tile, CoreOp] = {}
     for op in (op for op in device.body.block.ops if isinstance(op, CoreOp)):
-        if (other := found.get(place := place_of(op.tile))) is not None:
+        if (other := found.get(place := op.tile.place)) is not None:
             problem = f"{location(op)}: tile {place} has a core already, at {location(other)}: this one takes its place"
             policy.caution("core-twice", problem)
         found[place] = op
-    tiles = dict.fromkeys(place_of(op) for op in device.body.block.ops if isinstance(op, TileOp))
+    tiles = dict.fromkeys(op.place for op in device.body.block.ops if isinstance(op, TileOp))
     return [found[tile] for tile in tiles if tile in found]
 
 
 def _files(cores: Sequence[CoreOp]) -> dict[Tile, Path]:
     """The ELFs that cores name, beside the text."""
     folders = {core: Path(location(core).file).parent for core in cores}
-    return {place_of(core.tile): folders[core] / core.elf_file for core in cores if core.elf_file is not None}
+    return {core.tile.place: folders[core] / core.elf_file for core in cores if core.elf_file is not None}
 
 
 def _program(core: CoreOp, path: Path, programs: Programs) -> list[ProgramSegment]:
@@ -178,12 +178,12 @@ def _set_memory(writer: Writer, device: DeviceOp, allocation: AddressMap, policy
             if (problem := outside("lock value", op.init, op.tile.limits)) is not None:
                 policy.fault("lock-range", lowering_error(op, f"init: {problem}"))
             offset = TILE_REGISTERS[op.tile.kind].lock_offset(allocation.locks[op])
-            writer.write(op, place_of(op.tile), offset, max(0, min(op.init, op.tile.limits.lock_value_max)))
+            writer.write(op, op.tile.place, offset, max(0, min(op.init, op.tile.limits.lock_value_max)))
     for op in device.walk():
         if isinstance(op, BufferOp) and (value := op.initial_value) is not None:
             address, data = allocation.buffers[op], _bytes(value, op)
             _report_unaligned(op, address, data, policy)
-            writer.fill(op, place_of(op.tile), address, data)
+            writer.fill(op, op.tile.place, address, data)
 
 
 def _bytes(value: np.ndarray, op: BufferOp) -> bytes:
@@ -209,7 +209,7 @@ def _set_streams(writer: Writer, device: DeviceOp, policy: Policy) -> None:
         if routed and not has_token_route(box):
             policy.caution(
                 "token-route",
-                f"{location(box)}: nothing leads from TileControl : 0 of shim {place_of(box.tile)} to its South : 0, "
+                f"{location(box)}: nothing leads from TileControl : 0 of shim {box.tile.place} to its South : 0, "
                 "so no wait for a token of its channels ever ends on silicon; route packets there, or leave routing to "
                 "bdforge",
             )

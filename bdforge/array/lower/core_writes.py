@@ -12,7 +12,7 @@ from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
 from bdforge.array.txn.target import lowering_error
-from bdforge.array.txn.writer import Tile, Writer, place_of
+from bdforge.array.txn.writer import Tile, Writer
 from bdforge.devices import Device, TileKind
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, GRANULE_BYTES, PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS
@@ -50,7 +50,7 @@ class ProgramSegment(Protocol):
 
 def load_program(writer: Writer, core: CoreOp, pieces: Iterable[ProgramSegment], device: Device) -> None:
     """Stop a core and its channels, write its program and data, release the channels; LoweringError for the ELF."""
-    tile = place_of(core.tile)
+    tile = core.tile.place
     writer.mask(core, tile, _CONTROL, CORE_ENABLE, 0)
     _reset_channels(writer, core, tile, 1)
     for piece in pieces:
@@ -102,7 +102,7 @@ def _owner(tile: Tile, window: int, device: Device) -> Tile | None:
 
 def reset_core(writer: Writer, core: CoreOp) -> None:
     """Reset a core and set all of its tile's locks to 0."""
-    tile = place_of(core.tile)
+    tile = core.tile.place
     writer.mask(core, tile, _CONTROL, CORE_RESET, CORE_RESET)
     writer.mask(core, tile, _CONTROL, CORE_RESET, 0)
     for lock in range(CORE.locks):
@@ -111,7 +111,7 @@ def reset_core(writer: Writer, core: CoreOp) -> None:
 
 def enable_core(writer: Writer, core: CoreOp) -> None:
     """Let a core run from program address 0 on."""
-    writer.mask(core, place_of(core.tile), _CONTROL, CORE_ENABLE, CORE_ENABLE)
+    writer.mask(core, core.tile.place, _CONTROL, CORE_ENABLE, CORE_ENABLE)
 
 
 def set_cascades(writer: Writer, device: DeviceOp) -> None:
@@ -123,9 +123,9 @@ def set_cascades(writer: Writer, device: DeviceOp) -> None:
     joined: dict[CascadeFlowOp, tuple[Tile, Tile]] = {}
     for op in device.body.block.ops:
         if isinstance(op, ConfigureCascadeOp):
-            _set_cascade(writer, op, place_of(op.tile), op.input, op.output)
+            _set_cascade(writer, op, op.tile.place, op.input, op.output)
         elif isinstance(op, CascadeFlowOp):
-            source, target = place_of(op.source), place_of(op.destination)
+            source, target = op.source.place, op.destination.place
             _check_cascade(op, source, target, joined)
             out, taken = _SIDES[target[0] - source[0], target[1] - source[1]]
             joined[op] = source, target

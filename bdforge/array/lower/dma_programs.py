@@ -15,7 +15,7 @@ from bdforge.array.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
 from bdforge.array.mlir.locations import location
 from bdforge.array.txn.static_bd import write_static_bd
 from bdforge.array.txn.target import Policy, fault_of, faults_of, lowering_error
-from bdforge.array.txn.writer import WORD_MASK, Writer, place_of
+from bdforge.array.txn.writer import WORD_MASK, Writer
 from bdforge.devices import AIE2, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
@@ -170,7 +170,7 @@ def _check_queues(tasks: Sequence[StaticTask], policy: Policy) -> None:
 def _start(writer: Writer, program: DmaProgramOp, task: StaticTask, ids: dict[DmaBdOp, int], policy: Policy) -> None:
     """Push a task. The masked write of no bit is mlir-aie's: channels need no enabling but for a bit that is set so."""
     tile, op = program.tile, task.op
-    registers, place = TILE_REGISTERS[tile.kind], place_of(program.tile)
+    registers, place = TILE_REGISTERS[tile.kind], program.tile.place
     if op.pad_value:
         if registers.pad_value_base is None or tile.device_op.device.generation is AIE2 or op.direction != "MM2S":
             raise ValueError(f"pad_value {op.pad_value}: only memtiles' MM2S channels of npu2 have a register for it")

@@ -9,7 +9,7 @@ from xdsl.traits import SymbolOpInterface
 
 from bdforge.array.mlir.attributes import PacketInfoAttr
 from bdforge.array.mlir.device_ops import NO_TILE, TileOp, on_tile
-from bdforge.array.mlir.enums import Direction, WireBundle
+from bdforge.array.mlir.enums import Direction
 from bdforge.array.mlir.fields import (
     PropertyField,
     defined_by,
@@ -22,6 +22,7 @@ from bdforge.array.mlir.fields import (
     word,
 )
 from bdforge.array.mlir.operation import AieOperation, Bool, Int64
+from bdforge.devices.coded_words import PortBundle
 from bdforge.devices.limits import DEFAULT_STACK_BYTES
 
 
@@ -53,7 +54,7 @@ class Endpoint(NamedTuple):
     """One end of a flow."""
 
     tile: TileOp
-    bundle: WireBundle
+    bundle: PortBundle
     channel: int
 
 
@@ -76,8 +77,8 @@ class FlowOp(AieOperation):
     destination = endpoint("dest_value", "dest_")
     """Where words leave."""
     assembly_format = (
-        "`(` $source_value `,` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
-        "$dest_value `,` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
+        "`(` $source_value `,` custom<PortBundleWord>($source_bundle) `:` $source_channel `,` "
+        "$dest_value `,` custom<PortBundleWord>($dest_bundle) `:` $dest_channel `)` attr-dict"
     )
 
 

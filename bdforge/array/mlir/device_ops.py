@@ -13,7 +13,7 @@ from bdforge.array.mlir.enums import DeviceName
 from bdforge.array.mlir.fields import behind, integer, word
 from bdforge.array.mlir.operation import AieOperation, enclosing
 from bdforge.common.messages import listed
-from bdforge.devices import MLIR_DEVICES, Device, TileKind, TileLimits
+from bdforge.devices import MLIR_DEVICES, Device, Switch, TileKind, TileLimits, switch_of
 
 NamedT = TypeVar("NamedT", bound=Operation)
 DEFAULT_DEVICE = "main"
@@ -90,6 +90,11 @@ class TileOp(AieOperation):
     def limits(self) -> TileLimits:
         """What this tile offers."""
         return self.device_op.device.limits(self.column, self.row)
+
+    @property
+    def switch(self) -> Switch:
+        """Its stream switch."""
+        return switch_of(self.device_op.device, *self.place)
 
     @property
     def controller_id(self) -> PacketInfo | None:

@@ -18,8 +18,10 @@ from xdsl.irdl.declarative_assembly_format import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from bdforge.array.mlir.enums import CascadeDirection, CodedWord, DeviceName, Direction, LockAction, WireBundle
+from bdforge.array.mlir.attributes import number
+from bdforge.array.mlir.enums import CascadeDirection, DeviceName, Direction, LockAction
 from bdforge.array.mlir.legacy import LEGACY_DEVICES
+from bdforge.devices.coded_words import CodedWord, PortBundle
 
 WordT = TypeVar("WordT", bound=CodedWord)
 PACKET_ID_BITS = 8  # width of the attribute, not of the hardware's field
@@ -49,7 +51,7 @@ class WordDirective(CustomDirective):
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         """Read the word, keep its code."""
-        self.value.set(state, parse_word(parser, self.WORDS).attribute)
+        self.value.set(state, number(parse_word(parser, self.WORDS).code))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         """Write the word bare."""
@@ -189,6 +191,6 @@ class PacketId(CustomDirective):
 
 
 DIRECTIVES = (
-    *map(_directive, (Direction, WireBundle, CascadeDirection, LockAction, DeviceName)), OptionalName, EndedBody,
+    *map(_directive, (Direction, PortBundle, CascadeDirection, LockAction, DeviceName)), OptionalName, EndedBody,
     ArgumentsAndBody, TypedArgumentsAndBody, RegionList, PacketId,
 )  # fmt: skip

@@ -3,39 +3,7 @@
 Codes: mlir-aie 5ff2ab97, AIEAttrs.td.
 """
 
-from enum import StrEnum
-from functools import cache
-from typing import Self
-
-from xdsl.dialects.builtin import IntegerAttr
-
-from bdforge.array.mlir.attributes import number
-
-
-class CodedWord(StrEnum):
-    """A word that the generic form writes as a number."""
-
-    code: int
-
-    def __new__(cls, word: str, code: int) -> Self:
-        member = str.__new__(cls, word)
-        member._value_ = word
-        member.code = code
-        return member
-
-    @classmethod
-    @cache
-    def from_code(cls, code: int) -> Self:
-        """The member with this code; ValueError if there is none."""
-        for member in cls:
-            if member.code == code:
-                return member
-        raise ValueError(f"{code} is no code of {cls.__name__}; known: {', '.join(f'{m.code} {m}' for m in cls)}")
-
-    @property
-    def attribute(self) -> IntegerAttr:
-        """The attribute that the generic form shows."""
-        return number(self.code)
+from bdforge.devices.coded_words import CodedWord
 
 
 class Direction(CodedWord):
@@ -43,22 +11,6 @@ class Direction(CodedWord):
 
     S2MM = "S2MM", 0
     MM2S = "MM2S", 1
-
-
-class WireBundle(CodedWord):
-    """Ports of one kind on a tile's stream switch."""
-
-    CORE = "Core", 0
-    DMA = "DMA", 1
-    FIFO = "FIFO", 2
-    SOUTH = "South", 3
-    WEST = "West", 4
-    NORTH = "North", 5
-    EAST = "East", 6
-    PLIO = "PLIO", 7
-    NOC = "NOC", 8
-    TRACE = "Trace", 9
-    TILE_CONTROL = "TileControl", 10
 
 
 class LockAction(CodedWord):

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, UnrankedMem
 from xdsl.ir import Data, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def
 
-from bdforge.array.mlir.enums import CodedWord, WireBundle
 from bdforge.array.mlir.operation import AieOperation, Bool, Int32
+from bdforge.devices.coded_words import CodedWord, PortBundle
 
 DataT = TypeVar("DataT")
 OperationT = TypeVar("OperationT", bound=Operation)
@@ -114,7 +114,7 @@ def data_list(kind: type[Data[tuple[DataT, ...]]], key: str) -> list[DataT]:
     return _field(kind, lambda op, name: list(op.held(name) or ()), key, True)
 
 
-PortName = tuple[WireBundle, int]
+PortName = tuple[PortBundle, int]
 """Bundle and channel of a port of a switch."""
 
 
@@ -130,7 +130,7 @@ def port_definitions(prefix: str) -> dict[str, Any]:
 
 def read_port(op: AieOperation, prefix: str) -> PortName:
     """The port that these properties tell; ValueError for a code that stands for none."""
-    return _word(op, f"{prefix}bundle", WireBundle), op.number(f"{prefix}channel")
+    return _word(op, f"{prefix}bundle", PortBundle), op.number(f"{prefix}channel")
 
 
 def behind(kind: type[OperationT], problem: str) -> OperationT:

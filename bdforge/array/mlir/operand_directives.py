@@ -71,7 +71,7 @@ class AmountAndBlocking(CustomDirective):
         if value is not None:
             self.value.set(state, number(value))
         if more:
-            self.blocking.set(state, parse_word(parser, Blocking).attribute)
+            self.blocking.set(state, number(parse_word(parser, Blocking).code))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         """Write what there is."""

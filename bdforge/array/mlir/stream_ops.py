@@ -16,7 +16,7 @@ class PacketEndOp(AieOperation):
 
     endpoint = endpoint("tile_value", "")
     """Tile, bundle and channel."""
-    assembly_format = "`<` $tile_value `,` custom<WireBundleWord>($bundle) `:` $channel `>` attr-dict"
+    assembly_format = "`<` $tile_value `,` custom<PortBundleWord>($bundle) `:` $channel `>` attr-dict"
 
 
 @irdl_op_definition

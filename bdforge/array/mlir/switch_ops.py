@@ -5,9 +5,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, region_def,
 from xdsl.traits import NoTerminator
 
 from bdforge.array.mlir.device_ops import on_tile
-from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import behind, defined_by, integer, port, word
 from bdforge.array.mlir.operation import AieOperation, Bool, Int8
+from bdforge.devices.coded_words import PortBundle
 
 
 class SwitchSettingsOp(AieOperation):
@@ -59,8 +59,8 @@ class ConnectOp(AieOperation):
     destination = port("dest_")
     """The master port."""
     assembly_format = (
-        "`<` custom<WireBundleWord>($source_bundle) `:` $source_channel `,` "
-        "custom<WireBundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
+        "`<` custom<PortBundleWord>($source_bundle) `:` $source_channel `,` "
+        "custom<PortBundleWord>($dest_bundle) `:` $dest_channel `>` attr-dict"
     )
 
 
@@ -85,7 +85,7 @@ class MastersetOp(AieOperation):
     keep_header_attr = opt_prop_def(Bool, prop_name="keep_pkt_header")
     amsels = var_operand_def(IndexType)
     result = result_def(IndexType)
-    assembly_format = "`(` custom<WireBundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
+    assembly_format = "`(` custom<PortBundleWord>($dest_bundle) `:` $dest_channel `,` $amsels `)` attr-dict"
 
     @property
     def keep_header(self) -> bool | None:
@@ -108,7 +108,7 @@ class PacketRulesOp(AieOperation):
     rules_region = region_def("single_block")
     traits = traits_def(NoTerminator())
     assembly_format = (
-        "`(` custom<WireBundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
+        "`(` custom<PortBundleWord>($source_bundle) `:` $source_channel `)` custom<EndedBody>($rules_region) attr-dict"
     )
 
     @property
@@ -137,11 +137,11 @@ class WireOp(AieOperation):
     name = "aie.wire"
     source = operand_def(IndexType)
     dest = operand_def(IndexType)
-    source_bundle = word(WireBundle, "source_bundle")
+    source_bundle = word(PortBundle, "source_bundle")
     """Ports at one end."""
-    dest_bundle = word(WireBundle, "dest_bundle")
+    dest_bundle = word(PortBundle, "dest_bundle")
     """Ports at the other."""
     assembly_format = (
-        "`(` $source `:` custom<WireBundleWord>($source_bundle) `,` "
-        "$dest `:` custom<WireBundleWord>($dest_bundle) `)` attr-dict"
+        "`(` $source `:` custom<PortBundleWord>($source_bundle) `,` "
+        "$dest `:` custom<PortBundleWord>($dest_bundle) `)` attr-dict"
     )

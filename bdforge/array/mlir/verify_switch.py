@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation
 
 from bdforge.array.mlir.device_ops import EndOp, TileOp
-from bdforge.array.mlir.enums import WireBundle
 from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.switch_ops import (
@@ -23,7 +22,7 @@ from bdforge.array.mlir.switch_ops import (
     WireOp,
 )
 from bdforge.array.mlir.verify_array import Faults, must_stand_in, rule
-from bdforge.devices import PortBundle, TileKind, switch_of
+from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.limits import CORE
 from bdforge.devices.rules import outside
 from bdforge.devices.switches import (
@@ -56,7 +55,7 @@ def settings(op: SwitchSettingsOp) -> Faults:
 @rule
 def switchbox(op: SwitchboxOp) -> Faults:
     """Ports that exist, each used one way; connections that the switch can make."""
-    switch = switch_of(op.tile.device_op.device, *op.tile.place)
+    switch = op.tile.switch
     takers: dict[PortName, Operation] = {}
     for setting in [*op.connects, *op.mastersets]:
         yield from _port(setting, setting.destination, switch.masters, "master", op)
@@ -88,7 +87,7 @@ def _packets(op: SwitchboxOp, switch: Switch) -> Faults:
 
 def _port(at: Operation, port: PortName, present: Mapping[PortBundle, int], side: str, op: SwitchboxOp) -> Faults:
     bundle, channel = port
-    count = {str(known): number for known, number in present.items()}.get(str(bundle), 0)
+    count = present.get(bundle, 0)
     name = f"{op.tile.kind} {op.tile.place}"
     if count == 0:
         yield at, f"{name} has no {side} ports {bundle}; it has {', '.join(present)}"
@@ -98,10 +97,10 @@ def _port(at: Operation, port: PortName, present: Mapping[PortBundle, int], side
 
 def _joined(at: Operation, slave: PortName, master: PortName, switch: Switch, op: SwitchboxOp) -> Faults:
     (enters, i), (leaves, o) = slave, master
-    if switch.connects(PortBundle(str(enters)), i, PortBundle(str(leaves)), o):
+    if switch.connects(enters, i, leaves, o):
         return
     reason = ""
-    if op.tile.kind is TileKind.MEMTILE and {str(enters), str(leaves)} <= set(STEPS):
+    if op.tile.kind is TileKind.MEMTILE and {enters, leaves} <= set(STEPS):
         reason = "; north and south pass through a memtile on the same channel only (elsewhere silicon reports parity)"
     elif (enters, i) == (leaves, o):
         reason = f"; what comes from {enters} never goes back there"
@@ -163,8 +162,8 @@ def shim_mux(op: ShimMuxOp) -> Faults:
     if op.tile.kind is not TileKind.SHIM:
         yield op, f"tile {op.tile.place} is a {op.tile.kind}; only a shim has a mux"
     known = [
-        *(((WireBundle.DMA, i), (WireBundle.NORTH, port)) for i, port in enumerate(SHIM_MM2S_SLAVES)),
-        *(((WireBundle.NORTH, port), (WireBundle.DMA, i)) for i, port in enumerate(SHIM_S2MM_MASTERS)),
+        *(((PortBundle.DMA, i), (PortBundle.NORTH, port)) for i, port in enumerate(SHIM_MM2S_SLAVES)),
+        *(((PortBundle.NORTH, port), (PortBundle.DMA, i)) for i, port in enumerate(SHIM_S2MM_MASTERS)),
     ]
     for inner in op.connects:
         if (inner.source, inner.destination) not in known:

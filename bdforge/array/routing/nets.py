@@ -1,7 +1,7 @@
 """From flows to nets: what the router has to join, with the faults that a single port shows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -12,9 +12,10 @@ from xdsl.ir import Operation
 from bdforge.array.mlir.array_ops import Endpoint, FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.errors import MlirError
+from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.locations import fault_at, location
 from bdforge.array.mlir.stream_ops import PacketFlowOp
-from bdforge.devices import PortBundle, TileKind, switch_of
+from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
 
@@ -51,6 +52,11 @@ class SwitchPort(NamedTuple):
     def tile(self) -> tuple[int, int]:
         """Column and row."""
         return self.column, self.row
+
+    @property
+    def name(self) -> PortName:
+        """Bundle and channel."""
+        return self.bundle, self.channel
 
     def __str__(self) -> str:
         return f"({self.column}, {self.row}) {self.bundle} : {self.channel}"
@@ -94,7 +100,7 @@ class Net:
 
 def end_text(end: Endpoint) -> str:
     """An end of a flow, as the text names it."""
-    return f"({end.tile.column}, {end.tile.row}) {end.bundle} : {end.channel}"
+    return f"{end.tile.place} {end.bundle} : {end.channel}"
 
 
 def named(nets: Iterable[Net]) -> str:
@@ -128,8 +134,7 @@ def nets_of(device: DeviceOp) -> list[Net]:
 
 def is_wire(end: Endpoint, side: Side) -> bool:
     """Whether a flow's end is a port between two switches: mlir-aie takes it, nothing starts or ends there."""
-    bundle = str(end.bundle)
-    return bundle in STEPS and not _to_outside(end) and end.channel < _ports(end, side).get(bundle, 0)
+    return end.bundle in STEPS and not _to_outside(end) and end.channel < _ports(end, side).get(end.bundle, 0)
 
 
 def _to_outside(end: Endpoint) -> bool:
@@ -168,10 +173,9 @@ def flow_cautions(device: DeviceOp) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _ports(end: Endpoint, side: Side) -> dict[str, int]:
+def _ports(end: Endpoint, side: Side) -> Mapping[PortBundle, int]:
     """Number of ports of each bundle on one side of an end's switch."""
-    switch = switch_of(end.tile.device_op.device, end.tile.column, end.tile.row)
-    return {str(bundle): count for bundle, count in (switch.slaves if side == "slave" else switch.masters).items()}
+    return end.tile.switch.slaves if side == "slave" else end.tile.switch.masters
 
 
 def flow_ends(device: DeviceOp) -> Iterator[tuple[AnyFlow, int | None, Endpoint, Endpoint]]:
@@ -196,10 +200,10 @@ def master_of(end: Endpoint) -> SwitchPort:
 
 
 def _port(end: Endpoint, shim_channels: Sequence[int]) -> SwitchPort:
-    bundle, channel = PortBundle(end.bundle), end.channel
+    bundle, channel = end.bundle, end.channel
     if end.tile.kind is TileKind.SHIM and bundle is PortBundle.DMA:
         bundle, channel = PortBundle.SOUTH, shim_channels[channel]
-    return SwitchPort(end.tile.column, end.tile.row, bundle, channel)
+    return SwitchPort(*end.tile.place, bundle, channel)
 
 
 def _slave(flow: AnyFlow, end: Endpoint) -> SwitchPort:
@@ -214,8 +218,8 @@ def _master(flow: AnyFlow, end: Endpoint) -> SwitchPort:
 
 def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channels: int) -> None:
     """RoutingError unless a flow may start (slave) or end (master) at `end`."""
-    tile, bundle = end.tile, str(end.bundle)
-    name = f"{tile.kind} ({tile.column}, {tile.row})"
+    tile, bundle = end.tile, end.bundle
+    name = f"{tile.kind} {tile.place}"
     present = _ports(end, side)
     if side == "slave" and _to_outside(end):
         raise routing_error(flow, f"{name} South : {end.channel} is the way in from outside of the array, where no "

@@ -14,8 +14,6 @@ from xdsl.ir import Operation
 
 from bdforge.array.mlir.array_ops import Endpoint
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
-from bdforge.array.mlir.enums import WireBundle
-from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
 from bdforge.array.routing.fabric import fabric_of
@@ -25,8 +23,6 @@ from bdforge.array.routing.result import Routing
 from bdforge.devices import Device, PortBundle, TileKind, neighbour
 from bdforge.devices.limits import PACKET_IDS
 from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER, STEPS
-
-_NORTH = WireBundle.NORTH
 
 
 class SwitchArbiter(NamedTuple):
@@ -197,27 +193,28 @@ def switches_of(device: DeviceOp) -> Switches:
 
 
 def _read_mux(switches: Switches, op: ShimMuxOp) -> None:
+    """Ways in and out by the numbers that their ports have in the switch; mlir.verify_switch knows others for none."""
     for connect in op.connects:
-        (source, channel), (destination, way) = connect.source, connect.destination
-        if source is WireBundle.DMA and destination is _NORTH and SHIM_MM2S_SLAVES[channel : channel + 1] == (way,):
-            switches.joined_slaves.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, way))
-        if destination is WireBundle.DMA and source is _NORTH and SHIM_S2MM_MASTERS[way : way + 1] == (channel,):
-            switches.joined_masters.add(SwitchPort(op.tile.column, op.tile.row, PortBundle.SOUTH, channel))
+        (source, channel), (_, way) = connect.source, connect.destination
+        if source is PortBundle.DMA:
+            switches.joined_slaves.add(SwitchPort(*op.tile.place, PortBundle.SOUTH, way))
+        else:
+            switches.joined_masters.add(SwitchPort(*op.tile.place, PortBundle.SOUTH, channel))
 
 
 def _read_switch(switches: Switches, op: SwitchboxOp) -> None:
     for connect in op.connects:
-        slave = _at(op, connect.source)
-        switches.circuits[slave].append(_at(op, connect.destination))
+        slave = SwitchPort(*op.tile.place, *connect.source)
+        switches.circuits[slave].append(SwitchPort(*op.tile.place, *connect.destination))
         switches.settings.setdefault(slave, connect)
     listeners: dict[Operation, list[SwitchPort]] = defaultdict(list)
     for masterset in op.mastersets:
-        master = _at(op, masterset.destination)
+        master = SwitchPort(*op.tile.place, *masterset.destination)
         switches.keeps[master] = keeps_header(op, masterset)
         for amsel in masterset.arbiters:
             listeners[amsel].append(master)
     for rules in op.packet_rules:
-        slave = _at(op, rules.source)
+        slave = SwitchPort(*op.tile.place, *rules.source)
         switches.settings[slave] = rules
         switches.rules[slave] = tuple(
             PacketRule(rule.value, rule.mask, rule.target.arbiter, rule.target.msel,
@@ -242,7 +239,7 @@ def read_routes(device: DeviceOp) -> Routing:
         if isinstance(op, PacketFlowOp):
             named[slave_of(op.source)].add(op.id)
     fabric, trees = fabric_of(device.device), {}
-    tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
+    tiles = {op.place: op for op in device.body.block.ops if isinstance(op, TileOp)}
     for stream in streams:
         if not stream.ends or (stream.source in named and stream.packet_id not in named[stream.source]):
             continue
@@ -259,7 +256,7 @@ def read_routes(device: DeviceOp) -> Routing:
 
 
 def _endpoint(tiles: Mapping[tuple[int, int], TileOp], end: SwitchPort) -> Endpoint:
-    return Endpoint(tiles[end.tile], WireBundle(str(end.bundle)), end.channel)
+    return Endpoint(tiles[end.tile], end.bundle, end.channel)
 
 
 def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
@@ -276,14 +273,9 @@ def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
             )
 
 
-def _at(op: SwitchboxOp, port: PortName) -> SwitchPort:
-    bundle, channel = port
-    return SwitchPort(op.tile.column, op.tile.row, PortBundle(str(bundle)), channel)
-
-
 def keeps_header(op: SwitchboxOp, masterset: MastersetOp) -> bool:
     """Whether a master port of packets keeps their headers: what the text says, else what mlir-aie takes (MA-t)."""
     if masterset.keep_header is not None:
         return masterset.keep_header
     bundle, _ = masterset.destination
-    return not (bundle is WireBundle.DMA or (bundle is WireBundle.SOUTH and op.tile.kind is TileKind.SHIM))
+    return not (bundle is PortBundle.DMA or (bundle is PortBundle.SOUTH and op.tile.kind is TileKind.SHIM))

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from bdforge.array.mlir.attributes import number
 from bdforge.array.mlir.device_ops import EndOp
-from bdforge.array.mlir.enums import WireBundle
+from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.locations import take_place
 from bdforge.array.mlir.switch_ops import AmselOp, ConnectOp, MastersetOp, PacketRuleOp, PacketRulesOp
 from bdforge.array.routing.nets import Net, SwitchPort
@@ -42,10 +42,10 @@ class Users:
 def circuits(joined: Mapping[tuple[SwitchPort, SwitchPort], Operation]) -> Iterator[ConnectOp]:
     """A connection for each pair of ports."""
     for (slave, master), flow in joined.items():
-        yield connect((_word(slave.bundle), slave.channel), (_word(master.bundle), master.channel), flow)
+        yield connect(slave.name, master.name, flow)
 
 
-def connect(source: tuple[WireBundle, int], destination: tuple[WireBundle, int], flow: Operation) -> ConnectOp:
+def connect(source: PortName, destination: PortName, flow: Operation) -> ConnectOp:
     """One connection; of a mux too."""
     return _placed(ConnectOp(properties={**_port("source", *source), **_port("dest", *destination)}), flow)
 
@@ -72,7 +72,7 @@ def packet_settings(
             listening[master][amsels[rule.arbiter, rule.msel].result] = None
     yield from amsels.values()
     for master, values in sorted(listening.items(), key=lambda item: item[0]):
-        properties = _port("dest", _word(master.bundle), master.channel)
+        properties = _port("dest", *master.name)
         if keeps.get(master):
             properties["keep_pkt_header"] = IntegerAttr(1, i1)
         masterset = MastersetOp(operands=[list(values)], properties=properties, result_types=[IndexType()])
@@ -85,12 +85,8 @@ def packet_settings(
             for rule in found
         ])  # fmt: skip
         block.add_op(EndOp())
-        yield PacketRulesOp(properties=_port("source", _word(slave.bundle), slave.channel), regions=[Region(block)])
+        yield PacketRulesOp(properties=_port("source", *slave.name), regions=[Region(block)])
 
 
-def _port(side: str, bundle: WireBundle, channel: int) -> dict[str, Attribute]:
-    return {f"{side}_bundle": bundle.attribute, f"{side}_channel": number(channel)}
-
-
-def _word(bundle: PortBundle) -> WireBundle:
-    return WireBundle(str(bundle))
+def _port(side: str, bundle: PortBundle, channel: int) -> dict[str, Attribute]:
+    return {f"{side}_bundle": number(bundle.code), f"{side}_channel": number(channel)}

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from bdforge.array.mlir.array_ops import Endpoint, FlowOp
 from bdforge.array.mlir.attributes import PacketInfo, PacketInfoAttr, number
 from bdforge.array.mlir.device_ops import DeviceOp, EndOp, TileOp
-from bdforge.array.mlir.enums import WireBundle
+from bdforge.array.mlir.fields import PortName
 from bdforge.array.mlir.locations import keep_name, take_place, take_places
 from bdforge.array.mlir.stream_ops import PacketDestOp, PacketFlowOp, PacketSourceOp
 from bdforge.array.mlir.switch_ops import ShimMuxOp, SwitchboxOp, SwitchSettingsOp
@@ -18,7 +18,7 @@ from bdforge.array.routing.nets import Net, SwitchPort, flow_ends, master_of
 from bdforge.array.routing.physical import is_physical
 from bdforge.array.routing.result import Routing
 from bdforge.array.routing.switch_settings import Users, circuits, connect, packet_settings
-from bdforge.devices import TileKind
+from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.limits import CONTROLLER_IDS
 from bdforge.devices.switches import SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, SHIM_TOKEN_MASTER
 
@@ -82,11 +82,11 @@ def _name_tokens(device: DeviceOp) -> None:
         if tile.controller_id is None:
             tile.attributes["controller_id"] = PacketInfoAttr(PacketInfo(0, CONTROLLER_IDS[tile.row]))
     taken = {
-        (source.tile.column, source.tile.row)
+        source.tile.place
         for _, packet_id, source, sink in flow_ends(device)
-        if packet_id is None and (source.bundle, sink.bundle) == (WireBundle.TILE_CONTROL, WireBundle.SOUTH)
+        if packet_id is None and (source.bundle, sink.bundle) == (PortBundle.TILE_CONTROL, PortBundle.SOUTH)
     }
-    shims = {(tile.column, tile.row): tile for tile in tiles if tile.kind is TileKind.SHIM}
+    shims = {tile.place: tile for tile in tiles if tile.kind is TileKind.SHIM}
     for place, tile in shims.items():
         if place not in taken:
             flow = _token_flow(tile)
@@ -96,9 +96,9 @@ def _name_tokens(device: DeviceOp) -> None:
 
 def _token_flow(tile: TileOp) -> PacketFlowOp:
     assert tile.controller_id is not None
-    ends = [(PacketSourceOp, WireBundle.TILE_CONTROL, 0), (PacketDestOp, WireBundle.SOUTH, SHIM_TOKEN_MASTER)]
+    ends = [(PacketSourceOp, PortBundle.TILE_CONTROL, 0), (PacketDestOp, PortBundle.SOUTH, SHIM_TOKEN_MASTER)]
     block = Block([
-        kind(operands=[tile.result], properties={"bundle": bundle.attribute, "channel": number(channel)})
+        kind(operands=[tile.result], properties={"bundle": number(bundle.code), "channel": number(channel)})
         for kind, bundle, channel in ends
     ])  # fmt: skip
     block.add_op(EndOp())
@@ -131,7 +131,7 @@ def _write(device: DeviceOp, routing: Routing) -> None:
     rules: dict[Place, dict[SwitchPort, tuple]] = defaultdict(dict)
     for slave, found in routing.rules.items():
         rules[slave.tile][slave] = found
-    tiles = {(op.column, op.row): op for op in device.body.block.ops if isinstance(op, TileOp)}
+    tiles = {op.place: op for op in device.body.block.ops if isinstance(op, TileOp)}
     for place in sorted(joins.keys() | rules.keys()):
         tile = tiles.get(place) or _new_tile(device, place)
         settings = [*circuits(joins[place]), *packet_settings(rules[place], keeps, users)]
@@ -154,23 +154,23 @@ def _new_tile(device: DeviceOp, place: Place) -> TileOp:
     return tile
 
 
-def _muxes(nets: Sequence[Net]) -> dict[Place, dict[tuple[tuple[WireBundle, int], tuple[WireBundle, int]], Operation]]:
+def _muxes(nets: Sequence[Net]) -> dict[Place, dict[tuple[PortName, PortName], Operation]]:
     """What each shim's mux joins, the DMA channels at the ends of its streams, and the flow that asks for it."""
     found: dict[Place, dict] = defaultdict(dict)
     for net in nets:
         if _is_shim_dma(net.start):
             channel = net.start.channel
-            join = (WireBundle.DMA, channel), (WireBundle.NORTH, SHIM_MM2S_SLAVES[channel])
+            join = (PortBundle.DMA, channel), (PortBundle.NORTH, SHIM_MM2S_SLAVES[channel])
             found[net.source.tile].setdefault(join, net.flows[0])
         for sink, end in net.ends.items():
             if _is_shim_dma(end):
-                join = (WireBundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (WireBundle.DMA, end.channel)
+                join = (PortBundle.NORTH, SHIM_S2MM_MASTERS[end.channel]), (PortBundle.DMA, end.channel)
                 found[sink.tile].setdefault(join, net.sinks[sink])
     return found
 
 
 def _is_shim_dma(end: Endpoint) -> bool:
-    return end.bundle is WireBundle.DMA and end.tile.kind is TileKind.SHIM
+    return end.bundle is PortBundle.DMA and end.tile.kind is TileKind.SHIM
 
 
 def _append_settings(

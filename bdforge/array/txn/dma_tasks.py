@@ -19,7 +19,7 @@ from bdforge.array.mlir.memory_ops import BufferOp, UseLockOp
 from bdforge.array.mlir.task_ops import TaskOp
 from bdforge.array.txn.argument_values import ArgumentMemory, Values, bits_of
 from bdforge.array.txn.target import LoweringTarget, TileChannel, faults_of, lowering_error
-from bdforge.array.txn.writer import Tile, place_of
+from bdforge.array.txn.writer import Tile
 from bdforge.devices import Generation, TileKind, TileLimits
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, RUNTIME_AXI_CACHE
@@ -218,7 +218,7 @@ class TaskLowering:
 
     def _lock_id(self, target: LoweringTarget, use: UseLockOp, tile: Tile) -> int:
         lock = self.values.lock(use.lock_value)
-        if (place := place_of(lock.tile)) != tile:
+        if (place := lock.tile.place) != tile:
             raise ValueError(f"the lock is in tile {place}; a task's BD uses the locks of its own tile {tile}")
         return target.lock_id(lock)
 
@@ -274,7 +274,7 @@ def _check_memory(memory: ArgumentMemory | BufferOp, bd: DmaBdOp, limits: TileLi
         if not bd.dims and not memory.contiguous:
             raise ValueError("the view's elements do not follow one another; give the transfer sizes and strides")
         return
-    if (place := place_of(memory.tile)) != tile:
+    if (place := memory.tile.place) != tile:
         raise ValueError(
             f"{name_of(memory)} is in tile {place}; a task's BD reaches only the memory of its own tile {tile}"
         )

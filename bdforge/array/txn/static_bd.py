@@ -9,7 +9,7 @@ from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp, UseLockOp
 from bdforge.array.txn.dma_tasks import acquire_value, burst_of, iteration_of
 from bdforge.array.txn.target import Fault, Policy, fault_of, faults_of
-from bdforge.array.txn.writer import Writer, place_of
+from bdforge.array.txn.writer import Writer
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS
@@ -28,7 +28,7 @@ def write_static_bd(
     """Write a tile's BD `number`; LoweringError for what its registers cannot hold."""
     with faults_of(bd):
         words = static_words(tile, bd, next_bd, allocation, policy)
-        writer.block(bd, place_of(tile), TILE_REGISTERS[tile.kind].bd_offset(number), words)
+        writer.block(bd, tile.place, TILE_REGISTERS[tile.kind].bd_offset(number), words)
 
 
 def static_words(tile: TileOp, bd: DmaBdOp, next_bd: int | None, allocation: AddressMap, policy: Policy) -> list[int]:
@@ -89,7 +89,7 @@ def _check_locks(bd: DmaBdOp, fault: Fault, policy: Policy) -> None:
         problem = f"it {has} a lock and {lacks} none; mlir-aie writes a BD with both or neither"
         fault("bd-locks", ValueError(f"{problem}, so give it the other, of value 0 if need be, or take both away"))
     elif len({use.lock.tile.column for use in uses}) > 1:
-        homes = " and ".join(f"({use.lock.tile.column}, {use.lock.tile.row})" for use in uses)
+        homes = " and ".join(str(use.lock.tile.place) for use in uses)
         policy.caution(
             "lock-windows",
             f"{location(bd)}: its locks are in tiles {homes}, but mlir-aie takes both from the window of the last "
@@ -124,9 +124,6 @@ def window(tile: TileOp, owner: TileOp, what: str) -> int:
         side = owner.column - tile.column + 1
         if owner.row == tile.row and side in (0, 1, 2):
             return side
-    elif (owner.column, owner.row) == (tile.column, tile.row):
+    elif owner.place == tile.place:
         return 0
-    raise BdError(
-        f"the DMA of {tile.kind} ({tile.column}, {tile.row}) cannot reach a {what} of tile ({owner.column}, "
-        f"{owner.row})"
-    )
+    raise BdError(f"the DMA of {tile.kind} {tile.place} cannot reach a {what} of tile {owner.place}")

@@ -95,10 +95,10 @@ class ControllerIds(StrEnum):
     def of(self, device_op: DeviceOp) -> dict[tuple[int, int], int]:
         """Controller id by (column, row) of a device's tiles."""
         tiles = [op for op in device_op.walk() if isinstance(op, TileOp)]
-        given = {(op.column, op.row): op.controller_id.id for op in tiles if op.controller_id is not None}
+        given = {op.place: op.controller_id.id for op in tiles if op.controller_id is not None}
         if self is ControllerIds.TEXT:
             return given
-        return {(op.column, op.row): CONTROLLER_IDS[op.row] for op in tiles} | given
+        return {op.place: CONTROLLER_IDS[op.row] for op in tiles} | given
 
 
 class TileChannel(NamedTuple):
@@ -112,7 +112,7 @@ class TileChannel(NamedTuple):
     @classmethod
     def of(cls, op: ShimDmaAllocationOp | TaskOp) -> "TileChannel":
         """The channel that an operation names."""
-        return cls(op.tile.column, op.tile.row, op.direction, op.channel)
+        return cls(*op.tile.place, op.direction, op.channel)
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -146,7 +146,7 @@ class LoweringTarget:
         self.controller_ids = controller_ids
         self._controllers = controller_ids.of(device_op)
         self._placed_as_said = {
-            (op.column, op.row)
+            op.place
             for op in device_op.walk()
             if isinstance(op, TileOp) and op.text("allocation_scheme") == BASIC_SEQUENTIAL
         }
@@ -190,7 +190,7 @@ class LoweringTarget:
         """Byte address of a buffer in its tile; ValueError for one of another device."""
         if buffer not in self.allocation.buffers:
             raise ValueError(f"{name_of(buffer)} is not part of device @{self.device_op.symbol}")
-        if buffer.address is None and (buffer.tile.column, buffer.tile.row) not in self._placed_as_said:
+        if buffer.address is None and buffer.tile.place not in self._placed_as_said:
             self._open.setdefault(buffer, self.place)
         return self.allocation.buffers[buffer]
 
@@ -198,7 +198,7 @@ class LoweringTarget:
         """Tell the policy once of all addresses on which the operations so far rely unsaid."""
         if not self._open:
             return
-        names = [f"{name_of(buffer)} of {self.describe(buffer.tile.column, buffer.tile.row)}" for buffer in self._open]
+        names = [f"{name_of(buffer)} of {self.describe(*buffer.tile.place)}" for buffer in self._open]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         self.place = next(iter(self._open.values()))
         self.caution(
@@ -247,7 +247,7 @@ class LoweringTarget:
         byte = self.buffer_address(buffer) + GRANULE_BYTES * index
         if byte % GRANULE_BYTES:
             raise ValueError(f"buffer @{symbol} starts at {byte:#x}, which is no multiple of {GRANULE_BYTES} bytes")
-        return address(buffer.tile.column, buffer.tile.row, byte)
+        return address(*buffer.tile.place, byte)
 
     def emit(self, kind: type[Operation], *values: Any, **named_values: Any) -> None:
         """Append an operation that the one being lowered becomes."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation as MlirOperation
 
-from bdforge.array.mlir.device_ops import TileOp
 from bdforge.array.mlir.locations import location
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import address
@@ -14,11 +13,6 @@ from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operati
 WORD_MASK = 0xFFFFFFFF
 Tile = tuple[int, int]
 """Column and row."""
-
-
-def place_of(tile: TileOp) -> Tile:
-    """Where an aie.tile is."""
-    return tile.column, tile.row
 
 
 class Writer:

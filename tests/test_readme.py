@@ -1,4 +1,7 @@
-"""The README runs as written, in a tree of its own: its shell lines, its Python, and what it says they print."""
+"""The README runs as written, in a tree of its own: its shell lines, its Python, and what it says they print.
+
+`bdforge` and `scons` run in forks of a process that has imported them, but for some lines.
+"""
 
 import os
 import re
@@ -8,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from bdforge.cli.commands import HOMES
+from support.forked import BDFORGE, SCONS, Forks
 from support.processes import ends
 from support.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text()
 LINKED = ("SConstruct", "site_scons", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns", "tests")
 SECONDS = 600  # against a hang only
+WHOLE = ("bdforge doctor", "bdforge show")  # run in processes of their own
 
 
 def section(title: str) -> str:
@@ -35,14 +41,21 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if file.is_file():
             (folder / "designs" / file.name).write_bytes(file.read_bytes())
     (folder / ".venv" / "bin").mkdir(parents=True)
-    (folder / ".venv" / "bin" / "activate").write_text(f'PATH="{Path(sys.executable).parent}:$PATH"\n')
+    (folder / ".venv" / "bin" / "activate").write_text(f'PATH="$PROGRAMS:{Path(sys.executable).parent}:$PATH"\n')
     (folder / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (folder / "forks").mkdir()
+    forks = Forks(
+        ["SCons.Script", "bdforge.cli.commands", *(f"bdforge.cli.{home}" for home in sorted({*HOMES.values()}))]
+    )
+    for name, entry in (("bdforge", BDFORGE), ("scons", SCONS)):
+        forks.program(folder / "forks" / name, entry)
     return folder
 
 
 def shell(tree: Path, lines: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "COLUMNS")}
-    environ |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tree / "cache")}
+    programs = "" if lines.startswith(WHOLE) else str(tree / "forks")
+    environ |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tree / "cache"), "PROGRAMS": programs}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f". .venv/bin/activate\n{lines}"], cwd=tree, env=environ, text=True,
         capture_output=True, timeout=SECONDS, check=False,

@@ -1,14 +1,13 @@
 """Helpers of the build tests."""
 
-import atexit
-import json
 import os
 import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from select import select
+
+from support.forked import SCONS, Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
@@ -51,12 +50,10 @@ def copy_tree(folder: Path) -> Path:
 
 
 @cache
-def server() -> subprocess.Popen[str]:
-    """The process that runs SCons; it ends with this one."""
-    words = [sys.executable, "-B", Path(__file__).with_name("scons_server.py")]
-    process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(process.communicate)
-    return process
+def forks() -> Forks:
+    """SCons with the libraries that builds import, half of a short build's time; bdforge itself is that of the tree."""
+    parts = ("array.images.image_build", "operators", "runtime.toolchain.doctor")
+    return Forks(["SCons.Script", *(f"bdforge.{part}" for part in parts)], forgotten=["bdforge", "bd_patterns"])
 
 
 def run_scons(tree: Path, *arguments: str, **environ: str) -> Run:
@@ -67,14 +64,4 @@ def run_scons(tree: Path, *arguments: str, **environ: str) -> Run:
             [sys.executable, "-B", "-m", "SCons", "-Q", *arguments], cwd=tree, env=kept, text=True,
             capture_output=True, timeout=SECONDS, check=False,
         )  # fmt: skip
-    files = {name: str(tree.parent / name) for name in ("out", "err")}
-    for file in files.values():
-        Path(file).write_text("")
-    facts = {"tree": str(tree), "words": arguments, "environ": kept, **files}
-    asked, said = server().stdin, server().stdout
-    assert asked
-    assert said
-    asked.write(f"{json.dumps(facts)}\n")
-    asked.flush()
-    assert select([said], [], [], SECONDS)[0], f"scons {' '.join(arguments)} takes longer than {SECONDS} s"
-    return Run(arguments, int(said.readline()), *(Path(file).read_text() for file in files.values()))
+    return forks().run(SCONS, "scons", "-Q", *arguments, cwd=tree, environ=kept)

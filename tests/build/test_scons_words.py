@@ -92,7 +92,7 @@ def test_the_library_is_optimised_unless_it_is_sanitized(tool, optimise: bool, s
     seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"] if sanitize else []
     strict = ["-Wall", "-Wextra", "-Werror"]
     assert module.compile_command(["a.o"], ["xrt/a.cpp"], env) == [
-        "g++", "-std=c++17", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",
+        "g++", "-std=c++20", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",
         "-o", "a.o",
     ]  # fmt: skip
     assert module.program_command(["p"], ["a.o"], env) == ["g++", *seen, "-o", "p", "a.o", "-lone", "-pthread"]

@@ -3,19 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from multiprocessing import get_context
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bdforge.cli import main
+from support.forked import BDFORGE, Forks
 
 MESSAGE_MOST = 4096
 SECONDS = 120  # only keep a hang from stopping all tests
 ROOT = Path(__file__).parents[2]
-_SERVER = get_context("forkserver")
-_SERVER.set_forkserver_preload([f"bdforge.cli.{name}" for name in ("commands", "emulate", "run", "texts", "weights")])
 
 
 class Ended(NamedTuple):
@@ -24,39 +20,26 @@ class Ended(NamedTuple):
     err: str
 
 
+@cache
+def _forks() -> Forks:
+    return Forks([f"bdforge.cli.{name}" for name in ("commands", "emulate", "run", "texts", "weights")])
+
+
 def bdforge(*arguments: str | Path, device: Path | None = None) -> Ended:
-    """Runs `bdforge` with these arguments, forked by a process that has imported the commands: that takes a second.
-
-    Its output goes to `device` where one is given, which nobody reads.
-    """
-    with TemporaryDirectory() as folder:
-        out, err = device or Path(folder, "out"), Path(folder, "err")
-        place = Path.cwd(), dict(os.environ)
-        process = _SERVER.Process(target=_run, args=([*map(str, arguments)], out, err, *place))
-        process.start()
-        process.join(SECONDS)
-        process.kill()
-        process.join()
-        assert process.exitcode is not None
-        return Ended(process.exitcode, "" if device else out.read_text(), err.read_text())
-
-
-def _run(words: list[str], out: Path, err: Path, folder: Path, environment: Mapping[str, str]) -> None:
-    for path, descriptor in ((out, 1), (err, 2)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.argv = ["bdforge", *words]
-    main()
+    """Runs `bdforge` with these arguments. Its output goes to `device` where one is given, which nobody reads."""
+    words = ("bdforge", *map(str, arguments))
+    return _ended(_forks().run(BDFORGE, *words, cwd=Path.cwd(), environ=os.environ, device=device))
 
 
 def started(*arguments: str | Path, **environment: str) -> Ended:
     """Runs `bdforge` in an interpreter that starts with this environment."""
-    done = subprocess.run(
+    return _ended(subprocess.run(
         [sys.executable, "-m", "bdforge.cli", *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS,
         check=False, env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def _ended(done: subprocess.CompletedProcess[str]) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr)
 
 

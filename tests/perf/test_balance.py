@@ -10,7 +10,7 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles
 from bdforge.perf.tune import balanced_tiles as module
 from bdforge.perf.tune.balanced_tiles import FIXED, RankedTile, balance
-from bdforge.perf.tune.space import Candidates, search_space
+from bdforge.perf.tune.space import Candidate, search_space
 
 SPACE = search_space(device_named("phoenix"), "bf16,bf16,bf16", 4032, b_layouts=("column",), fixed=FIXED)
 
@@ -78,7 +78,7 @@ def test_a_stream_may_take_as_long_as_its_kernel_but_no_longer(monkeypatch):
     """A of 64 x 64 bf16 takes 64 * 64 * 2 / 4 = 2048 cycles."""
     cycles = np.array([2047.0, 2048.0, 2049.0])
     monkeypatch.setattr(module, "kernel_of", lambda case, basis: KernelCycles(cycles, "made up"))
-    three = Candidates.of([(64, 64, 64, 64, 1, 2, 1, 1, 2)] * 3)
+    three = Candidate.of([(64, 64, 64, 64, 1, 2, 1, 1, 2)] * 3)
     assert [tile.kernel_cycles for tile in module._timed(SPACE, "fitted", PROBLEM, three)] == [2048.0, 2049.0]
 
 

@@ -12,7 +12,7 @@ from bdforge.operators.gemm import GemmProblem, SpecError, plan_gemm
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace, candidates_of, search_space
+from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace, candidates_of, search_space
 from bdforge.perf.tune.time_model import case_at
 
 CASES = [
@@ -28,7 +28,7 @@ CASES = [
 DRAWS = 12
 
 
-def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
+def drawn(space: SearchSpace, rng: random.Random) -> Candidate:
     """A random candidate, near the limits and sometimes beyond them or off the multiples."""
     r, s, t = space.kernel.multiples
     rho, shims = rng.choice([1, 1, 2, 3, 4]), rng.choice([1, 1, 2])
@@ -37,10 +37,10 @@ def drawn(space: SearchSpace, rng: random.Random) -> tuple[int, ...]:
     n = t * rng.choice([1, 2, 4, rng.randint(1, 20)]) + rng.choice([0] * 9 + [1])
     k_mt = k * rng.choice([1, 2, rng.randint(1, 12), rng.randint(1, 40)]) + rng.choice([0] * 9 + [4])
     layout = B_LAYOUTS.index(rng.choice(space.b_layouts))
-    return m, k, n, k_mt, rng.choice([1, 2]), rng.choice([1, 2]), rho, shims, layout
+    return Candidate(m, k, n, k_mt, rng.choice([1, 2]), rng.choice([1, 2]), rho, shims, layout)
 
 
-def can_be_planned(space: SearchSpace, candidate: tuple[int, ...]) -> bool:
+def can_be_planned(space: SearchSpace, candidate: Candidate) -> bool:
     try:
         plan_gemm(space.spec(candidate), space.device)
     except SpecError:
@@ -53,7 +53,7 @@ def can_be_planned(space: SearchSpace, candidate: tuple[int, ...]) -> bool:
 def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, draws):
     space = search_space(device_named(device), types, 4096, a_layout=a, c_layout=c)
     rng = random.Random(f"{device} {types} 7")
-    candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
+    candidates = Candidate.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
     for index in range(draws):
         assert judged[index] == can_be_planned(space, candidates.row(index)), candidates.row(index)
@@ -67,7 +67,7 @@ def test_tuner_and_plan_agree_where_b_stays(types):
     draws = DRAWS if types == "i8,i2,i32" else 40
     space = search_space(device_named("strix_halo"), types, 4096, residency="b")
     rng = random.Random(types)
-    candidates = Candidates.of([drawn(space, rng) for _ in range(draws)])
+    candidates = Candidate.of([drawn(space, rng) for _ in range(draws)])
     judged = legal(space, candidates)
     for index in range(draws):
         assert judged[index] == can_be_planned(space, candidates.row(index)), candidates.row(index)
@@ -84,7 +84,7 @@ def test_tuner_and_plan_agree_on_the_candidates_of_the_search(device, types, a, 
     rng = np.random.default_rng(7)
     m = space.kernel.r * 4
     for candidates in list(candidates_of(space, m))[:2]:
-        some = candidates[np.sort(rng.choice(len(candidates), min(8, len(candidates)), replace=False))]
+        some = candidates.at(np.sort(rng.choice(candidates.length, min(8, candidates.length), replace=False)))
         for index, verdict in enumerate(legal(space, some)):
             assert verdict == can_be_planned(space, some.row(index)), some.row(index)
 
@@ -128,7 +128,7 @@ def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
 ):  # fmt: skip
     a, c = layouts.split()
     space = search_space(device_named(device), ",".join(types), 4096, a_layout=a, c_layout=c, residency=residency)
-    both = Candidates.of([last, tuple((dict(zip(FIELDS, last, strict=True)) | {field: beyond}).values())])
+    both = Candidate.of([last, Candidate(*last)._replace(**{field: beyond})])
     assert plan_gemm(space.spec(both.row(0)), space.device), "the mapping takes the last candidate"
     with pytest.raises(SpecError, match=why):
         plan_gemm(space.spec(both.row(1)), space.device)
@@ -139,7 +139,7 @@ def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
 
 def test_a_stack_that_ends_within_a_vector_is_no_design():
     space = search_space(device_named("strix_halo"), "i8,i8,i8", 4096)
-    candidate = Candidates.of([(16, 16, 16, 16, 1, 1, 1, 1, 0)])
+    candidate = Candidate.of([(16, 16, 16, 16, 1, 1, 1, 1, 0)])
     taken = {size: bool(legal(replace(space, stack_bytes=size), candidate)[0]) for size in (4096, 4064, 4097)}
     assert taken == {4096: True, 4064: False, 4097: False}
 
@@ -155,7 +155,7 @@ def test_search_holds_every_legal_tile_of_brute_force():
         for k in range(8, 65, 8) for n in range(32, 353, 32) for slices in range(1, 17) if k * (slices - 1) < 64
         for c_buffers in (1, 2) for rho in (1, 2, 3, 4, 6) for shims in (1, 2)
     ]  # fmt: skip
-    everything = Candidates.of(tried)
+    everything = Candidate.of(tried)
     assert found == {everything.row(int(i)) for i in np.flatnonzero(legal(space, everything))}
 
 

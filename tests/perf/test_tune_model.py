@@ -7,7 +7,7 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import estimate
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles, search_space
+from bdforge.perf.tune.space import Candidate, SearchSpace, candidates_of, rows_of_tiles, search_space
 from bdforge.perf.tune.time_model import BASES, case_at, kernel_of, modelled_us
 
 CASES = [
@@ -19,7 +19,7 @@ CASES = [
 PROBLEMS = [(GemmProblem(300, 1000, 2100), 1), (GemmProblem(1024, 2560, 640), 3)]
 
 
-def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidates:
+def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidate:
     """Legal candidates of a few tile heights."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -27,7 +27,7 @@ def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidates:
         for candidates in candidates_of(space, int(m)):
             good = np.flatnonzero(legal(space, candidates))
             rows += [candidates.row(int(i)) for i in rng.choice(good, min(count, len(good)), replace=False)]
-    return Candidates.of(rows)
+    return Candidate.of(rows)
 
 
 @pytest.mark.parametrize("basis", sorted({*BASES} - {"assembled"}))  # which not all types have: test_assembled_forms
@@ -36,7 +36,7 @@ def test_many_designs_at_once_take_what_each_takes_alone(device, types, a, c, ba
     space = search_space(device_named(device), types, 2560, a_layout=a, c_layout=c)
     candidates = some_candidates(space, 2, seed=3)
     found = modelled_us(space, basis, candidates, PROBLEMS)
-    for index in range(len(candidates)):
+    for index in range(candidates.length):
         cases = [(case_at(space, candidates.row(index), problem), count) for problem, count in PROBLEMS]
         expected = sum(count * estimate(case, kernel=kernel_of(case, basis)).time_us for case, count in cases)
         assert found[index] == pytest.approx(expected, rel=1e-9), candidates.row(index)

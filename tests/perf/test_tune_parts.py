@@ -38,8 +38,7 @@ from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, reduced
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
     B_LAYOUTS,
-    FIELDS,
-    Candidates,
+    Candidate,
     candidates_of,
     core_holds,
     rows_of_tiles,
@@ -57,11 +56,11 @@ BYTES = spec_from(
      "tile": {"m": 16, "k": 16, "n": 32}, "buffers": {"k_mt": 32}}, "bytes",
 )  # fmt: skip
 ALL_INT8 = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
-PLAIN = dict(zip(FIELDS, (64, 64, 64, 128, 1, 2, 1, 1, 0), strict=True))
+PLAIN = Candidate(64, 64, 64, 128, 1, 2, 1, 1, 0)
 
 
 def ranked(time_us: float = 5.0, **changes: int) -> Ranked:
-    return Ranked(time_us, tuple((PLAIN | changes).values()))
+    return Ranked(time_us, PLAIN._replace(**changes))
 
 
 @pytest.mark.parametrize(
@@ -140,9 +139,9 @@ def test_emulation_scales_what_is_steady():
 
 def test_what_happens_once_counts_every_run_of_every_problem():
     problem = GemmProblem(64, 64, 64)
-    once, more = (_fixed_us(Search(SPACE, "fitted", ((problem, n),)), tuple(PLAIN.values())) for n in (1, 3))
+    once, more = (_fixed_us(Search(SPACE, "fitted", ((problem, n),)), PLAIN) for n in (1, 3))
     both = Search(SPACE, "fitted", ((problem, 1), (problem, 2)))
-    assert more == pytest.approx(3 * once) == pytest.approx(_fixed_us(both, tuple(PLAIN.values())))
+    assert more == pytest.approx(3 * once) == pytest.approx(_fixed_us(both, PLAIN))
     assert once > 100  # dispatch
 
 
@@ -243,7 +242,7 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
     ratios = {8: None, 16: 40.0, 24: 10.0, 32: 1.0}
 
     def emulated(_, candidate):
-        if (ratio := ratios[candidate[0]]) is None:
+        if (ratio := ratios[candidate.m]) is None:
             raise PerfError("it stops")
         return EmulatedFinalist((1, 1, 1), ratio, 10.0)
 
@@ -251,7 +250,7 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
     monkeypatch.setattr(tuner, "_fixed_us", lambda *_: 0.0)
     wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
     found = tune(wanted, lambda *_: iter([SearchPart(8, 4, 4, tuple(best))]), finalists=2).finalists
-    assert [(f.ranked.candidate[0], f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
+    assert [(f.ranked.candidate.m, f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
     assert [f.passed_over for f in found] == ["", "", "it stops"]
 
 
@@ -267,8 +266,8 @@ def test_c_leaves_in_two_to_six_parts_of_designs_whose_b_stays(rho: int, parts: 
 
 @pytest.mark.parametrize(("k", "k_mt"), [(32, 128), (96, 96), (128, 128), (256, 256), (16, 128)])
 def test_slabs_keep_their_depth_when_k_changes(k: int, k_mt: int):
-    found = dict(zip(FIELDS, _changed(ranked().candidate, "k", k, 1), strict=True))
-    assert (found["k"], found["k_mt"], found["c_memtile_buffers"]) == (k, k_mt, 1)
+    found = _changed(PLAIN, "k", k, 1)
+    assert (found.k, found.k_mt, found.c_memtile_buffers) == (k, k_mt, 1)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +299,7 @@ def test_a_finalist_is_held_to_the_additional_tiles_of_the_larger_run(monkeypatc
         emulate, "estimate", lambda case, kernel: SimpleNamespace(time_us={2: 300.0, 5: 700.0}[tiles(case)])
     )
     wanted = Search(SPACE, "ideal", ((GemmProblem(64, 64, 64), 1),))
-    found = emulate.emulated(wanted, tuple(PLAIN.values()))
+    found = emulate.emulated(wanted, PLAIN)
     assert (found.emulated_us, found.modelled_us, found.ratio) == (500, 400, 1.25)
     assert found.problem == (4 * 64, 128, 5 * 8 * 64)
 
@@ -345,14 +344,12 @@ def test_each_buffer_of_a_core_is_whole_vectors_of_64_bytes(tile: tuple[int, int
 
 def test_a_piece_keeps_its_fastest_of_so_many_kinds():
     """Of each k two slabs of one kind, the deeper one faster, and more kinds than are kept."""
-    rows = [
-        tuple((PLAIN | {"k": k, "k_mt": depth}).values()) for k in range(8, 8 * KEPT + 25, 8) for depth in (520, 600)
-    ]
+    rows = [PLAIN._replace(k=k, k_mt=depth) for k in range(8, 8 * KEPT + 25, 8) for depth in (520, 600)]
     times = np.arange(len(rows), 0.0, -1)
-    found = _fastest(Candidates.of(rows), times)
+    found = _fastest(Candidate.of(rows), times)
     assert [entry.time_us for entry in found] == [1.0 + 2 * i for i in range(KEPT)]
-    assert {entry.candidate[FIELDS.index("k_mt")] for entry in found} == {600}
-    assert _fastest(Candidates.of([]), np.array([])) == []
+    assert {entry.candidate.k_mt for entry in found} == {600}
+    assert _fastest(Candidate.of([]), np.array([])) == []
 
 
 def test_a_part_counts_what_it_examined_and_what_can_be_built():
@@ -360,8 +357,8 @@ def test_a_part_counts_what_it_examined_and_what_can_be_built():
     pieces = list(candidates_of(space, 32))
     assert len(pieces) == 2
     part = search_part(Search(space, "fitted", ((GemmProblem(64, 64, 64), 1),)), 32)
-    assert part.examined == sum(map(len, pieces))
-    assert part.legal == sum(len(buildable(space, piece)) for piece in pieces)
+    assert part.examined == sum(piece.length for piece in pieces)
+    assert part.legal == sum(buildable(space, piece).length for piece in pieces)
 
 
 def test_a_search_goes_up_to_the_last_m_that_fits_a_core():
@@ -392,6 +389,9 @@ def test_no_other_choice_is_faster_than_the_best_of_its_part():
     assert any(change > 0 for change in changes), told
 
 
+FULL = PLAIN._replace(m=72, k=224, n=56, k_mt=224)
+
+
 @pytest.mark.parametrize(("field", "told"), [
     # A and B twice and C once fill a core, of 72 rows, of which 2 shims would bring half a tile each.
     ("c_buffers", "c_buffers = 1: no other value can be built; c_buffers = 2: core and 31 more: 69568 bytes of 65536; "
@@ -401,21 +401,17 @@ def test_no_other_choice_is_faster_than_the_best_of_its_part():
 ])  # fmt: skip
 def test_a_choice_without_another_says_why_with_its_numbers(field: str, told: str):
     """Only what stands in brackets is left out: places, parts of a sum."""
-    candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
     wanted = Search(ALL_INT8, "fitted", ((GemmProblem(512, 512, 512), 1),))
-    assert list(_alternative(wanted, candidate, field, 1.0)) == [told]
+    assert list(_alternative(wanted, FULL, field, 1.0)) == [told]
 
 
 def test_of_other_choices_the_fastest_is_told_and_how_many_fit():
     """Of k_mt 224 to 672, three slabs at most for K = 512; own time is that of the choice itself."""
-    candidate = tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": 224}).values())
     wanted = Search(ALL_INT8, "fitted", ((GemmProblem(512, 512, 512), 1),))
-    others = Candidates.of(
-        [tuple((PLAIN | {"m": 72, "k": 224, "n": 56, "k_mt": k_mt}).values()) for k_mt in (448, 672)]
-    )
+    others = Candidate.of([FULL._replace(k_mt=k_mt) for k_mt in (448, 672)])
     times = modelled_us(wanted.space, "fitted", others, wanted.problems)
     best = int(times.argmin())
-    assert list(_alternative(wanted, candidate, "k_mt", 2 * times[best])) == [
+    assert list(_alternative(wanted, FULL, "k_mt", 2 * times[best])) == [
         f"k_mt = 224: the next best, {(448, 672)[best]}, takes -50.0% of the time; 2 of 2 others fit"
     ]
 

@@ -18,8 +18,8 @@ from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.space import Candidates, SearchSpace, candidates_of, rows_of_tiles
-from bdforge.perf.tune.time_model import Basis, cases_of, kernel_of
+from bdforge.perf.tune.space import Candidate, SearchSpace, candidates_of, rows_of_tiles
+from bdforge.perf.tune.time_model import Basis, case_at, kernel_of
 
 FIXED = {"rho": (1,), "a_shims": (1,), "c_buffers": (1,)}
 """What a space for `balance` fixes, as the published designs do."""
@@ -82,7 +82,7 @@ def balance(space: SearchSpace, basis: Basis, problem: GemmProblem) -> Balance:
     for tile in tiles:
         if tile.time_us < steps[-1].time_us:
             steps.append(tile)
-    first, case = tiles[0], cases_of(space, Candidates.of([]), 0, problem)
+    first, case = tiles[0], case_at(space, Candidate.of([])._replace(b_layout=0), problem)
     ridge = traffic.ridge(2 * problem.macs / first.compute_us / 1e6, case.timing.dram_gb_s)
     a, b, c = case.element_bytes
     m = traffic.balanced_m(
@@ -96,16 +96,16 @@ def _tiles(space: SearchSpace, basis: Basis, problem: GemmProblem) -> list[Ranke
     found: list[RankedTile] = []
     for m in rows_of_tiles(space):
         for candidates in candidates_of(space, m):
-            one_slice = candidates[candidates.k_mt == candidates.k]
-            buildable = one_slice[legal(space, one_slice)]
-            if len(buildable):
+            one_slice = candidates.at(candidates.k_mt == candidates.k)
+            buildable = one_slice.at(legal(space, one_slice))
+            if buildable.length:
                 found += _timed(space, basis, problem, buildable)
     return found
 
 
-def _timed(space: SearchSpace, basis: Basis, problem: GemmProblem, c: Candidates) -> list[RankedTile]:
-    case = cases_of(space, c, int(c.b_layout[0]), problem)
-    cycles = np.broadcast_to(kernel_of(case, basis).cycles, len(c))
+def _timed(space: SearchSpace, basis: Basis, problem: GemmProblem, c: Candidate) -> list[RankedTile]:
+    case = case_at(space, c._replace(b_layout=int(c.b_layout[0])), problem)
+    cycles = np.broadcast_to(kernel_of(case, basis).cycles, c.length)
     a, b, _ = case.element_bytes
     found: list[RankedTile] = []
     for m, k, n, kernel in zip(c.m.tolist(), c.k.tolist(), c.n.tolist(), cycles.tolist(), strict=True):

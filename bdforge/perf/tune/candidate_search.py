@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.legal import legal
-from bdforge.perf.tune.space import FIELDS, Candidates, SearchSpace, candidates_of
+from bdforge.perf.tune.space import Candidate, SearchSpace, candidates_of
 from bdforge.perf.tune.time_model import Basis, modelled_us
 
 KEPT = 32  # fastest candidates that a part returns, each of another kind
@@ -36,22 +36,22 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate (its fields in order, see `space.FIELDS`) and its modelled microseconds for all problems."""
+    """A candidate and its modelled microseconds for all problems."""
 
     time_us: float
-    candidate: tuple[int, ...]
+    candidate: Candidate
 
     @property
     def kind(self) -> tuple[int, ...]:
         """m, k, n, a_shims and the power of two of k_mt: what is worth emulating apart."""
-        m, k, n, k_mt, _, _, _, a_shims, _ = self.candidate
-        return m, k, n, a_shims, k_mt.bit_length()
+        c = self.candidate
+        return c.m, c.k, c.n, c.a_shims, c.k_mt.bit_length()
 
     @property
     def rank(self) -> tuple:
         """Faster first; of equals the one with two buffers of C in memtiles, one shim for A, and small buffers."""
-        m, k, n, k_mt, c_buffers, c_memtile_buffers, rho, a_shims, b_layout = self.candidate
-        return round(self.time_us, 6), -c_memtile_buffers, a_shims, b_layout, k_mt, c_buffers, rho, m, k, n
+        c, time_us = self.candidate, round(self.time_us, 6)
+        return time_us, -c.c_memtile_buffers, c.a_shims, c.b_layout, c.k_mt, c.c_buffers, c.rho, c.m, c.k, c.n
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +68,25 @@ def search_part(wanted: Search, m: int) -> SearchPart:
     """Model every legal candidate with this m."""
     examined, counted, best = 0, 0, []
     for candidates in candidates_of(wanted.space, m):
-        examined += len(candidates)
+        examined += candidates.length
         good = buildable(wanted.space, candidates)
-        counted += len(good)
-        for start in range(0, len(good), _AT_ONCE):
-            piece = good[start : start + _AT_ONCE]
+        counted += good.length
+        for start in range(0, good.length, _AT_ONCE):
+            piece = good.at(slice(start, start + _AT_ONCE))
             times = modelled_us(wanted.space, wanted.basis, piece, wanted.problems)
             best = fastest([*best, *_fastest(piece, times)])
     return SearchPart(m, examined, counted, tuple(best))
 
 
-def buildable(space: SearchSpace, candidates: Candidates) -> Candidates:
+def buildable(space: SearchSpace, candidates: Candidate) -> Candidate:
     """Those that can be built; with one buffer of C for each core in memtiles where there is no room for two."""
     good = legal(space, candidates)
-    rest = candidates[~good]
-    single = replace(rest, c_memtile_buffers=np.ones(len(rest), np.int64))
-    pieces = candidates[good], single[legal(space, single)]
-    return Candidates(*(np.concatenate([getattr(p, name) for p in pieces]) for name in FIELDS))
+    rest = candidates.at(~good)
+    single = rest._replace(c_memtile_buffers=np.ones(rest.length, np.int64))
+    return Candidate(*map(np.concatenate, zip(candidates.at(good), single.at(legal(space, single)), strict=True)))
 
 
-def _fastest(candidates: Candidates, times: np.ndarray) -> list[Ranked]:
+def _fastest(candidates: Candidate, times: np.ndarray) -> list[Ranked]:
     few = min(len(times), 16 * KEPT)
     nearest = np.argpartition(times, few - 1)[:few] if few else []
     return fastest(Ranked(float(times[i]), candidates.row(int(i))) for i in nearest)

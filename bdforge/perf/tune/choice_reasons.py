@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bdforge.operators.gemm import GemmProblem, SpecError, plan_gemm
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.tune.candidate_search import Search, buildable
-from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, FIELDS, Candidates
+from bdforge.perf.tune.space import B_LAYOUTS, BUFFERS, Candidate
 from bdforge.perf.tune.time_model import Basis, case_at, kernel_on, modelled_us
 
 LIFTS = {
@@ -43,7 +43,7 @@ class Verdict:
         return f"{self.problem}: {speeds} TOPS; bound: {first.bound} ({told} us of {first.time_us:.0f})"
 
 
-def verdicts(wanted: Search, candidate: tuple[int, ...]) -> list[Verdict]:
+def verdicts(wanted: Search, candidate: Candidate) -> list[Verdict]:
     """Every problem of a search on one candidate: for its basis first, then for our loops as compiled and ideal."""
     plan = plan_gemm(wanted.space.spec(candidate), wanted.space.device)
     bases: dict[Basis, None] = dict.fromkeys((wanted.basis, "compiled", "ideal"))
@@ -54,57 +54,53 @@ def verdicts(wanted: Search, candidate: tuple[int, ...]) -> list[Verdict]:
     return found
 
 
-def alternatives(wanted: Search, candidate: tuple[int, ...]) -> Iterator[str]:
+def alternatives(wanted: Search, candidate: Candidate) -> Iterator[str]:
     """One line for each choice: the best other value with all else equal, and what it costs."""
-    own = float(modelled_us(wanted.space, wanted.basis, Candidates.of([candidate]), wanted.problems)[0])
+    own = float(modelled_us(wanted.space, wanted.basis, Candidate.of([candidate]), wanted.problems)[0])
     for field in ("m", "k", "n", "k_mt", "c_buffers", "rho", "a_shims", "b_layout"):
         yield from _alternative(wanted, candidate, field, own)
 
 
-def _alternative(wanted: Search, candidate: tuple[int, ...], field: str, own: float) -> Iterator[str]:
-    place = FIELDS.index(field)
-    values = [value for value in _values(wanted, candidate, field) if value != candidate[place]]
+def _alternative(wanted: Search, candidate: Candidate, field: str, own: float) -> Iterator[str]:
+    own_value = getattr(candidate, field)
+    values = [value for value in _values(wanted, candidate, field) if value != own_value]
     rows = [_changed(candidate, field, value, wanted.space.c_memtile_buffers) for value in values]
-    told = f"{_name(field)} = {_shown(field, candidate[place])}"
+    told = f"{_name(field)} = {_shown(field, own_value)}"
     if not rows:
         return
-    good = buildable(wanted.space, Candidates.of(rows))
-    if not len(good):
+    good = buildable(wanted.space, Candidate.of(rows))
+    if not good.length:
         yield f"{told}: no other value can be built; {_reason(wanted, rows[0], field, values[0])}"
         return
     times = modelled_us(wanted.space, wanted.basis, good, wanted.problems)
     best = int(times.argmin())
-    other = _shown(field, good.row(best)[place])
+    other = _shown(field, getattr(good.row(best), field))
     change = float(times[best]) / own - 1
-    yield f"{told}: the next best, {other}, takes {change:+.1%} of the time; {len(good)} of {len(rows)} others fit"
+    yield f"{told}: the next best, {other}, takes {change:+.1%} of the time; {good.length} of {len(rows)} others fit"
 
 
-def _values(wanted: Search, candidate: tuple[int, ...], field: str) -> list[int]:
+def _values(wanted: Search, candidate: Candidate, field: str) -> list[int]:
     """Values of one field with all else equal."""
-    m, k = candidate[0], candidate[1]
     r, step_k, step_n = wanted.space.kernel.multiples
     if field == "b_layout":
         return [B_LAYOUTS.index(layout) for layout in wanted.space.b_layouts]
     if field in ("c_buffers", "a_shims"):
         return list(BUFFERS)
     if field == "k_mt":
-        return [k * slices for slices in range(1, -(-wanted.space.deepest // k) + 1)]
+        return [candidate.k * slices for slices in range(1, -(-wanted.space.deepest // candidate.k) + 1)]
     if field == "rho":
-        return [d for d in range(1, m // r + 1) if m % (r * d) == 0]
-    step = {"m": r * candidate[FIELDS.index("rho")] * candidate[FIELDS.index("a_shims")], "k": step_k, "n": step_n}
-    value = candidate[FIELDS.index(field)]
-    return [step[field] * i for i in range(1, 2 * value // step[field] + 1)]
+        return [d for d in range(1, candidate.m // r + 1) if candidate.m % (r * d) == 0]
+    step = {"m": r * candidate.rho * candidate.a_shims, "k": step_k, "n": step_n}[field]
+    return [step * i for i in range(1, 2 * getattr(candidate, field) // step + 1)]
 
 
-def _changed(candidate: tuple[int, ...], field: str, value: int, first: int) -> tuple[int, ...]:
+def _changed(candidate: Candidate, field: str, value: int, first: int) -> Candidate:
     """A candidate with another value, and `first` buffers of C in memtiles; slabs keep about their depth with k."""
-    row = dict(zip(FIELDS, candidate, strict=True)) | {field: value, "c_memtile_buffers": first}
-    if field == "k":
-        row["k_mt"] = value * max(1, round(row["k_mt"] / value))
-    return tuple(row.values())
+    row = candidate._replace(c_memtile_buffers=first)._replace(**{field: value})
+    return row._replace(k_mt=value * max(1, round(row.k_mt / value))) if field == "k" else row
 
 
-def _reason(wanted: Search, row: tuple[int, ...], field: str, value: int) -> str:
+def _reason(wanted: Search, row: Candidate, field: str, value: int) -> str:
     spec = wanted.space.spec(row, f"{_name(field)} = {_shown(field, value)}")
     try:
         plan_gemm(spec, wanted.space.device)

@@ -17,6 +17,7 @@ from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.candidate_search import Search
+from bdforge.perf.tune.space import Candidate
 from bdforge.perf.tune.time_model import case_at, kernel_on
 
 ROUNDS = (2, 5)
@@ -49,7 +50,7 @@ def reduced(spec: GemmSpec, problems: tuple[tuple[GemmProblem, int], ...], round
     return GemmProblem(spec.tile.m * spec.rows, ceil(deepest / k_mt) * k_mt, rounds * spec.tile.n * spec.columns)
 
 
-def emulated(wanted: Search, candidate: tuple[int, ...]) -> EmulatedFinalist:
+def emulated(wanted: Search, candidate: Candidate) -> EmulatedFinalist:
     """Time a candidate on its reduced problem; PerfError when a problem cannot be walked or the array stops."""
     plan = plan_gemm(wanted.space.spec(candidate, "finalist"), wanted.space.device)
     few, many = (reduced(plan.spec, wanted.problems, rounds) for rounds in ROUNDS)

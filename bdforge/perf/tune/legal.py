@@ -7,7 +7,6 @@ sizes and steps that fit a memtile's BDs.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL,
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
 from bdforge.operators.gemm.resident import LEAST_TILES, POOL_ADDRESS, Size, bd_room, share_of
 from bdforge.operators.gemm.spec_check import shims_found, tile_units
-from bdforge.perf.tune.space import B_LAYOUTS, Candidates, SearchSpace, buffer_bytes, core_holds
+from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace, buffer_bytes, core_holds
 
 _PACKED = B_LAYOUTS.index("packed")
 
 
-def legal(space: SearchSpace, c: Candidates) -> np.ndarray:
+def legal(space: SearchSpace, c: Candidate) -> np.ndarray:
     """Whether `plan_gemm` takes each candidate (its device, types and layouts of A and C taken to be right)."""
     return _Legality(space, c).verdict()
 
@@ -31,7 +30,7 @@ def legal(space: SearchSpace, c: Candidates) -> np.ndarray:
 class _Legality:
     """One question; arrays of the candidates' length throughout."""
 
-    def __init__(self, space: SearchSpace, c: Candidates):
+    def __init__(self, space: SearchSpace, c: Candidate):
         self.space, self.c, self.kernel = space, c, space.kernel
         generation = space.device.generation
         self.memtile = generation.limits(TileKind.MEMTILE)
@@ -99,8 +98,8 @@ class _Legality:
         return of_a & static_fits(*c_lines(space.c_layout, c.m, c.n, r, t), c_type.memory_bits, self.memtile)
 
 
-def pool_tiles(space: SearchSpace, sizes: Any) -> np.ndarray:
-    """Tiles of B for which A and C leave room; `sizes` has m, k, n, k_mt, a_shims and c_memtile_buffers."""
+def pool_tiles(space: SearchSpace, sizes: Candidate) -> np.ndarray:
+    """Tiles of B for which A and C leave room."""
     memory = space.device.generation.limits(TileKind.MEMTILE).memory_bytes
     a = Share.slab(sizes.k_mt, sizes.m // sizes.a_shims, sizes.k)
     c = Share(sizes.m * sizes.n, sizes.c_memtile_buffers)
@@ -112,7 +111,7 @@ def pool_tiles(space: SearchSpace, sizes: Any) -> np.ndarray:
     return np.maximum((memory - POOL_ADDRESS - held) // np.maximum(tile, 1), 0)
 
 
-def kept_shares(space: SearchSpace, sizes: Any, depth: int) -> np.ndarray:
+def kept_shares(space: SearchSpace, sizes: Candidate, depth: int) -> np.ndarray:
     """Which share of panels `depth` deep stays."""
     slabs = -(-depth // sizes.k_mt) * sizes.k_mt // sizes.k
     pairs = np.stack([pool_tiles(space, sizes), slabs], axis=-1)

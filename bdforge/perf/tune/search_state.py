@@ -1,15 +1,17 @@
 """Where a search keeps its parts, so that an interrupted one goes on where it stopped."""
 
 import hashlib
-import json
-import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from bdforge.common.compilers import folder
+from bdforge.common.files import named, write_whole
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.candidate_search import Ranked, Search, SearchPart
+from bdforge.perf.tune.candidate_search import Search, SearchPart
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist
+from bdforge.perf.tune.space import Candidate
 
 SOURCES = Path(__file__).parents[3]
 
@@ -25,77 +27,72 @@ def identity(wanted: Search, root: Path = SOURCES) -> str:
 
 def default_state(wanted: Search) -> Path:
     """`bdforge/tune/<identity>.jsonl` in XDG_CACHE_HOME or ~/.cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "bdforge" / "tune" / f"{identity(wanted)}.jsonl"
+    return folder() / "tune" / f"{identity(wanted)}.jsonl"
 
 
 @dataclass
 class State:
-    """Parts and emulated finalists of one search, in a file of JSON lines that grows with each of them."""
+    """Parts and emulated finalists of one search, in a file of JSON lines that grows with each of them.
+
+    Of a finalist that cannot run the reason is kept.
+    """
 
     path: Path
-    identity: str
     parts: dict[int, SearchPart] = field(default_factory=dict)
-    emulated: dict[tuple[int, ...], dict[str, Any]] = field(default_factory=dict)
+    emulated: dict[Candidate, EmulatedFinalist | str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: Path, wanted: Search) -> "State":
         """Read what is there, if it is of the same search; PerfError for another's file or one that cannot be used."""
-        state = cls(path, identity(wanted))
-        try:
+        state, head = cls(path), _Line(identity(wanted))
+        with named(path, "kept as a search's state", PerfError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = list(_lines(path)) if path.exists() else []
-            if lines and lines[0].get("search") != state.identity:
-                raise PerfError(f"{path}: holds another search or other models' one; choose another file or remove it")
-            for line in lines[1:]:
-                state._take(line)
-            state._write()
-        except OSError as error:
-            raise PerfError(f"{path}: cannot keep a search's state: {error.strerror}") from None
+            texts = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        whole = [text for text in texts if text.endswith(b"\n")]  # one was cut off if a search was killed
+        try:
+            found = [_LINE.validate_json(text) for text in whole]
+        except ValidationError as error:
+            raise PerfError(f"{path}: is no state of a search ({error.errors()[0]['msg']}); {_OTHER}") from None
+        if found and found[0] != head:
+            raise PerfError(f"{path}: holds another search or other models' one; {_OTHER}")
+        for line in found[1:]:
+            state._take(line)
+        write_whole(path, b"".join(whole) or _text(head), PerfError)
         return state
 
     def add(self, part: SearchPart) -> None:
         self.parts[part.m] = part
-        self._append({"part": asdict(part)})
+        self._append(_Line(part=part))
 
-    def add_emulated(self, candidate: tuple[int, ...], facts: dict[str, Any]) -> None:
+    def add_emulated(self, candidate: Candidate, found: EmulatedFinalist | str) -> None:
         """Keep what emulation said of a finalist."""
-        self.emulated[candidate] = facts
-        self._append({"emulated": facts, "candidate": candidate})
+        self.emulated[candidate] = found
+        self._append(_Line(candidate=candidate, emulated=found))
 
-    def _take(self, line: dict[str, Any]) -> None:
-        if "part" in line:
-            part = line["part"]
-            best = tuple(Ranked(b["time_us"], tuple(b["candidate"])) for b in part["best"])
-            self.parts[part["m"]] = SearchPart(part["m"], part["examined"], part["legal"], best)
-        elif "emulated" in line:
-            self.emulated[tuple(line["candidate"])] = line["emulated"]
+    def _take(self, line: "_Line") -> None:
+        if line.part:
+            self.parts[line.part.m] = line.part
+        if line.candidate:
+            self.emulated[line.candidate] = line.emulated
 
-    def _write(self) -> None:
-        """All of it: a line that was cut off when a search was killed goes."""
-        lines = [{"search": self.identity}, *({"part": asdict(part)} for part in self.parts.values())]
-        lines += [{"emulated": facts, "candidate": candidate} for candidate, facts in self.emulated.items()]
-        fresh = self.path.with_name(f"{self.path.name}.new")
-        fresh.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-        fresh.replace(self.path)
-
-    def _append(self, line: dict[str, Any]) -> None:
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{json.dumps(line)}\n")
-        except OSError as error:
-            raise PerfError(f"{self.path}: cannot keep a search's state: {error.strerror}") from None
+    def _append(self, line: "_Line") -> None:
+        with named(self.path, "kept as a search's state", PerfError), self.path.open("ab") as file:
+            file.write(_text(line))
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines; PerfError for a file of something else."""
-    try:
-        texts = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        for text in texts:
-            if text.endswith("\n"):
-                line = json.loads(text)
-                if not isinstance(line, dict):
-                    raise ValueError("a line is no object")
-                yield line
-    except ValueError as error:
-        raise PerfError(f"{path}: is no state of a search ({error}); choose another file or remove it") from None
+@dataclass(frozen=True)
+class _Line:
+    """A line of the file: whose it is, a part, or a finalist."""
+
+    search: str = ""
+    part: SearchPart | None = None
+    candidate: Candidate | None = None
+    emulated: EmulatedFinalist | str = ""
+
+
+_LINE = TypeAdapter(_Line)
+_OTHER = "choose another file or remove it"
+
+
+def _text(line: _Line) -> bytes:
+    return _LINE.dump_json(line, exclude_defaults=True) + b"\n"

@@ -4,11 +4,11 @@ A candidate is one choice of m, k, n, k_mt, c_buffers, rho, a_shims and B's layo
 its own: it is 2 where memtiles have room for it, since the analytical model does not tell the two apart.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,37 +27,39 @@ B_LAYOUTS = ("packed", "row", "column")
 BUFFERS = (1, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Choices side by side: arrays of one length. `b_layout` indexes `B_LAYOUTS`."""
+class Candidate(NamedTuple):
+    """A choice: numbers, or arrays of one length for many choices side by side. `b_layout` indexes `B_LAYOUTS`."""
 
-    m: np.ndarray
-    k: np.ndarray
-    n: np.ndarray
-    k_mt: np.ndarray
-    c_buffers: np.ndarray
-    c_memtile_buffers: np.ndarray
-    rho: np.ndarray
-    a_shims: np.ndarray
-    b_layout: np.ndarray
+    m: Any
+    k: Any
+    n: Any
+    k_mt: Any
+    c_buffers: Any
+    c_memtile_buffers: Any
+    rho: Any
+    a_shims: Any
+    b_layout: Any
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:
+        """How many choices arrays hold."""
         return len(self.m)
 
-    def __getitem__(self, choice: np.ndarray | slice) -> "Candidates":
-        return Candidates(*(getattr(self, name)[choice] for name in FIELDS))
+    def at(self, chosen: np.ndarray | slice) -> "Candidate":
+        """Some of the choices that arrays hold."""
+        return Candidate(*(values[chosen] for values in self))
 
-    def row(self, index: int) -> tuple[int, ...]:
-        """One candidate, its fields in order."""
-        return tuple(int(getattr(self, name)[index]) for name in FIELDS)
+    def row(self, index: int) -> "Candidate":
+        """One of the choices that arrays hold, in numbers."""
+        return Candidate(*(int(values[index]) for values in self))
 
     @classmethod
-    def of(cls, rows: list[tuple[int, ...]]) -> "Candidates":
-        return cls(*np.array(rows, np.int64).reshape(-1, len(FIELDS)).T)
+    def of(cls, rows: Sequence[tuple[int, ...]]) -> "Candidate":
+        """Arrays of choices."""
+        return cls(*np.array(rows, np.int64).reshape(-1, len(cls._fields)).T)
 
 
-FIELDS = tuple(field.name for field in fields(Candidates))
-FIXABLE = tuple(name for name in FIELDS if name not in ("c_memtile_buffers", "b_layout"))
+FIXABLE = tuple(name for name in Candidate._fields if name not in ("c_memtile_buffers", "b_layout"))
 """What a search may be told: the layouts of B are given by name, buffers of C in memtiles follow."""
 
 
@@ -92,9 +94,9 @@ class SearchSpace:
         plain = not (self.c_type.blocked or TYPES[self.accumulator].blocked)
         return (rho > 1) & (rho <= _PARTS_MAX) & (k_mt % (2 * k) == 0) & (self.residency == "b" and plain)
 
-    def allows(self, candidates: Candidates) -> np.ndarray:
+    def allows(self, candidates: Candidate) -> np.ndarray:
         """Which candidates have the values that are fixed."""
-        wanted = np.ones(len(candidates), bool)
+        wanted = np.ones(candidates.length, bool)
         for name, values in self.fixed:
             wanted &= np.isin(getattr(candidates, name), values)
         return wanted
@@ -121,13 +123,13 @@ class SearchSpace:
         """C as it leaves a core."""
         return TYPES[self.c]
 
-    def spec(self, candidate: tuple[int, ...], name: str = "candidate") -> GemmSpec:
+    def spec(self, candidate: Candidate, name: str = "candidate") -> GemmSpec:
         """The design spec of one candidate, without problems."""
         return spec_from(self.content(candidate), name)
 
-    def content(self, candidate: tuple[int, ...]) -> dict[str, Any]:
+    def content(self, candidate: Candidate) -> dict[str, Any]:
         """The same as TOML content."""
-        row = dict(zip(FIELDS, candidate, strict=True))
+        row = candidate._asdict()
         b_layout = B_LAYOUTS[row.pop("b_layout")]
         tile = {axis: row.pop(axis) for axis in "mkn"}
         return {
@@ -147,7 +149,7 @@ class SearchSpace:
 
 @cache
 def _kernel(space: SearchSpace) -> Kernel:
-    found = kernel_for(space.device.generation, space.spec((64, 64, 64, 64, 1, 1, 1, 1, 0)))
+    found = kernel_for(space.device.generation, space.spec(Candidate(64, 64, 64, 64, 1, 1, 1, 1, 0)))
     assert found is not None, "spaces are made by `search_space`, which asks for a kernel"
     return found
 
@@ -193,7 +195,7 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
     return [m for m in range(r, r * int(most) + 1, r) if heights is None or m in heights]
 
 
-def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
+def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidate]:
     """All candidates with this m whose buffers fit a core, in pieces; `legal.legal` says which can be built."""
     for k, n, c_buffers, rho in _tiles(space, m):
         slices = np.arange(1, most_slices(space.device) + 1)
@@ -203,11 +205,11 @@ def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidates]:
         useful = k_mt < space.deepest + k[index]  # at most one slice more than the deepest problem
         useful &= shims_found(shims, space.rows, space.columns)
         index, shims, layout, k_mt = (array[useful] for array in (index, shims, layout, k_mt))
-        found = Candidates(
+        found = Candidate(
             np.full(len(index), m), k[index], n[index], k_mt, c_buffers[index],
             np.full(len(index), space.c_memtile_buffers), rho[index], shims, layout,
         )  # fmt: skip
-        yield found[space.allows(found)]
+        yield found.at(space.allows(found))
 
 
 def _tiles(space: SearchSpace, m: int) -> Iterator[tuple[np.ndarray, ...]]:

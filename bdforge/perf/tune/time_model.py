@@ -8,8 +8,7 @@ kernels take: of one design as counted, of many as the kernels' generator expect
 """
 
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.kernel_cost import ScheduleError, matrix_cycles, matrix_kernel
 from bdforge.perf.kernels.rates import KernelCycles, compiled_share, kernel_cycles
 from bdforge.perf.tune.legal import kept_shares
-from bdforge.perf.tune.space import B_LAYOUTS, FIELDS, Candidates, SearchSpace
+from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace
 
 Basis = Literal["compiled", "ideal", "fitted", "assembled"]
 BASES: tuple[Basis, ...] = get_args(Basis)
@@ -98,38 +97,31 @@ def kernel_on(plan: GemmPlan, case: GemmCase, basis: Basis) -> KernelCycles:
     return KernelCycles(multiply, told, costs.step.total - multiply, costs.ends.total)
 
 
-def case_at(space: SearchSpace, candidate: tuple[int, ...], problem: GemmProblem) -> GemmCase:
-    return _case(space, dict(zip(FIELDS, candidate, strict=True)), problem)
-
-
 def modelled_us(
-    space: SearchSpace, basis: Basis, candidates: Candidates, problems: Sequence[tuple[GemmProblem, int]]
+    space: SearchSpace, basis: Basis, candidates: Candidate, problems: Sequence[tuple[GemmProblem, int]]
 ) -> np.ndarray:
     """Microseconds that each candidate needs for all problems, each as often as its count says (modelled)."""
-    total = np.zeros(len(candidates))
+    total = np.zeros(candidates.length)
     for b_layout in np.unique(candidates.b_layout):
         chosen = candidates.b_layout == b_layout
-        c = candidates[chosen]
-        cases = [(cases_of(space, c, b_layout, problem), count) for problem, count in problems]
+        c = candidates.at(chosen)._replace(b_layout=b_layout)
+        cases = [(case_at(space, c, problem), count) for problem, count in problems]
         kernel = kernel_of(cases[0][0], basis)  # the same for all problems
         total[chosen] = sum(count * estimate(case, kernel=kernel).time_us for case, count in cases)
     return total
 
 
-def cases_of(space: SearchSpace, candidates: Candidates, b_layout: int, problem: GemmProblem) -> GemmCase:
-    """Candidates that share B's layout on one problem, as a case of arrays."""
-    return _case(space, {name: getattr(candidates, name) for name in FIELDS} | {"b_layout": b_layout}, problem)
-
-
-def _case(space: SearchSpace, sizes: dict[str, Any], problem: GemmProblem) -> GemmCase:
-    here = SimpleNamespace(**sizes | {"c_memtile_buffers": space.c_memtile_buffers})
-    sizes = {name: size for name, size in sizes.items() if name not in ("c_memtile_buffers", "b_layout")}
+def case_at(space: SearchSpace, candidate: Candidate, problem: GemmProblem) -> GemmCase:
+    """A candidate on a problem; many that share B's layout, which is one number then, as a case of arrays."""
+    sizes = candidate._asdict()
+    b_layout = B_LAYOUTS[sizes.pop("b_layout")]
+    del sizes["c_memtile_buffers"]
     if space.residency == "b":
-        sizes["b_kept"] = kept_shares(space, here, problem.K)[()]
-        sizes["c_in_parts"] = space.c_in_parts(here.rho, here.k, here.k_mt)
+        pooled = candidate._replace(c_memtile_buffers=space.c_memtile_buffers)
+        sizes["b_kept"] = kept_shares(space, pooled, problem.K)[()]
+        sizes["c_in_parts"] = space.c_in_parts(candidate.rho, candidate.k, candidate.k_mt)
     return GemmCase(
         device=space.device.name, a=space.a, b=space.b, c=space.c,
         rows=space.rows, columns=space.columns, M=problem.M, K=problem.K, N=problem.N,
-        a_layout=space.a_layout, b_layout=B_LAYOUTS[here.b_layout], c_layout=space.c_layout,
-        accumulator=space.accumulator, **sizes,
+        a_layout=space.a_layout, b_layout=b_layout, c_layout=space.c_layout, accumulator=space.accumulator, **sizes,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from bdforge.perf.tune.choice_reasons import LIFTS, alternatives, verdicts
 from bdforge.perf.tune.free_numbers import DesignChoice, TunedNumbers
-from bdforge.perf.tune.space import B_LAYOUTS
+from bdforge.perf.tune.space import B_LAYOUTS, Candidate
 from bdforge.perf.tune.tuner import Finalist, Tuned
 
 _WIDTH = 116
@@ -108,12 +108,11 @@ def finalist_line(finalist: Finalist) -> str:
     )
 
 
-def design_name(candidate: tuple[int, ...]) -> str:
+def design_name(c: Candidate) -> str:
     """A candidate in short."""
-    m, k, n, k_mt, c_buffers, _, rho, a_shims, b_layout = candidate
     return (
-        f"{m}x{k}x{n}, k_mt {k_mt}, {c_buffers} C buffer{'s' * (c_buffers > 1)}, rho {rho}, "
-        f"{a_shims} shim{'s' * (a_shims > 1)} a row's A, B {B_LAYOUTS[b_layout]}"
+        f"{c.m}x{c.k}x{c.n}, k_mt {c.k_mt}, {c.c_buffers} C buffer{'s' * (c.c_buffers > 1)}, rho {c.rho}, "
+        f"{c.a_shims} shim{'s' * (c.a_shims > 1)} a row's A, B {B_LAYOUTS[c.b_layout]}"
     )
 
 

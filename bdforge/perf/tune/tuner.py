@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.tune.candidate_search import Ranked, Runner, Search, SearchPart, fastest, in_process
 from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, emulated
 from bdforge.perf.tune.search_state import State
-from bdforge.perf.tune.space import rows_of_tiles
+from bdforge.perf.tune.space import Candidate, rows_of_tiles
 from bdforge.perf.tune.time_model import case_at
 
 FINALISTS = 8
@@ -111,22 +110,20 @@ def _reranked(
 
 
 def _finalist(wanted: Search, ranked: Ranked, state: State | None) -> Finalist:
-    facts: dict[str, Any] | None = state.emulated.get(ranked.candidate) if state else None
-    if facts is None:
+    found = state.emulated.get(ranked.candidate) if state else None
+    if found is None:
         try:
-            facts = asdict(emulated(wanted, ranked.candidate))
+            found = emulated(wanted, ranked.candidate)
         except PerfError as error:
-            facts = {"passed_over": str(error)}
+            found = str(error)
         if state:
-            state.add_emulated(ranked.candidate, facts)
-    if "passed_over" in facts:
-        return Finalist(ranked, passed_over=facts["passed_over"])
-    M, K, N = facts["problem"]
-    told = EmulatedFinalist((M, K, N), facts["emulated_us"], facts["modelled_us"])
-    return Finalist(ranked, told, fixed_us=_fixed_us(wanted, ranked.candidate))
+            state.add_emulated(ranked.candidate, found)
+    if isinstance(found, str):
+        return Finalist(ranked, passed_over=found)
+    return Finalist(ranked, found, fixed_us=_fixed_us(wanted, ranked.candidate))
 
 
-def _fixed_us(wanted: Search, candidate: tuple[int, ...]) -> float:
+def _fixed_us(wanted: Search, candidate: Candidate) -> float:
     """Dispatch, first slabs and last tiles of every run of every problem."""
     cases = [(case_at(wanted.space, candidate, problem), count) for problem, count in wanted.problems]
     return sum(count * sum(estimate(case).serial.values()) for case, count in cases)

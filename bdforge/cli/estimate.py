@@ -1,7 +1,6 @@
 """`bdforge estimate`: modelled speed of designs, of whole models, and of tables of measurements."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -31,8 +30,9 @@ from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
 from bdforge.operators import Spec, load_spec, operator_of, plan
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
-from bdforge.perf import Estimate, GemmCase, estimate, estimate_table
+from bdforge.perf import Estimate, estimate, estimate_table
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
@@ -43,31 +43,26 @@ from bdforge.perf.tune.shapes import Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.time_model import basis_named, kernel_on
 
-CaseOf = Callable[[GemmProblem], GemmCase]
-Estimator = Callable[[GemmCase], Estimate]
 
-
-def model_command(
-    name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], case_of: CaseOf, model_case: Estimator
-) -> None:
+def model_command(name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], modelled: Modelled) -> None:
     """Print where a model's time goes, or write it as CSV to a file; `to` says whether it may replace one."""
     model = model_named(name)
     if tokens is None and not all(linear.M for linear in model.linears):
         raise typer.BadParameter(f"give --tokens, of {name}")
     fusions = tuple(part for part in fused.split(",") if part)
-    found = layers(model, tokens or 256, fusions, case_of, model_case)
+    found = layers(model, tokens or 256, fusions, modelled)
     if to[0] is None:
         put(screen(), layers_report(found))
     else:
         print_or_write(write_csv(found), *to, f": {len(found.parts)} operators, modelled")
 
 
-def shapes_command(weighted: Sequence[Weighted], case_of: CaseOf, model_case: Estimator) -> None:
+def shapes_command(weighted: Sequence[Weighted], modelled: Modelled) -> None:
     """Print the time of many problems, each as often as it is run."""
     table = new_table(None, "=problem", ">times", ">us each", ">ms", ">TOPS", "bound", "name")
     total = 0.0
     for problem, count in weighted:
-        found = model_case(case_of(problem))
+        found = modelled(problem)
         total += count * found.time_us / 1e3
         ms = f"{count * found.time_us / 1e3:.1f}"
         table.add_row(
@@ -78,9 +73,7 @@ def shapes_command(weighted: Sequence[Weighted], case_of: CaseOf, model_case: Es
     put(screen(), table, f"all {runs}: {total:.1f} ms (modelled; {low:.1f} to {high:.1f}), dispatches included")
 
 
-def versus_command(
-    other: str, cpu_tops: float | None, shapes: Sequence[GemmProblem], case_of: CaseOf, model_case: Estimator
-) -> None:
+def versus_command(other: str, cpu_tops: float | None, shapes: Sequence[GemmProblem], modelled: Modelled) -> None:
     """Print from which M on the array is faster than a CPU, for K and N of shapes or of BitNet's layers."""
     if other != "cpu":
         raise typer.BadParameter(f"--versus {other!r}: only cpu is there")
@@ -89,7 +82,7 @@ def versus_command(
     source = "given" if cpu_tops else "measured by others: ggml, 15 threads of a Ryzen AI Max+ 395, ternary weights"
     table = new_table(None, "layer", "=K x N", "faster from M")
     for linear in linears:
-        first = crossover(linear, rate, case_of, model_case)
+        first = crossover(linear, rate, modelled)
         table.add_row(linear.name, f"{linear.K}x{linear.N}", "nowhere up to 8192" if first is None else str(first))
     put(screen(), f"array (modelled) against a CPU at {rate:.2f} TOPS ({source}):", table)
 
@@ -144,20 +137,21 @@ def estimate_command(
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
-        where = RunConditions(device, power, dispatch)
-        spec = load_spec(design)
+        where, spec = _where(device, power, dispatch), load_spec(design)
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
                 raise typer.BadParameter(f"--model, --shapes, --versus, --rate, --kernel need a GEMM, not {spec.kind}")
             _operator(spec, design, shape, where)
-        elif model is not None:
-            model_command(model, tokens, fused, (out, force), *_on(spec, where, kernel, rate))
+            return
+        modelled = _modelled(spec, where, kernel, rate)
+        if model is not None:
+            model_command(model, tokens, fused, (out, force), modelled)
         elif shapes is not None:
-            shapes_command(many_shapes(shapes, tokens), *_on(spec, where, kernel, rate))
+            shapes_command(many_shapes(shapes, tokens), modelled)
         elif versus is not None:
-            versus_command(versus, cpu_tops, problems(shape), *_on(spec, where, kernel, rate))
+            versus_command(versus, cpu_tops, problems(shape), modelled)
         else:
-            _design(spec, design, problems(shape), where, kernel, rate)
+            _design(spec, design, problems(shape), modelled)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -183,18 +177,6 @@ def _table(csv: Path, out: Path | None, force: bool) -> None:
         raise typer.Exit(BAD_INPUT)
 
 
-@dataclass(frozen=True)
-class RunConditions:
-    """Where a design runs: product, power mode, and how its runs are handed over."""
-
-    device: str
-    power: str | None
-    dispatch: str
-
-    def timing(self, product: Device) -> Timing:
-        return timing_in(timing_of(product), product.name, power=self.power, dispatch=self.dispatch)
-
-
 def _check_extras(
     chosen: tuple[str | None, str | None, str | None], tokens: int | None, fused: str, cpu_tops: float | None
 ) -> None:
@@ -208,42 +190,43 @@ def _check_extras(
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 
 
-def _on(spec: Spec, where: RunConditions, kernel: str, rate: float | None) -> tuple[CaseOf, Estimator]:
-    """How a problem becomes a case of the design at `path`, and how it is modelled there."""
-    basis = basis_named(kernel)
+Where = tuple[Device, Timing]
+"""A product, and its constants in a power mode and with a way in which runs are handed over."""
+
+
+def _where(device: str, power: str | None, dispatch: str) -> Where:
+    product = device_named(device)
+    return product, timing_in(timing_of(product), product.name, power=power, dispatch=dispatch)
+
+
+def _modelled(spec: GemmSpec, where: Where, kernel: str, rate: float | None) -> Modelled:
+    """How a problem is modelled on a design; refused are options and sizes that it cannot have."""
+    basis, (product, timing) = basis_named(kernel), where
     if rate is not None and basis != "fitted":
         raise typer.BadParameter(f"--rate and --kernel {kernel} exclude each other; give one")
-    assert isinstance(spec, GemmSpec)
-    plan = plan_gemm(spec, device_named(where.device))
-    timing = where.timing(plan.device)
-    check_rate(rate, plan.device)
+    plan = plan_gemm(spec, product)
+    check_rate(rate, product)
 
-    def case_on(problem: GemmProblem) -> GemmCase:
+    def modelled(problem: GemmProblem) -> Estimate:
         plan.check(problem)
-        return case_of(spec, plan.device, problem, core_macs_per_cycle=rate)
+        case = case_of(spec, product, problem, core_macs_per_cycle=rate)
+        return estimate(case, timing=timing, kernel=None if basis == "fitted" else kernel_on(plan, case, basis))
 
-    def modelled(case: GemmCase) -> Estimate:
-        kernel = None if basis == "fitted" else kernel_on(plan, case, basis)
-        return estimate(case, timing=timing, kernel=kernel)
-
-    return case_on, modelled
+    return modelled
 
 
-def _design(
-    spec: Spec, path: Path, given: list[GemmProblem], where: RunConditions, kernel: str, rate: float | None
-) -> None:
-    case_on, modelled = _on(spec, where, kernel, rate)
+def _design(spec: Spec, path: Path, given: list[GemmProblem], modelled: Modelled) -> None:
     if not (chosen := given or list(spec.problems)):
         raise FileError(f"{path}: has no problems; give one with --shape MxKxN")
-    cases = [case_on(problem) for problem in chosen]
-    for case in cases:
-        put(screen(), report(modelled(case)))
+    for found in [modelled(problem) for problem in chosen]:
+        put(screen(), report(found))
 
 
-def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: RunConditions) -> None:
+def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where) -> None:
     """Estimates of any operator, by what its runs cost."""
-    planned = plan(spec, device_named(where.device))
+    product, timing = where
+    planned = plan(spec, product)
     if not (chosen := problems_of(operator_of(spec), shapes) or planned.problems):
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
     for problem in chosen:
-        put(screen(), cost_report(cost_estimate(planned, problem, where.timing(planned.device))))
+        put(screen(), cost_report(cost_estimate(planned, problem, timing)))

@@ -233,7 +233,7 @@ def modelled(us: float, tops: float = 1.5) -> Any:
 def test_many_problems_are_each_counted_as_often_as_they_run(printed):
     """1500 us, three times, and 500 us once: 5 ms."""
     weighted = [(GemmProblem(1, 2, 3, "mine"), 3), (GemmProblem(4, 5, 6), 1)]
-    lines = printed(lambda: estimate.shapes_command(weighted, SAME, lambda p: modelled(1500 if p.M == 1 else 500)))
+    lines = printed(lambda: estimate.shapes_command(weighted, lambda p: modelled(1500 if p.M == 1 else 500)))
     assert "1x2x3 3 1500 4.5 1.50 compute mine" in lines
     assert "4x5x6 1 500 0.5 1.50 compute" in lines
     low, high = (5 * share for share in INTERVAL)
@@ -247,10 +247,10 @@ def test_a_processor_is_overtaken_from_an_m_on(printed, monkeypatch, first, told
         estimate, "crossover", lambda linear, rate, *how: asked.append((linear.K, linear.N, rate)) or first
     )
     monkeypatch.setattr(estimate, "measured_cpu_tops", lambda: 0.75)
-    lines = printed(lambda: estimate.versus_command("cpu", 2.5, [GemmProblem(9, 64, 32)], SAME, SAME))
+    lines = printed(lambda: estimate.versus_command("cpu", 2.5, [GemmProblem(9, 64, 32)], SAME))
     assert lines[0] == "array (modelled) against a CPU at 2.50 TOPS (given):"
     assert f"64x32 {told}" in lines
-    lines = printed(lambda: estimate.versus_command("cpu", None, [], SAME, SAME))
+    lines = printed(lambda: estimate.versus_command("cpu", None, [], SAME))
     assert lines[0].startswith("array (modelled) against a CPU at 0.75 TOPS (measured by others: ggml")
     assert asked == [(64, 32, 2.5), (2560, 3840, 0.75), (2560, 2560, 0.75), (2560, 13824, 0.75), (6912, 2560, 0.75)]
 
@@ -265,7 +265,7 @@ def test_a_model_without_its_own_sizes_wants_tokens(monkeypatch, printed, tokens
     monkeypatch.setattr(estimate, "model_named", lambda name: model)
     monkeypatch.setattr(estimate, "layers", lambda *given: asked.append(given))
     monkeypatch.setattr(estimate, "layers_report", lambda found: "report")
-    call = lambda: estimate.model_command("it", tokens, "qkv,,gateup", (None, False), SAME, SAME)  # noqa: E731
+    call = lambda: estimate.model_command("it", tokens, "qkv,,gateup", (None, False), SAME)  # noqa: E731
     if taken is None:
         with pytest.raises(typer.BadParameter, match="give --tokens, of it"):
             call()

@@ -13,7 +13,7 @@ import pytest
 from bdforge.devices import DEVICES, DeviceError
 from bdforge.devices.hosts import HOSTS, host_named
 from bdforge.operators.gemm import GemmProblem
-from bdforge.perf import GemmCase, PerfError, estimate
+from bdforge.perf import Estimate, GemmCase, PerfError, estimate
 from bdforge.perf.bounds.copies import Copy, run_as
 from bdforge.perf.bounds.layers import OperatorTime, _part, crossover, layers, overlapped_ms, write_csv
 from bdforge.perf.bounds.models import (
@@ -31,12 +31,12 @@ from tools.docs.bitnet import measured_cpu_us
 TUNED = str(ROOT / "designs" / "gemm_i8_i2_tuned.toml")
 
 
-def published(problem: GemmProblem) -> GemmCase:
+def published(problem: GemmProblem, c: str = "int32") -> Estimate:
     """The int8 design of the published hybrid: 64x128x64, column-major B, one buffer of C (13.2 TOPS at best)."""
-    return GemmCase(
-        device="strix_halo", a="int8", b="int8", c="int32", m=64, k=128, n=64, k_mt=128, rows=4, columns=8,
+    return estimate(GemmCase(
+        device="strix_halo", a="int8", b="int8", c=c, m=64, k=128, n=64, k_mt=128, rows=4, columns=8,
         b_layout="column", M=problem.M, K=problem.K, N=problem.N,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_a_training_step_has_its_twelve_sizes():
     assert flops == pytest.approx(189.8e9, rel=0.001)
 
 
-def in_layouts(a: str, b: str, c: str = "row") -> Callable[[GemmProblem], GemmCase]:
-    """Cases of the tile of GPT-2's published training on Phoenix, in layouts."""
-    return lambda problem: GemmCase(
+def in_layouts(a: str, b: str, c: str = "row") -> Callable[[GemmProblem], Estimate]:
+    """Estimates of the tile of GPT-2's published training on Phoenix, in layouts."""
+    return lambda problem: estimate(GemmCase(
         device="phoenix", a="bf16", b="bf16", c="f32", m=64, k=64, n=32, k_mt=256, rows=4, columns=4,
         a_layout=a, b_layout=b, c_layout=c, M=problem.M, K=problem.K, N=problem.N,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 FORWARD, TO_INPUTS, TO_WEIGHTS = GPT2_TRAIN.linears[0], GPT2_TRAIN.linears[5], GPT2_TRAIN.linears[6]
@@ -128,9 +128,9 @@ FORWARD, TO_INPUTS, TO_WEIGHTS = GPT2_TRAIN.linears[0], GPT2_TRAIN.linears[5], G
 )
 def test_the_host_transposes_as_little_as_a_design_allows(layouts, linear, swapped, turned):
     problem = GemmProblem(linear.M, linear.K, linear.N)
-    case, copies = run_as(linear, problem, in_layouts(*layouts))
+    found, copies = run_as(linear, problem, in_layouts(*layouts))
     sides = (problem.N, problem.M) if swapped else (problem.M, problem.N)
-    assert sides == (case.M, case.N)
+    assert sides == (found.case.M, found.case.N)
     assert "".join(copy.operand for copy in copies if copy.what.endswith(", transposed")) == turned
     sizes = {"A": (problem.M * problem.K, 6), "B": (problem.K * problem.N, 6)}
     sizes["C"] = (problem.M * problem.N, 12 if linear.added else 8)
@@ -155,7 +155,7 @@ def test_the_host_s_copies_are_counted_for_every_product():
 def test_gradients_of_a_layer_are_submitted_together():
     found = layers(GPT2_TRAIN, 256, (), in_layouts("row", "column"))
     assert found.submissions == 98
-    alone = estimate(in_layouts("row", "column")(GemmProblem(2304, 256, 768)))
+    alone = in_layouts("row", "column")(GemmProblem(2304, 256, 768))
     spared = alone.serial["dispatch"] - alone.case.timing.runlist_dispatch_ns / 1e3
     part = next(part for part in found.parts if part.operator == "dW qkv")
     assert part.ms == pytest.approx(12 * (alone.time_us - spared) / 1e3)
@@ -171,10 +171,11 @@ def test_gradients_of_a_layer_are_submitted_together():
 def test_what_joins_another_is_handed_over_as_one_more_command(joined, dispatch_us, counted, submissions):
     """14.5 us, or less where a run of its own takes less."""
 
-    def model(case: GemmCase) -> Any:
+    def model(problem: GemmProblem) -> Any:
+        case = in_layouts("row", "row")(problem).case
         return SimpleNamespace(case=case, time_us=1000.0, serial={"dispatch": dispatch_us}, bound="compute")
 
-    part = _part(Linear("one", 64, 64, 3, 64, joined=joined), 1, in_layouts("row", "row"), model)
+    part = _part(Linear("one", 64, 64, 3, 64, joined=joined), 1, model)
     assert (part.ms, part.dispatch_ms) == pytest.approx((3e-3 * (1000 - dispatch_us + counted), 3e-3 * counted))
     assert (part.submissions, part.count) == (submissions, 3)
 
@@ -189,24 +190,24 @@ def test_energy_is_that_of_the_package_for_the_time():
 
 def test_the_crossover_is_where_both_take_equally_long():
     linear = Linear("", 2560, 2560, 1)
-    first = crossover(linear, 2.0, published, estimate)
+    first = crossover(linear, 2.0, published)
     assert first is not None
 
     def array_wins(M: int) -> bool:
-        case = published(GemmProblem(M, 2560, 2560))
-        return estimate(case).time_us < 2 * case.macs / 2.0 / 1e6
+        found = published(GemmProblem(M, 2560, 2560))
+        return found.time_us < 2 * found.case.macs / 2.0 / 1e6
 
     assert array_wins(first)
     assert not array_wins(first - 8)
-    assert crossover(linear, 1e6, published, estimate) is None
+    assert crossover(linear, 1e6, published) is None
 
 
 @pytest.mark.parametrize(("wins_from", "first"), [(8, 8), (24, 24), (32, 32), (40, None)])
 def test_a_crossover_lies_within_eight_and_the_most_rows(wins_from: int, first: int | None):
-    def model(case: GemmCase) -> Any:
-        return SimpleNamespace(time_us=0.0 if wins_from <= case.M else 1e9)
+    def model(problem: GemmProblem) -> Any:
+        return SimpleNamespace(case=problem, time_us=0.0 if wins_from <= problem.M else 1e9)
 
-    assert crossover(Linear("", 64, 64, 1), 1.0, published, model, most=32) == first
+    assert crossover(Linear("", 64, 64, 1), 1.0, model, most=32) == first
 
 
 def test_unknown_models_and_fusions_are_named():
@@ -295,8 +296,8 @@ def test_attention_grows_from_batch_to_batch():
 
 
 def test_what_the_array_scales_costs_the_cpu_nothing():
-    cases = published, lambda problem: replace(published(problem), c="bf16")
-    sums, scaled = (layers(BITNET, 1024, ("qkv", "gateup"), case) for case in cases)
+    designs = published, lambda problem: published(problem, "bf16")
+    sums, scaled = (layers(BITNET, 1024, ("qkv", "gateup"), modelled) for modelled in designs)
     one, other = ({part.operator: part.ms for part in found.parts if part.where == "CPU"} for found in (sums, scaled))
     assert one["scale results"] == pytest.approx(43)
     assert other["scale results"] == 0

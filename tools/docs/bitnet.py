@@ -53,7 +53,7 @@ def modelled(design: str, fusions: tuple[str, ...], tokens: int) -> Layers:
     """BitNet-2B's prompt of so many tokens on a design."""
     spec, product = load_spec(DESIGNS / f"{design}.toml"), device_named("strix_halo")
     assert isinstance(spec, GemmSpec)
-    return layers(BITNET, tokens, fusions, lambda problem: case_of(spec, product, problem))
+    return layers(BITNET, tokens, fusions, lambda problem: estimate(case_of(spec, product, problem)))
 
 
 def last(tokens: int) -> Layers:

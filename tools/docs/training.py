@@ -9,9 +9,9 @@ from bdforge.devices import device_named
 from bdforge.operators import load_spec
 from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.operators.gemm.spec import Layouts, TileSizes
-from bdforge.perf.bounds.case import GemmCase, case_of
+from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import run_as
-from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.bounds.layers import Layers, layers
 from bdforge.perf.bounds.models import GPT2_TRAIN
 from bdforge.perf.tune.shapes import shapes
@@ -41,23 +41,23 @@ def designs() -> dict[str, tuple[str, GemmSpec]]:
     }
 
 
-def case_on(product: str, spec: GemmSpec, problem: GemmProblem) -> GemmCase:
-    """The case of a size on a design."""
-    return case_of(spec, device_named(product), problem)
+def modelled_on(product: str, spec: GemmSpec, problem: GemmProblem) -> Estimate:
+    """A size on a design."""
+    return estimate(case_of(spec, device_named(product), problem))
 
 
 def step(product: str, spec: GemmSpec) -> Layers:
     """A step of training."""
-    return layers(GPT2_TRAIN, 256, (), lambda problem: case_on(product, spec, problem))
+    return layers(GPT2_TRAIN, 256, (), lambda problem: modelled_on(product, spec, problem))
 
 
 def size_lines() -> Iterator[tuple[str, ...]]:
     """The twelve sizes, each with its time in a step on every design."""
     for problem, count in shapes(GPT2_TRAIN.name):
-        cases = [case_on(product, spec, problem) for product, spec in designs().values()]
-        whole = cases[0].padded
+        found = [modelled_on(product, spec, problem) for product, spec in designs().values()]
+        whole = found[0].case.padded
         yield (
-            str(problem), str(count), problem.name, *(f"{count * estimate(case).time_us / 1e3:.1f}" for case in cases),
+            str(problem), str(count), problem.name, *(f"{count * each.time_us / 1e3:.1f}" for each in found),
             "x".join(map(str, whole)) if whole != tuple(problem.sizes.values()) else "",
             PAPER.get(str(problem), ""),
         )  # fmt: skip
@@ -93,7 +93,7 @@ def _turned(product: str, spec: GemmSpec, index: int) -> str:
     linear = GPT2_TRAIN.linears[index]
     names = dict(zip("ABC", {0: ("X", "W", "Y"), 5: ("dY", "W", "dX"), 6: ("dY", "X", "dW")}[index], strict=True))
     _, copies = run_as(
-        linear, GemmProblem(linear.M, linear.K, linear.N), lambda problem: case_on(product, spec, problem)
+        linear, GemmProblem(linear.M, linear.K, linear.N), lambda problem: modelled_on(product, spec, problem)
     )
     return ", ".join(names[copy.operand] for copy in copies if copy.what.endswith(", transposed")) or "nothing"
 

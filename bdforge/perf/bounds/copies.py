@@ -15,12 +15,16 @@ from bdforge.devices.hosts import Host
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.bounds.case import GemmCase
+from bdforge.perf.bounds.estimate import Estimate
 from bdforge.perf.bounds.models import Linear
 
 _FILE = Path(__file__).parents[1] / "data" / "host_copies.csv"
 _OTHER = {"row": "column", "column": "row"}
 _FLOAT_BYTES = 4
 _TURNED = ", transposed"
+
+Modelled = Callable[[GemmProblem], Estimate]
+"""How a problem is modelled on a design."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +41,18 @@ class Copy:
         return self.size_bytes / min(host.cores * _rates()[self.what], host.dram_gb_s) / 1e6
 
 
-def run_as(
-    linear: Linear, problem: GemmProblem, case_of: Callable[[GemmProblem], GemmCase]
-) -> tuple[GemmCase, tuple[Copy, ...]]:
-    """The case that a design computes for `linear`, whose sizes are those of `problem`, and the copies of one run; none
-    where the program holds what the array takes."""
-    case = case_of(problem)
+def run_as(linear: Linear, problem: GemmProblem, modelled: Modelled) -> tuple[Estimate, tuple[Copy, ...]]:
+    """What a design computes for `linear`, whose sizes are those of `problem`, and the copies of one run; none where
+    the program holds what the array takes."""
+    found = modelled(problem)
     if not linear.held:
-        return case, ()
+        return found, ()
     elements = {"A": problem.M * problem.K, "B": problem.K * problem.N, "C": problem.M * problem.N}
-    ways = [dict(zip("ABC", way, strict=True)) for way in _turned(linear.held, case)]
+    ways = [dict(zip("ABC", way, strict=True)) for way in _turned(linear.held, found.case)]
     itself, transposed = (sum(elements[name] for name in elements if way[name]) for way in ways)
     if transposed < itself:
-        case = case_of(GemmProblem(problem.N, problem.K, problem.M, problem.name))
-    return case, tuple(_copies(linear, case, elements, ways[transposed < itself]))
+        found = modelled(GemmProblem(problem.N, problem.K, problem.M, problem.name))
+    return found, tuple(_copies(linear, found.case, elements, ways[transposed < itself]))
 
 
 def _turned(held: tuple[str, ...], case: GemmCase) -> Iterator[tuple[bool, bool, bool]]:

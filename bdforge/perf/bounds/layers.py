@@ -5,20 +5,16 @@ each do one thing at a time, in turn for one micro-batch and the next. A design 
 configuration is switched in between.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bdforge.common.files import csv_text
 from bdforge.devices.hosts import Host, host_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
-from bdforge.perf.bounds.case import GemmCase
-from bdforge.perf.bounds.copies import run_as
-from bdforge.perf.bounds.estimate import INTERVAL, Estimate, estimate
+from bdforge.perf.bounds.copies import Modelled, run_as
+from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.models import ATTENTION, SCALING, SYNCHRONISING, Linear, Model
-
-CaseOf = Callable[[GemmProblem], GemmCase]
-Estimator = Callable[[GemmCase], Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +70,32 @@ class Layers:
         return cpu + npu * INTERVAL[0], cpu + npu * INTERVAL[1]
 
 
-def layers(
-    model: Model, tokens: int, fusions: Iterable[str], case_of: CaseOf, model_case: Estimator = estimate
-) -> Layers:
-    """The parts of `model` for so many tokens; `case_of` makes the case of a GEMM on the design. Errors as `fused`."""
+def layers(model: Model, tokens: int, fusions: Iterable[str], modelled: Modelled) -> Layers:
+    """The parts of `model` for so many tokens on a design. Errors as `fused`."""
     made = tuple(fusions)
-    npu = _npu(model, tokens, made, case_of, model_case)
-    case = case_of(_problem(model.linears[0], tokens))
+    npu = _npu(model, tokens, made, modelled)
+    case = modelled(_problem(model.linears[0], tokens)).case
     c, host = case.c, host_named(case.device)
     cpu = [OperatorTime(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
-    cpu += _copied(model, tokens, case_of, host)
+    cpu += _copied(model, tokens, modelled, host)
     total = sum(part.ms for part in npu)
     savings = {
-        name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), case_of, model_case))
+        name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), modelled))
         for name in model.fusions
         if name not in made
     }
     overlapped = None
     if model.stages and tokens > 1:
-        halves = _npu(model, -(-tokens // 2), made, case_of, model_case)
+        halves = _npu(model, -(-tokens // 2), made, modelled)
         overlapped = overlapped_ms(model, halves, cpu, 2)
     return Layers(model, tokens, (*npu, *cpu), savings, host, overlapped)
 
 
-def _copied(model: Model, tokens: int, case_of: CaseOf, host: Host) -> list[OperatorTime]:
+def _copied(model: Model, tokens: int, modelled: Modelled, host: Host) -> list[OperatorTime]:
     """What the host copies in and out, by kind."""
     made: dict[str, list[float]] = {}
     for linear in model.linears:
-        for copy in run_as(linear, _problem(linear, tokens), case_of)[1]:
+        for copy in run_as(linear, _problem(linear, tokens), modelled)[1]:
             made.setdefault(copy.what, []).extend([copy.ms(host)] * linear.count)
     return [OperatorTime(what, "CPU", len(times), sum(times)) for what, times in sorted(made.items())]
 
@@ -135,19 +129,17 @@ def _of_results(operator: str, c: str) -> float:
     return TYPES[c].bits / TYPES["int32"].bits if operator == SYNCHRONISING else 1.0
 
 
-def _npu(
-    model: Model, tokens: int, fusions: tuple[str, ...], case_of: CaseOf, model_case: Estimator
-) -> list[OperatorTime]:
-    return [_part(linear, tokens, case_of, model_case) for linear in model.fused(fusions)]
+def _npu(model: Model, tokens: int, fusions: tuple[str, ...], modelled: Modelled) -> list[OperatorTime]:
+    return [_part(linear, tokens, modelled) for linear in model.fused(fusions)]
 
 
 def _problem(linear: Linear, tokens: int) -> GemmProblem:
     return GemmProblem(linear.M or tokens, linear.K, linear.N, linear.name)
 
 
-def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -> OperatorTime:
+def _part(linear: Linear, tokens: int, modelled: Modelled) -> OperatorTime:
     problem = _problem(linear, tokens)
-    found = model_case(run_as(linear, problem, case_of)[0])
+    found, _ = run_as(linear, problem, modelled)
     dispatch_us = found.serial["dispatch"]
     if linear.joined:  # one more command of a submission
         dispatch_us = min(dispatch_us, found.case.timing.runlist_dispatch_ns / 1e3)
@@ -158,12 +150,12 @@ def _part(linear: Linear, tokens: int, case_of: CaseOf, model_case: Estimator) -
     )  # fmt: skip
 
 
-def crossover(linear: Linear, cpu_tops: float, case_of: CaseOf, model_case: Estimator, most: int = 8192) -> int | None:
+def crossover(linear: Linear, cpu_tops: float, modelled: Modelled, most: int = 8192) -> int | None:
     """The smallest M, up to `most`, from which on the array takes less time than a CPU at `cpu_tops`; None if none."""
     first = None
     for M in reversed(range(8, most + 1, 8)):
-        case = case_of(GemmProblem(M, linear.K, linear.N))
-        if model_case(case).time_us >= 2 * case.macs / cpu_tops / 1e6:
+        found = modelled(GemmProblem(M, linear.K, linear.N))
+        if found.time_us >= 2 * found.case.macs / cpu_tops / 1e6:
             return first
         first = M
     return first

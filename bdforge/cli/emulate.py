@@ -16,16 +16,17 @@ from bdforge.array.images.read import is_image
 from bdforge.array.mlir import parse
 from bdforge.array.txn.insts import read_words
 from bdforge.array.txn.lower import lower_module
+from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, named_text
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
 from bdforge.cli.options import (
     Force,
-    MlirFile,
     Module,
     Permissive,
     Poison,
     Seed,
     SequenceName,
+    Shapes,
     Timing,
     new_path,
     print_warnings,
@@ -33,7 +34,7 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
-from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes, read_text
+from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes
 from bdforge.common.messages import listed
 from bdforge.common.screen import say, screen
 from bdforge.common.watched import part
@@ -69,12 +70,13 @@ Xclbin = Annotated[
 
 @app.command(name="emulate")
 def emulate_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device, or a CDO, PDI or xclbin.")],
+    design: Annotated[Path, typer.Argument(help="A design as for `verify`, or a CDO, PDI or xclbin.")],
     arg: Annotated[list[Path] | None, typer.Option(help="A .npy file for each host buffer, in order.")] = None,
     out: OutFolder = None,
     force: Force = False,
     kernels: Annotated[Path | None, typer.Option(help="Kernels: lib.so or module.py.")] = None,
     sequence: SequenceName = None,
+    shape: Shapes = None,
     module: Module = None,
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
     permissive: Permissive = None,
@@ -101,17 +103,17 @@ def emulate_command(
         part()
     files = arg or []
     targets = [] if out is None else new_arrays(out, files, force=force)
-    (text, image), arrays = _read(design), load_arrays(files)
+    (text, name, image), arrays = _read(design, device, shape, insts is None), load_arrays(files)
     given = [array.copy() for array in arrays]
     words = None if insts is None else read_words(insts)
     with _order_kept(trace) as observers, emulating(design.name, screen(stderr=True)):
         result = emulate(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
-            instructions=words, file=str(design), schedule=schedule, seed=seed, permissive=permissive or [],
+            instructions=words, file=name, schedule=schedule, seed=seed, permissive=permissive or [],
             observers=observers, device=module, poison=poison,
             capacity=capacity, budget=budget,
             timing=None if timed is None else timed.options, objects=objects or [],
-            breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, str(design)), image=image,
+            breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, name), image=image,
         )  # fmt: skip
     print_warnings(result.warnings)
     for target, array in zip(targets, arrays, strict=False):
@@ -123,7 +125,7 @@ def emulate_command(
         timed.show(result.timing, design.name)
     say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
     if xclbin is not None:
-        target, operations = lower_module(parse(text, str(design)), sequence)
+        target, operations = lower_module(parse(text, name), sequence)
         stream = encode(operations, target) if words is None else np.frombuffer(words, "<u4")
         run_words(xclbin, target.mlir, str(design), stream, given)
         _compared(xclbin, difference(arrays, given))
@@ -144,10 +146,12 @@ def _order_kept(path: Path | None) -> Iterator[list[PerfettoTrace]]:
             say(f"wrote {path}", err=True)
 
 
-def _read(design: Path) -> tuple[str, bytes | None]:
-    """A text, or an image without one."""
+def _read(design: Path, device: str | None, shape: list[str] | None, runs: bool) -> tuple[str, str, bytes | None]:
+    """A text and its name, or an image without a text."""
+    if is_made(design) or shape:
+        return *named_text(design, device, shape, runs), None
     data = read_bytes(design, most=TEXT_BYTES_MAX)
-    return ("", data) if is_image(data) else (decoded(data, design), None)
+    return ("", str(design), data) if is_image(data) else (decoded(data, design), str(design), None)
 
 
 def _compared(xclbin: Path, wrong: str) -> None:
@@ -157,9 +161,11 @@ def _compared(xclbin: Path, wrong: str) -> None:
 
 
 @app.command(name="verify")
-def verify_command(design: MlirFile, permissive: Permissive = None) -> None:
+def verify_command(
+    design: DesignFile, shape: Shapes = None, device: SpecProduct = None, permissive: Permissive = None
+) -> None:
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
-    found = verify_design(read_text(design), str(design), permissive or [])
+    found = verify_design(*named_text(design, device, shape), permissive or [])
     print_warnings(found.warnings)
     if found.faults:
         say(listed((f"bdforge: {fault}" for fault in found.faults), "\n"), err=True)

@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from bdforge.array.emulator.strictness import Strictness
-from bdforge.array.mlir import parse
 from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
-from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, print_warnings, write
-from bdforge.common.files import read_text
+from bdforge.cli.design_texts import DesignFile, SpecProduct, module_of
+from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, Shapes, print_warnings, write
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
 from bdforge.devices.txn_format.codec import InstructionStream
@@ -31,9 +30,11 @@ SectionName = Annotated[
 
 @insts.command()
 def encode(
-    design: Annotated[Path, typer.Argument(help="MLIR text with a runtime sequence.")],
+    design: DesignFile,
     out: OutFile,
     sequence: SequenceName = None,
+    shape: Shapes = None,
+    device: SpecProduct = None,
     controller_ids: Annotated[
         ControllerIds,
         typer.Option(help="Tiles without a controller_id: aiecc gives them one, aie-opt leaves the text as it is."),
@@ -42,7 +43,7 @@ def encode(
     force: Force = False,
 ) -> None:
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
-    module, strictness = parse(read_text(design), str(design)), Strictness.without(permissive or [])
+    module, strictness = module_of(design, device, shape, runs=True), Strictness.without(permissive or [])
     words = streams.encode_module(module, sequence, strictness, controller_ids)
     print_warnings([*trace_warnings(module), *strictness.warnings])
     write(out, words.astype("<u4").tobytes(), force, f": {len(words)} words")

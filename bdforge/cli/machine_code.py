@@ -13,6 +13,7 @@ from bdforge.array.emulator.module_choice import choose
 from bdforge.array.images.programs import read_programs
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
+from bdforge.cli.design_texts import module_of
 from bdforge.cli.options import Force, new_path, print_warnings, write
 from bdforge.common.binary import ImageError
 from bdforge.common.files import read_bytes, read_text
@@ -70,7 +71,7 @@ def design_symbols(design: Path | None, core: str | None) -> dict[str, int]:
         return {}
     if design is None or core is None:
         raise typer.BadParameter("--design and --core COLUMN,ROW go together")
-    device, _ = choose(parse(read_text(design), str(design)), None, None, str(design))
+    device, _ = choose(module_of(design), None, None, str(design))
     return core_symbols(device, *_place(core))
 
 

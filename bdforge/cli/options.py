@@ -56,7 +56,6 @@ _EXAMPLE = (256, 2560, 640)
 
 SpecFile = Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
 SpecOption = Annotated[Path, typer.Option("--design", help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")]
-MlirFile = Annotated[Path, typer.Argument(help="MLIR text with an aie.device.")]
 SequenceName = Annotated[str | None, typer.Option("--sequence", help="Runtime sequence, when there are several.")]
 Types = Annotated[str, typer.Option(help="Types of A, B, C and, if need be, the accumulator.")]
 Shapes = Annotated[

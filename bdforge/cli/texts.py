@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,16 +14,16 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device
 from bdforge.array.images.image_build import SUFFIXES, image, program_of
 from bdforge.array.lower import StaticConfiguration, configuration
-from bdforge.array.mlir import Era, convert, era_of, parse, print_module
+from bdforge.array.mlir import Era, convert, era_of, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.write import write_routes
 from bdforge.array.show.image import chosen_device
+from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, planned, rendered
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     Dialect,
     Force,
     InFlight,
-    MlirFile,
     Module,
     Out,
     Permissive,
@@ -36,32 +35,20 @@ from bdforge.cli.options import (
     number,
     print_or_write,
     print_warnings,
-    problems_of,
     write,
 )
 from bdforge.common.binary import ImageError
-from bdforge.common.files import read_text
 from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.objects import linkable
 from bdforge.design.document import design_of, document
 from bdforge.design.document.schema import json_schema
-from bdforge.design.render import render as render_design
-from bdforge.design.sequences import SequenceOptions
-from bdforge.design.template import is_template, load_template_spec, render_template
-from bdforge.devices import DEVICES, device_named
+from bdforge.devices import DEVICES
 from bdforge.devices.txn_format.describe import listing
 from bdforge.operators import (
-    Plan,
-    Problem,
     design_for,
     document_at,
-    document_name,
-    load_spec,
     manifest,
-    operator_of,
-    plan,
-    render,
 )
 from bdforge.runtime.toolchain.assembled import programmed
 
@@ -96,22 +83,11 @@ def plan_command(
     """
     if (content := document_at(design)) is not None:
         return print_or_write(document(design_of(content, str(design))), out, force)
-    planned, chosen = _planned(design, device, shape, wait, in_flight)
-    found = planned.whole
+    made, chosen = planned(design, device, shape, wait, in_flight)
+    found = made.whole
     if shape:
-        found = replace(found, program=None, sequences=design_for(planned, chosen).sequences)
+        found = replace(found, program=None, sequences=design_for(made, chosen).sequences)
     return print_or_write(document(found), out, force)
-
-
-def _planned(
-    design: Path, device: str, shape: list[str] | None, wait: str | None, in_flight: int | None
-) -> tuple[Plan, Sequence[Problem]]:
-    """A spec's plan that waits as asked, and the chosen problems or those that are built in."""
-    spec = load_spec(design)
-    planned = plan(spec, device_named(device))
-    if options := SequenceOptions.given(wait, in_flight):
-        planned = planned.waiting(options)
-    return planned, problems_of(operator_of(spec), shape) or planned.problems
 
 
 @app.command(name="render")
@@ -130,55 +106,52 @@ def render_command(
     force: Force = False,
 ) -> None:
     """Print a design's MLIR (or its manifest)."""
-    of_runs = shape or with_manifest or wait or in_flight is not None
-    if of_runs or (text := _written_out(design)) is None:
-        planned, chosen = _planned(design, device, shape, wait, in_flight)
-        if with_manifest:
-            return print_or_write(json.dumps(manifest(planned, chosen), indent=2), out, force)
-        text = render(planned, chosen)
+    if with_manifest:
+        made, chosen = planned(design, device, shape, wait, in_flight)
+        return print_or_write(json.dumps(manifest(made, chosen), indent=2), out, force)
+    text = rendered(design, device, shape, wait, in_flight)
     form = text if dialect is Era.MARCH else convert(text, dialect, design.stem)  # templates write March's
     return print_or_write(form, out, force)
 
 
-def _written_out(design: Path) -> str | None:
-    """The MLIR of a document, `DESIGN` or template as they are; None where it follows from a sequence of any size."""
-    if (content := document_at(design)) is not None:
-        return render_design(design_of(content, document_name(design)))
-    if is_template(design):
-        return render_template(load_template_spec(design), design.parent.parent / "templates")
-    return None
-
-
 @app.command(name="convert")
 def convert_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text of either form.")],
+    design: DesignFile,
     dialect: Dialect,
+    shape: Shapes = None,
+    device: SpecProduct = None,
     out: Out = None,
     force: Force = False,
 ) -> None:
     """Print a design's MLIR in the form of the dialect that another mlir-aie reads; comments stay."""
-    print_or_write(convert(read_text(design), dialect, str(design)), out, force)
+    text, name = named_text(design, device, shape)
+    print_or_write(convert(text, dialect, name), out, force)
 
 
 @app.command(name="show")
 def show_command(
-    design: Annotated[Path, typer.Argument(help="MLIR text with an aie.device, or an image: xclbin, PDI, CDO, ELF.")],
+    design: Annotated[Path, typer.Argument(help="A design as for `verify`, or an image: xclbin, PDI, CDO, ELF.")],
     out: Annotated[Path | None, new_path("Picture of the array: a new .png or .svg file.", "--out", "-o")] = None,
     module: Module = None,
+    shape: Shapes = None,
+    device: SpecProduct = None,
     force: Force = False,
 ) -> None:
     """Print a design's tiles, memory and switches, and draw its array; or what an image holds."""
-    say(show.command(design, out, module, force, screen().width), nl=False)
+    made = named_text(design, device, shape) if is_made(design) else None
+    say(show.command(design, out, module, force, screen().width, made), nl=False)
 
 
 @app.command(name="route")
 def route_command(
-    design: MlirFile,
+    design: DesignFile,
+    shape: Shapes = None,
+    device: SpecProduct = None,
     out: Out = None,
     force: Force = False,
 ) -> None:
     """Route a design's flows and print it in physical form: with the settings of its stream switches."""
-    module = parse(read_text(design), str(design))
+    module = module_of(design, device, shape)
     write_routes(module)
     print_or_write(convert(print_module(module), era_of(module) or Era.MARCH), out, force)
 
@@ -190,9 +163,10 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 
 @app.command(name="lower")
 def lower_command(
-    design: MlirFile,
+    design: DesignFile,
     out: Annotated[Path | None, new_path("New image to write: .cdo, .pdi or .xclbin.", "--out", "-o")] = None,
     module: Module = None,
+    device: SpecProduct = None,
     columns: Annotated[int | None, number("Columns of an xclbin's partition.", least=1, most=_COLUMNS_MAX)] = None,
     without_code: Annotated[
         bool, typer.Option("--without-code", help="Write an image though cores have no machine code.")
@@ -209,12 +183,12 @@ def lower_command(
     if out is not None and out.suffix not in SUFFIXES:
         raise ImageError(f"{out}: images are written as {', '.join(SUFFIXES)}; choose such a name")
     strictness = Strictness.without(permissive or [])
-    device = chosen_device(parse(read_text(design), str(design)), module)
+    chosen = chosen_device(module_of(design, device), module)
     if link or define:
-        found = _programmed(device, link or [], define or [], strictness)
+        found = _programmed(chosen, link or [], define or [], strictness)
     else:
-        found = configuration(device, program_of, strictness)
-    check_device(device, permissive or [])
+        found = configuration(chosen, program_of, strictness)
+    check_device(chosen, permissive or [])
     print_warnings(strictness.warnings)
     if out is None:
         for line in listing(found.operations, screen().width):

@@ -192,23 +192,39 @@ def test_all_faults_of_a_design_are_listed(run):
         assert any(part in line for line in faults), part
 
 
-SPEC = 'kind = "gemm"\n'
 READERS = {
-    "verify": (), "emulate": (), "show": (), "route": (), "lower": (), "convert": ("--dialect", "1.4"),
-    "insts encode": ("-o", "x.bin"),
+    "verify": (), "show": (), "route": (), "lower": (), "convert": ("--dialect", "1.4"),
+    "insts encode": ("-o", "words"), "emulate": ("--arg", "x.npy", "--arg", "y.npy", "--out", "after"),
 }  # fmt: skip
 """Commands that read MLIR, and what else they need."""
 
 
 @pytest.mark.parametrize("command", READERS)
-@pytest.mark.parametrize("spec", [SPEC, "# mine\n" + SPEC, ""], ids=["spec", "comment", "empty"])
-def test_a_spec_in_the_place_of_mlir_is_told_that_render_comes_first(run, command: str, spec: str):
-    Path("mine.toml").write_text(spec)
-    assert run(*command.split(), "mine.toml", *READERS[command]) == (
-        2, "",
-        "bdforge: mine.toml:1:1: this file is a design's spec, not MLIR; "
-        "'bdforge render mine.toml --out NEW.mlir' makes its MLIR first\n",
-    )  # fmt: skip
+@pytest.mark.parametrize("design", ["documents/transpose.toml", "python/transpose.py", "templates/transpose.toml"])
+def test_a_command_takes_every_producers_file_as_its_mlir(run, tmp_path, command: str, design: str):
+    """The same output, and the same files, as by way of a text that `render` wrote."""
+    words, path, shape = command.split(), str(ROOT / "examples" / design), ["--shape", "64x32"]
+    np.save("x.npy", np.arange(64 * 32, dtype=np.int32))
+    np.save("y.npy", np.zeros(64 * 32, np.int32))
+    run("render", path, *shape, "--out", "t.mlir")
+    expected = run(*words, "t.mlir", *READERS[command])
+    made = {file.name: file.read_bytes() for file in tmp_path.rglob("[wy]*")}
+    sizes, again = [] if command == "lower" else shape, ["--force"] if "wrote" in expected[1] else []
+    code, out, err = run(*words, path, *sizes, *READERS[command], *again)
+    assert (code, out.replace(f"{path}'s MLIR", "t.mlir").replace(path, "t.mlir"), err) == expected
+    assert made == {file.name: file.read_bytes() for file in tmp_path.rglob("[wy]*")}
+
+
+@pytest.mark.parametrize("words", [("emulate",), ("insts", "encode", "-o", "x.bin")])
+def test_a_run_needs_sizes_of_a_design_of_any_size(run, words):
+    code, out, err = run(*words, str(ROOT / "examples/documents/transpose.toml"))
+    assert (code, out) == (2, "")
+    assert "has no sequence of fixed sizes" in err
+
+
+def test_mlir_has_its_sizes_already(run, small):
+    code, _, err = run("verify", small.mlir, "--shape", "8x8x8")
+    assert (code, "is MLIR" in err) == (2, True)
 
 
 def test_the_installed_command_ends_without_a_traceback(tmp_path):

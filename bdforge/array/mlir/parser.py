@@ -37,7 +37,6 @@ from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
 from bdforge.array.mlir.lexer import TextLexer
 from bdforge.array.mlir.locations import keep_name, location, place, source_of
-from bdforge.common.messages import clip_path
 
 OPERATIONS_MAX = 1 << 17
 """Of one text: reading and checking take about a quarter of a millisecond for each."""
@@ -396,9 +395,6 @@ def _label_fault(error: MultipleSpansParseError, source: SourceText) -> tuple[in
 
 def parse_text(context: Context, source: SourceText) -> ModuleOp:
     """A module from text; MlirError for whatever is wrong with it."""
-    if source.file.endswith(".toml"):
-        how = f"'bdforge render {clip_path(source.file)} --out NEW.mlir' makes its MLIR first"
-        raise MlirError(f"this file is a design's spec, not MLIR; {how}", source.location(0))
     try:
         parser = TextParser(context, source)
     except ParseError as error:

@@ -15,19 +15,21 @@ from bdforge.common.screen import as_text
 
 
 def command(
-    design: Path, out: Path | None = None, device: str | None = None, force: bool = False, width: int = 120
-) -> str:
+    design: Path, out: Path | None = None, device: str | None = None, force: bool = False, width: int = 120,
+    made: tuple[str, str] | None = None,
+) -> str:  # fmt: skip
     """What `bdforge show` prints for the file `design`: MLIR, or an image (xclbin, PDI, CDO, full ELF).
 
-    With `out`, MLIR is also drawn as PNG or SVG, by suffix. Tables take `width` characters at most. MlirError (with
-    AllocationError and RoutingError) for the design, ImageError and StateError for an image, ShowError for files and
-    for drawing.
+    `made` is the MLIR of a file in another form, and its name. With `out`, MLIR is also drawn as PNG or SVG, by suffix.
+    Tables take `width` characters at most. MlirError (with AllocationError and RoutingError) for the design, ImageError
+    and StateError for an image, ShowError for files and for drawing.
     """
-    if is_image(data := read_bytes(design, ShowError, TEXT_BYTES_MAX)):
+    data = b"" if made else read_bytes(design, ShowError, TEXT_BYTES_MAX)
+    if is_image(data):
         if out is not None or device is not None:
             raise ShowError(f"{design} is an image: it is shown in tables, and holds no device with a name")
         return as_text(image_tables(read_image(data)), width)
-    module = parse(decoded(data, design, ShowError), str(design))
+    module = parse(*(made or (decoded(data, design, ShowError), str(design))))
     if device is not None:
         chosen_device(module, device)
     if out is None:

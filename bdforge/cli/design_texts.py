@@ -1,0 +1,94 @@
+"""The MLIR that commands read: a text as it is, or what any other producer's file makes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from xdsl.dialects.builtin import ModuleOp
+
+from bdforge.array.mlir import parse
+from bdforge.cli.options import problems_of
+from bdforge.common.files import read_text
+from bdforge.design.document import STDIN, design_of
+from bdforge.design.render import render as render_design
+from bdforge.design.sequences import SequenceOptions
+from bdforge.design.template import is_template, load_template_spec, render_template
+from bdforge.devices import DEVICES, device_named
+from bdforge.operators import (
+    Plan,
+    Problem,
+    document_at,
+    document_name,
+    load_spec,
+    operator_of,
+    plan,
+    render,
+)
+
+DEFAULT_PRODUCT = "strix_halo"
+DesignFile = Annotated[
+    Path,
+    typer.Argument(help="MLIR text; or a design's spec or document (.toml, .py, - on standard input)."),
+]
+SpecProduct = Annotated[
+    str | None, typer.Option("--device", help=f"Product that a spec is planned for: {', '.join(DEVICES)}.")
+]
+
+
+def is_made(design: Path) -> bool:
+    """Whether a file says a design in another form than MLIR."""
+    return design.suffix in (".toml", ".py") or str(design) == STDIN
+
+
+def named_text(
+    design: Path, device: str | None = None, shape: list[str] | None = None, runs: bool = False
+) -> tuple[str, str]:
+    """MLIR, and what messages call it; InputErrors for what cannot be read, planned or rendered.
+
+    `device` and the sizes of `shape` are those of `render`, for what is no MLIR yet. `runs` needs a sequence in it.
+    """
+    if is_made(design):
+        text = rendered(design, device or DEFAULT_PRODUCT, shape)
+        if runs and not shape and "runtime_sequence" not in text:
+            raise typer.BadParameter(
+                f"{design} has no sequence of fixed sizes: give those of a run, such as 64x64", param_hint="--shape"
+            )
+        return text, f"{design}'s MLIR"
+    if device or shape:
+        raise typer.BadParameter(f"{design} is MLIR: --device and --shape are for specs, whose MLIR they decide")
+    return read_text(design), str(design)
+
+
+def module_of(design: Path, device: str | None = None, shape: list[str] | None = None, runs: bool = False) -> ModuleOp:
+    """The parsed text of any producer's file."""
+    return parse(*named_text(design, device, shape, runs))
+
+
+def rendered(
+    design: Path, device: str, shape: list[str] | None = None, wait: str | None = None, in_flight: int | None = None
+) -> str:
+    """The MLIR of a spec, document, template's file or Python's `DESIGN`, with sequences of the sizes of `shape`."""
+    if not (shape or wait or in_flight is not None) and (text := _as_written(design)) is not None:
+        return text
+    return render(*planned(design, device, shape, wait, in_flight))
+
+
+def planned(
+    design: Path, device: str, shape: list[str] | None, wait: str | None, in_flight: int | None
+) -> tuple[Plan, Sequence[Problem]]:
+    """A spec's plan that waits as asked, and the chosen problems or those that are built in."""
+    spec = load_spec(design)
+    found = plan(spec, device_named(device))
+    if options := SequenceOptions.given(wait, in_flight):
+        found = found.waiting(options)
+    return found, problems_of(operator_of(spec), shape) or found.problems
+
+
+def _as_written(design: Path) -> str | None:
+    """The MLIR of a document, `DESIGN` or template as they are; None where it follows from a sequence of any size."""
+    if (content := document_at(design)) is not None:
+        return render_design(design_of(content, document_name(design)))
+    if is_template(design):
+        return render_template(load_template_spec(design), design.parent.parent / "templates")
+    return None

@@ -108,8 +108,8 @@ def _pads(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=512)
 def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int, int], ...]) -> Order:
     padded = any(before or after for before, after in pads)
-    offsets = _padded(length, dims, pads) if padded else _offsets(length, dims)
-    touched = offsets[offsets != PAD] if padded else offsets
+    offsets = _offsets(length, dims, pads)
+    touched = offsets[offsets != PAD]
     if not len(touched):
         return Order(length, offsets, 0, -1, padded)
     low, high = int(touched.min()), int(touched.max())
@@ -117,23 +117,12 @@ def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int
     return Order(length, None if linear else offsets, low, high, padded)
 
 
-def _offsets(length: int, dims: Sequence[tuple[int, int]]) -> np.ndarray:
-    rest = np.arange(length, dtype=np.int64)
-    offsets = np.zeros(length, dtype=np.int64)
-    for wrap, step in dims:
-        if not wrap:
-            return offsets + rest * step
-        offsets += rest % wrap * step
-        rest //= wrap
-    return offsets
-
-
-def _padded(length: int, dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> np.ndarray:
+def _offsets(length: int, dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> np.ndarray:
     """Padding widens dimensions 0 to 2; the length counts padded words (MA, RT)."""
     rest = np.arange(length, dtype=np.int64)
     offsets = np.zeros(length, dtype=np.int64)
     inside = np.ones(length, dtype=bool)
-    for (wrap, step), (before, after) in zip(dims, [*pads, (0, 0)], strict=True):
+    for (wrap, step), (before, after) in itertools.zip_longest(dims, pads, fillvalue=(0, 0)):
         if not wrap:
             inside &= rest >= before
             offsets += (rest - before) * step

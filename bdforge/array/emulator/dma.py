@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +43,10 @@ def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
     return base + order.low < 0 or base + order.high >= len(memory)
 
 
+def _unpadded(places: slice | np.ndarray) -> slice | np.ndarray:
+    return places if isinstance(places, slice) else places[places != PAD]
+
+
 class DmaChannel(Agent):
     """One direction of one DMA channel. BDs are latched when their turn comes."""
 
@@ -68,6 +71,7 @@ class DmaChannel(Agent):
         self._offsets: np.ndarray | None = None
         self._written: np.ndarray | None = None
         self._base = self._position = 0
+        self._padded = False
         self._unpatched: UnpatchedError | None = None
         self.pad_value = 0
 
@@ -169,7 +173,7 @@ class DmaChannel(Agent):
                     yield from self._wait_for_lock()
             self._latch(bd)
             if self.tile.kind is TileKind.SHIM and self.sink is None:
-                places = self._places(bd.order.length)
+                places = self._places(0, bd.order.length)
                 stale = self.array.host.writer(self._memory, places, self.tile.column)
                 check_fresh(stale, self.where, self.array.strictness)
             self.note("begin", f"BD {self.bd}")
@@ -177,7 +181,7 @@ class DmaChannel(Agent):
             if self.sink is not None and self.sink.finishes:
                 self.notify("received", self._position)
             if self.tile.kind is TileKind.SHIM and self.sink is not None:
-                self.array.host.wrote(self._memory, self._places(self._position), self.tile.column)
+                self.array.host.wrote(self._memory, self._places(0, self._position), self.tile.column)
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source, self)
@@ -206,7 +210,7 @@ class DmaChannel(Agent):
         except UnpatchedError as error:  # a trace's BD may wait for words that never come: no fault until one does
             self._unpatched = error
             self._memory, self._base, self._written = np.zeros(bd.order.high + 1, np.uint32), 0, None
-        self._offsets, self._position = bd.order.offsets, 0
+        self._offsets, self._padded, self._position = bd.order.offsets, bd.order.padded, 0
         if base_outside(self._base, bd.order, self._memory):
             self._offsets = np.arange(bd.order.length) if self._offsets is None else self._offsets
             self._offsets = np.where(self._offsets == PAD, PAD, (self._base + self._offsets) % len(self._memory))
@@ -230,8 +234,8 @@ class DmaChannel(Agent):
         if self.observed:
             self._notify_banks(bd)
             stream.notify_send(length - self._position, self._dram(bd))
-        fetch, portion = partial(self._fetch, bd.order.padded), self.array.scheduler.portion
-        yield from stream.drain(length - self._position, fetch, self.source, bd.ends_packet, portion)
+        left, portion = length - self._position, self.array.scheduler.portion
+        yield from stream.drain(left, self._fetch, self.source, bd.ends_packet, portion)
         if stream.packets is not None and bd.ends_packet:
             yield from stream.packets.end()
 
@@ -253,7 +257,7 @@ class DmaChannel(Agent):
         if bd.packet is not None:
             header = packet_header(self.tile.column, self.tile.row, *bd.packet)
         elif starts:
-            header = int(self._fetch(bd.order.padded, 1)[0])
+            header = int(self._fetch(1)[0])
         else:
             return
         last = self._position == bd.order.length and bd.ends_packet
@@ -262,52 +266,42 @@ class DmaChannel(Agent):
         else:
             yield from stream.push(np.array([header], np.uint32), self.source, last)
 
-    def _check_patched(self) -> None:
-        if self._unpatched is not None:
-            self.array.strictness.fault("unpatched-address", self._unpatched)
-
     def unmoved(self) -> str | None:
         """A BD without a host address for which no word has come, as a sentence."""
         if self._unpatched is None or not self.tasks:
             return None
         return f"{self.where()} was pushed, but its address was never patched; no word came, so nothing was lost"
 
-    def _fetch(self, padded: bool, count: int) -> np.ndarray:
-        self._check_patched()
-        start, self._position = self._position, self._position + count
+    def _fetch(self, count: int) -> np.ndarray:
+        places = self._advance(count)
         if self._written is not None:
             hint = SPOILED if self._memory is self.array.spoiled else ""
-            check_written(self._written, self._base, self._touched(start), self.where, hint)
-        if self._offsets is None:
-            return self._memory[self._base + start : self._base + start + count].copy()
-        offsets = self._offsets[start : start + count]
-        words = self._memory[self._base + offsets]
-        if padded:
-            words[offsets == PAD] = self.pad_value
+            check_written(self._written, _unpadded(places), self.where, hint)
+        words = self._memory[places]
+        if isinstance(places, slice):
+            return words.copy()
+        words[places == PAD] = self.pad_value
         return words
 
-    def _touched(self, start: int) -> np.ndarray:
-        """Offsets of the words from `start` to the current position; padded ones are left out."""
-        if self._offsets is None:
-            return np.arange(start, self._position)
-        offsets = self._offsets[start : self._position]
-        return offsets[offsets != PAD]
-
-    def _places(self, count: int) -> "slice | np.ndarray":
-        """Where in memory the first `count` words of the current BD are."""
-        if self._offsets is None:
-            return slice(self._base, self._base + count)
-        return self._base + self._offsets[:count]
-
     def _receive(self, words: np.ndarray) -> None:
-        self._check_patched()
-        start, self._position = self._position, self._position + len(words)
+        places = self._advance(len(words))
         if self._written is not None:
-            self._written[self._base + self._touched(start)] = True
+            self._written[places] = True
+        self._memory[places] = words
+
+    def _advance(self, count: int) -> slice | np.ndarray:
+        """Go past the next words of the current BD; where they are."""
+        if self._unpatched is not None:
+            self.array.strictness.fault("unpatched-address", self._unpatched)
+        start, self._position = self._position, self._position + count
+        return self._places(start, self._position)
+
+    def _places(self, start: int, stop: int) -> slice | np.ndarray:
+        """Where in memory words of the current BD are, PAD for padded ones."""
         if self._offsets is None:
-            self._memory[self._base + start : self._base + self._position] = words
-        else:
-            self._memory[self._base + self._offsets[start : self._position]] = words
+            return slice(self._base + start, self._base + stop)
+        offsets = self._offsets[start:stop]
+        return np.where(offsets == PAD, PAD, self._base + offsets) if self._padded else self._base + offsets
 
     def missing_words(self) -> int:
         """Words that an S2MM BD still waits for after it has got some."""

@@ -20,13 +20,12 @@ def poisoned(memory: np.ndarray) -> np.ndarray:
     return np.zeros(memory.nbytes, bool)
 
 
-def check_written(
-    written: np.ndarray, base: int, offsets: np.ndarray, where: Callable[[], str], hint: str = ""
-) -> None:
-    """PoisonError unless every byte of the words at `base + offsets` was written; a row of `written` is a word."""
-    known = written[base + offsets].all(axis=1)
+def check_written(written: np.ndarray, places: slice | np.ndarray, where: Callable[[], str], hint: str = "") -> None:
+    """PoisonError unless every byte of the words at `places` was written; a row of `written` is a word."""
+    known = written[places].all(axis=1)
     if not known.all():
-        first = int(base + offsets[np.argmin(known)])
+        number = int(np.argmin(known))
+        first = places.start + number if isinstance(places, slice) else int(places[number])
         raise PoisonError(
             f"{where()} reads {int((~known).sum())} words that nobody wrote, the first at word {first} of the tile's "
             f"memory; give the buffer an initial value or wait for who fills it{hint if first == 0 else ''}"

@@ -14,7 +14,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from bdforge.array.emulator.cores.interpreted.emit import copy_all, emits, literals, unsupported, wrapped
+from bdforge.array.emulator.cores.interpreted.emit import emits, unsupported
 from bdforge.array.emulator.cores.interpreted.memref_ops import emit_load, emit_store
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.errors import CoreError
@@ -24,7 +24,7 @@ _OPERATORS = {AffineBinaryOpKind.Add: "+", AffineBinaryOpKind.Mul: "*"}
 
 def expressions(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SSAValue]) -> list[str]:
     """The results of a map applied to operands: dimensions first, then symbols."""
-    values = literals(t, operands)
+    values = t.values(operands)
     return [_expression(t, op, result, values[: map_.num_dims], values[map_.num_dims :]) for result in map_.results]
 
 
@@ -73,26 +73,26 @@ def for_loop(t: Translation, op: affine.ForOp) -> None:
     variable, *carried = block.args
     low = _bound(t, op, op.lowerBoundMap.data, op.lowerBoundOperands, "max")
     high = _bound(t, op, op.upperBoundMap.data, op.upperBoundOperands, "min")
-    copy_all(t, carried, op.inits)
+    t.copy(carried, op.inits)
     if op.step.value.data < 1:
         raise unsupported(op, f"the step is {op.step.value.data}; it must be positive")
     t.loop(op, t.value(variable), [low, high, str(op.step.value.data)], lambda: t.block(block))
-    copy_all(t, op.results, carried)
+    t.copy(op.results, carried)
 
 
 @emits("affine.yield")
 def yielded(t: Translation, op: affine.YieldOp) -> None:
     parent = op.parent_op()
     if isinstance(parent, affine.ForOp):
-        copy_all(t, parent.body.block.args[1:], op.arguments)
+        t.copy(parent.body.block.args[1:], op.arguments)
     elif isinstance(parent, affine.IfOp):
-        copy_all(t, parent.results, op.arguments)
+        t.copy(parent.results, op.arguments)
 
 
 @emits("affine.if")
 def condition(t: Translation, op: affine.IfOp) -> None:
     set_ = op.condition.data
-    values = literals(t, op.args)
+    values = t.values(op.args)
     dims, symbols = values[: set_.num_dims], values[set_.num_dims :]
     sides = [
         f"{_expression(t, op, c.lhs, dims, symbols)} {c.kind.value} {_expression(t, op, c.rhs, dims, symbols)}"
@@ -103,7 +103,7 @@ def condition(t: Translation, op: affine.IfOp) -> None:
 
 @emits("affine.apply")
 def apply(t: Translation, op: affine.ApplyOp) -> None:
-    wrapped(t, op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
+    t.wrapped(op.result, expressions(t, op, op.map.data, op.mapOperands)[0])
 
 
 def _indices(t: Translation, op: affine.LoadOp | affine.StoreOp) -> list[str]:

@@ -3,7 +3,7 @@
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from bdforge.array.emulator.cores.interpreted.emit import emits, require, unsupported
+from bdforge.array.emulator.cores.interpreted.emit import emits, unsupported
 from bdforge.array.emulator.cores.interpreted.number_formats import bytes_of, of_bytes, size_bits
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.errors import CoreError
@@ -52,7 +52,7 @@ def _check_cascade(op: Operation, type_: Attribute) -> None:
 def put_cascade(t: Translation, op: PutCascadeOp) -> None:
     _check_cascade(op, op.cascade_value.type)
     if t.core.cascade_out is None:
-        require(t, "False", f"puts on the cascade, but no aie.cascade_flow leads away from {t.core.name}", op)
+        t.require("False", f"puts on the cascade, but no aie.cascade_flow leads away from {t.core.name}", op)
         return
     data = f"{t.helper(bytes_of)}({t.value(op.cascade_value)}, {t.object('T', op.cascade_value.type)})"
     t.line(f"if not {t.object('P', t.core.cascade_out)}.put({data}, {t.where(op)}): yield")
@@ -63,7 +63,7 @@ def get_cascade(t: Translation, op: GetCascadeOp) -> None:
     type_ = op.cascade_value.type
     _check_cascade(op, type_)
     if t.core.cascade_in is None:
-        require(t, "False", f"gets from the cascade, but no aie.cascade_flow leads to {t.core.name}", op)
+        t.require("False", f"gets from the cascade, but no aie.cascade_flow leads to {t.core.name}", op)
         t.assign(op, "None")
         return
     name = t.object("P", t.core.cascade_in)
@@ -78,7 +78,7 @@ def _check_stream(t: Translation, op: Operation, channel: SSAValue, type_: Attri
     if t.constant(channel) not in range(CORE_STREAM_PORTS):
         text = t.value(channel)
         message = f"a core has {CORE_STREAM_PORTS} stream port each way; there is no {{{text}}}"
-        require(t, f"0 <= {text} < {CORE_STREAM_PORTS}", message, op)
+        t.require(f"0 <= {text} < {CORE_STREAM_PORTS}", message, op)
 
 
 @emits("aie.put_stream")

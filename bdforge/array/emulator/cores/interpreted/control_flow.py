@@ -5,16 +5,7 @@ from xdsl.dialects import cf, func, scf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation
 
-from bdforge.array.emulator.cores.interpreted.emit import (
-    copy_all,
-    emits,
-    is_vector,
-    literals,
-    require,
-    tuple_of,
-    unsupported,
-    wrapped,
-)
+from bdforge.array.emulator.cores.interpreted.emit import emits, is_vector, tuple_of, unsupported
 from bdforge.array.emulator.cores.interpreted.number_formats import dtype_of_vector, is_float, is_integer
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.errors import CoreError
@@ -29,12 +20,12 @@ CALL_COST = 8
 def for_loop(t: Translation, op: scf.ForOp) -> None:
     block = op.body.block
     variable, *carried = block.args
-    copy_all(t, carried, op.iter_args)
+    t.copy(carried, op.iter_args)
     step = t.constant(op.step)
     if step is None or step < 1:
-        require(t, f"{t.value(op.step)} > 0", f"the step of a loop is {{{t.value(op.step)}}}; it must be positive", op)
-    t.loop(op, t.value(variable), literals(t, (op.lb, op.ub, op.step)), lambda: t.block(block))
-    copy_all(t, op.results, carried)
+        t.require(f"{t.value(op.step)} > 0", f"the step of a loop is {{{t.value(op.step)}}}; it must be positive", op)
+    t.loop(op, t.value(variable), t.values((op.lb, op.ub, op.step)), lambda: t.block(block))
+    t.copy(op.results, carried)
 
 
 @emits("scf.if")
@@ -45,17 +36,17 @@ def condition(t: Translation, op: scf.IfOp) -> None:
 @emits("scf.while")
 def while_loop(t: Translation, op: scf.WhileOp) -> None:
     before, after = op.before_region.block, op.after_region.block
-    copy_all(t, before.args, op.operands)
+    t.copy(before.args, op.operands)
     t.line("while True:")
     t.indented(lambda: (t.spend_fuel(op), t.block(before), t.block(after)))
-    copy_all(t, op.results, after.args)
+    t.copy(op.results, after.args)
 
 
 @emits("scf.condition")
 def while_condition(t: Translation, op: scf.ConditionOp) -> None:
     loop = op.parent_op()
     assert isinstance(loop, scf.WhileOp)
-    copy_all(t, loop.after_region.block.args, op.operands[1:])
+    t.copy(loop.after_region.block.args, op.operands[1:])
     t.line(f"if not {t.value(op.operands[0])}: break")
 
 
@@ -73,11 +64,11 @@ def yielded(t: Translation, op: scf.YieldOp) -> None:
     parent = op.parent_op()
     match parent:
         case scf.ForOp():
-            copy_all(t, parent.body.block.args[1:], op.operands)
+            t.copy(parent.body.block.args[1:], op.operands)
         case scf.WhileOp():
-            copy_all(t, parent.before_region.block.args, op.operands)
+            t.copy(parent.before_region.block.args, op.operands)
         case scf.IfOp() | scf.IndexSwitchOp():
-            copy_all(t, parent.results, op.operands)
+            t.copy(parent.results, op.operands)
         case _:
             raise unsupported(op, "is not supported here")
 
@@ -97,7 +88,7 @@ def conditional_branch(t: Translation, op: cf.ConditionalBranchOp) -> None:
 @emits("cf.assert")
 def assertion(t: Translation, op: cf.AssertOp) -> None:
     message = op.msg.data.replace("{", "{{").replace("}", "}}")
-    require(t, t.value(op.arg), f"the program's assertion failed: {message}", op)
+    t.require(t.value(op.arg), f"the program's assertion failed: {message}", op)
 
 
 @emits("func.call")
@@ -111,12 +102,12 @@ def call(t: Translation, op: func.CallOp) -> None:
         return
     t.pass_locks([value for value in op.arguments if isinstance(value.owner, LockOp)])
     t.spend_fuel(op, CALL_COST)
-    expression = f"yield from {t.call_name(op, function)}({', '.join(['core', *literals(t, op.arguments)])})"
-    t.line(f"{tuple_of(literals(t, op.results))} = {expression}" if op.results else expression)
+    expression = f"yield from {t.call_name(op, function)}({', '.join(['core', *t.values(op.arguments)])})"
+    t.line(f"{tuple_of(t.values(op.results))} = {expression}" if op.results else expression)
 
 
 def _call_kernel(t: Translation, op: func.CallOp, kernel: str) -> None:
-    t.line(f"r = {kernel}({', '.join(literals(t, op.arguments))})")
+    t.line(f"r = {kernel}({', '.join(t.values(op.arguments))})")
     t.line(f"if r is not None: r = yield from {kernel}.finish(r)")
     if not op.results:
         return
@@ -127,7 +118,7 @@ def _call_kernel(t: Translation, op: func.CallOp, kernel: str) -> None:
     if is_float(result.type):
         t.assign(op, number)
     else:
-        wrapped(t, result, number)
+        t.wrapped(result, number)
 
 
 def _returned(value, is_float: bool, name: str, where) -> float:
@@ -144,12 +135,12 @@ def function(t: Translation, op: Operation) -> None:
 
 @emits("func.return")
 def returned(t: Translation, op: func.ReturnOp) -> None:
-    t.line(f"return {tuple_of(literals(t, op.arguments))}" if op.arguments else "return")
+    t.line(f"return {tuple_of(t.values(op.arguments))}" if op.arguments else "return")
 
 
 @emits("arith.select")
 def select(t: Translation, op: elementwise.SelectOp) -> None:
-    condition, yes, no = literals(t, op.operands)
+    condition, yes, no = t.values(op.operands)
     t.assign(op, f"np.where({condition}, {yes}, {no})" if is_vector(op.cond) else f"{yes} if {condition} else {no}")
 
 

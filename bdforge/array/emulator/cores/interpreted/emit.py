@@ -1,17 +1,13 @@
 """The table of what each operation of a core program means: one emitter of Python source per operation name."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, VectorType
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from bdforge.array.emulator.cores.interpreted.number_formats import range_of, width
+from bdforge.array.emulator.cores.interpreted.number_formats import width
 from bdforge.array.emulator.errors import CoreError
 from bdforge.array.mlir import location
-
-if TYPE_CHECKING:
-    from bdforge.array.emulator.cores.interpreted.translation import Translation
 
 Emitter = Callable[..., None]
 """Gets the translation of a program and one operation of it."""
@@ -34,24 +30,17 @@ def unsupported(op: Operation, why: str) -> CoreError:
     return CoreError(f"{location(op)}: {op.name}: {why}")
 
 
+def refuse(message: str, where: Where) -> None:
+    """What a program calls where a condition does not hold."""
+    raise CoreError(f"{message}{where()}")
+
+
 def is_vector(value: SSAValue) -> bool:
     return isinstance(value.type, VectorType)
 
 
 def unsigned(expression: str, type_: Attribute) -> str:
     return f"({expression} & {(1 << width(type_)) - 1})"
-
-
-def wrapped(t: "Translation", value: SSAValue, expression: str) -> None:
-    """Store an integer that may have left its type's range. Comparing first is faster than always masking."""
-    low, high = range_of(value.type)
-    name = t.value(value)
-    t.line(f"{name} = {expression}")
-    t.line(f"if not {low} <= {name} <= {high}: {name} = (({name} - {low}) & {high - low}) + {low}")
-
-
-def literals(t: "Translation", values: Sequence[SSAValue]) -> list[str]:
-    return [t.value(value) for value in values]
 
 
 def literal(expression: str) -> int | None:
@@ -62,24 +51,3 @@ def literal(expression: str) -> int | None:
 
 def tuple_of(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-
-
-def mixed(t: "Translation", static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[str]:
-    """Expressions of a list whose unknown entries are values."""
-    left = iter(dynamic)
-    return [t.value(next(left)) if entry == DYNAMIC_INDEX else str(entry) for entry in static]
-
-
-def copy_all(t: "Translation", targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
-    """Assign all at once, so that exchanged values survive."""
-    if len(targets):
-        t.line(f"{', '.join(literals(t, targets))} = {', '.join(literals(t, sources))}")
-
-
-def require(t: "Translation", condition: str, message: str, op: Operation) -> None:
-    """Stop with a CoreError unless `condition` holds; `message` is the body of an f-string."""
-    t.line(f"if not ({condition}): {t.helper(_refuse)}(f{message!r}, {t.where(op)})")
-
-
-def _refuse(message: str, where: Where) -> None:
-    raise CoreError(f"{message}{where()}")

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, VectorType
 from xdsl.ir import Attribute, Operation
 
-from bdforge.array.emulator.cores.interpreted.emit import emits, is_vector, literals, unsupported
+from bdforge.array.emulator.cores.interpreted.emit import emits, is_vector, unsupported
 from bdforge.array.emulator.cores.interpreted.integer_ops import by_lane
 from bdforge.array.emulator.cores.interpreted.number_formats import (
     bits_of,
@@ -79,7 +79,7 @@ _CALLED = {"divf": (_divide, np.divide), **EXTREMES}
 @emits(*(f"arith.{name}" for name in (*_SIMPLE, *_CALLED)))
 def binary(t: Translation, op: Operation) -> None:
     name, type_ = op.name.removeprefix("arith."), element_of(op.results[0].type)
-    a, b = literals(t, op.operands)
+    a, b = t.values(op.operands)
     if name == "addf" and isinstance(type_, BFloat16Type) and not t.core.array.strictness.permits("start-modes"):
         a = f"({a} + 0.0)"  # -0 and -0 give +0 there
     if is_vector(op.results[0]):
@@ -201,7 +201,7 @@ def emit_fused(t: Translation, op: Operation) -> None:
     if isinstance(type_, Float64Type):
         raise unsupported(op, "of f64 it is not supported: the exact product needs more than a double")
     function = t.object("F", _quietly(partial(fused_multiply_add, element=type_)))
-    expression = f"{function}({', '.join(literals(t, op.operands))})"
+    expression = f"{function}({', '.join(t.values(op.operands))})"
     t.assign(op, expression if is_vector(op.results[0]) else f"float({expression})")
 
 
@@ -232,7 +232,7 @@ def function(t: Translation, op: Operation) -> None:
         raise unsupported(op, f"values of type {type_} are not supported")
     wanted = _FUNCTIONS[op.name.removeprefix("math.")]
     call = t.object("F", _quietly(partial(_evaluate, wanted, type_)))
-    t.assign(op, f"{call}({', '.join(literals(t, op.operands))}){'' if is_vector(op.results[0]) else '.item()'}")
+    t.assign(op, f"{call}({', '.join(t.values(op.operands))}){'' if is_vector(op.results[0]) else '.item()'}")
 
 
 def _evaluate(wanted: Callable[..., np.ndarray], type_: Attribute, *arguments) -> np.ndarray:

@@ -11,16 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
-from bdforge.array.emulator.cores.interpreted.emit import (
-    Where,
-    emits,
-    is_vector,
-    literals,
-    require,
-    unsigned,
-    unsupported,
-    wrapped,
-)
+from bdforge.array.emulator.cores.interpreted.emit import Where, emits, is_vector, unsigned, unsupported
 from bdforge.array.emulator.cores.interpreted.number_formats import (
     dtype_of_vector,
     element_of,
@@ -53,7 +44,7 @@ _BOOLEAN = {"addi": np.logical_xor, "subi": np.logical_xor, "muli": np.logical_a
 def binary(t: Translation, op: Operation) -> None:
     name = op.name.removeprefix("arith.")
     expression, ufunc = _BINARY[name]
-    a, b = literals(t, op.operands[:2])
+    a, b = t.values(op.operands[:2])
     element = element_of(op.results[0].type)
     bits = width(element)
     if is_vector(op.results[0]):
@@ -62,7 +53,7 @@ def binary(t: Translation, op: Operation) -> None:
     elif bits == 1 and name in ("maxsi", "minsi"):
         t.assign(op, f"{a} {'&' if name == 'maxsi' else '|'} {b}")
     elif name in _WRAPPING:
-        wrapped(t, op.results[0], expression.format(a=a, b=b))
+        t.wrapped(op.results[0], expression.format(a=a, b=b))
     else:
         t.assign(op, expression.format(a=a, b=b))
 
@@ -132,7 +123,7 @@ def _lanes(function: Callable[..., int], element: Attribute, reads_unsigned: boo
 @emits(*_OF_SIGNED, *_OF_UNSIGNED)
 def function(t: Translation, op: Operation) -> None:
     result, reads_unsigned = op.results[0], op.name in _OF_UNSIGNED
-    arguments = literals(t, op.operands)
+    arguments = t.values(op.operands)
     wanted = (_OF_UNSIGNED if reads_unsigned else _OF_SIGNED)[op.name]
     if is_vector(result):
         name = t.object("F", _lanes(wanted, element_of(result.type), reads_unsigned))
@@ -141,7 +132,7 @@ def function(t: Translation, op: Operation) -> None:
     if reads_unsigned:
         arguments = [unsigned(argument, result.type) for argument in arguments]
     name = t.object("F", partial(wanted, width(result.type)))
-    wrapped(t, result, f"{name}({', '.join(arguments)}, {t.where(op)})")
+    t.wrapped(result, f"{name}({', '.join(arguments)}, {t.where(op)})")
 
 
 @emits("arith.shli", "arith.shrsi", "arith.shrui")  # of scalars without a call
@@ -152,14 +143,14 @@ def shift(t: Translation, op: Operation) -> None:
     if is_vector(result):
         function(t, op)
         return
-    a, b = literals(t, op.operands)
+    a, b = t.values(op.operands)
     by = t.constant(op.operands[1])
     if by is None or not 0 <= by < bits:
-        require(t, f"0 <= {b} < {bits}", f"a shift of {bits} bits by {{{b}}} has no defined result", op)
+        t.require(f"0 <= {b} < {bits}", f"a shift of {bits} bits by {{{b}}} has no defined result", op)
     if op.name == "arith.shrsi" and bits > 1:
         t.assign(op, f"{a} >> {b}")
     else:
-        wrapped(t, result, f"{unsigned(a, result.type)} >> {b}" if logical else f"{a} << {b}")
+        t.wrapped(result, f"{unsigned(a, result.type)} >> {b}" if logical else f"{a} << {b}")
 
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
@@ -204,7 +195,7 @@ def cast(t: Translation, op: Operation) -> None:
     if fits:
         t.assign(op, value)
     else:
-        wrapped(t, result, value)
+        t.wrapped(result, value)
 
 
 def _cast_array(values: np.ndarray, dtype: np.dtype, signed: bool) -> np.ndarray:
@@ -221,7 +212,7 @@ def conversion(t: Translation, op: Operation) -> None:
         if source.type == result.type:
             t.define(result, t.value(source))
         elif is_unsigned(source.type) or is_unsigned(result.type):
-            wrapped(t, result, t.value(source))
+            t.wrapped(result, t.value(source))
         else:
             raise CoreError(f"{op.name} from {source.type} to {result.type} is not supported in a core program")
 

@@ -16,16 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation, SSAValue
 
-from bdforge.array.emulator.cores.interpreted.emit import (
-    Where,
-    emits,
-    literal,
-    literals,
-    mixed,
-    require,
-    tuple_of,
-    unsupported,
-)
+from bdforge.array.emulator.cores.interpreted.emit import Where, emits, literal, tuple_of, unsupported
 from bdforge.array.emulator.cores.interpreted.number_formats import bf16_of_bits, bits_of_bf16, dtype_of_memory
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.errors import CoreError
@@ -81,19 +72,19 @@ def emit_store(t: Translation, op: Operation, value: SSAValue, array: SSAValue, 
 
 @emits("memref.load")
 def load(t: Translation, op: memref.LoadOp) -> None:
-    emit_load(t, op, op.memref, literals(t, op.indices))
+    emit_load(t, op, op.memref, t.values(op.indices))
 
 
 @emits("memref.store")
 def store(t: Translation, op: memref.StoreOp) -> None:
-    emit_store(t, op, op.value, op.memref, literals(t, op.indices))
+    emit_store(t, op, op.value, op.memref, t.values(op.indices))
 
 
 @emits("memref.copy")
 def copy(t: Translation, op: memref.CopyOp) -> None:
-    source, target = literals(t, op.operands)
+    source, target = t.values(op.operands)
     shapes = f"copies shape {{{source}.shape}} to shape {{{target}.shape}}"
-    require(t, f"{source}.shape == {target}.shape", shapes, op)
+    t.require(f"{source}.shape == {target}.shape", shapes, op)
     t.line(f"{target}[...] = {source}")
 
 
@@ -112,15 +103,15 @@ def cast(t: Translation, op: memref.CastOp) -> None:
     name = t.value(op.results[0])
     checks = [f"{name}.ndim == {len(kind.get_shape())}"]
     checks += [f"{name}.shape[{i}] == {n}" for i, n in enumerate(kind.get_shape()) if n != DYNAMIC_INDEX]
-    require(t, " and ".join(checks), f"a memref of shape {{{name}.shape}} is no {kind}", op)
+    t.require(" and ".join(checks), f"a memref of shape {{{name}.shape}} is no {kind}", op)
 
 
 @emits("memref.subview")
 def subview(t: Translation, op: memref.SubviewOp) -> None:
     assert isinstance(op.result.type, MemRefType)
-    offsets = mixed(t, op.static_offsets.get_values(), op.offsets)
-    sizes = mixed(t, op.static_sizes.get_values(), op.sizes)
-    strides = mixed(t, op.static_strides.get_values(), op.strides)
+    offsets = t.mixed(op.static_offsets.get_values(), op.offsets)
+    sizes = t.mixed(op.static_sizes.get_values(), op.sizes)
+    strides = t.mixed(op.static_strides.get_values(), op.strides)
     dropped = _dropped(op.static_sizes.get_values(), op.result.type.get_shape())
     if dropped is None:
         raise unsupported(op, f"the result type {op.result.type} cannot come from sizes {', '.join(sizes)}")
@@ -157,9 +148,9 @@ def _subview(array, offsets, sizes, strides, dropped: tuple[int, ...], where: Wh
 @emits("memref.reinterpret_cast")
 def reinterpret_cast(t: Translation, op: memref.ReinterpretCastOp) -> None:
     root, start = _aligned_base(op)
-    offset = mixed(t, op.static_offsets.get_values(), op.offsets)[0]
-    sizes = tuple_of(mixed(t, op.static_sizes.get_values(), op.sizes))
-    strides = tuple_of(mixed(t, op.static_strides.get_values(), op.strides))
+    offset = t.mixed(op.static_offsets.get_values(), op.offsets)[0]
+    sizes = tuple_of(t.mixed(op.static_sizes.get_values(), op.sizes))
+    strides = tuple_of(t.mixed(op.static_strides.get_values(), op.strides))
     t.assign(op, f"{t.helper(_strided)}({t.value(root)}, {offset} - {start}, {sizes}, {strides}, {t.where(op)})")
 
 
@@ -203,7 +194,7 @@ def reshape(t: Translation, op: memref.CollapseShapeOp | memref.ExpandShapeOp) -
     assert isinstance(op.result.type, MemRefType)
     source = t.value(op.operands[0])
     if isinstance(op, memref.ExpandShapeOp):
-        shape = mixed(t, op.static_output_shape.get_values(), op.output_shape)
+        shape = t.mixed(op.static_output_shape.get_values(), op.output_shape)
     else:
         groups = [[int(axis.value.data) for axis in group] for group in op.reassociation]
         shape = [" * ".join(f"{source}.shape[{axis}]" for axis in group) for group in groups]

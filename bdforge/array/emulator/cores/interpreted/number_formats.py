@@ -114,28 +114,22 @@ def round_bf16(value: float) -> float:
     """The bfloat16 of a result, in one rounding from the value given and by the core's mode."""
     if not _START_MODES.get():
         return nearest_bf16(value)
-    if math.isnan(value):
-        return _RESULT_NAN
-    if math.isinf(value) or value == 0:
-        return value
-    exponent = _bf16_exponent(value)
-    rounded = math.ldexp(math.floor(math.ldexp(value, -exponent)), exponent)
-    if abs(rounded) < _BF16_OVERFLOW:
-        return math.copysign(rounded, value)
-    return _BF16_LARGEST if value > 0 else -math.inf
+    return _RESULT_NAN if math.isnan(value) else _narrowed(value, math.floor)
 
 
 def nearest_bf16(value: float) -> float:
     """The nearest bfloat16, ties to even, in one rounding from the value given."""
+    return _narrowed(value, round)
+
+
+def _narrowed(value: float, to_whole: Callable[[float], int]) -> float:
     if not math.isfinite(value) or value == 0:
         return value
-    exponent = _bf16_exponent(value)
-    rounded = math.ldexp(round(math.ldexp(value, -exponent)), exponent)
-    return math.copysign(rounded if abs(rounded) < _BF16_OVERFLOW else math.inf, value)
-
-
-def _bf16_exponent(value: float) -> int:
-    return max(math.frexp(value)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
+    exponent = max(math.frexp(value)[1] - 1, _BF16_LOWEST_EXPONENT) - _BF16_FRACTION_BITS
+    rounded = math.ldexp(to_whole(math.ldexp(value, -exponent)), exponent)
+    if abs(rounded) >= _BF16_OVERFLOW:
+        rounded = _BF16_LARGEST if to_whole is math.floor and value > 0 else math.inf
+    return math.copysign(rounded, value)
 
 
 _ROUNDERS: dict[type, Callable[[float], float]] = {

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from bdforge.array.emulator.cores.core import EmulatedCore
-from bdforge.array.emulator.cores.interpreted.emit import EMITTERS, copy_all, literal
-from bdforge.array.emulator.cores.interpreted.number_formats import size_bits
+from bdforge.array.emulator.cores.interpreted.emit import EMITTERS, literal, refuse
+from bdforge.array.emulator.cores.interpreted.number_formats import range_of, size_bits
 from bdforge.array.emulator.cores.kernel_call import KernelCall
 from bdforge.array.emulator.errors import CoreError, EmulationError
 from bdforge.array.emulator.lock import EmulatedLock
@@ -156,7 +156,7 @@ class Translation:
         self.indented(lambda: self._dispatch(state, blocks[half:], first + half))
 
     def jump(self, op: Operation, target: Block, arguments: Sequence[SSAValue]) -> None:
-        copy_all(self, target.args, arguments)
+        self.copy(target.args, arguments)
         here = op.parent_block()
         state, number = self._blocks[target]
         if here is None or number <= self._blocks[here][1]:
@@ -245,6 +245,14 @@ class Translation:
                 self.names[value] = f"v{len(self.names)}"
         return self.names[value]
 
+    def values(self, values: Sequence[SSAValue]) -> list[str]:
+        return [self.value(value) for value in values]
+
+    def mixed(self, static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[str]:
+        """Expressions of a list whose unknown entries are values."""
+        left = iter(dynamic)
+        return [self.value(next(left)) if entry == DYNAMIC_INDEX else str(entry) for entry in static]
+
     def constant(self, value: SSAValue) -> int | None:
         """The integer that `value` always is, if that is known."""
         self.value(value)
@@ -256,6 +264,22 @@ class Translation:
 
     def assign(self, op: Operation, expression: str) -> None:
         self.line(f"{self.value(op.results[0])} = {expression}")
+
+    def wrapped(self, value: SSAValue, expression: str) -> None:
+        """Store an integer that may have left its type's range. Comparing first is faster than always masking."""
+        low, high = range_of(value.type)
+        name = self.value(value)
+        self.line(f"{name} = {expression}")
+        self.line(f"if not {low} <= {name} <= {high}: {name} = (({name} - {low}) & {high - low}) + {low}")
+
+    def copy(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> None:
+        """Assign all at once, so that exchanged values survive."""
+        if len(targets):
+            self.line(f"{', '.join(self.values(targets))} = {', '.join(self.values(sources))}")
+
+    def require(self, condition: str, message: str, op: Operation) -> None:
+        """Stop with a CoreError unless `condition` holds; `message` is the body of an f-string."""
+        self.line(f"if not ({condition}): {self.helper(refuse)}(f{message!r}, {self.where(op)})")
 
     def simple(self, expression: str) -> str:
         """`expression`, computed first if it is more than a name or a literal."""

@@ -9,15 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
-from bdforge.array.emulator.cores.interpreted.emit import (
-    Where,
-    emits,
-    is_vector,
-    literals,
-    mixed,
-    tuple_of,
-    unsupported,
-)
+from bdforge.array.emulator.cores.interpreted.emit import Where, emits, is_vector, tuple_of, unsupported
 from bdforge.array.emulator.cores.interpreted.float_ops import EXTREMES, emit_fused
 from bdforge.array.emulator.cores.interpreted.number_formats import (
     dtype_of_vector,
@@ -75,7 +67,7 @@ def load(t: Translation, op: vector.LoadOp) -> None:
     type_ = _vector_type(op.result)
     _fits_block(op, type_, op.base)
     function = t.object("F", partial(_load, type_.element_type, type_.get_shape()))
-    t.assign(op, f"{function}({t.value(op.base)}, {tuple_of(literals(t, op.indices))}, {t.where(op)})")
+    t.assign(op, f"{function}({t.value(op.base)}, {tuple_of(t.values(op.indices))}, {t.where(op)})")
 
 
 @emits("vector.store")
@@ -83,7 +75,7 @@ def store(t: Translation, op: vector.StoreOp) -> None:
     type_ = _vector_type(op.vector)
     _fits_block(op, type_, op.base)
     function = t.object("F", partial(_store, type_.element_type))
-    place = tuple_of(literals(t, op.indices))
+    place = tuple_of(t.values(op.indices))
     t.line(f"{function}({t.value(op.vector)}, {t.value(op.base)}, {place}, {t.where(op)})")
 
 
@@ -91,7 +83,7 @@ def _moved(t: Translation, op, function: Callable, array: SSAValue, value: SSAVa
     """A call of `function` with a memref, indices of it, a value (padding or what is written), and the place."""
     if op.mask is not None:
         raise unsupported(op, "masks are not supported")
-    arguments = [t.value(array), tuple_of(literals(t, op.indices)), t.value(value), t.where(op)]
+    arguments = [t.value(array), tuple_of(t.values(op.indices)), t.value(value), t.where(op)]
     return f"{t.object('F', function)}({', '.join(arguments)})"
 
 
@@ -195,7 +187,7 @@ def _number(expression: str, type_: Attribute) -> str:
 
 
 def _position(t: Translation, op: Operation, whole: SSAValue, static: Sequence[int], dynamic) -> str:
-    place = mixed(t, static, dynamic)
+    place = t.mixed(static, dynamic)
     shape = _vector_type(whole).get_shape()
     for index, size in zip(static, shape, strict=False):
         if index != DYNAMIC_INDEX and not 0 <= index < size:
@@ -213,7 +205,7 @@ def _inside(place: tuple[int, ...], shape: tuple[int, ...], where: Where) -> tup
 
 @emits("vector.shuffle")
 def shuffle(t: Translation, op: vector.ShuffleOp) -> None:
-    first, second = (f"np.atleast_1d({text})" for text in literals(t, (op.v1, op.v2)))
+    first, second = (f"np.atleast_1d({text})" for text in t.values((op.v1, op.v2)))
     order = t.object("C", np.array(op.mask.get_values(), np.int64))
     t.assign(op, f"np.concatenate(({first}, {second}))[{order}]")
 

@@ -89,9 +89,9 @@ def expected() -> np.ndarray:
     return columns.transpose(2, 0, 1, 3, 4).reshape(256, 9)
 
 
-@pytest.mark.parametrize("schedule", ["in-order", "random"])
-def test_blocks_go_through_memtile_core_and_a_python_kernel(schedule):
-    result, done = run(design(), {"scale": scale}, schedule=schedule)
+@pytest.mark.parametrize("options", [{}, {"schedule": "random"}, {"poison": True}], ids=str)
+def test_blocks_go_through_memtile_core_and_a_python_kernel(options):
+    result, done = run(design(), {"scale": scale}, **options)
     same(decode(result), 2 * decode(expected()))
     assert done.buffers["out"].shape == (4, 16, 9)
     same(done.buffers["out"].reshape(-1, 9), result[-64:])
@@ -128,11 +128,6 @@ def test_cores_move_blocks_whole(poison):
     wanted = expected().reshape(4, 4, 16, 9).copy()
     wanted[:, 0, 1] = wanted[:, 1, 4]
     same(result, wanted.reshape(256, 9))
-
-
-def test_a_kernel_may_write_what_poison_watches():
-    result, _ = run(design(), {"scale": scale}, poison=True)
-    same(decode(result), 2 * decode(expected()))
 
 
 def test_a_transfer_counts_nine_bytes_a_block():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import CoreError, Deadlock, LoadError
+from bdforge.array.emulator import CoreError, Deadlock
 from bdforge.array.mlir import MlirError
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 from support.array_text import Task, acquire, bd, buffer, core, flow, lock, module, program, release, tile
@@ -172,21 +172,6 @@ def test_a_circle_through_a_cascade_is_named():
     assert "core (0, 3) waits for core (0, 2) to take a value from the cascade" in text
     assert "core (0, 2) waits for lock go" in text
     assert "in a circle" in text
-
-
-@pytest.mark.parametrize(("places", "way"), [([(1, 2), (1, 3)], "north"), ([(1, 2), (0, 2)], "west")])
-def test_a_cascade_runs_south_or_east(places, way):
-    with pytest.raises(LoadError, match=rf":\d+:\d+: .*a cascade runs to the core south or east .* is {way}"):
-        bdforge.emulate(chain(places, flows(places), "npu2"))
-
-
-def test_a_core_has_one_cascade_each_way():
-    fork = chain([(0, 3), (0, 2), (1, 3)], "aie.cascade_flow(%t03, %t02)\naie.cascade_flow(%t03, %t13)", "npu2")
-    with pytest.raises(LoadError, match=r"core \(0, 3\) has one cascade output, which leads to core \(0, 2\)"):
-        bdforge.emulate(fork)
-    join = chain([(1, 3), (0, 2), (1, 2)], "aie.cascade_flow(%t13, %t12)\naie.cascade_flow(%t02, %t12)", "npu2")
-    with pytest.raises(LoadError, match=r"core \(1, 2\) has one cascade input, which comes from core \(1, 3\)"):
-        bdforge.emulate(join)
 
 
 def test_a_cascade_does_not_jump():

@@ -1,8 +1,6 @@
 """What a report names: the party that is missing, not those that wait for it."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ import bdforge
 from bdforge.array.emulator import Deadlock
 from bdforge.array.emulator.diagnose import deadlock
 from bdforge.array.emulator.lock import EmulatedLock
-from bdforge.array.emulator.scheduler import Agent, Idle
+from bdforge.array.emulator.scheduler import Agent, PlainWait
 from bdforge.array.emulator.verification import verify_design
 from support.array_text import (
     Task,
@@ -176,22 +174,13 @@ def reported(waits: dict[str, str]) -> str:
     """The report of a sequence that waits for `a`, where each party waits for those named by a letter (none: idle)."""
     agents = {name: Agent(name) for name in waits}
     for name, others in waits.items():
-        agents[name].waiting = Gate(f"waits for {others or 'nobody'}", [agents[other] for other in others])
-    return str(deadlock(Gate("waits for a", [agents["a"]])))
+        agents[name].waiting = gate(f"waits for {others or 'nobody'}", *(agents[other] for other in others))
+    return str(deadlock(gate("waits for a", agents["a"])))
 
 
-@dataclass
-class Gate:
+def gate(words: str, *others: Agent) -> PlainWait:
     """A wait in words, for parties that are known."""
-
-    words: str
-    others: list[Agent]
-
-    def sentence(self) -> str:
-        return self.words
-
-    def providers(self) -> Iterator[Agent]:
-        return iter(self.others)
+    return PlainWait(lambda: words, lambda: others)
 
 
 CHAIN = "abcdefghijklmnopqrstuvwxyz"
@@ -225,11 +214,11 @@ def test_those_who_are_behind_lead_to_the_root_even_by_a_longer_way(often: int, 
     names = ("waiter", "busy", "lazy", "lazy's root")
     waiter, busy, lazy, root = (Agent(name) for name in names)
     lock = EmulatedLock("gate", 63, lambda _: None, releasers=lambda: [busy, lazy])
-    busy.waiting = root.waiting = Idle("has no task")
-    lazy.waiting = Gate("waits for its root", [root])
+    busy.waiting = root.waiting = gate("has no task")
+    lazy.waiting = gate("waits for its root", root)
     lock.take(waiter, 5)
     for _ in range(often):
         lock.add(1, agent=busy)
-    lines = str(deadlock(Gate("waits", [waiter]))).splitlines()
+    lines = str(deadlock(gate("waits", waiter))).splitlines()
     way = lines[: lines.index("stuck as well, but waited for less directly:")]
     assert way[-1] == f"  {first} has no task"

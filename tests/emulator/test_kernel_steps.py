@@ -298,14 +298,3 @@ def test_integers_that_are_passed_to_functions_are_no_locks():
     func.call @f(%c) : (index) -> ()"""
     text = through(call).replace("func.func private @k(memref<8xi32>, memref<8xi32>)", body)
     assert "blocked" not in "".join(run(text, rounds).warnings)
-
-
-def test_a_function_may_use_the_lock_that_it_is_given():
-    body = """func.func @f(%l: index) {
-      aie.use_lock(%l, Release, 2)
-      aie.use_lock(%l, Acquire, 3)
-      func.return
-    }"""
-    text = through("func.call @f(%out_free) : (index) -> ()")
-    text = text.replace("func.func private @k(memref<8xi32>, memref<8xi32>)", body)
-    assert "blocked" not in "".join(run(text, rounds).warnings)

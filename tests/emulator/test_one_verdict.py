@@ -125,7 +125,13 @@ def sequence(line: str) -> str:
 REFUSED = {
     "a cascade to the north": (cascade("02", "03"), "aie.cascade_flow: a cascade runs to the core south or east"),
     "a cascade to the west": (cascade("12", "02"), "aie.cascade_flow: a cascade runs to the core south or east"),
-    "a cascade to two cores": (cascade("03", "02", "13"), "core (0, 3) has one cascade output"),
+    "a cascade to two cores": (
+        cascade("03", "02", "13"), "core (0, 3) has one cascade output, which leads to core (0, 2)"
+    ),
+    "two cascades to a core": (
+        design("aie.cascade_flow(%t13, %t12)\naie.cascade_flow(%t02, %t12)"),
+        "core (1, 2) has one cascade input, which comes from core (1, 3)",
+    ),
     "256 repeats": (dma(repeat=", repeat_count = 256"), "repeat_count = 256 is outside 0 to 255"),
     "-1 repeats": (dma(repeat=", repeat_count = -1"), "repeat_count = -1 is outside 0 to 255"),
     "a channel beyond": (dma(channel=6), "MM2S: channel = 6 is outside 0 to 5"),

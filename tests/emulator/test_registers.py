@@ -255,20 +255,6 @@ def test_writes_to_nowhere_are_named_with_their_line(place, named, mask):
     assert "(<string>:18:" in str(fault.value)
 
 
-def test_a_patch_of_anything_but_a_shims_bd_is_an_error():
-    with pytest.raises(RegisterAccessError, match=r"argument 0 is patched into word 2 of BD 0 of shim \(0, 0\)"):
-        run(column(patch(0x1D008, 0)))
-    with pytest.raises(RegisterAccessError, match=r"patched into word 1 of BD 0 of memtile \(0, 1\)"):
-        run(column(patch(address(0, 1, 0xA0004), 0)))
-
-
-def test_a_patch_keeps_the_packet_fields_of_its_bd():
-    """Word 2 shares the high half of the address with the packet's: both survive."""
-    lines = [writebd(SHIM, 0, 4, enable_packet=1, packet_id=9, packet_type=3), patch(0x1D004, 0)]
-    expected = 1 << 30 | 9 << 19 | 3 << 16 | 1  # host memory begins at 1 << 32
-    run_words(polled(lines, MaskPoll(address(0, 0, 0x1D008), expected, 0xFFFFFFFF)))
-
-
 def test_a_chain_beyond_the_last_bd_is_an_error():
     lines = [writebd(MEM, 0, 4, OWN, use_next_bd=1, next_bd=50), push(MEM, "S2MM : 0", 0)]
     with pytest.raises(DmaError, match=r"memtile \(0, 1\): a chain leads to BD 50, but the tile has 48"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, LoadError, RegisterAccessError, Result
+from bdforge.array.emulator import Deadlock, DmaError, LoadError, RegisterAccessError, Result
 from bdforge.array.emulator.scheduler import STEP_BUDGET
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
@@ -75,19 +75,6 @@ def test_words_may_replace_the_sequence_of_the_text():
     a, b = DATA[:64].view(np.float32).copy(), np.zeros(64, np.float32)
     bdforge.emulate(loopback(runs=3), [a, b], instructions=words)
     same(a.view(np.int32), b.view(np.int32))
-
-
-def test_a_missing_patch_is_an_error():
-    operations = [op for op in lowered(loopback()) if not isinstance(op, Patch)]
-    with pytest.raises(DmaError, match="host address 0x0, which belongs to no argument; patch it"):
-        emulate_words(loopback(), operations)
-
-
-def test_a_patch_of_a_missing_argument_is_an_error():
-    with pytest.raises(
-        ArgumentError, match=r"argument 2 is patched in, but the run was given 2 arrays \(operation 0 of"
-    ):
-        emulate_words(loopback(), [Patch(0x1D004, 2, 0)])
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2_1col"])

@@ -11,7 +11,7 @@ from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.packet import Arbiter, PacketSource, Route, connect_packets
 from bdforge.array.emulator.scheduler import Agent, Scheduler
-from bdforge.array.emulator.stream import RoomWait, Sink, Stream
+from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.emulator.streams import _Streams
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.routing.nets import SwitchPort
@@ -81,7 +81,7 @@ def test_a_source_waits_for_those_that_are_full_and_not_for_all(demands: tuple[i
         end.deliver(*range(16))
         end.sink.demand = demand
         stream.connect(end.sink)
-    wait = RoomWait(stream, 5, lambda: " (here)")
+    wait = stream.wait_for_room(5, lambda: " (here)")
     assert list(wait.providers()) == [ends[number].owner for number in full]
     named = ", ".join(f"sink {number} (holds 16 words)" for number in full) or "a flow, but none leads away from it"
     assert wait.sentence() == f"has 5 words left and waits for {named} (here)"

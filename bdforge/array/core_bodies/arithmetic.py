@@ -1,27 +1,16 @@
 """Integer operations of MLIR as instructions. Values of fewer than 32 bits are kept sign-extended, an i1 as 0 or 1."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from bdforge.array.core_bodies.value_locations import refused
 from bdforge.array.mlir.elementwise_ops import CmpiOp
 
-
-class Emitter(Protocol):
-    """What writes instructions: registers of values, temporary ones, and a place for the result."""
-
-    def read(self, value: SSAValue) -> str: ...
-
-    def number(self, value: int) -> str: ...
-
-    def temporary(self) -> str: ...
-
-    def emit(self, text: str, memory: str | None = None) -> None: ...
-
-    def result(self, value: SSAValue, compute: Callable[[str], None]) -> None: ...
+if TYPE_CHECKING:
+    from bdforge.array.core_bodies.compiled_body import CompiledBody
 
 
 _DIRECT = {"addi": "add", "subi": "sub", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor"}
@@ -39,7 +28,7 @@ def bits_of(kind: Attribute) -> int:
     return kind.width.data if isinstance(kind, IntegerType) else 32
 
 
-def arithmetic(e: Emitter, op: Operation) -> bool:
+def arithmetic(e: "CompiledBody", op: Operation) -> bool:
     """Emit an operation of the arith dialect; False if it is none that is known."""
     emit = _EMITTED.get(name := op.name.removeprefix("arith."))
     if emit is not None:
@@ -47,30 +36,20 @@ def arithmetic(e: Emitter, op: Operation) -> bool:
     return emit is not None
 
 
-def decide(e: Emitter, condition: str) -> None:
-    """Let r27 hold the condition of what is picked next."""
-    e.emit(f"mov r27, {condition}")
-
-
-def pick(e: Emitter, d: str, then: str, otherwise: str) -> None:
-    """d = r27 ? then : otherwise."""
-    e.emit(f"sel.nez {d}, {then}, {otherwise}, r27")
-
-
-def _choose(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _choose(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     condition, then, otherwise = (e.read(value) for value in op.operands)
-    decide(e, condition)
-    pick(e, d, then, otherwise)
+    e.decide(condition)
+    e.pick(d, then, otherwise)
 
 
-def _direct(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _direct(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     a, b = (e.read(v) for v in op.operands[:2])
     e.emit(f"{_DIRECT[name]} {d}, {a}, {b}")
     if name in _WRAPS:
         _narrow(e, op.results[0], d)
 
 
-def _narrow(e: Emitter, value: SSAValue, d: str) -> None:
+def _narrow(e: "CompiledBody", value: SSAValue, d: str) -> None:
     """Bring a result of 32 bits into the form of its type."""
     bits = bits_of(value.type)
     if bits == 1:
@@ -79,7 +58,7 @@ def _narrow(e: Emitter, value: SSAValue, d: str) -> None:
         e.emit(f"extend.s{bits} {d}, {d}")
 
 
-def _compare(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _compare(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     assert isinstance(op, CmpiOp)
     text, swapped = _COMPARISONS[op.predicate.value.data]
     if bits_of(op.lhs.type) == 1 and op.predicate.value.data in range(2, 6):
@@ -88,17 +67,17 @@ def _compare(e: Emitter, op: Operation, name: str, d: str) -> None:
     e.emit(f"{text} {d}, {b}, {a}" if swapped else f"{text} {d}, {a}, {b}")
 
 
-def _extreme(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _extreme(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     if bits_of(op.results[0].type) == 1:
         raise refused(op, f"{op.name} of i1 has no machine code here; use arith.andi or arith.ori")
     a, b = (e.read(v) for v in op.operands[:2])
     condition = e.temporary()
     e.emit(f"{_CHOICES[name]} {condition}, {a}, {b}")
-    decide(e, condition)
-    pick(e, d, b, a)
+    e.decide(condition)
+    e.pick(d, b, a)
 
 
-def _shift(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _shift(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     value, count = (e.read(v) for v in op.operands[:2])
     bits = bits_of(op.results[0].type)
     if bits == 1:
@@ -115,7 +94,7 @@ def _shift(e: Emitter, op: Operation, name: str, d: str) -> None:
         _narrow(e, op.results[0], d)
 
 
-def _cast(e: Emitter, op: Operation, name: str, d: str) -> None:
+def _cast(e: "CompiledBody", op: Operation, name: str, d: str) -> None:
     source = op.operands[0]
     before, after = bits_of(source.type), bits_of(op.results[0].type)
     register = e.read(source)
@@ -130,12 +109,7 @@ def _cast(e: Emitter, op: Operation, name: str, d: str) -> None:
             _narrow(e, op.results[0], d)
 
 
-def is_number(kind: Attribute) -> bool:
-    """Whether values of a type are integers that a register holds."""
-    return isinstance(kind, IntegerType | IndexType)
-
-
-_EMITTED: Mapping[str, Callable[[Emitter, Operation, str, str], None]] = {
+_EMITTED: Mapping[str, Callable[..., None]] = {
     **dict.fromkeys(_DIRECT, _direct), **dict.fromkeys(_CHOICES, _extreme), "cmpi": _compare, "select": _choose,
     **dict.fromkeys(("shli", "shrsi", "shrui"), _shift),
     **dict.fromkeys(("index_cast", "extsi", "extui", "trunci"), _cast),

@@ -151,6 +151,14 @@ class CompiledBody:
         self.emit(f"lda {register}, [sp, #{self._slot(home)}]", _memory(home))
         return register
 
+    def decide(self, condition: str) -> None:
+        """Let r27 hold the condition of what is picked next."""
+        self.emit(f"mov r27, {condition}")
+
+    def pick(self, d: str, then: str, otherwise: str) -> None:
+        """d = r27 ? then : otherwise."""
+        self.emit(f"sel.nez {d}, {then}, {otherwise}, r27")
+
     def _slot(self, number: int) -> str:
         return f"{4 * number} - FRAME"
 

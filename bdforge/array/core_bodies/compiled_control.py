@@ -7,8 +7,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from bdforge.array.core_bodies.arithmetic import decide, is_number, pick
-from bdforge.array.core_bodies.value_locations import constant_of, refused
+from bdforge.array.core_bodies.value_locations import constant_of, is_number, refused
 from bdforge.array.mlir.locations import value_name
 from bdforge.core.codegen.abi import NUMBERS, POINTERS, RESULT
 
@@ -176,9 +175,9 @@ def _chosen(b: "CompiledBody", argument: Choice, held: list[SSAValue]) -> str:
     texts = _chosen(b, then, held), _chosen(b, otherwise, held)
     register = b.temporary()
     if held != [test]:
-        decide(b, b.read(test))
+        b.decide(b.read(test))
         held[:] = [test]
-    pick(b, register, *texts)
+    b.pick(register, *texts)
     return register
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from bdforge.array.mlir.locations import location
 from bdforge.core.codegen.errors import CodegenError
@@ -34,6 +34,11 @@ def constant_of(value: SSAValue) -> int | None:
         number = constant_of(op.operands[0])
         return -number if number and op.operands[0].type == IntegerType(1) else number
     return None
+
+
+def is_number(kind: Attribute) -> bool:
+    """Whether values of a type are integers that a register holds."""
+    return isinstance(kind, IntegerType | IndexType)
 
 
 def check_type(value: SSAValue, op: Operation) -> None:

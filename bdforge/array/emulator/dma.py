@@ -11,7 +11,7 @@ from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, decod
 from bdforge.array.emulator.errors import DmaError, UnpatchedError
 from bdforge.array.emulator.lock import LockWait
 from bdforge.array.emulator.poison import check_written
-from bdforge.array.emulator.scheduler import Agent, Idle
+from bdforge.array.emulator.scheduler import Agent, PlainWait
 from bdforge.array.emulator.silicon_rules import check_fresh, check_lock_pair, check_shim_access
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices import AIE2P, TileKind
@@ -32,7 +32,7 @@ class QueuedTask:
     chain: tuple[int, ...]
 
 
-NO_TASK = Idle("has no task")
+NO_TASK = PlainWait(lambda: "has no task")
 SPOILED = (
     "; word 0 of column 0's memtile does not survive from one run of a context to the next: keep what stays elsewhere, "
     "or send it again (memtile-word)"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bdforge.array.emulator.errors import DmaError, LoadError
-from bdforge.array.emulator.scheduler import Agent
+from bdforge.array.emulator.scheduler import Agent, PlainWait
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices.registers import PACKET_HEADER
 
@@ -23,26 +23,6 @@ _ID = PACKET_HEADER.fields["id"]
 
 def packet_id(header: int) -> int:
     return _ID.extract([header])
-
-
-@dataclass(slots=True)
-class ArbiterWait:
-    """A source waits until the packet of another one has ended."""
-
-    arbiter: "Arbiter"
-    id: int
-    to: list[Sink]
-    where: Callable[[], str]
-
-    def sentence(self) -> str:
-        holder = "nobody" if self.arbiter.holder is None else self.arbiter.holder.owner.name
-        way = f"to {' and '.join(sink.owner.name for sink in self.to)} past {self.arbiter.place}, which"
-        if self.arbiter.sink is not None:
-            way = f"to {self.arbiter.sink.owner.name}, whose arbiter"
-        return f"waits to send a packet of id {self.id} {way} {holder} holds until its packet ends{self.where()}"
-
-    def providers(self) -> Iterator[Agent]:
-        return iter([] if self.arbiter.holder is None else [self.arbiter.holder.owner])
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +67,18 @@ class Arbiter:
             self.waiters.remove(source)
         if self.holder is source:
             self.release()
+
+    def wait_for_turn(self, packet: int, to: list[Sink], where: Callable[[], str]) -> PlainWait:
+        """Why a packet of that id to these sinks cannot go on before that of another source has ended."""
+
+        def sentence() -> str:
+            holder = "nobody" if self.holder is None else self.holder.owner.name
+            way = f"to {' and '.join(sink.owner.name for sink in to)} past {self.place}, which"
+            if self.sink is not None:
+                way = f"to {self.sink.owner.name}, whose arbiter"
+            return f"waits to send a packet of id {packet} {way} {holder} holds until its packet ends{where()}"
+
+        return PlainWait(sentence, lambda: [] if self.holder is None else [self.holder.owner])
 
     def _give(self, source: Stream) -> None:
         self.holder = source
@@ -147,7 +139,7 @@ class PacketSource:
         for arbiter in route.arbiters():
             granted = arbiter.take(self.stream)
             while not granted:
-                self.stream.owner.waiting = ArbiterWait(arbiter, packet_id(header), route.sinks, where)
+                self.stream.owner.waiting = arbiter.wait_for_turn(self.id, route.sinks, where)
                 yield
                 granted = arbiter.holder is self.stream
         self.stream.sinks = route.keepers

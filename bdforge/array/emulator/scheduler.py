@@ -2,7 +2,7 @@
 
 import random
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,22 +23,19 @@ HISTORY = 4
 class WaitReason(Protocol):
     """Why an agent is blocked; `sentence` goes into diagnoses, `providers` are those who could end the wait."""
 
-    def sentence(self) -> str: ...
+    @property
+    def sentence(self) -> Callable[[], str]: ...
 
-    def providers(self) -> Iterator["Agent"]: ...
+    @property
+    def providers(self) -> Callable[[], Iterable["Agent"]]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
-    """Nothing to do, in words: not a wait of its own, but the root of other waits."""
+class PlainWait:
+    """A wait that only diagnoses ask about; without providers there is nothing to do: the root of other waits."""
 
-    what: str
-
-    def sentence(self) -> str:
-        return self.what
-
-    def providers(self) -> Iterator["Agent"]:
-        return iter(())
+    sentence: Callable[[], str]
+    providers: Callable[[], Iterable["Agent"]] = tuple
 
 
 class Observer(Protocol):

@@ -11,12 +11,13 @@ The sinks of a circuit stay; those of a packet-switched source change with every
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bdforge.array.emulator.bd_access import Order
-from bdforge.array.emulator.scheduler import Agent, Scheduler
+from bdforge.array.emulator.scheduler import Agent, PlainWait, Scheduler
 from bdforge.devices.capacities import Capacity, StreamCapacities
 
 if TYPE_CHECKING:
@@ -104,31 +105,22 @@ class Sink:
         if self.source is not None:
             self.source.changed()
         while self.demand:
-            self.owner.waiting = DataWait(self, where)
+            self.owner.waiting = PlainWait(partial(self._missing, where), self._senders)
             yield
 
+    def _missing(self, where: Callable[[], str]) -> str:
+        if self.source is not None:
+            packet = "" if self.arbiter is None else ", whose packet is arriving"
+            return f"waits for {self.demand} words from {self.source.owner.name}{packet}{where()}"
+        if self.arbiter is None:
+            return f"waits for {self.demand} words, but no flow leads to it{where()}"
+        senders = "; or ".join(_expected(source, self) for source in self.arbiter.sources)
+        return f"waits for {self.demand} words in a packet {senders}{where()}"
 
-@dataclass(slots=True)
-class DataWait:
-    """A sink's owner waits for words."""
-
-    sink: Sink
-    where: Callable[[], str]
-
-    def sentence(self) -> str:
-        sink = self.sink
-        if sink.source is not None:
-            packet = "" if sink.arbiter is None else ", whose packet is arriving"
-            return f"waits for {sink.demand} words from {sink.source.owner.name}{packet}{self.where()}"
-        if sink.arbiter is None:
-            return f"waits for {sink.demand} words, but no flow leads to it{self.where()}"
-        senders = "; or ".join(_expected(source, sink) for source in sink.arbiter.sources)
-        return f"waits for {sink.demand} words in a packet {senders}{self.where()}"
-
-    def providers(self) -> Iterator[Agent]:
-        if self.sink.source is not None:
-            return iter([self.sink.source.owner])
-        return iter([] if self.sink.arbiter is None else [source.owner for source in self.sink.arbiter.sources])
+    def _senders(self) -> list[Agent]:
+        if self.source is not None:
+            return [self.source.owner]
+        return [] if self.arbiter is None else [source.owner for source in self.arbiter.sources]
 
 
 def _expected(source: "Stream", sink: Sink) -> str:
@@ -138,27 +130,6 @@ def _expected(source: "Stream", sink: Sink) -> str:
     ids = ", ".join(map(str, packets.ids_to(sink)))
     sent = ", ".join(f"{count} of id {number}" for number, count in sorted(packets.sent.items()))
     return f"of id {ids} from {source.owner.name}, which has sent {sent or 'none'}"
-
-
-@dataclass(slots=True)
-class RoomWait:
-    """A source waits for its sinks."""
-
-    stream: "Stream"
-    left: int
-    where: Callable[[], str]
-
-    def sentence(self) -> str:
-        full = ", ".join(map(_holding, self._full())) or "a flow, but none leads away from it"
-        packets = self.stream.packets
-        of = "" if packets is None else f" of a packet of id {packets.id}"
-        return f"has {self.left} words left{of} and waits for {full}{self.where()}"
-
-    def providers(self) -> Iterator[Agent]:
-        return (sink.owner for sink in self._full())
-
-    def _full(self) -> Iterator[Sink]:
-        return (sink for sink in self.stream.sinks if not sink.room())
 
 
 def _holding(sink: Sink) -> str:
@@ -234,7 +205,20 @@ class Stream:
                 self.send(fetch(count), last and count == left)
                 left -= count
                 continue
-            self.owner.waiting = RoomWait(self, left, where)
+            self.owner.waiting = self.wait_for_room(left, where)
             self.blocked = True
             self.changed()
             yield
+
+    def wait_for_room(self, left: int, where: Callable[[], str]) -> PlainWait:
+        """Why the owner cannot send the words that are left."""
+
+        def sentence() -> str:
+            full = ", ".join(map(_holding, self._full())) or "a flow, but none leads away from it"
+            of = "" if self.packets is None else f" of a packet of id {self.packets.id}"
+            return f"has {left} words left{of} and waits for {full}{where()}"
+
+        return PlainWait(sentence, lambda: [sink.owner for sink in self._full()])
+
+    def _full(self) -> list[Sink]:
+        return [sink for sink in self.sinks if not sink.room()]

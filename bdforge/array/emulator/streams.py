@@ -91,34 +91,32 @@ class _Streams:
         self._ends += 1
 
     def _source(self, end: SwitchPort, where: str) -> Stream:
-        if end.bundle is PortBundle.CORE:
-            return self.array.core(*end.tile).output
-        if end.bundle is PortBundle.TILE_CONTROL:
-            return self._control_port(end).stream
-        _check_dma(end, where)
-        stream = self.array.tile(*end.tile).channels["MM2S", end.channel].stream
-        assert stream is not None
-        return stream
+        return self._ends_at(end, where)[0]
 
     def _sink(self, end: SwitchPort, where: str) -> Sink:
-        if end.bundle is PortBundle.CORE:
-            return self.array.core(*end.tile).input.sink
-        if end.bundle is PortBundle.TILE_CONTROL:
-            return self._control_port(end).sink
-        _check_dma(end, where)
-        sink = self.array.tile(*end.tile).channels["S2MM", end.channel].sink
-        assert sink is not None
-        return sink
+        return self._ends_at(end, where)[1]
+
+    def _ends_at(self, end: SwitchPort, where: str) -> tuple[Stream, Sink]:
+        """What sends and what receives at a port of a tile."""
+        match end.bundle:
+            case PortBundle.CORE:
+                core = self.array.core(*end.tile)
+                return core.output, core.input.sink
+            case PortBundle.TILE_CONTROL:
+                port = self._control_port(end)
+                return port.stream, port.sink
+            case PortBundle.DMA:
+                channels = self.array.tile(*end.tile).channels
+                stream, sink = channels["MM2S", end.channel].stream, channels["S2MM", end.channel].sink
+                assert stream is not None
+                assert sink is not None
+                return stream, sink
+        raise LoadError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
 
     def _control_port(self, end: SwitchPort) -> ControlPort:
         if end.tile not in self._control_ports:
             self._control_ports[end.tile] = ControlPort(self.array.tile(*end.tile), self.array.controlled)
         return self._control_ports[end.tile]
-
-
-def _check_dma(end: SwitchPort, where: str) -> None:
-    if end.bundle is not PortBundle.DMA:
-        raise LoadError(f"{where}: flows of bundle {end.bundle} are not emulated; use DMA, Core or TileControl")
 
 
 def _is_unheard(start: SwitchPort, end: SwitchPort) -> bool:

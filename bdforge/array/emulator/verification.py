@@ -24,7 +24,6 @@ from bdforge.array.lower.dma_programs import DmaProgramError, PlacedBd, placed_b
 from bdforge.array.mlir import MlirError, location, parse
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp
-from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp, UseLockOp
@@ -148,35 +147,27 @@ def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: 
         bds = placed_bds(op, tasks)
     except DmaProgramError as error:
         raise LoadError(str(error)) from None
-    channels = [(bd, tile.channels[task.op.direction, task.op.channel]) for task in tasks for bd in task.bds]
-    users = dict(channels)
-    written: dict[DmaBdOp, PlacedBd] = {}
     for bd in bds:
         writer = Writer()
         try:
             write_static_bd(writer, op.tile, bd.op, bd.id, bd.next, allocation, collector)
             set_dmas(tile, ArrayState(writer.operations).tiles[tile.column, tile.row])
-            written[bd.op] = bd
-            users[bd.op].check_join(decode_bd(tile.kind, tile.bd_words(bd.id)))
+            for task in (task for task in tasks if bd.op in task.bds):
+                _check_use(tile, tile.channels[task.op.direction, task.op.channel], bd)
         except LoweringError as error:
             collector.add(LoadError(first_line(error)))
         except EmulationError as error:
             collector.add(error)
-    for bd_op, channel in channels:
-        if bd_op in written:
-            _check_reach(tile, channel, written[bd_op], collector)
     return len(bds)
 
 
-def _check_reach(tile: EmulatedTile, channel: DmaChannel, bd: PlacedBd, collector: _Collector) -> None:
+def _check_use(tile: EmulatedTile, channel: DmaChannel, bd: PlacedBd) -> None:
     """What a channel would find wrong with a BD before it moves a word: memory beyond its windows, the other half."""
     decoded = decode_bd(tile.kind, tile.bd_words(bd.id))
+    channel.check_join(decoded)
     channel.bd = bd.id
-    try:
-        channel.check_half([bd.id], f" ({location(bd.op)})")
-        tile.dma_memory(decoded.address, decoded.order, channel)
-    except EmulationError as error:
-        collector.add(error)
+    channel.check_half([bd.id], f" ({location(bd.op)})")
+    tile.dma_memory(decoded.address, decoded.order, channel)
 
 
 def _summary(module: ModuleOp, counts: Counter[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, EmulationError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
-from bdforge.array.emulator.scheduler import Agent, Idle, Scheduler
+from bdforge.array.emulator.scheduler import Agent, PlainWait, Scheduler
 from bdforge.array.emulator.stream import Stream
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.common.binary import ImageError
@@ -79,7 +79,7 @@ class EmulatedCore(Agent):
         super().__init__(f"core ({column}, {row})", scheduler)
         self.array = array
         self.place = column, row
-        self.waiting = Idle("has no program")
+        self.waiting = PlainWait(lambda: "has no program")
         self.waits_in_kernels = False
         self.frames: list[tuple[str, Frame]] = []  # of the kernels that the program calls, where they are known
         self.fuel = self.budget = scheduler.budget

@@ -1,35 +1,18 @@
 """A core's ends of cascades, 512-bit FIFOs to its southern or eastern neighbour, and of its own streams of words."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdforge.array.emulator.scheduler import Agent
+from bdforge.array.emulator.scheduler import Agent, PlainWait
 from bdforge.array.emulator.stream import Sink
 from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 
 CAPACITY = 2 * CASCADE_FIFO_VALUES
 """Values under way: a FIFO at each end."""
-
-
-@dataclass(slots=True)
-class CascadeWait:
-    """A core waits for a value from its neighbour, or for room towards it."""
-
-    cascade: "CascadeFifo"
-    puts: bool
-    where: Callable[[], str]
-
-    def sentence(self) -> str:
-        if self.puts:
-            return f"waits for {self.cascade.target.name} to take a value from the cascade{self.where()}"
-        return f"waits for a value on the cascade from {self.cascade.source.name}{self.where()}"
-
-    def providers(self) -> Iterator[Agent]:
-        yield self.cascade.target if self.puts else self.cascade.source
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +32,8 @@ class CascadeFifo:
             self.source.notify("put")
         if len(self.values) == CAPACITY:
             self.pending = value
-            self.source.waiting = CascadeWait(self, True, where)
+            full = f"waits for {self.target.name} to take a value from the cascade"
+            self.source.waiting = PlainWait(lambda: f"{full}{where()}", lambda: [self.target])
             return False
         self.values.append(value)
         if self.hungry:
@@ -64,7 +48,8 @@ class CascadeFifo:
         if self.values:
             return True
         self.hungry = True
-        self.target.waiting = CascadeWait(self, False, where)
+        empty = f"waits for a value on the cascade from {self.source.name}"
+        self.target.waiting = PlainWait(lambda: f"{empty}{where()}", lambda: [self.source])
         return False
 
     def take(self) -> bytes:

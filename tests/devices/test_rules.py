@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices.limits import CORE, MEMTILE, SHIM, TileLimits
-from bdforge.devices.rules import bounds, exceeded, fits
+from bdforge.devices.rules import RANGES, bounds, exceeded, fits, outside
 from bdforge.devices.txn_format.bd_encoding import BdError, encode_bd
 
 KINDS = (SHIM, MEMTILE, CORE)
@@ -92,3 +92,17 @@ def test_arrays_are_judged_value_by_value():
     assert found.tolist() == expected
     assert any(expected)
     assert not all(expected)
+
+
+LAST = {  # of what is counted from 0: of a shim, a memtile and a core
+    "bd_id": (15, 47, 15), "next_bd_id": (15, 47, 15), "channel": (1, 5, 1), "lock": (15, 63, 15),
+    "lock value": (63, 63, 63), "repeat_count": (255, 255, 255), "pkt_id": (31, 31, 31), "pkt_type": (7, 7, 7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({*LAST, *RANGES}))
+def test_what_is_counted_from_0_ends_where_its_tile_does(name: str):
+    for tile, last in zip(KINDS, LAST[name], strict=True):
+        assert outside(name, 0, tile) is outside(name, last, tile) is None
+        for value in (-1, last + 1):
+            assert str(outside(name, value, tile)).startswith(f"{name} = {value} is outside 0 to {last}, ")

@@ -154,8 +154,6 @@ REFUSED = {
         "must stand in a block with an aie.dma_bd"),
     "configure outside": (device("aiex.configure @main { }"), "must stand in an aie.runtime_sequence"),
     "device in a device": (device("aie.device(npu2) @d {}"), "devices stand side by side"),
-    "freeing no task": (sequence("aiex.dma_free_task(%i)", "%i: index"), "must come from aiex.dma_configure_task"),
-    "starting no task": (sequence("aiex.dma_start_task(%i)", "%i: index"), "must come from aiex.dma_configure_task"),
     "cascade from the east": (device("aie.configure_cascade(%c, East, South)"), "from North or West, not East"),
     "cascade to the north": (device("aie.configure_cascade(%c, West, North)"), "to South or East, not North"),
     "lock of a neighbour": (

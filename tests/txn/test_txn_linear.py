@@ -44,15 +44,6 @@ def test_runs_of_a_linear_task_still_iterate():
     assert (values["d0_wrap"], values["iteration_wrap"], values["iteration_step"]) == (0, 3, 4095)
 
 
-def test_memcpy_keeps_such_strides():
-    line = "aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 64][0, 0, {}, {}]) {{id = 0 : i64, metadata = @in}} : {}"
-    blocks = [bd_of(TEXT.format(device="npu2", type="i32", lines=line.format(*strides, "memref<65536xi32>")))[0]
-              for strides in ((0, 1), (8, 1), (0, 2))]  # fmt: skip
-    assert [list(block[3:5]) for block in blocks] == [
-        LINEAR, [64 << 20, 3 << 30 | 1 << 20], [64 << 20 | 1, 3 << 30 | 1 << 20],
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("length", "pairs", "type_", "way"),
     [

@@ -48,12 +48,6 @@ def test_views_of_tiles_memory_and_wide_elements_are_refused():
     )
 
 
-def test_a_lock_is_set_to_what_it_holds():
-    assert lowered("aiex.set_lock(%ml, 0)", "aiex.set_lock(%ml, 63)") == [
-        Write(0x1C0030, 0), Write(0x1C0030, 63),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["arg_idx", "arg_plus"])
 def test_patches_count_from_0(name: str):
     values = {"arg_idx": 1, "arg_plus": 0} | {name: -1}

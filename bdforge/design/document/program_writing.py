@@ -110,42 +110,15 @@ class _Writing:
         return frozenset(seen & among)
 
     def roots(self) -> Iterator[int]:
-        program = self.program
         yield from self.of_head()
-        yield from chain.from_iterable(map(self.inside, program.do))
+        yield from chain.from_iterable(map(_inside, self.program.do))
 
     def of_head(self) -> Iterator[int]:
         """Values of arguments, requirements and operands."""
-        program = self.program
-        yield from (argument.elements for argument in program.arguments)
-        for requirement in program.requires:
-            yield from (requirement.when, *requirement.otherwise.values)
-        for operand in program.operands:
-            yield from operand.places
-
-    def inside(self, statement: Any) -> Iterator[int]:
-        """Values of a statement and of all that stands in it."""
-        yield from self.own(statement)
-        for block in _blocks(statement):
-            yield from chain.from_iterable(map(self.inside, block))
-
-    def own(self, statement: Any) -> Iterator[int]:
-        """Values that a statement names itself."""
-        match statement.kind:
-            case "for":
-                yield statement.count
-            case "if":
-                yield statement.when
-            case "write":
-                yield from (statement.address, *statement.values)
-            case "step":
-                yield from (statement.note.values if statement.note else ())
-                yield from (place for wait in statement.awaits for place in (wait.column, wait.columns))
-            case "task":
-                yield from (statement.column, statement.runs)
-                for bd in statement.bds:
-                    yield from (bd.offset, *bd.sizes, *bd.strides, *(bd.runs or ()))
-                    yield from () if bd.when is None else (bd.when,)
+        for part in (*self.program.arguments, *self.program.requires):
+            yield from part.places
+        for operand in self.program.operands:
+            yield from set(operand.places)
 
     # Where names are given.
 
@@ -238,8 +211,8 @@ class _Writing:
     def block(self, statements: Sequence[Any], loop: int, around: set[str]) -> list[Any]:
         """Statements, and before the first that needs it what is named for several."""
         taken, lines = set(around), []
-        needs = [self.named_in(self.inside(statement), loop) for statement in statements]
-        own = [self.named_in(self.own(statement), loop) for statement in statements]
+        needs = [self.named_in(_inside(statement), loop) for statement in statements]
+        own = [self.named_in(statement.places, loop) for statement in statements]
         for place, statement in enumerate(statements):
             later = frozenset().union(*needs[place + 1 :])
             nested = statement.kind in ("step", "if")
@@ -307,13 +280,11 @@ class _Writing:
         return {"write": address, "values": values}
 
 
-def _blocks(statement: Any) -> list[Sequence[Any]]:
-    match statement.kind:
-        case "for" | "step":
-            return [statement.do]
-        case "if":
-            return [statement.do, statement.otherwise]
-    return []
+def _inside(statement: Any) -> Iterator[int]:
+    """Values of a statement and of all that stands in it."""
+    yield from statement.places
+    for block in statement.blocks:
+        yield from chain.from_iterable(map(_inside, block))
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS
-from bdforge.design.sequences.sequence_program import Loops, Note, Operand, Program, ProgramError, Value, loops_of
+from bdforge.design.sequences.sequence_program import Loops, Note, Operand, Part, Program, ProgramError, Value, loops_of
 
 
 def load_program(content: Any) -> Program:
@@ -25,14 +25,14 @@ def checked(program: Program) -> Program:
     for place, value in enumerate(program.values):
         _check_value(program, loops, place, value)
     reach = _Reach(program)
-    reach.block(program.do, (), None)
+    reach.block(program.do, (), False)
     for requirement in program.requires:
         _check_note(requirement.otherwise)
-        reach.places("a requirement", (), requirement.when, *requirement.otherwise.values)
+        reach.part(requirement, (), "a requirement")
     for operand in program.operands:
         _check_operand(program, reach, operand)
     for argument in program.arguments:
-        reach.places(f"argument {argument.name}", (), argument.elements)
+        reach.part(argument, (), f"argument {argument.name}")
     return program
 
 
@@ -68,11 +68,7 @@ def _check_operand(program: Program, reach: "_Reach", operand: Operand) -> None:
         raise ProgramError(f"sequence program: {what} has leading dimension {operand.leading}, which is no parameter")
     if beyond := [dim.axis for dim in operand.dims if dim.axis >= len(operand.axes)]:
         raise ProgramError(f"sequence program: {what} has a loop over axis {beyond[0]} of {len(operand.axes)}")
-    reach.places(what, (), operand.staged, operand.offset)
-    for axis in operand.axes:
-        reach.places(what, (), axis.size, axis.walked, *(() if axis.tile is None else (axis.tile,)))
-    for dim in operand.dims:
-        reach.places(what, (), dim.count, dim.step, dim.stride)
+    reach.part(operand, (), what)
 
 
 def _check_note(note: Note) -> None:
@@ -86,52 +82,43 @@ class _Reach:
     def __init__(self, program: Program):
         self.program, self.needs = program, program.needs
 
-    def places(self, what: str, inside: Sequence[int], *places: int) -> None:
-        for place in places:
-            if place >= len(self.needs):
-                raise ProgramError(f"sequence program: {what} names value {place}; there are {len(self.needs)}")
-            if missing := self.needs[place].difference(inside, self.program.parameters):
-                raise ProgramError(
-                    f"sequence program: {what} uses value {place}, "
-                    f"which needs the counter of loop {min(map(int, missing))}, outside of it"
-                )
+    def part(self, part: Part, inside: Sequence[int], called: str = "") -> None:
+        for inner, place in part.values_by_part():
+            self.place(called or inner.CALLED, inside, place)
 
-    def block(self, statements: Sequence[Any], inside: tuple[int, ...], step: Any) -> None:
+    def place(self, what: str, inside: Sequence[int], place: int) -> None:
+        if place >= len(self.needs):
+            raise ProgramError(f"sequence program: {what} names value {place}; there are {len(self.needs)}")
+        if missing := self.needs[place].difference(inside, self.program.parameters):
+            raise ProgramError(
+                f"sequence program: {what} uses value {place}, "
+                f"which needs the counter of loop {min(map(int, missing))}, outside of it"
+            )
+
+    def block(self, statements: Sequence[Any], inside: tuple[int, ...], in_step: bool) -> None:
         for statement in statements:
-            getattr(self, f"check_{statement.kind}")(statement, inside, step)
+            if statement.kind == "step":
+                _check_step(statement, in_step)
+            if statement.kind == "task":
+                _check_task(statement, in_step, len(self.program.arguments))
+            self.part(statement, inside)
+            within = (*inside, statement.loop) if statement.kind == "for" else inside
+            for block in statement.blocks:
+                self.block(block, within, in_step or statement.kind == "step")
 
-    def check_for(self, loop: Any, inside: tuple[int, ...], step: Any) -> None:
-        self.places("a loop's count", inside, loop.count)
-        self.block(loop.do, (*inside, loop.loop), step)
 
-    def check_if(self, choice: Any, inside: tuple[int, ...], step: Any) -> None:
-        self.places("a choice", inside, choice.when)
-        self.block(choice.do, inside, step)
-        self.block(choice.otherwise, inside, step)
+def _check_step(step: Any, in_step: bool) -> None:
+    if in_step:
+        raise ProgramError("sequence program: a step stands in another; steps follow one another")
+    if step.note is not None:
+        _check_note(step.note)
 
-    def check_write(self, write: Any, inside: tuple[int, ...], step: Any) -> None:
-        self.places("a write", inside, write.address, *write.values)
 
-    def check_step(self, found: Any, inside: tuple[int, ...], step: Any) -> None:
-        if step is not None:
-            raise ProgramError("sequence program: a step stands in another; steps follow one another")
-        for tokens in found.awaits:
-            self.places("a wait", inside, tokens.column, tokens.columns)
-        if found.note is not None:
-            _check_note(found.note)
-            self.places("a note", inside, *found.note.values)
-        self.block(found.do, inside, found)
-
-    def check_task(self, task: Any, inside: tuple[int, ...], step: Any) -> None:
-        if step is None:
-            raise ProgramError("sequence program: a task stands in no step; nothing would say when its BDs are free")
-        self.places("a task", inside, task.column, task.runs)
-        for bd in task.bds:
-            if bd.argument >= len(self.program.arguments):
-                raise ProgramError(
-                    f"sequence program: a BD's argument is {bd.argument}; there are {len(self.program.arguments)}"
-                )
-            if len(bd.sizes) != len(bd.strides):
-                raise ProgramError(f"sequence program: a BD has {len(bd.sizes)} sizes and {len(bd.strides)} strides")
-            when = () if bd.when is None else (bd.when,)
-            self.places("a BD", inside, bd.offset, *bd.sizes, *bd.strides, *(bd.runs or ()), *when)
+def _check_task(task: Any, in_step: bool, arguments: int) -> None:
+    if not in_step:
+        raise ProgramError("sequence program: a task stands in no step; nothing would say when its BDs are free")
+    for bd in task.bds:
+        if bd.argument >= arguments:
+            raise ProgramError(f"sequence program: a BD's argument is {bd.argument}; there are {arguments}")
+        if len(bd.sizes) != len(bd.strides):
+            raise ProgramError(f"sequence program: a BD has {len(bd.sizes)} sizes and {len(bd.strides)} strides")

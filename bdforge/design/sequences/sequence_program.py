@@ -16,8 +16,8 @@ stride) moves it on from run to run where count is above 1. `when`: only where t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,11 +39,46 @@ Direction = Literal["S2MM", "MM2S"]
 Value = int | str | list[str | int]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a program: some of its members are places of values, others are parts."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    CALLED: ClassVar[str] = ""
+    """By messages, where it has no name of its own."""
+
+    def values_by_part(self) -> Iterator[tuple["Part", int]]:
+        """(part, place) of each value that it names, or a part of it; statements inside it are no part of it."""
+        members = _members_of_places(type(self))
+        for name, member in self:
+            several = member if isinstance(member, list) else [member]
+            if name in members:
+                yield from ((self, place) for place in several if place is not None)
+            else:
+                parts = (one for one in several if isinstance(one, Part) and not isinstance(one, _Statement))
+                yield from (found for part in parts for found in part.values_by_part())
+
+    @property
+    def places(self) -> list[int]:
+        """Places of the values that it and its parts name."""
+        return [place for _, place in self.values_by_part()]
 
 
-class Argument(_Part):
+class _Statement(Part):
+    @property
+    def blocks(self) -> list[list["Statement"]]:
+        """The statements inside it."""
+        return [member for name, member in self if name in ("do", "otherwise")]
+
+
+@cache
+def _members_of_places(part: type[Part]) -> frozenset[str]:
+    def of_place(hint: Any) -> bool:
+        return hint == Place or any(map(of_place, get_args(hint)))
+
+    return frozenset(name for name, hint in get_type_hints(part, include_extras=True).items() if of_place(hint))
+
+
+class Argument(Part):
     """A host buffer: `elements` of MLIR type `type`, `bits` wide each."""
 
     name: str
@@ -53,9 +88,10 @@ class Argument(_Part):
     note: str = ""
 
 
-class Bd(_Part):
+class Bd(Part):
     """One BD of a chain."""
 
+    CALLED = "a BD"
     argument: Annotated[int, Field(ge=0)]
     offset: Place
     sizes: Annotated[list[Place], Field(min_length=1, max_length=4)]
@@ -64,9 +100,10 @@ class Bd(_Part):
     when: Place | None = None
 
 
-class Task(_Part):
+class Task(_Statement):
     """One task of one shim channel."""
 
+    CALLED = "a task"
     kind: Literal["task"]
     direction: Direction
     channel: Annotated[int, Field(ge=0)]
@@ -76,31 +113,34 @@ class Task(_Part):
     bds: Annotated[list[Bd], Field(min_length=1)]
 
 
-class Write(_Part):
+class Write(_Statement):
     """A write of one register, or of several that follow each other."""
 
+    CALLED = "a write"
     kind: Literal["write"]
     address: Place
     values: Annotated[list[Place], Field(min_length=1, max_length=MOST_WRITTEN)]
 
 
-class Tokens(_Part):
+class Tokens(Part):
     """One token from a channel of each of `columns` shims, from `column` on."""
 
+    CALLED = "a wait"
     direction: Direction
     channel: Annotated[int, Field(ge=0)]
     column: Place
     columns: Place
 
 
-class Note(_Part):
+class Note(Part):
     """What a reader of the MLIR is told: text with {} for each of `values`."""
 
+    CALLED = "a note"
     text: str
     values: list[Place] = Field(default_factory=list)
 
 
-class Step(_Part):
+class Step(_Statement):
     """Tasks and writes that are under way together."""
 
     kind: Literal["step"]
@@ -109,18 +149,20 @@ class Step(_Part):
     note: Note | None = None
 
 
-class For(_Part):
+class For(_Statement):
     """A loop."""
 
+    CALLED = "a loop's count"
     kind: Literal["for"]
     loop: Number
     count: Place
     do: list["Statement"]
 
 
-class If(_Part):
+class If(_Statement):
     """A choice."""
 
+    CALLED = "a choice"
     kind: Literal["if"]
     when: Place
     do: list["Statement"]
@@ -130,14 +172,14 @@ class If(_Part):
 Statement = Annotated[For | If | Step | Task | Write, Field(discriminator="kind")]
 
 
-class Requirement(_Part):
+class Requirement(Part):
     """What must hold (value not 0) before anything runs, and what is said where it does not."""
 
     when: Place
     otherwise: Note
 
 
-class PlacedAxis(_Part):
+class PlacedAxis(Part):
     """Which positions of the user's an operand's places along an axis hold.
 
     Without `tile` place i holds position i. With it places come in tiles of so many; tile j starts at position
@@ -151,7 +193,7 @@ class PlacedAxis(_Part):
     once: bool = False
 
 
-class PlacedDim(_Part):
+class PlacedDim(Part):
     """One loop over places: `count` times `step` places on along axis `axis`, and `stride` elements in the buffer."""
 
     axis: Annotated[int, Field(ge=0, lt=MOST_AXES)]
@@ -160,7 +202,7 @@ class PlacedDim(_Part):
     stride: Place
 
 
-class Operand(_Part):
+class Operand(Part):
     """An array of the user's in an argument's buffer.
 
     Its element at places (p, q) stands at `offset` plus the strides of `dims` (outermost first), in elements of `bits`
@@ -187,15 +229,8 @@ class Operand(_Part):
     offset: Place
     dims: Annotated[list[PlacedDim], Field(min_length=1, max_length=MOST_LOOPS)]
 
-    @property
-    def places(self) -> set[int]:
-        """Places of all values that say where its elements stand."""
-        axes = {place for axis in self.axes for place in (axis.size, axis.walked, axis.tile) if place is not None}
-        dims = {place for dim in self.dims for place in (dim.count, dim.step, dim.stride)}
-        return {self.offset, self.staged} | axes | dims
 
-
-class Program(_Part):
+class Program(Part):
     """A sequence program."""
 
     parameters: list[str]
@@ -288,7 +323,7 @@ def loops_of(statements: Sequence[Any], outer: tuple[int, ...] = ()) -> Loops:
     for statement in statements:
         loop = statement.kind == "for"
         inner = {statement.loop: outer} if loop else {}
-        for block in _blocks(statement):
+        for block in statement.blocks:
             _join(inner, loops_of(block, (*outer, statement.loop) if loop else outer))
         _join(found, inner)
     return found
@@ -298,10 +333,3 @@ def _join(found: dict[int, tuple[int, ...]], more: Loops) -> None:
     if twice := found.keys() & more.keys():
         raise ProgramError(f"sequence program: loop {min(twice)} stands twice; give each loop a number of its own")
     found |= more
-
-
-def _blocks(statement: Any) -> Iterator[Sequence[Any]]:
-    if statement.kind in ("for", "if", "step"):
-        yield statement.do
-    if statement.kind == "if":
-        yield statement.otherwise

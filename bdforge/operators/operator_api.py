@@ -14,9 +14,11 @@ from bdforge.design.document import document
 from bdforge.design.events import placed_sequence
 from bdforge.design.sequences import PlannedSequence, Program, ProgramError, SequenceOptions, WalkError
 from bdforge.design.sequences import planned as run_program
-from bdforge.design.sequences.buffers import outputs_of
+from bdforge.design.sequences.buffers import inputs_of, outputs_of
 from bdforge.design.sequences.interpret import require
+from bdforge.design.sequences.sequence_program import Operand
 from bdforge.devices import Device, mlir_device_named
+from bdforge.devices.types import TYPES
 from bdforge.operators.specs import Problem, SpecError
 
 
@@ -94,16 +96,20 @@ class Plan(ABC):
         """What cores call."""
 
     @abstractmethod
-    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """Inputs by operand name, in the types and orders that a host takes."""
-
-    @abstractmethod
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Outputs by operand name, by numpy. Inputs that may be missing may be left out."""
 
     @abstractmethod
     def cost(self, problem: Problem) -> Cost:
         """What a run of a problem costs."""
+
+    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
+        """Inputs by operand name, in the types that a host takes: integers over their whole range, floats around 0."""
+        rng, values = np.random.default_rng(seed), self.sequence(problem).values
+        return {
+            operand.name: _random(rng, operand, [values[axis.size] for axis in operand.axes])
+            for operand in inputs_of(self.program)
+        }
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """What `reference` says of a run; SpecError where it names what the array does not make."""
@@ -205,6 +211,14 @@ class Plan(ABC):
 
     def _refusal(self, problem: Problem, error: ProgramError) -> SpecError:
         return SpecError("\n".join(f"{self.spec.name}: {problem}: {reason}" for reason in str(error).splitlines()))
+
+
+def _random(rng: np.random.Generator, operand: Operand, shape: list[int]) -> np.ndarray:
+    type_ = TYPES[operand.type]
+    if not type_.integer:
+        return rng.normal(size=shape).astype(type_.dtype)
+    low, high = operand.values or type_.values or (np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max)
+    return rng.integers(low, high, shape, endpoint=True).astype(type_.dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from bdforge.design.document.toml_text import toml_text
 from bdforge.design.sequences import PlannedSequence, Program, SequenceOptions
 from bdforge.design.sequences.buffers import inputs_of, outputs_of, sizes_of
 from bdforge.design.sequences.operands import OperandError
-from bdforge.design.sequences.sequence_program import Operand
 from bdforge.design.template import KIND as TEMPLATE
 from bdforge.design.template import TemplateSpec, named_in, render_template, template_spec
 from bdforge.devices import Device
@@ -265,11 +264,7 @@ class WrittenPlan(Plan):
             return {operand.name: self._golden[operand.name] for operand in inputs_of(self.program)}
         if self.origin is not None:
             return self.origin.random(problem, seed)
-        rng, values = np.random.default_rng(seed), self.sequence(problem).values
-        return {
-            operand.name: _random(rng, operand, [values[axis.size] for axis in operand.axes])
-            for operand in inputs_of(self.program)
-        }
+        return super().random(problem, seed)
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Outputs by its `reference`; none where nothing says them, or for other inputs than the golden file's.
@@ -338,14 +333,6 @@ def _archive(path: Path) -> dict[str, np.ndarray]:
     except Exception as error:  # numpy and zipfile raise whatever they do of a damaged file
         reason = clip(str(error).partition("\n")[0] or type(error).__name__)
         raise SpecError(f"{clip_path(path)}: is no .npz of arrays: {reason}; write one with numpy.savez") from None
-
-
-def _random(rng: np.random.Generator, operand: Operand, shape: list[int]) -> np.ndarray:
-    type_ = TYPES[operand.type]
-    if not type_.integer:
-        return rng.normal(size=shape).astype(type_.dtype)
-    low, high = operand.values or type_.values or (np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max)
-    return rng.integers(low, high, shape, endpoint=True).astype(type_.dtype)
 
 
 def plan_written(spec: WrittenSpec, device: Device, origin: Plan | None = None) -> WrittenPlan:

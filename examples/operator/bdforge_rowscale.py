@@ -109,12 +109,6 @@ class RowscalePlan(Plan):
     def _cycles(self) -> int:
         return self.spec.form.width * 2 // self.device.generation.vector_align_bytes  # one product of vectors a cycle
 
-    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """X and w around 0."""
-        rng, width = np.random.default_rng(seed), self.spec.form.width
-        shapes = {"X": (problem.sizes["rows"], width), "w": (width,)}
-        return {name: rng.normal(size=shape).astype(BF16.dtype) for name, shape in shapes.items()}
-
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Y, exact: a product of two bfloat16 is exact in float32, and rounded once."""
         x, w = (inputs[name].astype(np.float32) for name in ("X", "w"))

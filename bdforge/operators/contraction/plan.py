@@ -18,7 +18,7 @@ from bdforge.operators.contraction.dims import Contraction, ContractionError
 from bdforge.operators.contraction.sides import Side
 from bdforge.operators.contraction.spec import KIND, ContractionSpec
 from bdforge.operators.gemm.plan import GemmPlan, plan_gemm
-from bdforge.operators.gemm.reference import Reference, moved_back, random_operand
+from bdforge.operators.gemm.reference import Reference, moved_back
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import Problem
@@ -63,14 +63,6 @@ class ContractionPlan(Plan):
     def problem(self) -> Problem:
         """The sizes that it is planned for."""
         return Problem(KIND, {part.dim.name: part.dim.size for side in self.sides for part in side.parts})
-
-    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """A and B over the whole range of integers, floats as small integers."""
-        rng = np.random.default_rng(seed)
-        return {
-            side.name: random_operand(rng, TYPES[name], [problem.sizes[part.dim.name] for part in side.axes])
-            for side, name in zip(self.sides[:2], (self.gemm.spec.a, self.gemm.spec.b), strict=True)
-        }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """C by numpy: batch by batch the product of matrices whose K is in the order of the cores' steps."""

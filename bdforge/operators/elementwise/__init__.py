@@ -126,13 +126,6 @@ class ElementwisePlan(Plan):
         vectors = self.tiling.tile * type_.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
         return vectors * (function.int8_cycles if type_.integer else function.bf16_cycles)
 
-    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """A and B: all int8, or bfloat16 around 0."""
-        rng, type_ = np.random.default_rng(seed), self.tiling.type
-        shape = 2, problem.sizes["length"]
-        values = rng.integers(-128, 128, shape) if type_.integer else rng.normal(size=shape)
-        return dict(zip("AB", values.astype(type_.dtype), strict=True))
-
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Y of the inputs' shape, exact. Of bfloat16 that is so where no subnormal occurs, which the device flushes."""
         form, dtype = self.spec.form, self.tiling.type.dtype

@@ -56,17 +56,6 @@ class GemvPlan(Plan):
         vectors = dict.fromkeys(ends, sums // generation.vector_align_bytes)
         return {multiply: tiling.height * tiling.k * tiling.n // peak} | vectors
 
-    def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """A and W: the whole range of integers, or bfloat16 around 0."""
-        rng, (M, K, N) = np.random.default_rng(seed), problem.sizes.values()
-        operands = {"A": (self.tiling.kernel.a, (M, K)), "W": (self.tiling.w, (K, N))}
-        return {
-            name: rng.integers(type_.values[0], type_.values[1] + 1, shape, type_.dtype)
-            if type_.values
-            else rng.normal(size=shape).astype(type_.dtype)
-            for name, (type_, shape) in operands.items()
-        }
-
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """C (M x N) of A (M x K) and W (K x N): exact of integers, float64 of bfloat16 as the cores see it.
 

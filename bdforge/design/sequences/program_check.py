@@ -6,7 +6,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS
-from bdforge.design.sequences.sequence_program import Loops, Note, Operand, Part, Program, ProgramError, Value, loops_of
+from bdforge.design.sequences.sequence_program import (
+    Loops,
+    Note,
+    Operand,
+    ProgramPart,
+    Program,
+    ProgramError,
+    Value,
+    loops_of,
+)
 
 
 def load_program(content: Any) -> Program:
@@ -82,7 +91,7 @@ class _Reach:
     def __init__(self, program: Program):
         self.program, self.needs = program, program.needs
 
-    def part(self, part: Part, inside: Sequence[int], called: str = "") -> None:
+    def part(self, part: ProgramPart, inside: Sequence[int], called: str = "") -> None:
         for inner, place in part.values_by_part():
             self.place(called or inner.CALLED, inside, place)
 

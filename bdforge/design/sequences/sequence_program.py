@@ -39,14 +39,14 @@ Direction = Literal["S2MM", "MM2S"]
 Value = int | str | list[str | int]
 
 
-class Part(BaseModel):
+class ProgramPart(BaseModel):
     """A part of a program: some of its members are places of values, others are parts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     CALLED: ClassVar[str] = ""
     """By messages, where it has no name of its own."""
 
-    def values_by_part(self) -> Iterator[tuple["Part", int]]:
+    def values_by_part(self) -> Iterator[tuple["ProgramPart", int]]:
         """(part, place) of each value that it names, or a part of it; statements inside it are no part of it."""
         members = _members_of_places(type(self))
         for name, member in self:
@@ -54,7 +54,7 @@ class Part(BaseModel):
             if name in members:
                 yield from ((self, place) for place in several if place is not None)
             else:
-                parts = (one for one in several if isinstance(one, Part) and not isinstance(one, _Statement))
+                parts = (one for one in several if isinstance(one, ProgramPart) and not isinstance(one, _Statement))
                 yield from (found for part in parts for found in part.values_by_part())
 
     @property
@@ -63,7 +63,7 @@ class Part(BaseModel):
         return [place for _, place in self.values_by_part()]
 
 
-class _Statement(Part):
+class _Statement(ProgramPart):
     @property
     def blocks(self) -> list[list["Statement"]]:
         """The statements inside it."""
@@ -71,14 +71,14 @@ class _Statement(Part):
 
 
 @cache
-def _members_of_places(part: type[Part]) -> frozenset[str]:
+def _members_of_places(part: type[ProgramPart]) -> frozenset[str]:
     def of_place(hint: Any) -> bool:
         return hint == Place or any(map(of_place, get_args(hint)))
 
     return frozenset(name for name, hint in get_type_hints(part, include_extras=True).items() if of_place(hint))
 
 
-class Argument(Part):
+class Argument(ProgramPart):
     """A host buffer: `elements` of MLIR type `type`, `bits` wide each."""
 
     name: str
@@ -88,7 +88,7 @@ class Argument(Part):
     note: str = ""
 
 
-class Bd(Part):
+class Bd(ProgramPart):
     """One BD of a chain."""
 
     CALLED = "a BD"
@@ -122,7 +122,7 @@ class Write(_Statement):
     values: Annotated[list[Place], Field(min_length=1, max_length=MOST_WRITTEN)]
 
 
-class Tokens(Part):
+class Tokens(ProgramPart):
     """One token from a channel of each of `columns` shims, from `column` on."""
 
     CALLED = "a wait"
@@ -132,7 +132,7 @@ class Tokens(Part):
     columns: Place
 
 
-class Note(Part):
+class Note(ProgramPart):
     """What a reader of the MLIR is told: text with {} for each of `values`."""
 
     CALLED = "a note"
@@ -172,14 +172,14 @@ class If(_Statement):
 Statement = Annotated[For | If | Step | Task | Write, Field(discriminator="kind")]
 
 
-class Requirement(Part):
+class Requirement(ProgramPart):
     """What must hold (value not 0) before anything runs, and what is said where it does not."""
 
     when: Place
     otherwise: Note
 
 
-class PlacedAxis(Part):
+class PlacedAxis(ProgramPart):
     """Which positions of the user's an operand's places along an axis hold.
 
     Without `tile` place i holds position i. With it places come in tiles of so many; tile j starts at position
@@ -193,7 +193,7 @@ class PlacedAxis(Part):
     once: bool = False
 
 
-class PlacedDim(Part):
+class PlacedDim(ProgramPart):
     """One loop over places: `count` times `step` places on along axis `axis`, and `stride` elements in the buffer."""
 
     axis: Annotated[int, Field(ge=0, lt=MOST_AXES)]
@@ -202,7 +202,7 @@ class PlacedDim(Part):
     stride: Place
 
 
-class Operand(Part):
+class Operand(ProgramPart):
     """An array of the user's in an argument's buffer.
 
     Its element at places (p, q) stands at `offset` plus the strides of `dims` (outermost first), in elements of `bits`
@@ -230,7 +230,7 @@ class Operand(Part):
     dims: Annotated[list[PlacedDim], Field(min_length=1, max_length=MOST_LOOPS)]
 
 
-class Program(Part):
+class Program(ProgramPart):
     """A sequence program."""
 
     parameters: list[str]

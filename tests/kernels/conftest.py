@@ -1,42 +1,78 @@
-"""Libraries compiled once per session and configuration."""
+"""Libraries compiled once in a test run: all builds that a module lists in BUILDS together, in a unit for each
+generation."""
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
-from kernel_library import ARCH, ENTRY, HERE, Library, compile_without_warning, gxx, sources, tile_options
+from kernel_library import (
+    ARCH,
+    HERE,
+    KERNELS,
+    PLAIN,
+    QUICK,
+    Build,
+    Library,
+    compile_without_warning,
+    gxx,
+    sources,
+    unit,
+)
 
-MODES = HERE / "modes_probe.cc"
+from support.once import made_once
+
+HEADERS = ("aie_api/aie.hpp", "algorithm", "array", "cstdint", "cstring", "iterator", "utility")
+Api = Callable[..., tuple[str, ...]]
 
 
 @pytest.fixture(scope="session")
-def entry(tmp_path_factory: pytest.TempPathFactory, api: Callable[[str], tuple[str, ...]]) -> Path:
-    """Object file by which hosts call kernels and set their modes."""
-    folder = tmp_path_factory.mktemp("entry")
-    for source in (ENTRY, MODES):
-        compile_without_warning("-c", *api("aie2p"), source, "-o", folder / f"{source.stem}.o")
-    compile_without_warning("-r", "-nostdlib", *folder.glob("*.o"), "-o", folder / "all.o")
-    return folder / "all.o"
-
-
-@pytest.fixture(scope="session")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[str, ...]]:
-    """Options that give a source the stand-in of a generation, precompiled and not optimised: parsing it takes most of
-    the time."""
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    """Options that give a source the stand-in of a generation, precompiled: parsing it takes most of the time."""
 
     @cache
-    def build(generation: str) -> tuple[str, ...]:
-        header, options = tmp_path_factory.mktemp("api") / "api.hpp", ("-O0", *ARCH[generation])
-        header.write_text("#include <aie_api/aie.hpp>\n")
-        compile_without_warning(*options, "-x", "c++-header", header, "-o", f"{header}.gch")
-        return (*options, "-include", str(header), "-Winvalid-pch")
+    def build(generation: str, *others: str) -> tuple[str, ...]:
+        options = (*QUICK, *ARCH[generation], *others)
+
+        def make(folder: Path) -> None:
+            header = folder / "api.hpp"
+            header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+            compile_without_warning(*options, "-x", "c++-header", header, "-o", f"{header}.gch")
+
+        folder = made_once(tmp_path_factory, "-".join(["api", generation, *others]), make)
+        return (*options, "-include", str(folder / "api.hpp"), "-Winvalid-pch")
 
     return build
 
 
 @pytest.fixture(scope="session")
-def refusal(api: Callable[[str], tuple[str, ...]]) -> Callable[..., str]:
+def shared(tmp_path_factory: pytest.TempPathFactory, api: Api) -> Callable[..., Library]:
+    """A library of sources, or of a unit of builds, by g++ options, with what lets hosts call kernels and set their
+    modes."""
+
+    def entry(folder: Path) -> None:
+        for source in (KERNELS / "hostapi" / "entry.cc", HERE / "modes_probe.cc"):
+            compile_without_warning("-c", *api("aie2p"), source, "-o", folder / f"{source.stem}.o")
+
+    @cache
+    def build(of: tuple[Path | Build, ...], *options: str) -> Path:
+        def make(folder: Path) -> None:
+            files = [part for part in of if isinstance(part, Path)]
+            if builds := [part for part in of if isinstance(part, Build)]:
+                files = [folder / "unit.cc"]
+                files[0].write_text(unit(builds, options))
+            objects = made_once(tmp_path_factory, "entry", entry).glob("*.o")
+            compile_without_warning("-shared", *options, *files, *objects, "-o", folder / "kernels.so")
+
+        name = hashlib.sha256(repr((of, options)).encode()).hexdigest()[:16]
+        return made_once(tmp_path_factory, f"kernels-{name}", make) / "kernels.so"
+
+    return lambda of, *options, suffix="": Library(build(tuple(of), *options), suffix)
+
+
+@pytest.fixture(scope="session")
+def refusal(api: Api) -> Callable[..., str]:
     """What g++ says of a kernel, by generation, name and options, when it refuses it; nothing when it takes it."""
 
     def compile(generation: str, name: str, *options: str) -> str:
@@ -46,42 +82,27 @@ def refusal(api: Callable[[str], tuple[str, ...]]) -> Callable[..., str]:
     return compile
 
 
-@pytest.fixture(scope="session")
-def kernel_library(
-    tmp_path_factory: pytest.TempPathFactory, entry: Path, api: Callable[[str], tuple[str, ...]]
-) -> Callable[..., Library]:
-    """Kernels of a generation ("aie2p", "aie2"), or references, by name, tile and further g++ options.
+@pytest.fixture(scope="module")
+def kernel_library(request: pytest.FixtureRequest, shared: Callable[..., Library], api: Api) -> Callable[..., Library]:
+    """A Build's kernels. What no BUILDS lists is compiled alone, and as its own options say if these are of speed."""
+    listed: list[Build] = list(dict.fromkeys(getattr(request.module, "BUILDS", [])))
 
-    Not optimised unless these say so. What few are compiled with takes no precompiled header: making it costs more.
-    """
+    def api_of(build: Build) -> tuple[str, ...]:
+        return api(build.generation, *{PLAIN}.intersection(build.options))
 
-    @cache
-    def build(generation: str, names: tuple[str, ...], tile: tuple[int, int, int], *options: str) -> Library:
-        path = tmp_path_factory.mktemp("kernels") / "kernels.so"
-        rare = any(option.startswith(("-O", "-m", "-DHOSTAPI")) for option in options)
-        target = ARCH[generation] if rare else api(generation)
-        return Library(path, sources(*names), *target, *options, *tile_options(*tile), entry=entry)
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def gemm_library(kernel_library: Callable[..., Library]) -> Callable[..., Library]:
-    """The ternary kernels of AIE2P, by tile, or the product alone by tile and further g++ options."""
-
-    def build(m: int, k: int, n: int, *options: str) -> Library:
-        others = () if options else ("unscale_i32", "zero_i32", "reference")
-        return kernel_library("aie2p", ("mm_i8_i2_i32", *others), (m, k, n), *options)
+    def build(asked: Build) -> Library:
+        if any(option.startswith(("-O", "-m")) for option in asked.options):
+            return shared(sources(*asked.names), *ARCH[asked.generation], *asked.flags)
+        target = api_of(asked)
+        builds = [build for build in listed if api_of(build) == target] if asked in listed else [asked]
+        return shared(builds, *target, suffix=f"_{builds.index(asked)}")
 
     return build
 
 
 @pytest.fixture(scope="session")
-def compiled_probe(
-    tmp_path_factory: pytest.TempPathFactory, entry: Path, api: Callable[[str], tuple[str, ...]]
-) -> Library:
-    folder = tmp_path_factory.mktemp("probe")
-    return Library(folder / "probe.so", [HERE / "hostapi_probe.cc"], *api("aie2p"), entry=entry)
+def compiled_probe(shared: Callable[..., Library], api: Api) -> Library:
+    return shared([HERE / "hostapi_probe.cc"], *api("aie2p"))
 
 
 @pytest.fixture
@@ -92,12 +113,11 @@ def probe(compiled_probe: Library) -> Library:
 
 
 @pytest.fixture(scope="session")
-def mmul_library(tmp_path_factory: pytest.TempPathFactory, entry: Path) -> Callable[..., Library]:
-    """Every legal aie::mmul, by architecture and further g++ options."""
+def mmul_library(shared: Callable[..., Library], api: Api) -> Callable[..., Library]:
+    """Every legal aie::mmul, by generation and further g++ options."""
 
-    @cache
-    def build(arch: int, *options: str) -> Library:
-        path = tmp_path_factory.mktemp("mmul") / "mmul.so"
-        return Library(path, [HERE / "mmul_probe.cc"], "-O0", f"-D__AIE_ARCH__={arch}", *options, entry=entry)
+    def build(generation: str, *options: str) -> Library:
+        told = (*ARCH[generation], "-O0", *options) if "-march=native" in options else api(generation, *options)
+        return shared([HERE / "mmul_probe.cc"], *told)
 
     return build

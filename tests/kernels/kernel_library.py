@@ -4,22 +4,37 @@ import ctypes
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 HERE = Path(__file__).resolve().parent
 REFERENCES = KERNELS / "reference"
-ENTRY = KERNELS / "hostapi" / "entry.cc"
+SYMBOLS = [f"{source.stem}{end}" for source in (KERNELS / "aie2p").glob("*.cc") for end in ("", "_ref")]
 ALIGNMENT_BYTES = 64
 MESSAGE_BYTES = 512
-PLAIN = ("-O0", "-DHOSTAPI_PLAIN")  # no SIMD builtins
+PLAIN = "-DHOSTAPI_PLAIN"  # no SIMD builtins
+QUICK = ("-O0", "-Dalways_inline=")  # to compile: a function's code stands once, not at each of its calls
 ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 
 
 class KernelError(Exception):
     """A refusal of the stand-in, with its sentence."""
+
+
+class Build(NamedTuple):
+    """Kernels, or references, of a generation for a tile, with further options of g++."""
+
+    generation: str
+    names: tuple[str, ...]
+    tile: tuple[int, int, int]
+    options: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> list[str]:
+        """All options but those of speed."""
+        return [*self.options, *tile_options(*self.tile)]
 
 
 def gxx(*options: str | Path) -> subprocess.CompletedProcess[str]:
@@ -39,23 +54,37 @@ def sources(*names: str) -> list[Path]:
     return [reference if reference.is_file() else kernel for reference, kernel in files]
 
 
-def compile_without_warning(*options: str | Path) -> None:
-    """Run g++ for position-independent code and demand silence."""
+def compile_without_warning(*options: str | Path) -> str:
+    """Run g++ for position-independent code and demand silence; gives what it prints."""
     result = gxx("-fPIC", *options)
     assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def unit(builds: Sequence[Build], api: Sequence[str]) -> str:
+    """One source for all builds: each preprocessed file in a namespace of its own, as their macros differ, and the
+    symbols of the build number i with the suffix _i."""
+    text = ""
+    for i, build in enumerate(builds):
+        renamed = [f"-D{symbol}={symbol}_{i}" for symbol in SYMBOLS]
+        for j, source in enumerate(sources(*build.names)):
+            lines = compile_without_warning("-E", "-fpch-preprocess", *api, *build.flags, *renamed, source).splitlines()
+            kept = "\n".join(line for line in lines if "pch_preprocess" not in line)
+            text += f"namespace build_{i}_{j} {{\n{kept}\n}}\n"
+    return text
 
 
 class Library:
-    """A shared library of kernels, compiled without a warning. `entry` is the object file by which hosts call them."""
+    """Kernels of a shared library; those that `unit` gave a suffix are called without it."""
 
-    def __init__(self, path: Path, sources: Sequence[Path], *options: str, entry: Path):
-        compile_without_warning("-shared", *options, *sources, entry, "-o", path)
-        self.library = ctypes.CDLL(str(path))
+    def __init__(self, path: Path, suffix: str = ""):
+        self.library, self.suffix = ctypes.CDLL(str(path)), suffix
         self.reset()
 
     def call(self, name: str, *args: np.ndarray | int, core: int = 0) -> None:
         """Call a kernel with arrays and integers as one core. Raises KernelError with the stand-in's sentence."""
-        function = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
+        symbol = f"{name}{self.suffix}" if name in SYMBOLS else name
+        function = ctypes.cast(getattr(self.library, symbol), ctypes.c_void_p)
         words = [arg.ctypes.data if isinstance(arg, np.ndarray) else arg % 2**64 for arg in args]
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
         state = self.states.setdefault(core, ctypes.create_string_buffer(self.library.hostapi_state_bytes()))

@@ -5,7 +5,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import KernelError, aligned, aligned_copy
+from kernel_library import Build, KernelError, aligned, aligned_copy
 
 from support.differences import same
 from support.family_oracle import ROUND
@@ -21,11 +21,6 @@ LEFT_BY_ANOTHER_KERNEL = 1, 3  # rounding up, symmetric saturation
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1 + 2**-7, -3.390625, 2.0**-126, -(2.0**127), 3.3895314e38, np.inf, -np.inf, np.nan]
 TILE = (8, 8, 8)  # of no meaning here
 EVERY = 1 << 16  # pairs of int8
-
-
-def library_for(kernel_library, generation, symbol, elements, function, *options):
-    macros = (f"-DFUNCTION={function}", f"-DTILE_ELEMENTS={elements}", *options)
-    return kernel_library(generation, (symbol,), TILE, *macros)
 
 
 def call(library, symbol, a, b, dtype):
@@ -48,12 +43,31 @@ INT8_CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
-def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
-    generation, function, shift, rounding = case
+BF16_CASES = [("aie2p", "add"), ("aie2p", "mul"), ("aie2p", "relu2_gate"), ("aie2", "relu2_gate")]
+PAIRS_OF_BF16 = 4096  # special ones, close ones, any
+
+
+def build_of(generation, symbol, elements, function, *options):
+    return Build(generation, (symbol,), TILE, (f"-DFUNCTION={function}", f"-DTILE_ELEMENTS={elements}", *options))
+
+
+def int8_of(generation, function, shift, rounding):
     options = [f"-DSHIFT={shift}"] if shift else []  # 0 and conv_even are the defaults
     options += [f"-DROUNDING={rounding}"] if rounding != "conv_even" else []
-    library = library_for(kernel_library, generation, "elementwise_i8", EVERY, function, *options)
+    return build_of(generation, "elementwise_i8", EVERY, function, *options)
+
+
+def bf16_of(generation, function):
+    return build_of(generation, "elementwise_bf16", PAIRS_OF_BF16, function)
+
+
+BUILDS = [int8_of(*case) for case in INT8_CASES] + [bf16_of(*case) for case in BF16_CASES]
+
+
+@pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
+def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
+    _, function, shift, rounding = case
+    library = kernel_library(int8_of(*case))
     every = np.arange(-128, 128)
     a, b = np.repeat(every, 256), np.tile(every, 256)
     exact = FUNCTIONS[function](a, b, lambda x: x)
@@ -71,16 +85,14 @@ def nearest_bf16(exact):
     return np.where(np.isfinite(rounded) & (abs(rounded) >= 2.0**128), np.copysign(np.inf, rounded), rounded)
 
 
-@pytest.mark.parametrize(
-    ("generation", "function"), [("aie2p", "add"), ("aie2p", "mul"), ("aie2p", "relu2_gate"), ("aie2", "relu2_gate")]
-)
+@pytest.mark.parametrize(("generation", "function"), BF16_CASES)
 def test_bfloat16_is_rounded_once_for_each_operation(kernel_library, generation, function):
     rng = np.random.default_rng(7)
-    bits = rng.integers(0, 1 << 16, (2, 4096 - len(SPECIAL) ** 2 - 1024), np.uint16).view(BF16)
+    bits = rng.integers(0, 1 << 16, (2, PAIRS_OF_BF16 - len(SPECIAL) ** 2 - 1024), np.uint16).view(BF16)
     close = rng.normal(size=(2, 1024)).astype(BF16)
     special = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1).astype(BF16)
     a, b = np.concatenate([bits, close, special], axis=1)
-    library = library_for(kernel_library, generation, "elementwise_bf16", len(a), function)
+    library = kernel_library(bf16_of(generation, function))
     found = call(library, "elementwise_bf16", a, b, BF16)
 
     subnormal = np.zeros(len(a), bool)  # where they occur results are open: the device flushes them
@@ -121,7 +133,7 @@ def test_a_tile_has_a_vector_at_least(refusal):
 
 
 def test_a_misaligned_operand_is_refused(kernel_library):
-    library = library_for(kernel_library, "aie2p", "elementwise_i8", EVERY, "add", "-DSHIFT=1", "-DROUNDING=floor")
+    library = kernel_library(int8_of(*INT8_CASES[0]))
     skewed, plain = aligned(EVERY, np.int8, skew_bytes=4), aligned(EVERY, np.int8)
     with pytest.raises(KernelError, match="4 bytes past a 64-byte boundary"):
         library.call("elementwise_i8", skewed, plain, plain)

@@ -3,8 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import KERNELS, KernelError, aligned, aligned_copy, tile_options
+from kernel_library import KERNELS, Build, KernelError, aligned, aligned_copy, tile_options
 
+from bdforge.devices.formats import encode
 from support.differences import same
 from support.micro_tiles import micro_tiled
 
@@ -26,8 +27,30 @@ CASES = [
 ]
 
 
-def options_of(macros):
-    return [f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{name}" for name in macros)]
+# generation, tile, names, parts
+ZEROS = [
+    ("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16"), 1),
+    ("aie2", (12, 8, 4), ("zero_bf16", "zero_f32"), 3),
+]
+BLOCKS = [(name, *case) for name in ("bf16", "f32") for case in (((8, 8, 8), ()), ((24, 8, 40), ("-DRELU",)))]
+PRODUCT = Build("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8))
+
+
+def build_of(generation, tile, macros):
+    options = (f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{name}" for name in macros))
+    return Build(generation, ("finish_f32_bf16",), tile, options)
+
+
+def zeros_of(generation, tile, names, parts):
+    return Build(generation, names, tile, (f"-DDIM_RHO={parts}", "-DC_IN_PARTS"))
+
+
+def blocks_of(name, tile, macros):
+    return Build("aie2p", (f"finish_{name}_bfp16",), tile, macros)
+
+
+BUILDS = [build_of(*case) for case in CASES] + [zeros_of(*case) for case in ZEROS]
+BUILDS += [*(blocks_of(*case) for case in BLOCKS), PRODUCT]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
@@ -39,7 +62,7 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
         c.ravel()[: len(EXTREMES)] = EXTREMES
     numbers = [rng.uniform(0.1, 2, ARRAY_ROWS * m), rng.uniform(0.1, 2, n), rng.normal(size=n) * 50]
     scales, columns, biases = (x.astype(np.float32) for x in numbers)
-    library = kernel_library(generation, ("finish_f32_bf16",), tile, *options_of(macros))
+    library = kernel_library(build_of(*case))
     fed = {"SCALE", "BIAS"} & set(macros)
     for core_row in (0, ARRAY_ROWS - 1) if fed else (0,):
         in_memory = micro_tiled(c, t, t, "C_TRANSPOSED" in macros)
@@ -70,13 +93,28 @@ def test_finish_rounds_in_the_stated_places_and_touches_nothing_else(kernel_libr
 
 
 def test_relu_leaves_no_sign_behind(kernel_library):
-    generation, tile, macros = CASES[1]
+    _, tile, _ = CASES[1]
     size = tile[0] * tile[2]
     buffer = aligned_copy(np.full(size, 5), np.float32)
     buffer[:4] = -1e-45, -0.0, 1e-45, -np.inf  # the first and third are nothing in bfloat16
-    kernel_library(generation, ("finish_f32_bf16",), tile, *options_of(macros)).call("finish_f32_bf16", buffer)
+    kernel_library(build_of(*CASES[1])).call("finish_f32_bf16", buffer)
     same(buffer.view(np.uint16)[:4], 0)
     same(buffer.view(BF16)[4:size], 5)
+
+
+@pytest.mark.parametrize(("name", "tile", "macros"), BLOCKS)
+def test_finish_makes_blocks_along_n_and_touches_nothing_else(kernel_library, name, tile, macros):
+    (m, _, n), dtype, rng = tile, {"bf16": BF16, "f32": np.float32}[name], np.random.default_rng(5)
+    c = (rng.normal(size=(m, n)) * 2.0 ** rng.integers(-40, 40, (m, n))).astype(dtype)
+    c[0, :8] = 0
+    library = kernel_library(blocks_of(name, tile, macros))
+    buffer = aligned_copy(np.append(micro_tiled(c, 8, 8), np.full(64, 7, dtype)), dtype)
+    library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+    library.call(f"finish_{name}_bfp16", buffer)
+    c = np.maximum(c, dtype(0)) if macros else c
+    blocks = encode(c.astype(np.float32)).reshape(m // 8, 8, n // 8, 9).swapaxes(1, 2)
+    same(buffer.view(np.uint8)[: blocks.size], blocks.ravel())
+    same(buffer[m * n :], 7)
 
 
 @pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
@@ -85,15 +123,9 @@ def test_fed_numbers_need_the_rows_of_the_array(refusal, macro):
     assert "define the rows of the array with -DARRAY_ROWS=rows" in told
 
 
-@pytest.mark.parametrize(
-    ("generation", "tile", "names", "parts"),
-    [
-        ("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16"), 1),
-        ("aie2", (12, 8, 4), ("zero_bf16", "zero_f32"), 3),
-    ],
-)
+@pytest.mark.parametrize(("generation", "tile", "names", "parts"), ZEROS)
 def test_zero_clears_the_tile_or_a_part_and_nothing_else(kernel_library, generation, tile, names, parts):
-    library = kernel_library(generation, names, tile, f"-DDIM_RHO={parts}", "-DC_IN_PARTS")
+    library = kernel_library(zeros_of(generation, tile, names, parts))
     for name in names:
         bits = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of an element
         size = tile[0] * tile[2] * bits // 8 // parts
@@ -107,7 +139,7 @@ def test_zero_clears_the_tile_or_a_part_and_nothing_else(kernel_library, generat
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("operand", [0, 1])
 def test_infinity_and_nan_have_no_block_form(kernel_library, operand, value):
-    library = kernel_library("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8))
+    library = kernel_library(PRODUCT)
     operands = [aligned(64, BF16), aligned(64, BF16)]
     operands[operand][11] = value
     with pytest.raises(KernelError, match="a value is infinite or NaN, which bfp16ebs8 cannot hold"):
@@ -115,7 +147,7 @@ def test_infinity_and_nan_have_no_block_form(kernel_library, operand, value):
 
 
 def test_misaligned_bfloat16_is_refused(kernel_library):
-    library = kernel_library("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8))
+    library = kernel_library(PRODUCT)
     a, b, c = aligned(128, BF16), aligned(128, BF16), aligned(64, np.float32)
     with pytest.raises(KernelError, match=r"64 lanes at .*, which is 32 bytes past a 64-byte"):
         library.call("mm_bf16_bf16_f32", a[16:], b, c)
@@ -129,6 +161,8 @@ def test_misaligned_bfloat16_is_refused(kernel_library):
         ("mm_bfp16_bfp16_f32", [*tile_options(8, 8, 8), "-DA_TRANSPOSED"], "blocks lie along K"),
         ("mm_bf16_bfp16_f32", [*tile_options(8, 8, 8), "-DB_TRANSPOSED"], "blocks lie along K"),
         ("mm_bf16_bfp16_bfp16", [*tile_options(8, 8, 8), "-DC_TRANSPOSED"], "blocks of C lie along N"),
+        ("finish_f32_bfp16", [*tile_options(8, 8, 8), "-DC_TRANSPOSED"], "blocks of C lie along N"),
+        ("finish_f32_bfp16", [*tile_options(8, 8, 8), "-DSCALE"], "SCALE and BIAS are for finish_f32_bf16"),
         ("zero_bfp16", tile_options(8, 8, 12), "m and n must be multiples of 8"),
         (
             "mm_bf16_bf16_f32",

@@ -7,7 +7,7 @@ must keep are checked apart from that.
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_library import aligned, aligned_copy
+from kernel_library import Build, aligned, aligned_copy
 
 from bdforge.devices.formats import decode, encode, error_bound, pack_bfp16, rounded, unpack_bfp16
 from support.differences import same
@@ -35,6 +35,17 @@ CASES = [
 ]
 
 
+def build_of(generation, kernel, tile, rho, macros):
+    """A kernel with its reference."""
+    shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", MICRO[generation], strict=True)]
+    speed = AS_BUILT if tile == AS_BUILT_TILE else ()
+    options = (*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
+    return Build(generation, (kernel, "floats"), tile, options)
+
+
+BUILDS = [build_of(*case) for case in CASES if case[2] != AS_BUILT_TILE]
+
+
 def anywhere(blocks):
     """Block floats, which may begin at any byte."""
     found = aligned(blocks.shape, np.uint8, skew_bytes=9)
@@ -51,10 +62,7 @@ class Case:
         self.r, self.s, self.t = MICRO[generation]
         self.turned = [f"{name}_TRANSPOSED" in macros for name in "ABC"]
         self.blocks = generation == "aie2p"
-        shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", MICRO[generation], strict=True)]
-        speed = AS_BUILT if tile == AS_BUILT_TILE else ()
-        options = (*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
-        self.library = build(generation, (kernel, "floats"), tile, *options)
+        self.library = build(build_of(generation, kernel, tile, rho, macros))
 
     def a_tile(self, a):
         if self.type_a == "bfp16":

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_library import HERE, KernelError, Library, aligned, aligned_copy
+from kernel_library import HERE, PLAIN, KernelError, aligned, aligned_copy
 
 from bdforge.devices.formats import decode, encode
 from support.differences import same
@@ -26,9 +26,9 @@ block = st.one_of(
 )
 
 
-@pytest.fixture(scope="session", params=[("-O2", "-march=native"), ("-O0", "-DHOSTAPI_PLAIN")], ids=str)
-def floats(request, tmp_path_factory, entry):
-    library = Library(tmp_path_factory.mktemp("floats") / "floats.so", [PROBE], *request.param, entry=entry)
+@pytest.fixture(scope="session", params=[("-O2", "-march=native"), PLAIN], ids=str)
+def floats(request, shared, api):
+    library = shared([PROBE], *(api("aie2p", PLAIN) if request.param == PLAIN else request.param))
     library.call("set_modes", CONV_EVEN, 0)
     return library
 

@@ -2,41 +2,41 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
-from kernel_library import KernelError, aligned, gxx
+from kernel_library import ARCH, Build, KernelError, aligned, gxx
 
 from support.api_probes import PRELUDE, Probe, probes, unit
 
 PROBES = probes()
-ARCH = {"aie2": 20, "aie2p": 21}
 
 
 @pytest.fixture(scope="module")
-def errors(tmp_path_factory: pytest.TempPathFactory):
+def errors(tmp_path_factory: pytest.TempPathFactory, api: Callable[..., tuple[str, ...]]):
     """What g++ says of a probe, by generation and place in the list."""
     folder = tmp_path_factory.mktemp("probes")
 
     @cache
     def of_all(generation: str) -> dict[int, list[str]]:
-        return errors_by_probe(folder / "all.cc", PROBES, generation)
+        return errors_by_probe(folder / "all.cc", PROBES, api(generation))
 
     def of(generation: str, index: int) -> list[str]:
         found = of_all(generation)[index]
         if found or PROBES[index].accepted(generation):
             return found
         # A class that two probes make wrongly is reported for the first of them.
-        return errors_by_probe(folder / "alone.cc", [PROBES[index]], generation)[0]
+        return errors_by_probe(folder / "alone.cc", [PROBES[index]], api(generation))[0]
 
     return of
 
 
-def errors_by_probe(source: Path, probes: list[Probe], generation: str) -> dict[int, list[str]]:
+def errors_by_probe(source: Path, probes: list[Probe], api: tuple[str, ...]) -> dict[int, list[str]]:
     """g++'s errors under the probes whose instantiation caused them; all in one unit."""
     source.write_text(unit(probes))
-    stderr = gxx("-fsyntax-only", "-w", f"-D__AIE_ARCH__={ARCH[generation]}", source).stderr
+    stderr = gxx("-fsyntax-only", "-fPIC", *api, "-w", source).stderr
     found, context = defaultdict(list), set()
     for line in stderr.splitlines():
         if ": In " in line:
@@ -106,7 +106,7 @@ def test_alignment_is_demanded_by_access_width(probe, bits, alignment):
 
 
 def test_a_512_bit_access_needs_only_32_bytes_on_aie2(kernel_library):
-    library = kernel_library("aie2", ("zero_i32",), (40, 24, 64))
+    library = kernel_library(Build("aie2", ("zero_i32",), (40, 24, 64)))
     library.call("zero_i32", aligned(40 * 64, "int32", 32))
     with pytest.raises(KernelError, match="16 bytes past a 32-byte boundary"):
         library.call("zero_i32", aligned(40 * 64, "int32", 16))

@@ -292,7 +292,7 @@ def test_scalars_pass_as_registers(probe):
 
 
 SHAPES = {
-    20: """
+    "aie2": """
 8x8 acc32: 4x8x8 8x8x8 2x8x8 1x16x8 2x16x8 4x16x8
 8x8 acc64: 4x8x4 4x16x4 8x8x4
 8x4 acc32: 4x16x8 8x16x8 4x32x8
@@ -303,7 +303,7 @@ SHAPES = {
 16x16 acc64: 2x4x8 4x4x8 4x4x4
 32x32 acc64: 4x2x4 4x4x4 8x2x4 4x1x8
 """,
-    21: """
+    "aie2p": """
 8x8 acc32: 8x8x8 4x8x8 2x8x8
 8x4 acc32: 4x16x16
 16x8 acc32: 8x4x8 4x4x8
@@ -319,15 +319,15 @@ SHAPES = {
 User Guide, matrix multiplication; aie::detail::mmul_*.hpp)."""
 
 
-@pytest.mark.parametrize("arch", SHAPES)
-def test_shapes_of_mmul_are_those_of_the_api(mmul_library, arch):
-    library, found = mmul_library(arch), set()
+@pytest.mark.parametrize("generation", SHAPES)
+def test_shapes_of_mmul_are_those_of_the_api(mmul_library, generation):
+    library, found = mmul_library(generation), set()
     for index in range(library.library.shape_count()):
         shape = aligned(6, np.uint32)
         library.call("shape", index, shape)
         found.add(tuple(map(int, shape)))
     expected = set()
-    for line in SHAPES[arch].strip().splitlines():
+    for line in SHAPES[generation].strip().splitlines():
         kind, _, shapes = line.partition(":")
         bits, accumulator = kind.split(" acc")
         expected |= {
@@ -337,15 +337,15 @@ def test_shapes_of_mmul_are_those_of_the_api(mmul_library, arch):
 
 
 @pytest.mark.parametrize(
-    ("arch", "options"),
+    ("generation", "options"),
     [
-        (20, ()), (21, ()), (21, ("-DHOSTAPI_PLAIN",)),
-        pytest.param(21, ("-march=native",), marks=pytest.mark.slow),  # as kernels are built elsewhere
+        ("aie2", ()), ("aie2p", ()), ("aie2p", ("-DHOSTAPI_PLAIN",)),
+        pytest.param("aie2p", ("-march=native",), marks=pytest.mark.slow),  # as kernels are built elsewhere
     ],
     ids=str,
 )  # fmt: skip
-def test_every_mmul_shape_multiplies_row_major_blocks(mmul_library, arch, options):
-    library = mmul_library(arch, *options)
+def test_every_mmul_shape_multiplies_row_major_blocks(mmul_library, generation, options):
+    library = mmul_library(generation, *options)
     for index in range(library.library.shape_count()):
         shape = aligned(6, np.uint32)
         library.call("shape", index, shape)

@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from kernel_library import aligned_copy, tile_options
+from kernel_library import Build, aligned_copy, tile_options
 
 from bdforge.operators.specs import Rounding
 from support.differences import same
@@ -15,7 +15,6 @@ from support.micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LAST_BYTES = 64
 LOWEST = -(2**31)
-QUICK = ("floor", "symmetric_inf", "conv_odd")  # each mode is a build of its own
 
 # generation, type of the result, (m, k, n), macros
 CASES = [
@@ -32,6 +31,45 @@ CASES = [
     ("aie2", "i16", (4, 8, 96), ("SHIFT=3", "FIELD_SCALED", "BIAS")),
     ("aie2", "i32", (12, 8, 32), ("SHIFT=2", "FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
 ]
+
+# generation, (m, k, n), macros
+SCALED_CASES = [
+    ("aie2p", (24, 8, 40), ()),
+    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "BIAS", "RELU", "C_IN_PARTS", "DIM_RHO=2")),
+    ("aie2p", (8, 8, 24), ("C_TRANSPOSED", "BIAS")),
+    ("aie2", (12, 8, 32), ("FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
+]
+UNSCALED = [
+    (*case, macros)
+    for case in (("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64)))
+    for macros in ((), ("-DRELU", "-DSHIFT=3"))
+]
+WRAPPING = ("aie2p", "i32", (8, 8, 32), ("FIELD_SCALED", "BIAS", "SHIFT=3"))
+SCALES_OF_ONE = ("aie2p", (8, 8, 32), ("FIELD_SCALED",))
+ARRAY_ROWS = 4
+
+
+def build_of(generation, out, tile, macros):
+    """A kernel with its reference."""
+    options = (f"-DMICRO_R={MICRO[generation, 'i8'][0]}", *(f"-D{x}" for x in macros))
+    return Build(generation, (f"finish_i32_{out}", "reference"), tile, options)
+
+
+def scaled_of(generation, tile, macros):
+    options = (f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{x}" for x in macros))
+    return Build(generation, ("finish_i32_bf16",), tile, options)
+
+
+def unscaled_of(generation, tile, macros):
+    return Build(generation, ("unscale_i32",), tile, macros)
+
+
+def rounded_of(mode):
+    return Build("aie2p", ("finish_i32_i8",), (8, 8, 8), ("-DSHIFT=3", f"-DROUNDING={mode}"))
+
+
+BUILDS = [build_of(*case) for case in [*CASES, WRAPPING]] + [rounded_of(mode) for mode in get_args(Rounding)]
+BUILDS += [unscaled_of(*case) for case in UNSCALED] + [scaled_of(*case) for case in [*SCALED_CASES, SCALES_OF_ONE]]
 
 
 def sums(rng, m, n, shift, bits):
@@ -53,7 +91,7 @@ def field_scale(n):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
-    generation, out, (m, k, n), macros = case
+    generation, out, (m, _, n), macros = case
     r, _, t = MICRO[generation, "i8"]
     turned, fields, relu, biased = (name in macros for name in ("C_TRANSPOSED", "FIELD_SCALED", "RELU", "BIAS"))
     shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
@@ -63,8 +101,7 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
     scale = field_scale(n) if fields else np.ones(n, int)
 
     kernel = f"finish_i32_{out}"
-    options = [f"-DMICRO_R={r}", *(f"-D{x}" for x in macros)]
-    library = kernel_library(generation, (kernel, "reference"), (m, k, n), *options)
+    library = kernel_library(build_of(*case))
     expected = micro_tiled(np.maximum(narrowed(c + bias, shift, dtype), 0 if relu else LOWEST), r, t, turned)
     passes = parts_of(macros)
     for name in (kernel, f"{kernel}_ref") if passes == 1 else (kernel,):
@@ -79,25 +116,21 @@ def test_finish_matches_numpy_and_touches_nothing_else(kernel_library, case):
             same(np.delete(buffer, rows), np.delete(before, rows), f"{name} beside part {part}")
 
 
-@pytest.mark.parametrize(
-    "mode", [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in sorted(get_args(Rounding))]
-)
+@pytest.mark.parametrize("mode", get_args(Rounding))
 def test_a_result_is_rounded_in_every_mode_of_a_spec(kernel_library, mode):
     """Every remainder of both signs, ties included, and the ends of the result."""
-    m, _, n = tile = 8, 8, 8
+    m, n = 8, 8
     c = np.arange(-m * n // 2, m * n // 2).reshape(m, n)
     c[0, :4] = [-(2**20), 2**20, -128 * 8 - 4, 127 * 8 + 4]
     exact = [[ROUND[mode](Fraction(int(value), 8)) for value in row] for row in c]
-    library = kernel_library("aie2p", ("finish_i32_i8",), tile, "-DMICRO_R=8", "-DSHIFT=3", f"-DROUNDING={mode}")
+    library = kernel_library(rounded_of(mode))
     buffer = aligned_copy(np.concatenate([micro_tiled(c, 8, 8), np.full(LAST_BYTES, 7)]), np.int32)
     library.call("finish_i32_i8", buffer)
     same(buffer.view(np.int8)[: m * n], micro_tiled(np.clip(exact, -128, 127), 8, 8))
 
 
 def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
-    m, _, n = tile = 8, 8, 32
-    options = ("-DMICRO_R=8", "-DFIELD_SCALED", "-DBIAS", "-DSHIFT=3")
-    library = kernel_library("aie2p", ("finish_i32_i32", "reference"), tile, *options)
+    library, (m, _, n) = kernel_library(build_of(*WRAPPING)), WRAPPING[2]
     bias = np.full(n, 2**30) - np.arange(n)
     c = np.random.default_rng(10).integers(-5, 5, (m, n)) * field_scale(n)
     added = np.minimum(bias * field_scale(n), 2**31 - 1)
@@ -110,16 +143,14 @@ def test_a_scaled_bias_is_clamped_and_its_sum_wraps(kernel_library):
         same(buffer, micro_tiled(expected, 8, 8), name)
 
 
-@pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64))])
-def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, generation, tile):
+@pytest.mark.parametrize(("generation", "tile", "macros"), UNSCALED)
+def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, generation, tile, macros):
     m, _, n = tile
     r, _, t = MICRO[generation, "i2"]
     c = np.random.default_rng(7).integers(-(2**24), 2**24, (m, n))
-    for macros, lowest in (((), LOWEST), (("-DRELU", "-DSHIFT=3"), 0)):
-        library = kernel_library(generation, ("unscale_i32",), tile, *macros)
-        buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
-        library.call("unscale_i32", buffer)
-        same(buffer, micro_tiled(np.maximum(c, lowest), r, t))
+    buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
+    kernel_library(unscaled_of(generation, tile, macros)).call("unscale_i32", buffer)
+    same(buffer, micro_tiled(np.maximum(c, 0 if macros else LOWEST), r, t))
 
 
 @pytest.mark.parametrize(
@@ -142,28 +173,19 @@ def test_the_last_shift_compiles(refusal):
     assert refusal("aie2p", "finish_i32_i32", *tile_options(8, 8, 8), "-DSHIFT=31") == ""
 
 
-SCALED_CASES = [
-    ("aie2p", (24, 8, 40), ()),
-    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "BIAS", "RELU", "C_IN_PARTS", "DIM_RHO=2")),
-    ("aie2p", (8, 8, 24), ("C_TRANSPOSED", "BIAS")),
-    ("aie2", (12, 8, 32), ("FIELD_SCALED", "BIAS", "C_TRANSPOSED")),
-]
-
-
 @pytest.mark.parametrize("case", SCALED_CASES, ids=lambda case: "-".join(map(str, case)))
 def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
-    generation, (m, k, n), macros = case
+    generation, (m, _, n), macros = case
     r, _, t = MICRO[generation, "i8"]
     turned, fields, relu, biased = (name in macros for name in ("C_TRANSPOSED", "FIELD_SCALED", "RELU", "BIAS"))
-    rng, rows_of_array = np.random.default_rng(8), 4
+    rng = np.random.default_rng(8)
     c = np.where(rng.random((m, n)) < 0.1, rng.integers(-(2**24), 2**24, (m, n)), rng.integers(-9999, 9999, (m, n)))
-    row_scales = rng.uniform(-0.1, 0.1, rows_of_array * m).astype(np.float32)
+    row_scales = rng.uniform(-0.1, 0.1, ARRAY_ROWS * m).astype(np.float32)
     column_scales = rng.uniform(1e-4, 3, n).astype(np.float32)
     bias = rng.uniform(-50, 50, n if biased else 0).astype(np.float32)
     epilogue = aligned_copy(np.concatenate([row_scales, column_scales, bias]), np.float32)
 
-    options = [f"-DARRAY_ROWS={rows_of_array}", *(f"-D{x}" for x in macros)]
-    library = kernel_library(generation, ("finish_i32_bf16",), (m, k, n), *options)
+    library = kernel_library(scaled_of(*case))
     scale = field_scale(n) if fields else np.ones(n, int)
     for core_row in (0, 3):
         buffer = aligned_copy(np.concatenate([micro_tiled(c * scale, r, t, turned), np.full(LAST_BYTES, 7)]), np.int32)
@@ -185,10 +207,9 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
 
 
 def test_scales_of_one_give_small_sums_back(kernel_library):
-    m, _, n = tile = 8, 8, 32
-    library = kernel_library("aie2p", ("finish_i32_bf16",), tile, "-DARRAY_ROWS=2", "-DFIELD_SCALED")
+    library, (m, _, n) = kernel_library(scaled_of(*SCALES_OF_ONE)), SCALES_OF_ONE[1]
     c = np.random.default_rng(9).integers(-256, 257, (m, n))  # 8 bits of a significand
     buffer = aligned_copy(micro_tiled(c * field_scale(n), 8, 8), np.int32)
-    library.call("finish_i32_bf16", aligned_copy(np.ones(2 * m + n), np.float32), buffer, 1)
+    library.call("finish_i32_bf16", aligned_copy(np.ones(ARRAY_ROWS * m + n), np.float32), buffer, 1)
     bits = buffer.view(np.uint16)[: m * n].astype(np.uint32) << 16
     same(bits.view(np.float32), micro_tiled(c, 8, 8))

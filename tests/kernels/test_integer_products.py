@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from kernel_library import KERNELS, KernelError, aligned_copy, tile_options
+from kernel_library import KERNELS, Build, KernelError, aligned_copy, tile_options
 
 from support.differences import same
 from support.micro_tiles import MICRO, int4_bytes, micro_tiled, narrowed, packed_b
 
-AS_BUILT = ("-O3", "-march=native")
+AS_BUILT, AS_BUILT_TILE = ("-O3", "-march=native"), (24, 40, 56)
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LOWEST = {"i8": -128, "i4": -8}
 
@@ -30,6 +30,32 @@ CASES = [
 ]
 
 
+# generation, tile
+ZEROS = [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))]
+ROUNDED_UP = ("aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
+REFERRED = (2, 3, -1)  # of the cases, have references beside them
+
+
+def build_of(generation, kernel, tile, rho, macros):
+    shape = [
+        f"-DMICRO_{name}={size}" for name, size in zip("RST", MICRO[generation, kernel.split("_")[2]], strict=True)
+    ]
+    speed = AS_BUILT if tile == AS_BUILT_TILE else ()
+    options = (*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros))
+    names = (
+        (kernel, "reference") if (generation, kernel, tile, rho, macros) in [CASES[i] for i in REFERRED] else (kernel,)
+    )
+    return Build(generation, names, tile, options)
+
+
+def zeros_of(generation, tile):
+    return Build(generation, ("zero_i8", "zero_i16", "zero_i32"), tile)
+
+
+BUILDS = [build_of(*case) for case in [*CASES, ROUNDED_UP] if case[2] != AS_BUILT_TILE]
+BUILDS += [zeros_of(*case) for case in ZEROS]
+
+
 def extremes(rng, shape, type_name):
     """Random values, all lowest, all highest."""
     low = LOWEST[type_name]
@@ -39,17 +65,14 @@ def extremes(rng, shape, type_name):
 class Case:
     """One kernel for one tile: its library, its layouts, its recurrence."""
 
-    def __init__(self, build, generation, kernel, tile, rho, macros, *others):
+    def __init__(self, build, generation, kernel, tile, rho, macros):
         self.kernel, self.tile, self.rho = kernel, tile, rho
         _, _, self.type_b, self.type_c = kernel.split("_")
         self.dtype = DTYPES[self.type_c]
         self.r, self.s, self.t = MICRO[generation, self.type_b]
         self.turned = [f"{name}_TRANSPOSED" in macros for name in "ABC"]
         self.shift = next((int(macro[6:]) for macro in macros if macro.startswith("SHIFT=")), 0)
-        shape = [f"-DMICRO_{name}={size}" for name, size in zip("RST", (self.r, self.s, self.t), strict=True)]
-        speed = AS_BUILT if tile == (24, 40, 56) else ()
-        options = [*speed, f"-DDIM_RHO={rho}", *shape, *(f"-D{macro}" for macro in macros)]
-        self.library = build(generation, (kernel, *others), tile, *options)
+        self.library = build(build_of(generation, kernel, tile, rho, macros))
 
     def call(self, name, a, b, c):
         """All parts of one step of K."""
@@ -85,9 +108,9 @@ def test_steps_of_k_follow_the_recurrence(kernel_library, case):
         same(c, case.in_memory(expected))
 
 
-@pytest.mark.parametrize("case", [CASES[i] for i in (2, 3, -1)], ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", [CASES[i] for i in REFERRED], ids=lambda case: "-".join(map(str, case)))
 def test_kernels_agree_with_their_references_from_any_c(kernel_library, case):
-    case = Case(kernel_library, *case, "reference")
+    case = Case(kernel_library, *case)
     (m, k, n), rng = case.tile, np.random.default_rng(4)
     info = np.iinfo(case.dtype)
     c = aligned_copy(rng.integers(info.min, info.max + 1, m * n), case.dtype)
@@ -99,7 +122,7 @@ def test_kernels_agree_with_their_references_from_any_c(kernel_library, case):
 
 
 def test_sums_stay_in_int32_up_to_the_stated_depth(kernel_library):
-    case = Case(kernel_library, "aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ())
+    case = Case(kernel_library, *CASES[0])
     c = case.in_memory(np.full((8, 8), 128 * 128 * (131072 - 8 - 8)))
     lowest = np.full((8, 8), -128)
     case.call(case.kernel, lowest, lowest, c)
@@ -107,16 +130,16 @@ def test_sums_stay_in_int32_up_to_the_stated_depth(kernel_library):
 
 
 def test_another_rounding_can_be_chosen(kernel_library):
-    case = Case(kernel_library, "aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
+    case = Case(kernel_library, *ROUNDED_UP)
     a, b, c = np.eye(8, dtype=int), np.arange(-32, 32).reshape(8, 8), case.in_memory(np.zeros((8, 8)))
     case.call(case.kernel, a, b, c)
     same(c, np.floor(b / 2 + 0.5).ravel())
 
 
 @pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])
-@pytest.mark.parametrize(("generation", "tile"), [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))])
+@pytest.mark.parametrize(("generation", "tile"), ZEROS)
 def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, name):
-    library = kernel_library(generation, ("zero_i8", "zero_i16", "zero_i32"), tile)
+    library = kernel_library(zeros_of(generation, tile))
     elements = tile[0] * tile[2]
     c = aligned_copy(np.full(2 * elements, 77), DTYPES[name[5:]])
     library.call(name, c)
@@ -125,7 +148,7 @@ def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile,
 
 
 def test_misaligned_operands_are_refused(kernel_library):
-    case = Case(kernel_library, "aie2p", "mm_i8_i8_i32", (8, 8, 8), 1, ())
+    case = Case(kernel_library, *CASES[0])
     a, c = aligned_copy(np.zeros(128), np.int8), aligned_copy(np.zeros(64), np.int32)
     with pytest.raises(KernelError, match=r"64 lanes at .*, which is 32 bytes past a 64-byte"):
         case.library.call(case.kernel, a[32:], a, c)

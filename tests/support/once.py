@@ -1,0 +1,30 @@
+"""Files that one process makes for all those of a test run."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """One process at a time; the folder is made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of the run's, filled by `make` in the first of its processes that asks."""
+    base = folders.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with locked(folder.with_name(f"{name}.lock")):
+        if not (folder / ".made").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            make(folder)
+            (folder / ".made").touch()
+    return folder

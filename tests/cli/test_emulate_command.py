@@ -210,8 +210,8 @@ def test_a_command_takes_every_producers_file_as_its_mlir(run, tmp_path, command
     expected = run(*words, "t.mlir", *READERS[command])
     made = {file.name: file.read_bytes() for file in tmp_path.rglob("[wy]*")}
     sizes, again = [] if command == "lower" else shape, ["--force"] if "wrote" in expected[1] else []
-    code, out, err = run(*words, path, *sizes, *READERS[command], *again)
-    assert (code, out.replace(f"{path}'s MLIR", "t.mlir").replace(path, "t.mlir"), err) == expected
+    code, *said = run(*words, path, *sizes, *READERS[command], *again)
+    assert (code, *(text.replace(f"{path}'s MLIR", "t.mlir").replace(path, "t.mlir") for text in said)) == expected
     assert made == {file.name: file.read_bytes() for file in tmp_path.rglob("[wy]*")}
 
 

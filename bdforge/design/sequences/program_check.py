@@ -10,9 +10,9 @@ from bdforge.design.sequences.sequence_program import (
     Loops,
     Note,
     Operand,
-    ProgramPart,
     Program,
     ProgramError,
+    ProgramPart,
     Value,
     loops_of,
 )

@@ -15,7 +15,7 @@ from bdforge.common.screen import say
 
 HOMES = {
     "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",
-    "verify": "emulate", "device": "device", "plan": "texts", "render": "texts", "convert": "texts",
+    "verify": "emulate", "device": "device", "plan": "plan", "render": "texts", "convert": "texts",
     "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
     "disasm": "machine_code", "estimate": "estimate", "contract": "contract", "weights": "weights",
     "generate": "models", "bench": "models", "tune": "tune", "balance": "tune", "sweep": "sweep",

@@ -1,6 +1,5 @@
 """The MLIR that commands read: a text as it is, or what any other producer's file makes."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,21 +7,15 @@ import typer
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.mlir import parse
-from bdforge.cli.options import problems_of
+from bdforge.cli.plan import planned
 from bdforge.common.files import read_text
 from bdforge.design.document import STDIN, design_of
 from bdforge.design.render import render as render_design
-from bdforge.design.sequences import SequenceOptions
 from bdforge.design.template import is_template, load_template_spec, render_template
-from bdforge.devices import DEVICES, device_named
+from bdforge.devices import DEVICES
 from bdforge.operators import (
-    Plan,
-    Problem,
     document_at,
     document_name,
-    load_spec,
-    operator_of,
-    plan,
     render,
 )
 
@@ -72,17 +65,6 @@ def rendered(
     if not (shape or wait or in_flight is not None) and (text := _as_written(design)) is not None:
         return text
     return render(*planned(design, device, shape, wait, in_flight))
-
-
-def planned(
-    design: Path, device: str, shape: list[str] | None, wait: str | None, in_flight: int | None
-) -> tuple[Plan, Sequence[Problem]]:
-    """A spec's plan that waits as asked, and the chosen problems or those that are built in."""
-    spec = load_spec(design)
-    found = plan(spec, device_named(device))
-    if options := SequenceOptions.given(wait, in_flight):
-        found = found.waiting(options)
-    return found, problems_of(operator_of(spec), shape) or found.problems
 
 
 def _as_written(design: Path) -> str | None:

@@ -10,7 +10,6 @@ from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.options import (
     Force,
     Kernel,
-    ManyShapes,
     Out,
     ProductName,
     Rate,
@@ -39,7 +38,7 @@ from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.estimate_report import cost_report, layers_report, report
 from bdforge.perf.goals import goals
-from bdforge.perf.tune.shapes import Weighted
+from bdforge.perf.tune.shapes import NAMES, Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.time_model import basis_named, kernel_on
 
@@ -88,6 +87,10 @@ def versus_command(other: str, cpu_tops: float | None, shapes: Sequence[GemmProb
 
 
 MODEL_NAMES = ", ".join(MODELS)
+ManyShapes = Annotated[
+    str | None,
+    typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
+]
 
 
 app = typer.Typer()

@@ -10,7 +10,6 @@ import typer
 
 from bdforge.array.emulator.scheduler import MOST_STEPS
 from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
-from bdforge.array.mlir import Era
 from bdforge.common.files import new_file, write_whole
 from bdforge.common.messages import clip, listed
 from bdforge.common.screen import say
@@ -18,7 +17,6 @@ from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
 from bdforge.operators import Operator, Problem
 from bdforge.operators.gemm import AXES, GemmProblem
-from bdforge.perf.tune.shapes import NAMES
 
 LARGE = (1 << 63) - 1
 """Of counts and seeds that nothing else bounds."""
@@ -63,10 +61,6 @@ Shapes = Annotated[
     typer.Option("--shape", help="Sizes (a GEMM's MxKxN) instead of the design's problems; repeatable."),
 ]
 Shape = Annotated[str | None, typer.Option(help="MxKxN instead of the design's problems.")]
-ManyShapes = Annotated[
-    str | None,
-    typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
-]
 Tokens = Annotated[int | None, number("Tokens of a model, which are M of its layers.", least=1)]
 Rate = Annotated[float | None, number("Kernel's MACs per cycle, when known.", least=0.1)]
 BLayout = Annotated[str, typer.Option("--b-layout", help=f"Layout of B in DRAM: {', '.join(ORDERS)}.")]
@@ -80,7 +74,6 @@ Kernel = Annotated[
         "`ideal` schedule, or `assembled` ones counted."
     ),
 ]
-Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
 Wait = Annotated[str | None, typer.Option(help="How runs wait: column or wide; the design's way without.")]
 InFlight = Annotated[int | None, number("Steps at a time, 1 to 4 (wide: 1); 0 takes the most.", most=4)]
 Seed = Annotated[

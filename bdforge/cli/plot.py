@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from bd_patterns import Pattern
+from bdforge.cli.estimate import ManyShapes
 from bdforge.cli.options import (
     LARGE,
     SIZE_MAX,
     BLayout,
     Force,
     Kernel,
-    ManyShapes,
     ProductName,
     Shape,
     SpecOption,

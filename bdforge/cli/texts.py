@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +17,9 @@ from bdforge.array.mlir import Era, convert, era_of, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.write import write_routes
 from bdforge.array.show.image import chosen_device
-from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, planned, rendered
+from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, rendered
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
-    Dialect,
     Force,
     InFlight,
     Module,
@@ -29,7 +27,6 @@ from bdforge.cli.options import (
     Permissive,
     ProductName,
     Shapes,
-    SpecFile,
     Wait,
     new_path,
     number,
@@ -37,57 +34,18 @@ from bdforge.cli.options import (
     print_warnings,
     write,
 )
+from bdforge.cli.plan import planned
 from bdforge.common.binary import ImageError
 from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.objects import linkable
-from bdforge.design.document import design_of, document
-from bdforge.design.document.schema import json_schema
 from bdforge.devices import DEVICES
 from bdforge.devices.txn_format.describe import listing
-from bdforge.operators import (
-    design_for,
-    document_at,
-    manifest,
-)
+from bdforge.operators import manifest
 from bdforge.runtime.toolchain.assembled import programmed
 
 app = typer.Typer()
-
-
-def _print_schema(wanted: bool) -> None:
-    if wanted:
-        say(json_schema(), nl=False)
-        raise typer.Exit
-
-
-@app.command(name="plan")
-def plan_command(
-    design: SpecFile,
-    device: ProductName = "strix_halo",
-    shape: Shapes = None,
-    wait: Wait = None,
-    in_flight: InFlight = None,
-    schema: Annotated[
-        bool,
-        typer.Option(
-            "--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of documents, for editors."
-        ),
-    ] = False,
-    out: Out = None,
-    force: Force = False,
-) -> None:
-    """Print the whole design of a spec as a document: every buffer, BD and flow, and the sequence of any size.
-
-    With --shape its tasks for those sizes instead; `render` makes MLIR of it.
-    """
-    if (content := document_at(design)) is not None:
-        return print_or_write(document(design_of(content, str(design))), out, force)
-    made, chosen = planned(design, device, shape, wait, in_flight)
-    found = made.whole
-    if shape:
-        found = replace(found, program=None, sequences=design_for(made, chosen).sequences)
-    return print_or_write(document(found), out, force)
+Dialect = Annotated[Era, typer.Option(help="Form of the text: march up to mlir-aie 1.3.4, 1.4 from then on.")]
 
 
 @app.command(name="render")

@@ -9,12 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bdforge.cli.estimate import ManyShapes
 from bdforge.cli.options import (
     BLayout,
     Force,
     Kernel,
     Layouts,
-    ManyShapes,
     Out,
     ProductName,
     Tokens,

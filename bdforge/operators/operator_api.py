@@ -213,7 +213,8 @@ class Plan(ABC):
         return SpecError("\n".join(f"{self.spec.name}: {problem}: {reason}" for reason in str(error).splitlines()))
 
 
-def _random(rng: np.random.Generator, operand: Operand, shape: list[int]) -> np.ndarray:
+# quoted: numpy imports its generators when they are named first
+def _random(rng: "np.random.Generator", operand: Operand, shape: list[int]) -> np.ndarray:
     type_ = TYPES[operand.type]
     if not type_.integer:
         return rng.normal(size=shape).astype(type_.dtype)

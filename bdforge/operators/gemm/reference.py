@@ -48,12 +48,14 @@ def random_inputs(spec: GemmSpec, problem: Problem, seed: int) -> dict[str, np.n
     return inputs
 
 
-def _random(rng: np.random.Generator, type_name: str, order: str, shape: tuple[int, int]) -> np.ndarray:
+# quoted: numpy imports its generators when they are named first
+def _random(rng: "np.random.Generator", type_name: str, order: str, shape: tuple[int, int]) -> np.ndarray:
     values = random_operand(rng, TYPES[type_name], shape)
     return np.asfortranarray(values) if order == "column" else values
 
 
-def random_operand(rng: np.random.Generator, type_: ElementType, shape: Sequence[int]) -> np.ndarray:
+# quoted: numpy imports its generators when they are named first
+def random_operand(rng: "np.random.Generator", type_: ElementType, shape: Sequence[int]) -> np.ndarray:
     """An operand over the whole range of integers; floats are small integers, whose products block floats hold."""
     low, high = type_.values or _SMALL
     return rng.integers(low, high + 1, shape, np.int8).astype(type_.dtype)

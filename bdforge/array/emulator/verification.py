@@ -20,7 +20,7 @@ from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.dma_programs import DmaProgramError, PlacedBd, placed_bds, static_tasks
+from bdforge.array.lower.dma_programs import PlacedBd, placed_bds, static_tasks
 from bdforge.array.mlir import MlirError, location, parse
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp
@@ -145,8 +145,8 @@ def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: 
     try:
         tasks = static_tasks(op)
         bds = placed_bds(op, tasks)
-    except DmaProgramError as error:
-        raise LoadError(str(error)) from None
+    except LoweringError as error:
+        raise LoadError(first_line(error)) from None
     for bd in bds:
         writer = Writer()
         try:

@@ -12,7 +12,6 @@ from xdsl.ir import Block
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.bd_ops import DmaBdOp, NextBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
-from bdforge.array.mlir.locations import location
 from bdforge.array.txn.static_bd import write_static_bd
 from bdforge.array.txn.target import Policy, fault_of, faults_of, lowering_error
 from bdforge.array.txn.writer import WORD_MASK, Writer
@@ -22,10 +21,6 @@ from bdforge.devices.registers import CORE_ENABLE, TILE_REGISTERS
 from bdforge.devices.rules import outside
 
 
-class DmaProgramError(ValueError):
-    """A DMA program that its tile cannot hold; begins with the place."""
-
-
 @dataclass(frozen=True, slots=True)
 class StaticTask:
     """A chain of BDs that a channel is to run; `loops_to` is the index of the BD that follows the last, if any."""
@@ -33,11 +28,6 @@ class StaticTask:
     op: DmaStartOp | DmaOp
     bds: tuple[DmaBdOp, ...]
     loops_to: int | None
-
-    @property
-    def where(self) -> str:
-        """Place in the text."""
-        return str(location(self.op))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +40,11 @@ class PlacedBd:
 
 
 def static_tasks(program: DmaProgramOp) -> list[StaticTask]:
-    """The tasks that a region starts, in order; DmaProgramError for a channel that the tile has not."""
+    """The tasks that a region starts, in order; LoweringError for a channel that the tile has not."""
     tasks = list(_tasks(program))
     for task in tasks:
         if (problem := outside("channel", task.op.channel, program.tile.limits)) is not None:
-            raise DmaProgramError(f"{task.where}: {task.op.direction}: {problem}")
+            raise lowering_error(task.op, f"{task.op.direction}: {problem}")
     return tasks
 
 
@@ -74,7 +64,7 @@ def _first_bd(blocks: list[Block], start: int) -> int:
 
 
 def placed_bds(program: DmaProgramOp, tasks: Sequence[StaticTask]) -> list[PlacedBd]:
-    """Every BD once in the order in which mlir-aie writes them; DmaProgramError for numbers that are not to be had.
+    """Every BD once in the order in which mlir-aie writes them; LoweringError for numbers that are not to be had.
 
     Explicit numbers come first; then the text's order takes the lowest free one that the first channel to run it may
     use.
@@ -125,7 +115,7 @@ def _write_order(program: DmaProgramOp) -> Iterator[DmaBdOp]:
 def _explicit_id(bd: DmaBdOp, used: Collection[int]) -> int:
     assert bd.bd_id is not None
     if bd.bd_id in used:
-        raise DmaProgramError(f"{location(bd)}: bd_id = {bd.bd_id} is used twice in this tile")
+        raise lowering_error(bd, f"bd_id = {bd.bd_id} is used twice in this tile")
     return bd.bd_id
 
 
@@ -133,19 +123,16 @@ def _free_id(bd: DmaBdOp, limits: TileLimits, channel: int, used: Collection[int
     allowed = limits.bds_of_channel(channel)
     free = next((i for i in allowed if i not in used), None)
     if free is None:
-        raise DmaProgramError(
-            f"{location(bd)}: no BD is left for channel {channel}, which may use {allowed.start} to {allowed.stop - 1}"
+        raise lowering_error(
+            bd, f"no BD is left for channel {channel}, which may use {allowed.start} to {allowed.stop - 1}"
         )
     return free
 
 
 def set_dma(writer: Writer, program: DmaProgramOp, allocation: AddressMap, policy: Policy) -> None:
     """Write the BDs of a DMA program and start its channels; LoweringError for what registers cannot hold."""
-    try:
-        tasks = static_tasks(program)
-        bds = placed_bds(program, tasks)
-    except DmaProgramError as error:
-        raise lowering_error(program, str(error)) from None
+    tasks = static_tasks(program)
+    bds = placed_bds(program, tasks)
     for bd in bds:
         write_static_bd(writer, program.tile, bd.op, bd.id, bd.next, allocation, policy)
     ids = {bd.op: bd.id for bd in bds}

@@ -4,7 +4,6 @@ from xdsl.ir import Operation as MlirOperation
 
 from bdforge.array.mlir.switch_ops import MastersetOp, PacketRulesOp, ShimMuxOp, SwitchboxOp
 from bdforge.array.routing.physical import keeps_header
-from bdforge.array.txn.target import faults_of
 from bdforge.array.txn.writer import Writer
 from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.switch_registers import (
@@ -24,20 +23,17 @@ from bdforge.devices.switch_registers import (
 
 
 def set_switch(writer: Writer, box: SwitchboxOp) -> None:
-    """Circuits, then packet masters, then packet slaves with their rules; LoweringError for ports that are none."""
+    """Circuits, then packet masters, then packet slaves with their rules, whose ports mlir.verify_switch knows."""
     kind, switch = box.tile.kind, box.tile.switch
     for connect in box.connects:
-        with faults_of(connect):
-            slave, master = switch.slave_number(*connect.source), switch.master_number(*connect.destination)
+        slave, master = switch.slave_number(*connect.source), switch.master_number(*connect.destination)
         values = {"enable": 1, "slave": slave}
         _write(writer, connect, box, master_offset(kind, master), CIRCUIT_MASTER.encode(values))
         _write(writer, connect, box, slave_offset(kind, slave), SLAVE.encode({"enable": 1}))
     for masterset in box.mastersets:
-        with faults_of(masterset):
-            _set_master(writer, box, masterset)
+        _set_master(writer, box, masterset)
     for rules in box.packet_rules:
-        with faults_of(rules):
-            _set_rules(writer, box, rules)
+        _set_rules(writer, box, rules)
 
 
 def _set_master(writer: Writer, box: SwitchboxOp, op: MastersetOp) -> None:

@@ -36,10 +36,9 @@ class Values:
         self._known[value] = known
 
     def lock(self, value: SSAValue) -> LockOp:
-        """The lock that a value stands for; ValueError if it is none."""
+        """The lock that a value stands for: mlir.verify_array and verify_sequence know of no other values."""
         lock = self._known.get(value, value.owner)
-        if not isinstance(lock, LockOp):
-            raise ValueError("the lock must come from aie.lock, or from an argument of the aie.bd_chain")
+        assert isinstance(lock, LockOp)
         return lock
 
     def memory(self, value: SSAValue) -> Memory:

@@ -154,11 +154,8 @@ class TaskLowering:
         self.ids.free(task)
 
     def of(self, op: Operation) -> ConfiguredTask:
-        """The task that an operation names."""
-        task = self.tasks.get(op.operands[0])
-        if task is None:
-            raise ValueError("its operand is no task that was configured before")
-        return task
+        """The task that an operation names: mlir.verify_sequence sees to it that it was configured before."""
+        return self.tasks[op.operands[0]]
 
     def _write(
         self,

@@ -26,10 +26,6 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
     }),
 }  # fmt: skip
 GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
-    "gemm whose B stays": (
-        (16, 64, 32),
-        {"rows": 1, "columns": 1, "k_mt": 128, "rho": 2, "residency": "b", "c_in_parts": True, "c_memtile_buffers": 1},
-    ),
     "gemm of two shims and columns": (
         (32, 16, 16),
         {"types": ("int8",) * 3, "layouts": "column row column", "rows": 1, "columns": 2, "k_mt": 32, "a_shims": 2},
@@ -42,11 +38,11 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
         (8, 64, 32),
         {"types": ("int8", "int8", "bf16"), "rows": 1, "columns": 1, "m_used": 3, "epilogue": {"scale": True}},
     ),
-    "gemm that is scaled in parts": (
+    "gemm that is scaled in parts and whose B stays": (
         (32, 64, 32),
         {
             "types": ("int8", "int2", "bf16"), "rows": 1, "columns": 1, "rho": 2, "k_mt": 128, "c_in_parts": True,
-            "c_buffers": 2, "epilogue": {"scale": True, "bias": True},
+            "c_buffers": 2, "residency": "b", "c_memtile_buffers": 1, "epilogue": {"scale": True, "bias": True},
         },
     ),
 }  # fmt: skip

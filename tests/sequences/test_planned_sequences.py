@@ -128,14 +128,6 @@ def test_a_plan_waits_as_its_options_say_or_as_the_program_does(options, wide: b
     assert (plan.wide, max(running)) == (wide, most), "wide waits, and steps at a time"
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_one_register_is_a_write_and_more_are_a_block(count: int):
-    build, values = Builder([], 1), tuple(range(5, 5 + count))
-    build.write(0x1A0000, *values)
-    (found,) = planned(build.program, {}, DEVICE).operations()
-    assert found == (Write(0x1A0000, 5) if count == 1 else BlockWrite(0x1A0000, values))
-
-
 def test_options_that_are_left_out_take_the_usual():
     assert SequenceOptions.given(None, None) is None
     assert SequenceOptions.given("wide", None) == SequenceOptions("wide", 0)

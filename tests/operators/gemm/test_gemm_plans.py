@@ -253,11 +253,6 @@ def test_only_leading_dimensions_can_be_said_beside_sizes():
     assert (walk.lda, walk.ldb, walk.ldc) == (16, 0, 40)
 
 
-def test_a_stream_s_length_is_told_in_bytes():
-    counts = sequence(planned(), 32, 16, 64).counts()
-    assert (counts.bytes, counts.steps, counts.output_tiles) == (4 * counts.words, 1, 4)
-
-
 def test_the_array_multiplies_whole_tiles_where_few_rows_are_used():
     """Two core rows with 3 rows each of 8: 6 rows are a panel, 7 are two."""
     plan = planned(m=8, m_used=3)

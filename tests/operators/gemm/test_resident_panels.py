@@ -8,18 +8,14 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import TimingOptions
-from bdforge.array.mlir import parse
-from bdforge.array.txn.lower import lower_module
 from bdforge.design.sequences import Builder, evaluate
 from bdforge.devices import TileKind, device_named, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
-from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, plan_gemm, sequence, spec_from
 from bdforge.operators.gemm.resident import divided, pool_of
 from support.built_designs import spec_content
-from support.differences import same
 from support.loaded_arrays import LoadedArray
 
 SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
@@ -177,14 +173,6 @@ def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
     assert (timed.dram.read_bytes, timed.dram.write_bytes) == (planned.read_bytes, planned.write_bytes)
 
 
-def test_the_words_are_those_of_the_mlir():
-    plan = planned(**FED, pool_bytes=2560)
-    for sizes in ((50, 200, 130), (9, 640, 65)):
-        module = parse(render(plan, [GemmProblem(*sizes)]), "resident.mlir")
-        device, operations = lower_module(module)
-        same(encode(operations, device), sequence(plan, *sizes).words())
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -220,9 +208,3 @@ def test_a_pool_of_four_tiles_takes_what_an_even_number_of_chunks_brings(depth: 
             sequence(plan, 64, 16 * depth, 64)
     else:
         assert sequence(plan, 64, 16 * depth, 64).counts().steps == 1
-
-
-def test_depths_beyond_the_pool_are_refused_by_name():
-    plan = planned(**SMALL, pool_bytes=4 * 128)
-    with pytest.raises(SpecError, match="K = 4096 is too deep for B to stay in memtiles"):
-        sequence(plan, 64, 4096, 64)

@@ -61,6 +61,10 @@ DESIGNS = {
         "epilogue": {"scale": True},
     },
     "block floats": {"m": 32, "k": 32, "n": 32, "types": ("bfp16", "bfp16", "bfp16"), "k_mt": 64},
+    "B that stays": {
+        "m": 8, "k": 64, "n": 32, "types": ("int8", "int2", "bf16"), "epilogue": {"scale": True, "bias": True},
+        "residency": "b", "c_memtile_buffers": 1, "pool_bytes": 2560,
+    },
     "the other generation": {"m": 16, "k": 8, "n": 16, "types": BF16, "layouts": "column row row", "device": "phoenix"},
 }  # fmt: skip
 

@@ -241,9 +241,6 @@ def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     for words, waits in (((), 8), (("--wait", "wide"), 1)):
         code, out, _ = run("render", design, "--shape", "256,2560,640", *words)
         assert (code, out.count("aiex.npu.sync")) == (0, waits)
-    code, _, err = run("render", design, "--wait", "wide", "--in-flight", "3")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "sequence.in_flight = 3 is outside 0 to 1" in err
     code, out, _ = run("run", str(small.folder), "--shape", "33,40,70", "--wait", "wide")
     assert (code, "exact" in out) == (0, True)
 
@@ -253,7 +250,6 @@ def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     [
         (["--budget", "1e12", "--capacity", "known"], 0, ""), (["--budget", "2E+3"], 0, ""),
         (["--capacity", "0"], 0, ""), (["--budget", "10"], 1, "no end after 10 steps"),
-        (["--budget", "0"], 2, "budget must be a whole number from 1"),
     ],
 )  # fmt: skip
 def test_a_run_has_the_steps_and_words_that_it_is_given(run, design, options, code, named):

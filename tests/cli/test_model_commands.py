@@ -67,11 +67,6 @@ def test_each_option_reaches_its_place_and_has_its_default(command, options, fou
     assert seen["opened"] == found[3]
 
 
-@pytest.mark.parametrize("most", ["0", "00", "-1", "1.5", "x", ""])
-def test_a_number_of_tokens_is_one_from_one_on(command, most: str):
-    assert command("--prompt-ids", "1", "-n", most)[0][0] == 2
-
-
 @pytest.mark.parametrize(("repetitions", "rates", "shown"), [
     (1, [999, 10], "10.00 ± 0.00"), (3, [999, 10, 12, 14], "12.00 ± 2.00"),
 ])  # fmt: skip
@@ -124,12 +119,6 @@ def test_tokens_come_behind_the_prompt_and_the_table_behind_them(generate):
     assert again[1] == lines[1]
     assert not any("emulated array" in line for line in again)
     assert "CPU faster" in "".join(generate("generate", "--prompt-ids", "3", "-n", "1")[1])
-
-
-def test_a_model_of_characters_takes_and_gives_text(generate):
-    code, lines, _ = generate("generate", "--prompt", "AB", "-n", "2", "--temperature", "1", "--split", "cpu")
-    assert code == 0
-    assert lines[1].startswith("AB")
 
 
 @pytest.mark.parametrize(

@@ -314,10 +314,6 @@ def test_a_stopped_core_shows_what_changed_in_the_order_of_numbers(printed, monk
     assert printed(lambda: look((0, 2), stopped(6), "")) == []
 
 
-def linear(k: int, n: int, size_bytes: int) -> Any:
-    return fake(shape=(k, n), nbytes=size_bytes)
-
-
 @pytest.mark.parametrize(("columns", "text"), [(10, "0.00 M"), (10_000, "1.00 M"), (9_999_900, "999.99 M"),
                                                (9_999_990, "1.00 B"), (25_000_000, "2.50 B")])  # fmt: skip
 def test_parameters_are_those_of_matrices_and_embedding(columns: int, text: str):
@@ -326,14 +322,6 @@ def test_parameters_are_those_of_matrices_and_embedding(columns: int, text: str)
         layers=[fake(linears=[fake(shape=(100, columns))])], embedding=np.zeros((10, 100)),
     )  # fmt: skip
     assert models._params(model) == text
-
-
-def test_numbers_of_a_bench_leave_zeros_out():
-    assert models._numbers("-p", "512,0,7") == [512, 7]
-    assert models._numbers("-n", "0") == []
-    for wrong in ("", "1,", "-1", "1.5", "a", "²"):
-        with pytest.raises(typer.BadParameter, match="give whole numbers from 0"):
-            models._numbers("-n", wrong)
 
 
 @pytest.mark.parametrize(("tokens", "at_once", "steps"), [(6, 6, [6]), (3, 1, [1, 1, 1])])
@@ -348,16 +336,6 @@ def test_a_rate_is_of_all_tokens_in_steps_with_logits_of_the_last(monkeypatch, t
     )  # fmt: skip
     assert models._rate(model, [1] * 9, tokens, at_once, 4) == tokens / 2
     assert taken == [entry for step in steps for entry in ((step, 4, 0), (1, -1, -1))]
-
-
-def test_a_models_sizes_are_in_megabytes_of_all_layers():
-    loaded: Any = fake(
-        layers=[fake(linears=[linear(1, 1, 1_500_000)]), fake(linears=[linear(1, 1, 500_000)] * 2)],
-        embedding=np.zeros(750_000, np.float32), config="BitNet",
-        products=fake(loaded=fake(design=fake(summary="a design"))),
-    )  # fmt: skip
-    assert models.packed_bytes(loaded) == 2_500_000
-    assert models.summary(loaded) == ("BitNet; 2.50 MB of packed weights, embedding 3.00 MB; linear layers on a design")
 
 
 def test_a_ledger_shows_seconds_of_the_host_and_milliseconds_of_the_npu():

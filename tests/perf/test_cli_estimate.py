@@ -26,15 +26,6 @@ def test_a_table_is_written_with_modelled_columns(run):
     assert kinds == {"design": 55, "fastest tile": 1, "core": 14}
 
 
-def test_a_table_is_not_overwritten_unless_told(run):
-    Path("out.csv").write_text("mine")
-    code, _, err = run("estimate", "--csv", str(MEASURED), "--out", "out.csv")
-    assert code == 2
-    assert "out.csv exists" in err
-    assert Path("out.csv").read_text() == "mine"
-    assert run("estimate", "--csv", str(MEASURED), "--out", "out.csv", "--force")[0] == 0
-
-
 def test_a_bad_row_is_reported_and_the_rest_written(run):
     lines = MEASURED.read_text().splitlines()
     Path("in.csv").write_text("\n".join([lines[0], lines[1], "," * lines[0].count(","), lines[2]]))
@@ -42,17 +33,6 @@ def test_a_bad_row_is_reported_and_the_rest_written(run):
     assert (code, out) == (2, "wrote out.csv: 2 rows, modelled\n")
     assert err == "bdforge: in.csv: line 3: every field is blank; remove the line\n"
     assert len(Path("out.csv").read_text().splitlines()) == 3
-
-
-def test_a_design_is_estimated_with_its_bars(run):
-    code, out, _ = run("estimate", DESIGN, "--shape", "256x2560x13824")
-    assert code == 0
-    assert "256x2560x13824 int8 x int2 -> int32 on strix_halo" in out
-    assert "TOPS" in out
-    assert "(modelled), bound: " in out
-    assert "█" in out
-    assert "compute (overlapping)" in out
-    assert "dispatch (added)" in out
 
 
 def test_without_sizes_a_design_shows_its_own_problems(run):
@@ -65,15 +45,6 @@ def test_a_rate_and_a_schedule_replace_the_fitted_kernel(run):
     assert "assumed: the rate that was given" in run("estimate", DESIGN, *sizes, "--rate", "400")[1]
     assert "400 MACs per cycle" in run("estimate", DESIGN, *sizes, "--rate", "400")[1]
     assert "ideal kernel schedule" in run("estimate", DESIGN, *sizes, "--kernel", "ideal")[1]
-
-
-def test_a_job_that_a_driver_may_end_is_told(run):
-    code, out, _ = run("estimate", DESIGN, "--shape", "1048576x16384x65536")
-    assert code == 0
-    assert "s (modelled) is more than 2 s, after which drivers stop a command; split the problem" in " ".join(
-        out.split()
-    )
-    assert "drivers stop" not in run("estimate", DESIGN)[1]
 
 
 def test_a_power_mode_slows_the_array_and_not_memory(run):

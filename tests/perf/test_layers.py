@@ -217,14 +217,6 @@ def test_unknown_models_and_fusions_are_named():
         layers(GPT2_TRAIN, 256, ("qkv",), published)
 
 
-def test_a_model_is_told_part_by_part(run):
-    code, out, _ = run("estimate", TUNED, "--model", "bitnet-2b", "--tokens", "1024", "--fused", "qkv")
-    assert code == 0
-    assert out.startswith("bitnet-2b, 1024 tokens: ")
-    assert "--fused gateup (gate, up as one GEMM) would save " in out
-    assert "1024x2560x3840" in out
-
-
 def test_a_model_is_written_as_csv(run):
     assert run("estimate", TUNED, "--model", "gpt2", "--out", "parts.csv")[:2] == (
         0, "wrote parts.csv: 19 operators, modelled\n",

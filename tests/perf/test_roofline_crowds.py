@@ -38,16 +38,6 @@ def test_groups_are_counted_beyond_ten(count: int, told: int, last: str):
     assert (len(found), found[-1]) == (told, last)
 
 
-def test_a_legend_tells_ten_groups_at_most():
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
-    points = [Point("modelled", f"design{i} 64x64x64", 10 + i, 1 + i / 100) for i in range(40)]
-    legend = roofline("strix_halo", "int8", "int8", points).axes[0].get_legend()
-    assert legend is not None
-    told = [text.get_text() for text in legend.get_texts()]
-    assert len(told) == 1 + 10
-    assert told[-1] == "and 31 more"
-
-
 @pytest.mark.parametrize(("count", "bars", "area", "alpha"), [(60, 60, 44, 1.0), (61, 0, 12, 0.4)])
 def test_modelled_points_show_their_range_until_they_are_a_crowd(count, bars, area, alpha):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")

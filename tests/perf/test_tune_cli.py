@@ -42,17 +42,6 @@ def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
     assert "parts taken over" in again
 
 
-def test_tune_keeps_the_files_of_others(run, tmp_path):
-    out = tmp_path / "mine.toml"
-    out.write_text("mine")
-    code, _, told = run("tune", "--shapes", "64x32x64", "--out", str(out))
-    assert (code, out.read_text()) == (2, "mine")
-    assert "exists; choose another file" in told
-    code, _, _ = run("tune", "--shapes", "64x32x64", "--finalists", "0", "--out", str(out), "--force")
-    assert code == 0
-    assert load_spec(out).b == "int2"
-
-
 def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
     monkeypatch.setattr("bdforge.cli.tune.on_cluster", lambda a: __import__(

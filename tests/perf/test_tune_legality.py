@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.devices.types import TypeNameError
 from bdforge.operators.gemm import GemmProblem, SpecError, plan_gemm
 from bdforge.operators.gemm.mapping import kept_share
-from bdforge.perf import PerfError
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace, candidates_of, search_space
 from bdforge.perf.tune.time_model import case_at
@@ -157,15 +155,3 @@ def test_search_holds_every_legal_tile_of_brute_force():
     ]  # fmt: skip
     everything = Candidate.of(tried)
     assert found == {everything.row(int(i)) for i in np.flatnonzero(legal(space, everything))}
-
-
-def test_wrong_types_and_layouts_are_named():
-    device = device_named("strix_halo")
-    with pytest.raises(PerfError, match="are not A,B,C"):
-        search_space(device, "i8,i2", 512)
-    with pytest.raises(TypeNameError, match="unknown element type 'i3'"):
-        search_space(device, "i8,i3,i32", 512)
-    with pytest.raises(PerfError, match="B of int2 can be packed, not row"):
-        search_space(device, "i8,i2,i32", 512, b_layouts=("row",))
-    with pytest.raises(SpecError, match="no kernel for int8 x bf16"):
-        search_space(device, "i8,bf16,f32", 512)

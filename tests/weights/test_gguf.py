@@ -59,11 +59,6 @@ def test_a_file_written_byte_by_byte_reads_back(file, depth, columns, version):
     assert (matrix.name, matrix.scales, matrix.columns) == (NAME, (0.75,), (columns,))
 
 
-def test_the_test_writer_writes_the_same_layout():
-    w = ternary(2, 256, 3)
-    assert by_hand(w, 2.5).endswith(i2s_bytes(w, 2.5))
-
-
 def test_matrices_are_listed_with_k_and_n(file):
     others = {"norm": (F32, (8,), bytes(32)), "flat": (I2_S, (128,), bytes(64))}
     write(file, others | i2s_entries({"b": (ternary(3, 256, 3), 1.0), "a": (ternary(4, 128, 2), 1.0)}))

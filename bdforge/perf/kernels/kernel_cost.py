@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,7 @@ BLOCKING = (2, 2)
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 """Issue slots of the longest bundle, one instruction each per cycle."""
 _EITHER, _LOADS = "either load", ("lda", "ldb")
+_NONE: dict[str, float] = dict.fromkeys((*SLOTS, _EITHER), 0)
 
 _SHARE_LIMITS: Mapping[Schedule, int] = {"ideal": 1, "slots": 1, "sequential": 2}
 
@@ -56,30 +57,119 @@ class ScheduleError(PerfError):
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCost:
-    """What one call of a kernel costs; module docstring for the three cycle counts.
+class _Loop:
+    """The loop of one shape of blocks: slots and cycles of an iteration, those of C, and the sequential ends."""
 
-    `m`, `k`, `n` are the rows, depth and columns that the call works on (k = 0 for a pass over C). `interval` and
-    `slot_use` are of an iteration of the blocks that take most of the time. `basis` says whose cycles `cycles` are:
-    counted, expected of machine code, or modelled by slots.
+    interval: float
+    slots: Mapping[str, float]
+    c_slots: Mapping[str, float]
+    ends: float
+
+    def alone(self, trips: Any) -> Any:
+        """Cycles of one block, nothing of which overlaps with others."""
+        return self.ends + self.interval * (trips - 1)
+
+    def busiest(self, trips: Any) -> Any:
+        """Instructions of one block in its busiest slot."""
+        return _busiest({slot: self.slots[slot] * trips + self.c_slots[slot] for slot in self.slots})
+
+    def among(self, trips: Any) -> Any:
+        """Cycles of a block among others whose C is on its way meanwhile."""
+        return np.maximum(self.interval * trips, self.busiest(trips))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """`count` blocks of one shape with so many trips; numbers or arrays."""
+
+    loop: _Loop
+    count: Any
+    trips: Any
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """What one call of a kernel costs; module docstring for the three cycle counts. Numbers, or arrays for many sizes.
+
+    `m`, `k`, `n` are the rows, depth and columns that the call works on (k = 0 for a pass over C). `kinds` are its
+    blocks by shape, largest first; a pass is one block. `call_cycles` are in each count.
     """
 
     symbol: str
     generation: Generation
-    m: int
-    k: int
-    n: int
-    cycles: int
-    sequential_cycles: int
-    slot_cycles: int
-    interval: int
-    trips: int
-    blocks: int
-    slot_use: Mapping[str, int]
-    basis: str
+    m: Any
+    k: Any
+    n: Any
+    kinds: tuple[_Blocks, ...]
+    transposed: frozenset[str] = frozenset()
+    call_cycles: int = 0
+    counted: bool = False
 
     @property
-    def macs(self) -> int:
+    def sequential_cycles(self) -> Any:
+        """As a loop nest is compiled."""
+        return _whole(sum(kind.count * kind.loop.alone(kind.trips) for kind in self.kinds)) + self.call_cycles
+
+    @property
+    def slot_cycles(self) -> Any:
+        """Of the busiest slot."""
+        return _whole(sum(kind.count * kind.loop.busiest(kind.trips) for kind in self.kinds)) + self.call_cycles
+
+    @property
+    def cycles(self) -> Any:
+        """As machine code is expected to take, else all blocks but what the first needs alone in their busiest slot."""
+        least = self._expected()
+        if least is None:
+            fill = 0  # of the first block there is: nothing of it hides behind another
+            for kind in reversed(self.kinds):
+                more = np.maximum(kind.loop.alone(kind.trips) - kind.loop.among(kind.trips), 0)
+                fill = np.where(np.greater(kind.count, 0), more, fill)
+            least = fill + sum(kind.count * kind.loop.among(kind.trips) for kind in self.kinds)
+        return np.minimum(_whole(least) + self.call_cycles, self.sequential_cycles)
+
+    def _expected(self) -> Any:
+        """What the generator of machine code expects; None where this project assembles no such matrix kernel."""
+        if not self.symbol.startswith("mm_"):
+            return None
+        try:
+            return expected_cycles(self.symbol, self.generation, self.transposed, self.m, self.k, self.n)
+        except CodegenError:
+            return None
+
+    @property
+    def basis(self) -> str:
+        """Whose cycles `cycles` are."""
+        if self.counted:
+            return "counted"
+        return "modelled by slots" if self._expected() is None else "expected of machine code"
+
+    @property
+    def main(self) -> _Blocks:
+        """The blocks that take most of the time."""
+        return max(self.kinds, key=lambda kind: kind.count * kind.loop.interval)
+
+    @property
+    def interval(self) -> int:
+        """Cycles of an iteration of the main blocks."""
+        return round(self.main.loop.interval)
+
+    @property
+    def trips(self) -> int:
+        """Iterations of a main block."""
+        return int(self.main.trips)
+
+    @property
+    def blocks(self) -> int:
+        """How many of all shapes."""
+        return int(sum(kind.count for kind in self.kinds))
+
+    @property
+    def slot_use(self) -> Mapping[str, int]:
+        """Instructions of an iteration of the main blocks by slot; none where the cycles are counted."""
+        return {} if self.counted else _shared(self.main.loop.slots)
+
+    @property
+    def macs(self) -> Any:
         return self.m * self.k * self.n
 
     @property
@@ -93,23 +183,29 @@ class KernelCost:
         full = [slot for slot in SLOTS if self.slot_use.get(slot) == self.interval]
         return f"slot {'+'.join(full)}" if full else "latency"
 
-    def cycles_of(self, which: Schedule) -> int:
+    def cycles_of(self, which: Schedule) -> Any:
         """The cycle count of one of the three."""
         return {"ideal": self.cycles, "sequential": self.sequential_cycles, "slots": self.slot_cycles}[which]
 
 
+def _whole(cycles: Any) -> Any:
+    """Cycles begun count whole; one number as Python's own."""
+    found = np.ceil(cycles)
+    return found if np.ndim(found) else int(found)
+
+
 def kernel_cost(
-    kernel: str | tuple[str, str, str], m: int, k: int, n: int, *,
-    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
+    kernel: str | tuple[str, str, str], m: Any, k: Any, n: Any, *,
+    generation: Generation, a_rows: Any = None, transposed: Collection[str] = (),
     call_cycles: int = 0, blocking: tuple[int, int] = BLOCKING, options: Collection[str] = (),
 ) -> KernelCost:  # fmt: skip
-    """Cost of one call of a kernel on a core's tile m x k x n.
+    """Cost of one call of a kernel on a core's tile m x k x n: numbers, or arrays of one length.
 
     `kernel` is an entry point (`mm_i8_i2_i32`, `zero_i32`) or the types of A, B and C (`("int8", "int2", "int32")`).
     With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a time (m / a_rows is rho, the
     number of calls); passes over C always take all m. `transposed` names the operands ("a", "b", "c") whose
-    micro-tiles are stored column by column. `call_cycles` are added to each count. `blocking` is for kernels of others.
-    `options` are macros that a pass over C is built with; `SCALE` changes its cost.
+    micro-tiles are stored column by column. `blocking` is for kernels of others. `options` are macros that a pass over
+    C is built with; `SCALE` changes its cost.
 
     ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
     """
@@ -117,51 +213,46 @@ def kernel_cost(
     if unknown := sorted(set(transposed) - set("abc")):
         raise ScheduleError(f"{symbol}: transposed names {', '.join(unknown)}; the operands are a, b and c")
     if not symbol.startswith("mm_"):
-        return _pass_cost(symbol, generation, m, n, call_cycles, options)
+        found = _pass(symbol, generation, tuple(options))
+        if np.any(np.less(m, 1)) or np.any(np.less(n, 1)) or np.any(m * n % found.elements):
+            raise ScheduleError(
+                f"{symbol}: m · n = {m * n} is no positive multiple of {found.elements}; change the tile"
+            )
+        block = _Blocks(found.loop, 1, m * n // found.elements)
+        return KernelCost(symbol, generation, m, 0, n, (block,), call_cycles=call_cycles, counted=found.counted)
     rows = m if a_rows is None else a_rows
-    if rows < 1 or m % rows:
+    if np.any(np.less(rows, 1)) or np.any(np.mod(m, rows)):
         raise ScheduleError(f"{symbol}: a_rows = {rows} does not divide m = {m}; m / a_rows is rho, a whole number")
-    calls = matrix_cycles(symbol, rows, k, n, generation=generation, transposed=transposed, blocking=blocking)
-    main = max(calls.kinds, key=lambda kind: kind.count * kind.loop.interval)
-    return KernelCost(
-        symbol, generation, rows, k, n,
-        cycles=int(calls.ideal) + call_cycles,
-        sequential_cycles=int(calls.sequential) + call_cycles,
-        slot_cycles=int(calls.slots) + call_cycles,
-        interval=main.loop.interval, trips=int(main.trips), blocks=int(sum(kind.count for kind in calls.kinds)),
-        slot_use=_shared(main.loop.slots),
-        basis="expected of machine code" if calls.assembled else "modelled by slots",
-    )  # fmt: skip
+    kinds = _matrix_blocks(matrix_kernel(symbol, generation), (rows, k, n), frozenset(transposed), blocking)
+    return KernelCost(symbol, generation, rows, k, n, kinds, frozenset(transposed), call_cycles)
 
 
-def matrix_cycles(
-    kernel: str | tuple[str, str, str], rows: Any, k: Any, n: Any, *,
-    generation: Generation, transposed: Collection[str] = (), blocking: tuple[int, int] = BLOCKING,
-) -> "CallCycles":  # fmt: skip
-    """Cycles of calls of a matrix kernel on rows x k x n, numbers or arrays of one length; errors as `kernel_cost`."""
-    found, turned = matrix_kernel(kernel, generation), frozenset(transposed)
-    for name, extent, multiple in zip("mkn", (rows, k, n), found.multiples, strict=True):
+def _matrix_blocks(
+    kernel: Kernel, sizes: tuple[Any, Any, Any], turned: frozenset[str], blocking: tuple[int, int]
+) -> tuple[_Blocks, ...]:
+    for name, extent, multiple in zip("mkn", sizes, kernel.multiples, strict=True):
         if np.any(np.less(extent, 1)) or np.any(np.mod(extent, multiple)):
             raise ScheduleError(
-                f"{found.multiply}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
+                f"{kernel.multiply}: {name} = {extent} is no positive multiple of {multiple}; change the tile"
             )
-    steps, run = k // found.s, INNER_LOOPS[generation.name, found.a.name, found.b.name].run
+    rows, k, n = sizes
+    steps, run = k // kernel.s, INNER_LOOPS[kernel.generation.name, kernel.a.name, kernel.b.name].run
     runs = [(run, steps % run == 0), (1, steps % run != 0)] if run > 1 else [(1, steps > 0)]
-    kinds = tuple(
-        _Blocks(_loop(found, height, width, turned, each), down * across * chosen, steps // each)
+    return tuple(
+        _Blocks(_loop(kernel, height, width, turned, each), down * across * chosen, steps // each)
         for each, chosen in runs if np.any(chosen)
-        for height, down in _split(rows // found.r, blocking[0])
-        for width, across in _split(n // found.t, blocking[1])
+        for height, down in _split(rows // kernel.r, blocking[0])
+        for width, across in _split(n // kernel.t, blocking[1])
     )  # fmt: skip
-    return CallCycles(found, (rows, k, n), turned, kinds)
 
 
-def pass_cycles(symbol: str, elements: Any, generation: Generation, options: Collection[str] = ()) -> Any:
+def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
     """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
 
     A number or an array; ScheduleError where no such pass is known.
     """
-    return _pass(symbol, generation, tuple(options)).cycles(elements)
+    found = _pass(symbol, generation, ())
+    return found.loop.alone(elements / found.elements)
 
 
 def kernel_costs(
@@ -208,82 +299,6 @@ def _symbol(kernel: str | tuple[str, str, str]) -> str:
     return kernel if isinstance(kernel, str) else "_".join(("mm", *(type_named(name).code for name in kernel)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """The inner loop of one shape of blocks: slots and cycles of an iteration, those of C, and the sequential ends."""
-
-    interval: int
-    slots: Mapping[str, int]
-    c_slots: Mapping[str, int]
-    ends: int
-
-    def alone(self, trips: Any) -> Any:
-        """Cycles of one block, nothing of which overlaps with others."""
-        return self.ends + self.interval * (trips - 1)
-
-    def busiest(self, trips: Any) -> Any:
-        """Instructions of one block in its busiest slot."""
-        return _busiest({slot: self.slots[slot] * trips + self.c_slots[slot] for slot in self.slots})
-
-    def among(self, trips: Any) -> Any:
-        """Cycles of a block among others whose C is on its way meanwhile."""
-        return np.maximum(self.interval * trips, self.busiest(trips))
-
-
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """`count` blocks of one shape with so many trips; numbers or arrays."""
-
-    loop: _Loop
-    count: Any
-    trips: Any
-
-
-@dataclass(frozen=True)
-class CallCycles:
-    """Calls of a matrix kernel by each schedule (module docstring): numbers, or arrays for many sizes.
-
-    `kinds` are their blocks by shape, largest first.
-    """
-
-    kernel: Kernel
-    size: tuple[Any, Any, Any]
-    transposed: frozenset[str]
-    kinds: tuple[_Blocks, ...]
-
-    @property
-    def sequential(self) -> Any:
-        """As a loop nest is compiled."""
-        return sum(kind.count * kind.loop.alone(kind.trips) for kind in self.kinds)
-
-    @property
-    def slots(self) -> Any:
-        return sum(kind.count * kind.loop.busiest(kind.trips) for kind in self.kinds)
-
-    @property
-    def ideal(self) -> Any:
-        """As machine code is expected to take, else all blocks but what the first needs alone in their busiest slot."""
-        try:
-            least = expected_cycles(self.kernel.multiply, self.kernel.generation, self.transposed, *self.size)
-        except CodegenError:
-            fill = 0  # of the first block there is: nothing of it hides behind another
-            for kind in reversed(self.kinds):
-                more = np.maximum(kind.loop.alone(kind.trips) - kind.loop.among(kind.trips), 0)
-                fill = np.where(np.greater(kind.count, 0), more, fill)
-            least = fill + sum(kind.count * kind.loop.among(kind.trips) for kind in self.kinds)
-        return np.minimum(np.ceil(least), self.sequential)
-
-    @property
-    def assembled(self) -> bool:
-        """Whether this project assembles the kernel."""
-        sizes = (int(np.max(extent)) for extent in self.size)
-        try:
-            _expected(self.kernel.multiply, self.kernel.generation.name.lower(), _turns(self.transposed), *sizes)
-        except CodegenError:
-            return False
-        return True
-
-
 def _split(tiles: Any, size: int) -> list[tuple[int, Any]]:
     """(micro-tiles in a block, blocks) along one side: whole blocks and the rest."""
     whole, rest = np.divmod(tiles, size)
@@ -309,7 +324,7 @@ def _loop(kernel: Kernel, rows: int, columns: int, transposed: frozenset[str], r
 
 def _slots(generation: str, texts: Iterable[str]) -> dict[str, int]:
     """Instructions by slot; loads that either unit takes are `_EITHER`."""
-    counts: Counter[str] = Counter(dict.fromkeys((*SLOTS, _EITHER), 0))
+    counts = Counter(dict.fromkeys(_NONE, 0))
     for text, times in Counter(texts).items():
         for slot in (_EITHER,) if "?" in text else instruction(generation.lower(), text).form.slots:
             counts[slot] += times
@@ -322,7 +337,7 @@ def _busiest(slots: Mapping[str, Any]) -> Any:
     return np.maximum.reduce([-(-loads // len(_LOADS)), *(slots[slot] for slot in SLOTS)])
 
 
-def _shared(slots: Mapping[str, int]) -> dict[str, int]:
+def _shared(slots: Mapping[str, Any]) -> dict[str, int]:
     """The same with a unit for each load."""
     lda, ldb, either = (slots[slot] for slot in (*_LOADS, _EITHER))
     first = min(max((lda + ldb + either + 1) // 2 - lda, 0), either)
@@ -354,18 +369,12 @@ def _expected(symbol: str, generation: str, turned: tuple[str, ...], rows: int, 
     return expected(symbol, generation, Options.of((f"DIM_M={rows}", f"DIM_K={k}", f"DIM_N={n}", *turned)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """A pass over C: cycles of a call and of each element more, and multiples of elements that it takes."""
+class _Pass(NamedTuple):
+    """A pass over C: its loop, of which an iteration takes so many elements."""
 
-    fixed: float
-    each: float
+    loop: _Loop
     elements: int
-    basis: str
-    slots: Mapping[str, int]
-
-    def cycles(self, elements: Any) -> Any:
-        return self.fixed + self.each * elements
+    counted: bool
 
 
 _SAMPLES = ((16, 32), (64, 64))  # tiles of C of which passes are counted: a line goes through them
@@ -377,36 +386,17 @@ def _pass(symbol: str, generation: Generation, options: tuple[str, ...]) -> _Pas
     option = next((option for option in options if (name, symbol, option) in PASSES), "")
     if (name, symbol, option) in PASSES:
         elements, texts = PASSES[name, symbol, option]
-        slots, length = _slots(name, texts), _length(name, texts)
-        interval = int(_busiest(slots))
-        return _Pass(length - interval, interval / elements, elements, "modelled by slots", _shared(slots))
-    return _counted(symbol, generation)
-
-
-def _counted(symbol: str, generation: Generation) -> _Pass:
+        slots = _slots(name, texts)
+        return _Pass(_Loop(int(_busiest(slots)), slots, _NONE, _length(name, texts)), elements, counted=False)
     try:
         if symbol.startswith("mm_"):
             raise CodegenError(f"{symbol} is a matrix kernel")
-        counts = [
+        few, many = (
             assembled(symbol, generation.name.lower(), (f"DIM_M={m}", f"DIM_N={n}", "SHIFT=1")).cycles or 0
             for m, n in _SAMPLES
-        ]
+        )
     except CodegenError as error:
         raise ScheduleError(f"no pass over C {symbol!r} for {generation.name}: {error}") from None
-    (few, many), sizes = counts, [m * n for m, n in _SAMPLES]
+    sizes = [m * n for m, n in _SAMPLES]
     each = (many - few) / (sizes[1] - sizes[0])
-    return _Pass(few - each * sizes[0], each, 1, "counted", {})
-
-
-def _pass_cost(
-    symbol: str, generation: Generation, m: int, n: int, call_cycles: int, options: Collection[str]
-) -> KernelCost:
-    found = _pass(symbol, generation, tuple(options))
-    if m < 1 or n < 1 or m * n % found.elements:
-        raise ScheduleError(f"{symbol}: m · n = {m * n} is no positive multiple of {found.elements}; change the tile")
-    cycles, busiest = math.ceil(found.cycles(m * n)), math.ceil(found.each * m * n)
-    return KernelCost(
-        symbol, generation, m, 0, n, cycles=cycles + call_cycles, sequential_cycles=cycles + call_cycles,
-        slot_cycles=busiest + call_cycles, interval=round(found.each * found.elements),
-        trips=m * n // found.elements, blocks=1, slot_use=found.slots, basis=found.basis,
-    )  # fmt: skip
+    return _Pass(_Loop(each, _NONE | {SLOTS[-1]: each}, _NONE, few - each * (sizes[0] - 1)), 1, counted=True)

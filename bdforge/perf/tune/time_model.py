@@ -20,7 +20,7 @@ from bdforge.perf.assembled.counted_tiles import Kind, core_form
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.kernels.kernel_cost import ScheduleError, matrix_cycles, matrix_kernel
+from bdforge.perf.kernels.kernel_cost import ScheduleError, kernel_cost, matrix_kernel
 from bdforge.perf.kernels.rates import KernelCycles, compiled_share, kernel_cycles
 from bdforge.perf.tune.legal import kept_shares
 from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace
@@ -47,22 +47,22 @@ def check_basis(types: tuple[str, str, str], generation: Generation, basis: Basi
 
 
 def kernel_of(case: GemmCase, basis: Basis) -> KernelCycles:
-    """Cycles of one step of a case (or of many, by arrays), all its rho calls; errors as `matrix_cycles`."""
+    """Cycles of one step of a case (or of many, by arrays), all its rho calls; errors as `kernel_cost`."""
     generation, types = case.array.generation, (case.a, case.b, case.accumulator or case.c)
     if basis == "fitted":
         return kernel_cycles(generation.name, types, case.m, case.k, case.n)
     if basis == "assembled":
         return _assembled(case)
     turned = {"a": case.a_layout, "b": case.b_layout, "c": case.c_layout}
-    calls = matrix_cycles(
+    call = kernel_cost(
         types, case.m // case.rho, case.k, case.n, generation=generation,
         transposed=[name for name, layout in turned.items() if layout == "column"],
     )  # fmt: skip
     share = compiled_share(types, generation)
-    compiled = np.maximum(calls.slots, np.ceil(calls.sequential / share))
+    compiled = np.maximum(call.slot_cycles, np.ceil(call.sequential_cycles / share))
     if basis == "compiled":
         return KernelCycles(case.rho * compiled, f"modelled: compiled, {share:.2f} of the sequential schedule")
-    stalled = np.minimum(np.ceil(calls.ideal * case.timing.core_bank_stall), compiled)
+    stalled = np.minimum(np.ceil(call.cycles * case.timing.core_bank_stall), compiled)
     return KernelCycles(case.rho * stalled, "modelled: ideal kernel schedule with bank stalls")
 
 

@@ -1,6 +1,7 @@
 """The command line: thin, every command calls one function of the packages."""
 
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
@@ -28,35 +29,20 @@ _UsageError: Any = typer.BadParameter.__base__
 _USAGE_BYTES = 1024  # a frame is drawn around it
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """Commands by name. Only the module of the one that runs is imported: all of them take seconds."""
 
-    def __init__(self) -> None:
-        self._more: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name in HOMES and name not in self._more:
+        if self.data[name] is None:
             with importing():
                 part = import_module(f"bdforge.cli.{HOMES[name]}").app
-            self._more |= {name: _without_empty(found) for name, found in typer.main.get_group(part).commands.items()}
-        return self._more[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._more[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._more[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(HOMES)
-
-    def __len__(self) -> int:
-        return len(HOMES)
+            self.data |= {name: _without_empty(found) for name, found in typer.main.get_group(part).commands.items()}
+        return self.data[name]
 
 
 class _Group(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
-        attrs["commands"] = _Commands()
+        attrs["commands"] = _Commands(dict.fromkeys(HOMES))
         super().__init__(**attrs)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from bdforge.cli.design_texts import module_of
 from bdforge.cli.options import Force, new_path, print_warnings, write
 from bdforge.common.binary import ImageError
 from bdforge.common.files import read_bytes, read_text
-from bdforge.common.messages import clip
+from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.core.exact.profile import SLOTS, CoreProfile
 from bdforge.core.isa import HazardError, load
@@ -153,7 +153,7 @@ def _show(profile: CoreProfile) -> None:
 
 app = typer.Typer()
 
-_MOST_SHOWN, _LINE = 10, 360
+_LINE = 360  # characters of a hazard
 
 Arch = Annotated[
     str | None, typer.Option("--arch", help="aie2p or aie2; without, what the file is (of assembly: aie2p).")
@@ -209,14 +209,8 @@ def _judge(found: Mapping[HazardVerdict, Sequence[str]], what: str) -> None:
     for verdict, names in found.items():
         more = f" and {len(names) - 1} more like it" if len(names) > 1 else ""
         print_warnings([f"{names[0]}{more}: {verdict.unusual}"] if verdict.unusual else [])
-    _refuse([error for verdict in found for error in verdict.errors], what)
-
-
-def _refuse(errors: Sequence[str], what: str) -> None:
-    if errors:
-        shown = [f"  {error}"[:_LINE] for error in errors[:_MOST_SHOWN]]
-        more = len(errors) - len(shown)
-        raise HazardError("\n".join([f"{what}:", *shown, *([f"  and {more} more"] if more else [])]))
+    if errors := [f"  {error}"[:_LINE] for verdict in found for error in verdict.errors]:
+        raise HazardError(f"{what}:\n{listed(errors, chr(10))}")
 
 
 def _chosen(programs: list[CoreProgram], core: str | None, file: Path) -> list[CoreProgram]:

@@ -10,11 +10,10 @@ import pytest
 import typer
 
 from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
-from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.array.images.read import read_image
-from bdforge.cli import emulate, estimate, machine_code, models, texts, timing, tune, weights
+from bdforge.cli import emulate, estimate, machine_code, models, texts, tune, weights
 from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.models.weights import TernaryMatrix
 from bdforge.perf import PerfError
@@ -162,18 +161,6 @@ def test_an_npu_runs_the_words_of_the_sequence_or_those_given(run, monkeypatch, 
     assert np.asarray(words, "<u4").tobytes() == Path("i.bin").read_bytes()
     assert [a.sum() for a in given] == [95 * 48, 0]
     assert [a.sum() for a in emulated] == [95 * 48, 95 * 48]
-
-
-def test_a_timed_run_shows_its_report_and_writes_its_timeline(capfd, monkeypatch):
-    written: list[Any] = []
-    monkeypatch.setattr(timing, "tables", lambda report, title: [f"{title} took {report.seconds} s"])
-    monkeypatch.setattr(timing, "write_timeline", lambda *given: written.append(given))
-    spans: Any = ["span"]
-    report: Any = fake(seconds=3, array_hz=1.8e9)
-    timing.Timed(TimingOptions(), None).show(report, "it")
-    assert (capfd.readouterr().out, written) == ("it took 3 s\n", [])
-    timing.Timed(TimingOptions(spans=spans), Path("t.json")).show(report, "it")
-    assert (capfd.readouterr().err, written) == ("wrote t.json\n", [(Path("t.json"), spans, 1.8e9)])
 
 
 def test_goals_are_told_with_what_is_reached(capfd, monkeypatch):

@@ -13,6 +13,7 @@ import typer
 from bdforge.cli import build, doctor, emulate, estimate, machine_code, models, sweep, texts, tune, weights
 from bdforge.cli import run as run_module
 from bdforge.core.exact.profile import CoreProfile, PartProfile
+from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.models import Ledger
 from bdforge.models.weights import TernaryMatrix, WeightError
 from bdforge.operators import SpecError
@@ -192,22 +193,17 @@ def test_an_npu_that_gives_other_results_fails_the_command(capfd, wrong: str, co
     assert (out, err) == (("", said) if wrong else (said, ""))
 
 
-def hazards(count: int, length: int = 200) -> list[str]:
-    return [f"rule{i}: {'x' * length}" for i in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("count", "shown", "more"), [(1, 1, ""), (10, 10, ""), (11, 10, "  and 1 more"), (30, 10, "  and 20 more")]
-)
-def test_ten_hazards_are_shown_and_the_rest_counted(count: int, shown: int, more: str):
+def test_ten_hazards_are_shown_cut_and_the_rest_counted():
+    """Of all programs together; what is only unusual refuses nothing."""
+    found = [
+        HazardVerdict(tuple(f"rule{i}: {'x' * 200}" for i in range(9)), ""),
+        HazardVerdict(("y" * 400,) * 2, "odd"),
+    ]
     with pytest.raises(machine_code.HazardError) as refused:
-        machine_code._refuse(hazards(count), "it has")
-    told = [f"  rule{i}: {'x' * 200}" for i in range(shown)]
-    assert str(refused.value).splitlines() == ["it has:", *told, *([more] if more else [])]
-    with pytest.raises(machine_code.HazardError) as refused:
-        machine_code._refuse(hazards(1, 400), "it has")
-    assert len(str(refused.value).splitlines()[1]) == 360
-    machine_code._refuse([], "nothing")
+        machine_code._judge({verdict: ["k.elf"] for verdict in found}, "it has")
+    told = [f"  rule{i}: {'x' * 200}" for i in range(9)]
+    assert str(refused.value).splitlines() == ["it has:", *told, f"  {'y' * 358}", "and 1 more"]
+    machine_code._judge({HazardVerdict((), "odd"): ["k.elf"]}, "nothing")
 
 
 def test_programs_are_chosen_by_their_core():

@@ -63,10 +63,3 @@ def test_run_times_a_built_design_with_costs_of_its_kernels(run, built):
     assert {"mm_i8_i2_i32", "zero_i32", "Patch"} <= names
     slower = run(*arguments, "--kernel", "fitted")[1]
     assert slower != out
-
-
-def test_a_timeline_that_cannot_be_written_is_one_sentence(run, built):
-    code, _, err = run("run", str(built), "--shape", "16x32x32", "--timeline", "/proc/time.json")
-    assert code == 2
-    assert err.startswith("bdforge: /proc/time.json: cannot be written: ")
-    assert err.count("\n") == 1

@@ -2,13 +2,13 @@
 
 import fcntl
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+from bdforge.common import compilers
 from bdforge.common.files import FileError, named, read_bytes
 from bdforge.common.messages import bounded, clip_path, warn_once
 from bdforge.common.tree import scons, tree
@@ -45,12 +45,11 @@ def _say(name: str, product: str, where: str) -> None:
 
 def _cache(name: str) -> Path:
     """`bdforge/designs` in XDG_CACHE_HOME or ~/.cache, by what such a build is made of."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bdforge" / "designs"
     sources = [path for part in ("kernels", "templates") for path in sorted((tree() / part).rglob("*"))]
     made_of = hashlib.sha256(version("bdforge").encode())
     for path in (tree() / "designs" / f"{name}.toml", *(path for path in sources if path.is_file())):
         made_of.update(read_bytes(path, FileError))
-    return base / made_of.hexdigest()[:20]
+    return compilers.folder() / "designs" / made_of.hexdigest()[:20]
 
 
 def _build(folder: Path, product: str, name: str) -> None:

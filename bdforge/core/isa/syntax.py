@@ -5,11 +5,11 @@ Printing and parsing use the same pattern, so text and code cannot drift apart. 
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from bdforge.core.isa.assembly_text import evaluate, unknown
+from bdforge.core.isa.assembly_text import evaluate, names, unknown
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.errors import EncodeError
 from bdforge.core.isa.forms import Form, Instruction
@@ -53,7 +53,7 @@ class Syntax:
         items = (self._shown(instruction, item, symbols or {}) for item in self.pattern)
         return f"{self.mnemonic}\t{join(items)}" if self.pattern else self.mnemonic
 
-    def parse(self, tokens: list[str], symbols: Mapping[str, int], assume: bool = False) -> Instruction:
+    def parse(self, tokens: Sequence[str], symbols: Mapping[str, int], assume: bool = False) -> Instruction:
         """The instruction with these operand tokens; with `assume`, symbols without a value fit anywhere.
 
         Mismatch if they do not fit the pattern.
@@ -72,7 +72,7 @@ class Syntax:
             raise OperandMismatch(f"unexpected {rest[0]!r}", 2 * len(self.pattern))
         return Instruction(self.form, tuple(values[name] for name in self.form.names))
 
-    def _is_number(self, item: str, rest: list[str], tokens: list[str]) -> bool:
+    def _is_number(self, item: str, rest: list[str], tokens: Sequence[str]) -> bool:
         """Whether a number stood where the pattern has one, so that only its value is wrong."""
         numeric = item[0] == "{" and isinstance(self.form.field(item[1:-1]).kind, Immediate)
         return numeric and len(rest) < len(tokens) and tokens[len(tokens) - len(rest) - 1].startswith("#")
@@ -142,17 +142,22 @@ def _take(kind: OperandKind, rest: list[str], symbols: Mapping[str, int], assume
         raise EncodeError("an operand is missing")
     if isinstance(kind, Immediate):
         return _immediate(kind, rest.pop(0), symbols, assume)
-    for register in kind.codes:
-        tokens = _spelled_tokens(register)
-        if [token.lower() for token in rest[: len(tokens)]] == tokens:
-            del rest[: len(tokens)]
+    for count, registers in _spelled(kind).items():
+        register = registers.get(tuple(token.lower() for token in rest[:count]))
+        if register is not None:
+            del rest[:count]
             return register
     raise EncodeError(f"{rest[0]} is not in register class {kind.name} ({kind.summary})")
 
 
 @cache
-def _spelled_tokens(register: str) -> list[str]:
-    return TOKEN.findall(spelled(register).lower())
+def _spelled(kind: RegisterClass) -> Mapping[int, Mapping[tuple[str, ...], str]]:
+    """Registers of a class by the number of tokens that they are written with, and by these."""
+    found: dict[int, dict[tuple[str, ...], str]] = {}
+    for register in kind.codes:
+        tokens = tuple(TOKEN.findall(spelled(register).lower()))
+        found.setdefault(len(tokens), {})[tokens] = register
+    return found
 
 
 def _immediate(kind: Immediate, token: str, symbols: Mapping[str, int], assume: bool) -> int:
@@ -187,20 +192,31 @@ def match(isa: Isa, text: str, symbols: Mapping[str, int], assume: bool = False)
     EncodeError for an unknown mnemonic, or with the reason of the form that fits best and the forms there are.
     """
     mnemonic, _, rest = text.strip().replace("\t", " ").partition(" ")
-    known = syntaxes(isa.generation)
-    candidates = known.get(mnemonic.lower())
+    tokens = tuple(TOKEN.findall(rest))
+    if any(names(token[1:]) for token in tokens if token[0] == "#"):
+        return _matched(isa.generation, mnemonic, tokens, text, symbols, assume)
+    return _plain(isa.generation, mnemonic, tokens, text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _plain(generation: str, mnemonic: str, tokens: tuple[str, ...], text: str) -> Instruction:
+    """What a text without symbols means; loops that are written out say the same again and again."""
+    return _matched(generation, mnemonic, tokens, text, {}, False)
+
+
+def _matched(
+    generation: str, mnemonic: str, tokens: tuple[str, ...], text: str, symbols: Mapping[str, int], assume: bool
+) -> Instruction:
+    candidates = syntaxes(generation).get(mnemonic.lower())
     if candidates is None:
-        raise EncodeError(
-            f"{isa.generation} has no instruction {mnemonic[:40]!r}{_hint(isa.generation, mnemonic.lower())}"
-        )
-    tokens = TOKEN.findall(rest)
-    refused: list[tuple[int, str, str]] = []
+        raise EncodeError(f"{generation} has no instruction {mnemonic[:40]!r}{_hint(generation, mnemonic.lower())}")
+    refused: list[tuple[int, str, Syntax]] = []
     for syntax in candidates:
         try:
             return syntax.parse(tokens, symbols, assume)
         except OperandMismatch as error:
-            refused.append((error.done, str(error), syntax.shape))
-    _, reason, shape = max(refused, key=lambda those: those[0])
-    shapes = list(dict.fromkeys([shape, *(those[2] for those in refused)]))
+            refused.append((error.done, str(error), syntax))
+    _, reason, nearest = max(refused, key=lambda those: those[0])
+    shapes = list(dict.fromkeys(syntax.shape for syntax in (nearest, *(those[2] for those in refused))))
     more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
     raise EncodeError(f"{text.strip()[:80]}: {reason}; forms: {' | '.join(shapes[:_SHOWN])}{more}")

@@ -1,7 +1,5 @@
 """Sequences for the tests of bdforge.array.txn, and how they are lowered."""
 
-from typing import NamedTuple
-
 import pytest
 
 from bdforge.array.mlir import parse
@@ -21,18 +19,6 @@ TEXT = """aie.device(npu2) {
     LINES
   }
 }"""
-
-
-class Lenient(NamedTuple):
-    """Lets everything pass, and remembers it."""
-
-    told: list[str]
-
-    def fault(self, name: str, error: Exception) -> None:
-        self.told.append(f"{name}: {getattr(error, 'message', error)}")
-
-    def caution(self, name: str, warning: str) -> None:
-        self.told.append(f"{name}: {warning}")
 
 
 def lowered(*lines: str) -> list:

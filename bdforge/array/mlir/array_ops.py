@@ -57,6 +57,9 @@ class Endpoint(NamedTuple):
     bundle: PortBundle
     channel: int
 
+    def __str__(self) -> str:
+        return f"{self.tile.place} {self.bundle} : {self.channel}"
+
 
 def endpoint(operand: str, prefix: str) -> Endpoint:
     """The tile of an operand, and its port of properties `<prefix>bundle` and `<prefix>channel`."""

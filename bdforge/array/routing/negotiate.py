@@ -11,7 +11,7 @@ from itertools import pairwise
 from random import Random
 
 from bdforge.array.routing.fabric import Fabric
-from bdforge.array.routing.nets import Net, SwitchPort, end_text, named, routing_error
+from bdforge.array.routing.nets import Net, SwitchPort, named, routing_error
 from bdforge.array.routing.packets import PacketSetup, setup_packets
 from bdforge.array.routing.path_search import BASE_COST, END, find_path, trunk
 
@@ -105,7 +105,7 @@ class Negotiation:
             if path is None:
                 raise routing_error(
                     net.sinks[sink],
-                    f"no way leads from {end_text(net.start)} to {end_text(net.ends[sink])}, even on an empty array: "
+                    f"no way leads from {net.start} to {net.ends[sink]}, even on an empty array: "
                     "the switches between cannot join these ports; use another channel or bundle",
                 )
             for before, after in pairwise(path):

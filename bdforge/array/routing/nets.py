@@ -92,15 +92,10 @@ class Net:
 
     def __str__(self) -> str:
         what = "" if self.packet_id is None else f"packets {self.packet_id} of "
-        where = end_text(next(iter(self.ends.values()))) if len(self.ends) == 1 else f"{len(self.ends)} places"
+        where = str(next(iter(self.ends.values()))) if len(self.ends) == 1 else f"{len(self.ends)} places"
         lines = sorted({location(flow).line for flow in self.flows})
         span = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
-        return f"{what}{end_text(self.start)} to {where} ({span})"
-
-
-def end_text(end: Endpoint) -> str:
-    """An end of a flow, as the text names it."""
-    return f"{end.tile.place} {end.bundle} : {end.channel}"
+        return f"{what}{self.start} to {where} ({span})"
 
 
 def named(nets: Iterable[Net]) -> str:
@@ -122,7 +117,9 @@ def nets_of(device: DeviceOp) -> list[Net]:
             _check_circuit(flow, source, sink)
         if is_wire(source, "slave") or is_wire(sink, "master"):
             continue
-        start, end = _slave(flow, source), _master(flow, sink)
+        _check(flow, source, "slave")
+        _check(flow, sink, "master")
+        start, end = slave_of(source), master_of(sink)
         net = nets.setdefault((start, packet_id), Net(start, packet_id, source))
         net.priority |= isinstance(flow, PacketFlowOp) and flow.priority_route
         if end not in net.sinks:
@@ -148,21 +145,21 @@ def leaves_array(source: Endpoint, sink: Endpoint) -> bool:
 
 def flow_cautions(device: DeviceOp) -> Iterator[tuple[str, str]]:
     """Name and text of a warning about each flow that mlir-aie takes though all or part of it has no effect."""
-    seen: dict[tuple[str, str], AnyFlow] = {}
-    arriving: dict[str, PacketFlowOp] = {}
+    seen: dict[tuple[Endpoint, Endpoint], AnyFlow] = {}
+    arriving: dict[Endpoint, PacketFlowOp] = {}
     for flow, packet_id, source, sink in flow_ends(device):
-        where = f"{location(flow)}: {flow.name} from {end_text(source)} to {end_text(sink)}"
+        where = f"{location(flow)}: {flow.name} from {source} to {sink}"
         if is_wire(source, "slave") or is_wire(sink, "master"):
             yield "open-flow", f"{where} has an end between two switches; nothing starts or ends there: it is left out"
         elif leaves_array(source, sink) and source.bundle != PortBundle.TRACE:
             yield "open-flow", f"{where} leaves the array, where nothing here reads the words: it is left out"
         elif packet_id is None:
-            first = seen.setdefault((end_text(source), end_text(sink)), flow)
+            first = seen.setdefault((source, sink), flow)
             if first is not flow:
                 yield "duplicate-flow", f"{where} says line {location(first).line} again; one of both is enough"
         if isinstance(flow, PacketFlowOp) and not _to_outside(sink):  # the controller gets headers in any case
-            before = arriving.get(end_text(sink), flow)
-            arriving[end_text(sink)] = flow
+            before = arriving.get(sink, flow)
+            arriving[sink] = flow
             if before.keep_header != flow.keep_header:
                 yield (
                     "packet-headers",
@@ -206,17 +203,7 @@ def _port(end: Endpoint, shim_channels: Sequence[int]) -> SwitchPort:
     return SwitchPort(*end.tile.place, bundle, channel)
 
 
-def _slave(flow: AnyFlow, end: Endpoint) -> SwitchPort:
-    _check(flow, end, "MM2S channels", "slave", len(SHIM_MM2S_SLAVES))
-    return slave_of(end)
-
-
-def _master(flow: AnyFlow, end: Endpoint) -> SwitchPort:
-    _check(flow, end, "S2MM channels", "master", len(SHIM_S2MM_MASTERS))
-    return master_of(end)
-
-
-def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channels: int) -> None:
+def _check(flow: AnyFlow, end: Endpoint, side: Side) -> None:
     """RoutingError unless a flow may start (slave) or end (master) at `end`."""
     tile, bundle = end.tile, end.bundle
     name = f"{tile.kind} {tile.place}"
@@ -224,12 +211,14 @@ def _check(flow: AnyFlow, end: Endpoint, channels: str, side: Side, shim_channel
     if side == "slave" and _to_outside(end):
         raise routing_error(flow, f"{name} South : {end.channel} is the way in from outside of the array, where no "
                             "flow starts; data from host memory comes from DMA")  # fmt: skip
-    count = shim_channels if tile.kind is TileKind.SHIM and bundle == PortBundle.DMA else present.get(bundle, 0)
+    is_shim_dma = tile.kind is TileKind.SHIM and bundle is PortBundle.DMA
+    count = tile.limits.channels if is_shim_dma else present.get(bundle, 0)
     if count == 0:
         known = ", ".join(b for b in present if b not in STEPS)
         raise routing_error(flow, f"{name} has no {side} port {bundle}; flows may use {known}")
     if not 0 <= end.channel < count:
-        what = channels if bundle == PortBundle.DMA else f"{side} ports {bundle}"
+        direction = "MM2S" if side == "slave" else "S2MM"
+        what = f"{direction} channels" if bundle is PortBundle.DMA else f"{side} ports {bundle}"
         raise routing_error(flow, f"{name} has {what} 0 to {count - 1}, not {end.channel}")
 
 
@@ -265,13 +254,11 @@ def _check_circuit(flow: AnyFlow, source: Endpoint, sink: Endpoint) -> None:
     """RoutingError for a circuit that mlir-aie does not lead: its shims start none but those of DMAs (and tokens)."""
     kind = source.tile.kind
     if kind is TileKind.SHIM and source.bundle == PortBundle.TRACE:
-        text = f"{end_text(source)}: the trace of a shim leaves it as packets only; write aie.packet_flow"
+        text = f"{source}: the trace of a shim leaves it as packets only; write aie.packet_flow"
     elif kind is not TileKind.CORE and is_wire(source, "slave"):
-        text = f"{end_text(source)} is a port between two switches: no flow starts at such a port of a {kind}"
+        text = f"{source} is a port between two switches: no flow starts at such a port of a {kind}"
     elif kind is TileKind.SHIM and source.tile is sink.tile and source.bundle == sink.bundle == PortBundle.DMA:
-        text = (
-            f"{end_text(source)} to {end_text(sink)}: no circuit joins the DMA of a shim with itself; lead it by a tile"
-        )
+        text = f"{source} to {sink}: no circuit joins the DMA of a shim with itself; lead it by a tile"
     else:
         return
     raise routing_error(flow, text)
@@ -288,6 +275,6 @@ def _check_sharing(nets: Iterable[Net]) -> None:
         if len(sharing) > 1 and any(net.packet_id is None for net, *_ in sharing):
             raise routing_error(
                 sharing[1][1],
-                f"{len(sharing)} streams {verb} {end_text(sharing[0][2])}, which carries 1 circuit, or packets only: "
+                f"{len(sharing)} streams {verb} {sharing[0][2]}, which carries 1 circuit, or packets only: "
                 f"{named(net for net, *_ in sharing)}; use another channel, or packet flows for all of them",
             )

@@ -17,7 +17,7 @@ from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.stream_ops import PacketFlowOp
 from bdforge.array.mlir.switch_ops import MastersetOp, ShimMuxOp, SwitchboxOp
 from bdforge.array.routing.fabric import fabric_of
-from bdforge.array.routing.nets import Net, SwitchPort, end_text, flow_ends, master_of, routing_error, slave_of
+from bdforge.array.routing.nets import Net, SwitchPort, flow_ends, master_of, routing_error, slave_of
 from bdforge.array.routing.packets import PacketRule
 from bdforge.array.routing.result import Routing
 from bdforge.devices import Device, PortBundle, TileKind, neighbour
@@ -265,7 +265,7 @@ def _check_flows(device: DeviceOp, streams: Sequence[RoutedStream]) -> None:
     for flow, packet_id, source, sink in flow_ends(device):
         if (slave_of(source), packet_id, master_of(sink)) not in made:
             what = "words" if packet_id is None else f"packets {packet_id}"
-            ends = f"from {end_text(source)} to {end_text(sink)}"
+            ends = f"from {source} to {sink}"
             raise routing_error(
                 flow,
                 f"the switchboxes of this device do not lead {what} {ends}; route this flow too, or drop the "

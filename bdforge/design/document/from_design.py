@@ -6,9 +6,10 @@ Addresses and numbers of BDs are left out where `placed` gives the same.
 from dataclasses import replace
 from typing import Any
 
-from bdforge.design.document.from_tile import Plain, element, plain_pattern, plain_tile
+from bdforge.design.document.from_tile import Plain, element, plain_packet, plain_pattern, plain_tile
 from bdforge.design.document.program_writing import Homes, plain_program
 from bdforge.design.document.repeats import NUMBER, Repeating, written
+from bdforge.design.document.to_design import ARGUMENT, DOCUMENT, EVENT, FLOW, TASK, TASK_BD
 from bdforge.design.document.toml_text import toml_text
 from bdforge.design.events import homes_of
 from bdforge.design.model import Design, Flow, Port, Tile
@@ -30,28 +31,38 @@ def _tables(design: Design) -> Plain:
     cores: dict[str, Plain] = {}
     implied = _without_places(design)
     tiles = [plain_tile(tile, bare, cores) for tile, bare in zip(design.tiles, implied, strict=True)]
-    found: Plain = {"kind": "design", "name": design.name, "device": design.device}
-    if design.comments:
-        found["comments"] = list(design.comments)
-    found |= {"reference": design.reference, "kernels": list(design.kernels), "macros": list(design.macros)}
-    found["allocations"] = []
-    found["tile"] = [one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)]
-    found["flow"] = written(Repeating([_flow(flow) for flow in design.flows]), _PLACES)
-    cascades = [{"from": each.source, "to": each.target} for each in design.cascades]
-    found["cascade"] = written(Repeating(cascades), _PLACES)
     names = [
         {"name": named.name, "channel": f"{named.tile.name} {named.direction} {named.channel}"}
         for named in design.allocations
     ]
-    found["allocations"] = written(Repeating(names), _PLACES)
-    found["program"] = written(cores)
-    found["runtime_sequence"] = written([_sequence(sequence) for sequence in design.sequences])
-    if design.program is not None:
-        channels = {(one.direction, one.channel, one.tile.column): one.name for one in design.allocations}
-        sequence, operands = plain_program(design.program, channels, _homes(design), _roles(design))
-        found |= {"sequence": written(sequence, _OF_SEQUENCES), "operand": written(operands)}
-    found["made_from"] = design.made_from
-    return {key: value for key, value in found.items() if value}
+    cascades = [{"from": each.source, "to": each.target} for each in design.cascades]
+    sequence, operands = _program(design)
+    return DOCUMENT.filled(
+        kind="design",
+        name=design.name,
+        device=design.device,
+        comments=list(design.comments),
+        reference=design.reference,
+        kernels=list(design.kernels),
+        macros=list(design.macros),
+        allocations=written(Repeating(names), _PLACES),
+        tile=[one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)],
+        flow=written(Repeating([_flow(flow) for flow in design.flows]), _PLACES),
+        cascade=written(Repeating(cascades), _PLACES),
+        program=written(cores),
+        runtime_sequence=written([_sequence(sequence) for sequence in design.sequences]),
+        sequence=written(sequence, _OF_SEQUENCES),
+        operand=written(operands),
+        made_from=design.made_from,
+    )
+
+
+def _program(design: Design) -> tuple[Plain, list[Plain]]:
+    """The tables of the sequence of any size and of its operands; empty ones where there is none."""
+    if design.program is None:
+        return {}, []
+    channels = {(one.direction, one.channel, one.tile.column): one.name for one in design.allocations}
+    return plain_program(design.program, channels, _homes(design), _roles(design))
 
 
 def _roles(design: Design) -> dict[tuple[str, int], str]:
@@ -99,14 +110,10 @@ def _places(tile: Tile) -> tuple:
 
 
 def _flow(flow: Flow) -> Plain:
-    found: Plain = {"role": flow.role} if flow.role else {}
-    found["from"] = _port(flow.source)
-    found["to"] = _texts([_port(port) for port in flow.targets])
-    if flow.packet is not None:
-        found["packet"] = flow.packet
-        if flow.keep_header:
-            found["keep_header"] = True
-    return found
+    return FLOW.filled(
+        role=flow.role, from_=_port(flow.source), to=_texts([_port(port) for port in flow.targets]),
+        packet=flow.packet, keep_header=flow.keep_header,
+    )  # fmt: skip
 
 
 def _port(port: Port) -> str:
@@ -119,43 +126,31 @@ def _texts(texts: list[str]) -> Any:
 
 def _sequence(sequence: Sequence) -> Plain:
     arguments = [
-        {"name": b.name, "elements": b.elements, "type": b.type} | ({"role": b.role} if b.role else {})
-        for b in sequence.arguments
+        ARGUMENT.filled(name=b.name, elements=b.elements, type=b.type, role=b.role) for b in sequence.arguments
     ]
-    named = {"name": sequence.name, "comment": sequence.comment}
-    return {**named, "arguments": arguments, "events": Repeating([_event(event) for event in sequence.events])}
+    events = Repeating([_event(event) for event in sequence.events])
+    return {"name": sequence.name, "comment": sequence.comment, "arguments": arguments, "events": events}
 
 
 def _event(event: Event) -> Plain:
-    found: Plain = {"comment": event.comment}
-    if event.tasks:
-        found["tasks"] = Repeating([_task(task) for task in event.tasks])
-    if event.writes:
-        found["writes"] = Repeating([_write(write) for write in event.writes], least=3)
-    if event.waits:
-        found["waits"] = Repeating([_wait(wait) for wait in event.waits])
-    if event.free:
-        found["free"] = _texts(list(event.free))
-    return found
+    return EVENT.filled(
+        comment=event.comment,
+        tasks=Repeating([_task(task) for task in event.tasks]),
+        writes=Repeating([_write(write) for write in event.writes], least=3),
+        waits=Repeating([_wait(wait) for wait in event.waits]),
+        free=_texts(list(event.free)),
+    )
 
 
 def _task(task: Task) -> Plain:
-    found: Plain = {"task": task.name, "on": task.allocation}
     bds = [_task_bd(bd) for bd in task.bds]
-    found |= bds[0] if len(bds) == 1 else {"bds": bds}
-    found["repeat_count"] = task.repeat_count
-    if task.token:
-        found["token"] = True
-    return found
+    moved = bds[0] if len(bds) == 1 else {"bds": bds}
+    return TASK.filled(task=task.name, on=task.allocation, **moved, repeat_count=task.repeat_count, token=task.token)
 
 
 def _task_bd(bd: TaskBd) -> Plain:
-    found: Plain = {"argument": bd.buffer.name} | plain_pattern(bd.pattern, bd.buffer)
-    if bd.label:
-        found["label"] = bd.label
-    if bd.packet:
-        found |= {"packet": bd.packet.id, "packet_type": bd.packet.type}
-    return {**found, "id": bd.bd_id}
+    moved = plain_pattern(bd.pattern, bd.buffer) | plain_packet(bd.packet)
+    return TASK_BD.filled(argument=bd.buffer.name, **moved, label=bd.label, id=bd.bd_id)
 
 
 def _write(write: RtpWrite | LockWrite | RegisterWrite) -> Plain:
@@ -169,6 +164,5 @@ def _write(write: RtpWrite | LockWrite | RegisterWrite) -> Plain:
 
 
 def _wait(wait: TokenWait) -> Plain:
-    columns = {"columns": wait.columns}
     direction = "MM2S" if wait.direction else "S2MM"
-    return {"token": f"{direction} {wait.channel}", "column": wait.column, **columns}
+    return {"token": f"{direction} {wait.channel}", "column": wait.column, "columns": wait.columns}

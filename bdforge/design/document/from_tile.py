@@ -10,9 +10,11 @@ from typing import Any
 from bd_patterns import Pattern
 from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
 from bdforge.design.document.meanings import meaning
-from bdforge.design.document.repeats import COMMENT, Repeating
+from bdforge.design.document.repeats import Repeating
+from bdforge.design.document.tables import COMMENT
+from bdforge.design.document.to_tile import BUFFER, CHANNEL, FILL, LOCK, MOVE, PROGRAM, RING, SEND, TILE
 from bdforge.design.model import Channel, Tile
-from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Release, slot_tags, whole
+from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags, whole
 
 Plain = dict[str, Any]
 """A table."""
@@ -20,17 +22,15 @@ Plain = dict[str, Any]
 
 def plain_tile(tile: Tile, shown: Tile, cores: dict[str, Plain]) -> Plain:
     """The table of a tile, with the addresses and numbers of BDs that `shown` has; programs are added to `cores`."""
-    names = _Names(shown)
-    found: Plain = {"name": tile.name, "at": [tile.column, tile.row]}
-    if len(tile.reserved_bds):
-        found["reserved_bds"] = [tile.reserved_bds.start, tile.reserved_bds.stop]
-    if tile.core:
-        found["core"] = _core(names, tile.core, cores)
-    if holds := names.holds():
-        found["holds"] = Repeating(holds)
-    if tile.channels:
-        found["channels"] = Repeating([_channel(names, channel) for channel in shown.channels])
-    return found
+    names, reserved = _Names(shown), tile.reserved_bds
+    return TILE.filled(
+        name=tile.name,
+        at=[tile.column, tile.row],
+        reserved_bds=[reserved.start, reserved.stop] if reserved else [],
+        core=_core(names, tile.core, cores) if tile.core else "",
+        holds=Repeating(names.holds()),
+        channels=Repeating([_channel(names, channel) for channel in shown.channels]),
+    )
 
 
 class _Names:
@@ -67,38 +67,30 @@ class _Names:
     def _ring(self, name: str) -> Plain:
         buffers = self.rings[name]
         free = next(lock for lock in self.tile.locks if lock.name == f"{self.tile.name}_{name}_free")
-        found: Plain = {"ring": name, "elements": buffers[0].elements, "type": buffers[0].type}
-        found["slots"] = len(buffers)
-        if free.init != len(buffers):
-            found["room"] = free.init
-        found["role"] = buffers[0].role.rpartition(", ")[0]
-        counts = free.role.removesuffix(": room")
-        if counts != found["role"]:
-            found["counts"] = counts
-        if buffers[0].address is not None:
-            found["addresses"] = [buffer.address for buffer in buffers]
-        return found
+        role, counts = buffers[0].role.rpartition(", ")[0], free.role.removesuffix(": room")
+        return RING.filled(
+            ring=name,
+            elements=buffers[0].elements,
+            type=buffers[0].type,
+            slots=len(buffers),
+            room=None if free.init == len(buffers) else free.init,
+            role=role,
+            counts=None if counts == role else counts,
+            addresses=[] if buffers[0].address is None else [buffer.address for buffer in buffers],
+        )
 
     def _buffer(self, buffer: Buffer) -> Plain:
-        found: Plain = {"buffer": self.local(buffer.name), "elements": buffer.elements, "type": buffer.type}
-        if buffer.role:
-            found["role"] = buffer.role
-        if buffer.address is not None:
-            found["address"] = buffer.address
-        if buffer.words:
-            found["words"] = list(buffer.words)
-        if buffer.values:
-            one = len(set(buffer.values)) == 1
-            found["values"] = buffer.values[0] if one and len(buffer.values) == buffer.elements else list(buffer.values)
-        return found
+        values: Any = list(buffer.values)
+        if len(set(values)) == 1 and len(values) == buffer.elements:
+            values = values[0]
+        return BUFFER.filled(
+            buffer=self.local(buffer.name), elements=buffer.elements, type=buffer.type, role=buffer.role,
+            address=buffer.address, words=list(buffer.words), values=values,
+        )  # fmt: skip
 
     def _lock(self, lock: Lock) -> Plain:
-        found: Plain = {"lock": self.local(lock.name), "init": lock.init}
-        if lock.role:
-            found["role"] = lock.role
-        if self.tile.locks[lock.id : lock.id + 1] != (lock,):
-            found["id"] = lock.id
-        return found
+        in_order = self.tile.locks[lock.id : lock.id + 1] == (lock,)
+        return LOCK.filled(lock=self.local(lock.name), init=lock.init, role=lock.role, id=None if in_order else lock.id)
 
 
 def _rings(tile: Tile) -> dict[str, list[Buffer]]:
@@ -138,14 +130,14 @@ def _is_ring(tile: Tile, name: str, buffers: Sequence[Buffer]) -> bool:
 
 
 def _channel(names: _Names, channel: Channel) -> Plain:
-    found: Plain = {"dma": f"{channel.direction} {channel.index}"}
-    if channel.role:
-        found["role"] = channel.role
-    found["back"] = "end" if channel.back is None else channel.back
-    found["runs"] = channel.runs
     bds = [_bd(names, bd) for bd in channel.bds]
-    whole_rings = _whole_rings(names, bds)
-    return {**found, "bds": whole_rings or Repeating(bds)}
+    return CHANNEL.filled(
+        dma=f"{channel.direction} {channel.index}",
+        role=channel.role,
+        back="end" if channel.back is None else channel.back,
+        runs=channel.runs,
+        bds=_whole_rings(names, bds) or Repeating(bds),
+    )
 
 
 def _whole_rings(names: _Names, bds: list[Plain]) -> list[Plain]:
@@ -160,25 +152,20 @@ def _whole_rings(names: _Names, bds: list[Plain]) -> list[Plain]:
 
 
 def _bd(names: _Names, bd: Bd) -> Plain:
-    found: Plain = {}
     ring, slot = names.slots.get(bd.buffer.name, ("", 0))
+    said = plain_pattern(bd.pattern, bd.buffer) | plain_packet(bd.packet)
+    said |= {"padding": [list(pair) for pair in bd.padding], "id": bd.bd_id}
     way = _way(names, bd, ring)
-    if way:
-        found |= {way: ring, "slot": slot}
-    else:
-        found["move"] = names.local(bd.buffer.name)
-    found |= plain_pattern(bd.pattern, bd.buffer)
-    if not way:
-        found |= _guard("acquire", names, bd.acquire) | _guard("release", names, bd.release)
-    elif bd.acquire and bd.release:
-        found |= {"acquire": bd.acquire.count, "release": bd.release.count}
-    if bd.padding:
-        found["padding"] = [list(pair) for pair in bd.padding]
-    if bd.packet:
-        found |= {"packet": bd.packet.id, "packet_type": bd.packet.type}
-    if bd.bd_id is not None:
-        found["id"] = bd.bd_id
-    return found
+    if way and bd.acquire and bd.release:
+        table = FILL if way == "fill" else SEND
+        return table.filled(**{way: ring}, slot=slot, acquire=bd.acquire.count, release=bd.release.count, **said)
+    guards = _guard("acquire", names, bd.acquire) | _guard("release", names, bd.release)
+    return MOVE.filled(move=names.local(bd.buffer.name), **guards, **said)
+
+
+def plain_packet(packet: Packet | None) -> Plain:
+    """The header of a BD's data."""
+    return {"packet": packet.id, "packet_type": packet.type} if packet else {}
 
 
 def _way(names: _Names, bd: Bd, ring: str) -> str:
@@ -210,10 +197,8 @@ def plain_pattern(pattern: Pattern, buffer: Buffer) -> Plain:
 
 def _core(names: _Names, core: Core, cores: dict[str, Plain]) -> str:
     """The name of a program, which equal cores share."""
-    plain: Plain = {"stack_bytes": core.stack_bytes}
-    if core.link_with:
-        plain["link_with"] = core.link_with
-    plain["body"] = [_statement(names, statement) for statement in core.body]
+    body = [_statement(names, statement) for statement in core.body]
+    plain = PROGRAM.filled(stack_bytes=core.stack_bytes, link_with=core.link_with, body=body)
     for name, known in cores.items():
         if known == plain:
             return name

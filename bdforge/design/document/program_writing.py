@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from bdforge.design.document.repeats import COMMENT, Formula, Repeating, Verbatim
+from bdforge.design.document.repeats import Formula, Repeating, Verbatim
+from bdforge.design.document.tables import COMMENT
 from bdforge.design.sequences.builder import lines_of
 from bdforge.design.sequences.expression_text import text_of
 from bdforge.design.sequences.expressions import Expr

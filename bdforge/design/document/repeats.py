@@ -14,8 +14,6 @@ from typing import Any
 
 from bdforge.design.document.to_design import DEFAULTS
 
-COMMENT = "#"
-"""The key of what stands behind a table's line for its readers."""
 NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d*)(?!\d)")
 
 
@@ -67,6 +65,9 @@ class Repeating:
     least: int = 2
     longest: int = 8
     """Longer blocks are no easier to read than what they stand for."""
+
+    def __len__(self) -> int:
+        return len(self.items)
 
 
 def written(value: Any, names: Sequence[str] = "ijklmn") -> Any:

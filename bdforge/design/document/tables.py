@@ -23,6 +23,8 @@ _LONGEST_TEXT = 1000
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _RANGE = re.compile(r"(.+?)\.\.(.+)")
 _MISSING: Any = object()
+COMMENT = "#"
+"""The key of what stands behind a table's line for its readers."""
 
 
 class DocumentError(InputError):
@@ -362,6 +364,20 @@ class Table:
         except Wrong as wrong:
             scope.at(key).tell(f"{key}: {wrong}" if str(wrong) else "")
             return _MISSING
+
+    def filled(self, **values: Any) -> dict[str, Any]:
+        """The table that says `values`, in the order of its keys, a comment behind them; without what may be left out.
+
+        Keys that are words of Python's end with `_`. Numbers stay though they be meant anyhow: things fold by them, and
+        `repeats.written` leaves them out then.
+        """
+        given = {key.rstrip("_"): one for key, one in values.items()}
+        assert given.keys() <= {*self.keys, COMMENT}, f"nobody reads {given.keys() - self.keys.keys()}"
+        return {key: given[key] for key in (*self.keys, COMMENT) if key in given and self._says(key, given[key])}
+
+    def _says(self, key: str, value: Any) -> bool:
+        must = key in self.keys and self.keys[key].default is _MISSING
+        return must or bool(value) or (isinstance(value, int | float) and value is not False)
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of such tables."""

@@ -36,12 +36,13 @@ from bdforge.design.document.to_tile import (
     ADVANCE,
     CHANNEL,
     FILL,
+    HEADER,
     LOAD,
     LOCK,
     PROGRAM,
     RING,
     TILE,
-    TRANSFER,
+    WALK,
     Given,
     TileUnderWay,
     channel_of,
@@ -312,7 +313,7 @@ def _rtp(given: Given, scope: Scope) -> RtpWrite:
     return RtpWrite(buffer, int(slot), given["value"])
 
 
-_TASK_BD = {"argument": Key(text, None), **TRANSFER, "label": Key(text, "")}
+_TASK_BD = {"argument": Key(text, None), **WALK, "label": Key(text, ""), **HEADER}
 TASK_BD = Table("A BD of a task's chain.", _TASK_BD)
 TASK = Table(
     "A task of a shim's channel: one BD, or a chain of `bds`; it runs repeat_count + 1 times.",
@@ -353,14 +354,14 @@ EVENT = Table(
         "waits": Key(many(made(WAIT, _wait)), ()), "free": Key(_repeated(text), ()),
     },
 )  # fmt: skip
-_ARGUMENT = Table(
+ARGUMENT = Table(
     "A host buffer.",
     {"name": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, "")},
 )
 RUNTIME_SEQUENCE = Table(
     "A runtime sequence for one problem.",
     {
-        "name": Key(text), "comment": Key(text, ""), "arguments": Key(later(many(made(_ARGUMENT, _argument)))),
+        "name": Key(text), "comment": Key(text, ""), "arguments": Key(later(many(made(ARGUMENT, _argument)))),
         "events": Key(later(many(made(EVENT, _event)))),
     },
 )  # fmt: skip

@@ -225,7 +225,7 @@ BUFFER = Table(
     "A buffer; its memory starts as `values`, one for all or one each. `words` are names of its i32, in order.",
     {
         "buffer": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, ""),
-        "address": Key(number, None), "values": Key(_start, None), "words": Key(many(word), ()),
+        "address": Key(number, None), "words": Key(many(word), ()), "values": Key(_start, None),
     },
 )  # fmt: skip
 LOCK = Table(
@@ -333,20 +333,21 @@ _GUARD = Table(
 )
 
 _pair = numbers(2)
-TRANSFER: dict[str, Key] = {
-    "offset": Key(number, 0), "dims": Key(many(_pair, 1), None), "pattern": Key(pattern, None),
-    "packet": Key(number, None), "packet_type": Key(number, 0), "id": Key(number, None),
-}  # fmt: skip
-"""What every BD may say: (size, stride) pairs in elements, outermost first, or a pattern; else all of its buffer."""
+WALK = {"offset": Key(number, 0), "dims": Key(many(_pair, 1), None), "pattern": Key(pattern, None)}
+"""Of any BD: (size, stride) pairs in elements, outermost first, or a pattern; else it moves all of its buffer."""
+HEADER = {"packet": Key(number, None), "packet_type": Key(number, 0), "id": Key(number, None)}
+"""Of any BD: the header of its data, and its number."""
 _PADDING = described({"type": "array"})(lambda found, scope: tuple(many(_pair)(found, scope)))
-_STATIC = TRANSFER | {"padding": Key(_PADDING, ())}
-_TURNS = {"slot": Key(number, None), "acquire": Key(number, 1), "release": Key(number, 1)}
+_SENT = {"padding": Key(_PADDING, ())} | HEADER
+_TURNS = {"slot": Key(number, None), **WALK, "acquire": Key(number, 1), "release": Key(number, 1)} | _SENT
 _OF_RING = "{} a slot of a ring, without `slot` each in turn; the locks move by `acquire` and `release`."
-FILL = Table(_OF_RING.format("Fill"), {"fill": Key(text)} | _STATIC | _TURNS)
-SEND = Table(_OF_RING.format("Send"), {"send": Key(text)} | _STATIC | _TURNS)
+FILL = Table(_OF_RING.format("Fill"), {"fill": Key(text)} | _TURNS)
+SEND = Table(_OF_RING.format("Send"), {"send": Key(text)} | _TURNS)
 MOVE = Table(
     "Move a buffer, between any locks or none.",
-    {"move": Key(buffer_named), **_STATIC, "acquire": Key(_guard_acquire, None), "release": Key(_guard_release, None)},
+    {"move": Key(buffer_named), **WALK}
+    | {"acquire": Key(_guard_acquire, None), "release": Key(_guard_release, None)}
+    | _SENT,
 )
 _BD = choice({"fill": made(FILL, _in_ring), "send": made(SEND, _in_ring), "move": made(MOVE, _move)})
 CHANNEL = Table(

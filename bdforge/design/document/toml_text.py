@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from bdforge.design.document.repeats import COMMENT
+from bdforge.design.document.tables import COMMENT
 
 _TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand", "made_from")
 _WIDTH = 150

@@ -103,6 +103,7 @@ made_here() (
 )
 
 setup() {
+  unset PYTHONDONTWRITEBYTECODE # hundreds of processes that compile every module anew take minutes
   have g++ || fail "needs a C++ compiler: install g++ (Debian, Ubuntu: sudo apt-get install g++)."
   ready && return
   if have flock; then # a second call waits instead of installing into the same folder
@@ -159,7 +160,6 @@ check() {
 
 run_tests() {
   lint
-  unset PYTHONDONTWRITEBYTECODE # hundreds of processes that compile every module anew take minutes
   # One processor, where pytest leaves it some time. The types of tests take as long again, and are for the sweep.
   "$python" -m pyright bdforge bd_patterns benchmarks tools >"$venv/pyright.txt" 2>&1 &
   local pyright=$!

@@ -22,8 +22,13 @@ class Tile:
         return ("shim", "memtile")[self.row] if self.row < 2 else "core"
 
     @property
+    def at(self) -> str:
+        """Its place as `support.array_text` writes it."""
+        return f"{self.column}{self.row}"
+
+    @property
     def name(self) -> str:
-        return f"tile_{self.column}_{self.row}"
+        return f"t{self.at}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

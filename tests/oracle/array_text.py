@@ -7,7 +7,6 @@ from oracle.array_design import (
     WORD_BYTES,
     Await,
     Bd,
-    Buffer,
     Call,
     Chain,
     Configure,
@@ -18,43 +17,34 @@ from oracle.array_design import (
     Memcpy,
     Operation,
     Port,
-    Program,
     SetLock,
     Start,
-    Tile,
     WaitToken,
     WriteWords,
     statements,
 )
 from oracle.core_text import CoreText, memref, type_of, use_text
+from support.array_text import Task, buffer, flow, lock, module, packet_flow, program, tile
+from support.register_designs import blockwrite, global_words, patch, push, sync, write32, writebd
 
 SHIM_BD_ADDRESS, BD_BYTES = 0x1D000, 0x20  # register map of AM025
-RAW_FIELDS = (
-    "column", "row", "bd_id", "buffer_length", "buffer_offset", "enable_packet", "out_of_order_id", "packet_id",
-    "packet_type", "d0_size", "d0_stride", "d1_size", "d1_stride", "d2_size", "d2_stride", "iteration_current",
-    "iteration_size", "iteration_stride", "next_bd", "use_next_bd", "valid_bd", "lock_rel_val", "lock_rel_id",
-    "lock_acq_enable", "lock_acq_val", "lock_acq_id", "d0_zero_before", "d1_zero_before", "d2_zero_before",
-    "d0_zero_after", "d1_zero_after", "d2_zero_after",
-)  # fmt: skip
 
 
 def mlir(design: Design) -> str:
     """The whole module."""
-    lines = [f"%{t.name} = aie.tile({t.column}, {t.row})" for t in design.tiles()]
+    lines = [tile(t.column, t.row) for t in design.tiles()]
     lines += [kernel_line(design, call) for call in kernel_calls(design)]
-    lines += [buffer_line(b) for b in design.buffers]
-    lines += [
-        f'%{lock.name} = aie.lock(%{lock.tile.name}, {lock.id}) {{init = {lock.init} : i32, sym_name = "{lock.name}"}}'
-        for lock in design.locks
-    ]
+    lines += [buffer(b.name, b.tile.at, b.elements, b.values, b.element, b.address) for b in design.buffers]
+    lines += [lock(one.name, one.tile.at, one.id, one.init) for one in design.locks]
     lines += [line for flow in design.flows for line in flow_lines(flow)]
-    for tile, programs in design.programs_by_tile():
-        lines += dma_lines(design, tile, programs)
+    lines += [
+        program(t.at, *(task(design, one.port, chain) for one in programs for chain in one.tasks))
+        for t, programs in design.programs_by_tile()
+        if any(one.tasks for one in programs)
+    ]
     for core in design.cores:
         lines += CoreText(design, core).lines()
-    lines += sequence_lines(design)
-    body = "\n".join("    " + line for line in lines)
-    return f"module {{\n  aie.device({design.device}) {{\n{body}\n  }}\n}}\n"
+    return module(design.device, *lines, *sequence_lines(design))
 
 
 def kernel_calls(design: Design) -> list[Call]:
@@ -65,24 +55,15 @@ def kernel_line(design: Design, call: Call) -> str:
     return f"func.func private @{call.kernel}({type_of(design, call.source)}, {type_of(design, call.target)}, i32)"
 
 
-def buffer_line(buffer: Buffer) -> str:
-    address = f", address = {buffer.address} : i32" if buffer.address is not None else ""
-    values = f" = dense<[{', '.join(map(str, buffer.values))}]>" if buffer.values is not None else ""
-    kind = memref(buffer.elements, buffer.element)
-    return f'%{buffer.name} = aie.buffer(%{buffer.tile.name}) {{sym_name = "{buffer.name}"{address}}} : {kind}{values}'
-
-
 def end_text(port: Port) -> str:
-    return f"%{port.tile.name}, DMA : {port.channel}"
+    return f"{port.tile.at} DMA : {port.channel}"
 
 
-def flow_lines(flow: Flow) -> list[str]:
-    if flow.packet_id is None:
-        return [f"aie.flow({end_text(flow.source)}, {end_text(sink)})" for sink in flow.sinks]
-    ends = [f"aie.packet_source<{end_text(flow.source)}>"]
-    ends += [f"aie.packet_dest<{end_text(sink)}>" for sink in flow.sinks]
-    keep = " {keep_pkt_header = true}" if flow.keep_header else ""
-    return [f"aie.packet_flow({flow.packet_id}) {{", *("  " + e for e in ends), f"}}{keep}"]
+def flow_lines(way: Flow) -> list[str]:
+    source, *sinks = map(end_text, (way.source, *way.sinks))
+    if way.packet_id is None:
+        return [flow(source, sink) for sink in sinks]
+    return [packet_flow(way.packet_id, source, *sinks, keep=way.keep_header)]
 
 
 def bd_text(design: Design, bd: Bd) -> str:
@@ -108,32 +89,9 @@ def bd_block(design: Design, bd: Bd) -> list[str]:
     return [*lines, use_text(bd.release)] if bd.release else lines
 
 
-def dma_lines(design: Design, tile: Tile, programs: list[Program]) -> list[str]:
-    """All tasks of a tile's channels as one region of blocks."""
-    name = {"memtile": "memtile_dma", "core": "mem", "shim": "shim_dma"}[tile.kind]
-    starts, blocks = [], []
-    for program in programs:
-        for chain in program.tasks:
-            task = len(starts)
-            after = f"^start{task + 1}"
-            repeat = f", repeat_count = {chain.runs - 1}" if chain.runs > 1 else ""
-            port = program.port
-            starts.append(f"%s{task} = aie.dma_start({port.direction}, {port.channel}, ^bd{task}_0, {after}{repeat})")
-            blocks += chain_blocks(design, chain, f"bd{task}")
-    lines = [f"%{name}_{tile.name} = aie.{name}(%{tile.name}) {{"]
-    for task, start in enumerate(starts):
-        lines += [f"^start{task}:"] if task else []
-        lines.append("  " + start)
-    return [*lines, *blocks, f"^start{len(starts)}:", "  aie.end", "}"] if starts else []
-
-
-def chain_blocks(design: Design, chain: Chain, label: str) -> list[str]:
-    lines = []
-    for index, bd in enumerate(chain.bds):
-        last = index == len(chain.bds) - 1
-        following = f"^{label}_{0 if last else index + 1}" if chain.loops or not last else f"^{label}_end"
-        lines += [f"^{label}_{index}:", *("  " + line for line in bd_block(design, bd)), f"  aie.next_bd {following}"]
-    return lines if chain.loops else [*lines, f"^{label}_end:", "  aie.end"]
+def task(design: Design, port: Port, chain: Chain) -> Task:
+    bds = ["\n".join(bd_block(design, bd)) for bd in chain.bds]
+    return Task(port.direction, port.channel, bds, chain.loops, chain.runs - 1)
 
 
 def sequence_lines(design: Design) -> list[str]:
@@ -144,11 +102,7 @@ def sequence_lines(design: Design) -> list[str]:
         f"aie.shim_dma_allocation @{p.allocation} (%{p.tile.name}, {p.direction}, {p.channel})" for p in sorted(shim)
     ]
     blocks = [op for op in design.sequence if isinstance(op, WriteWords) and op.form.startswith("block")]
-    for number, op in enumerate(blocks):
-        values = ", ".join(map(str, op.values))
-        lines.append(
-            f'memref.global "private" constant @data{number} : {memref(len(op.values), "i32")} = dense<[{values}]>'
-        )
+    lines += [global_words(f"data{number}", op.values) for number, op in enumerate(blocks)]
     arguments = ", ".join(f"%{a.name}: {memref(a.elements, a.element)}" for a in design.arguments)
     lines.append(f"aie.runtime_sequence @sequence({arguments}) {{")
     for op in design.sequence:
@@ -173,15 +127,7 @@ def operation_lines(design: Design, op: Operation, block: int) -> list[str]:
         case WaitToken(port, True):
             return [f"aiex.npu.dma_wait {{symbol = @{port.allocation}}}"]
         case WaitToken(port):
-            fields = {
-                "channel": port.channel,
-                "column": port.tile.column,
-                "column_num": 1,
-                "direction": int(port.direction == "MM2S"),
-                "row": port.tile.row,
-                "row_num": 1,
-            }
-            return ["aiex.npu.sync {" + ", ".join(f"{k} = {v} : i32" for k, v in fields.items()) + "}"]
+            return [sync((port.tile.column, port.tile.row), int(port.direction == "MM2S"), port.channel)]
         case SetLock(lock, value):
             return [f"aiex.set_lock(%{lock}, {value})"]
         case WriteWords():
@@ -205,25 +151,21 @@ def raw_lines(design: Design, op: Memcpy) -> list[str]:
     words = s0 * ELEMENT_BYTES[op.element] // WORD_BYTES
     start = sum(o * s for o, s in zip(op.offsets, op.strides, strict=True)) * ELEMENT_BYTES[op.element]
     moves = runs > 1 and op.strides[0] > 0
-    given = {
-        "column": op.port.tile.column, "bd_id": op.id, "buffer_length": words * s1 * s2,
+    fields = {
         "d0_size": words, "d1_size": s1, "d0_stride": max(0, steps[2]), "d1_stride": max(0, steps[1]),
         "d2_stride": max(0, steps[0]), "iteration_size": runs - 1 if moves else 0,
-        "iteration_stride": step if moves else 0, "valid_bd": 1,
+        "iteration_stride": step if moves else 0,
     }  # fmt: skip
     if op.packet is not None:
-        given |= {"enable_packet": 1, "packet_type": op.packet[0], "packet_id": op.packet[1]}
-    fields = dict.fromkeys(RAW_FIELDS, 0) | given
+        fields |= {"enable_packet": 1, "packet_type": op.packet[0], "packet_id": op.packet[1]}
+    shim = op.port.tile.column, 0
     address = op.port.tile.column << 25 | SHIM_BD_ADDRESS + op.id * BD_BYTES + WORD_BYTES
     argument = [a.name for a in design.arguments].index(op.argument)
-    token = str(op.token or op.port.direction == "S2MM").lower()
-    queue = f"issue_token = {token}, repeat_count = {runs - 1} : i32, bd_id = {op.id} : i32"
-    place = f"{op.port.tile.column}, 0, {op.port.direction} : {op.port.channel}"
+    token = op.token or op.port.direction == "S2MM"
     return [
-        "aiex.npu.writebd {" + ", ".join(f"{name} = {value} : i32" for name, value in fields.items()) + "}",
-        f"aiex.npu.address_patch {{addr = {address} : ui32, arg_idx = {argument} : i32, arg_plus = {start} : i32}}",
-        f"aiex.npu.push_queue({place}) {{{queue}}}",
-    ]
+        writebd(shim, op.id, words * s1 * s2, **fields), patch(address, argument, start),
+        push(shim, f"{op.port.direction} : {op.port.channel}", op.id, token, runs - 1),
+    ]  # fmt: skip
 
 
 def configure_lines(design: Design, op: Configure) -> list[str]:
@@ -257,27 +199,22 @@ def unsigned(value: int) -> int:
 
 def write_lines(design: Design, op: WriteWords, block: int) -> list[str]:
     buffer = design.buffer(op.buffer)
-    tile = f"column = {buffer.tile.column} : i32, row = {buffer.tile.row} : i32"
+    tile = f", column = {buffer.tile.column} : i32, row = {buffer.tile.row} : i32"
     byte = (buffer.address or 0) + 4 * op.index
-    whole = buffer.tile.column << 25 | buffer.tile.row << 20 | byte
-    value = op.values[0]
-    word = f"address = {op.index} : ui32, buffer = @{op.buffer}"
+    value, in_buffer = unsigned(op.values[0]), f", buffer = @{op.buffer}"
     match op.form:
         case "rtp":
-            return [f"aiex.npu.rtp_write(@{op.buffer}, {op.index}, {value})"]
+            return [f"aiex.npu.rtp_write(@{op.buffer}, {op.index}, {op.values[0]})"]
         case "buffer":
-            return [f"aiex.npu.write32 {{{word}, value = {unsigned(value)} : ui32}}"]
+            return [write32(op.index, value, where=in_buffer)]
         case "tile":
-            return [f"aiex.npu.write32 {{address = {byte} : ui32, {tile}, value = {unsigned(value)} : ui32}}"]
+            return [write32(byte, value, where=tile)]
         case "full":
-            return [f"aiex.npu.write32 {{address = {whole} : ui32, value = {unsigned(value)} : ui32}}"]
+            return [write32(buffer.tile.column << 25 | buffer.tile.row << 20 | byte, value)]
         case "mask":
-            return [f"aiex.npu.maskwrite32 {{{word}, mask = 65535 : ui32, value = {unsigned(value)} : ui32}}"]
-        case "block" | "block_tile":
-            kind = memref(len(op.values), "i32")
-            place = word if op.form == "block" else f"address = {byte} : ui32, {tile}"
-            return [
-                f"%block{block} = memref.get_global @data{block} : {kind}",
-                f"aiex.npu.blockwrite(%block{block}) {{{place}}} : {kind}",
-            ]
+            return [write32(op.index, value, 65535, in_buffer)]
+        case "block":
+            return blockwrite(f"data{block}", len(op.values), op.index, in_buffer)
+        case "block_tile":
+            return blockwrite(f"data{block}", len(op.values), byte, tile)
     raise ValueError(op.form)

@@ -32,11 +32,15 @@ def tile(column: int, row: int) -> str:
     return f"%t{column}{row} = aie.tile({column}, {row})"
 
 
-def buffer(name: str, at: str, elements: int | str, values: Iterable[int] | None = None, element: str = "i32") -> str:
+def buffer(
+    name: str, at: str, elements: int | str, values: Iterable[int] | None = None, element: str = "i32",
+    address: int | None = None,
+) -> str:  # fmt: skip
     """A buffer %name of a tile such as "01", of so many elements or of a shape such as "4x16"."""
     point = ".0" if "f" in element else ""
     initial = "" if values is None else f" = dense<[{', '.join(f'{int(v)}{point}' for v in values)}]>"
-    return f'%{name} = aie.buffer(%t{at}) {{sym_name = "{name}"}} : memref<{elements}x{element}>{initial}'
+    place = "" if address is None else f", address = {address} : i32"
+    return f'%{name} = aie.buffer(%t{at}) {{sym_name = "{name}"{place}}} : memref<{elements}x{element}>{initial}'
 
 
 def program(at: str, *tasks: Task) -> str:

@@ -6,6 +6,7 @@ on zeros with those that are assembled.
 
 from contextlib import suppress
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
 from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.kernels.kernel_cost import Schedule, ScheduleError, kernel_costs
+from bdforge.perf.kernels.kernel_cost import Schedule, ScheduleError, kernel_cost
 from bdforge.perf.kernels.rates import compiled_share
 from bdforge.perf.tune.time_model import Basis, counted, kernel_of
 
@@ -65,7 +66,8 @@ def _counted_cycles(plan: GemmPlan) -> dict[str, float]:
 def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "ideal", efficiency: float = 1.0) -> dict[str, float]:
     """Cycles of a GEMM's kernels where matrix kernels reach a share of a schedule (`perf.kernels.kernel_cost`).
 
-    The ideal one has its stalls at memory banks. A kernel without a schedule is left out.
+    None takes less than its busiest slot. The ideal one has its stalls at memory banks. A kernel without a schedule is
+    left out.
     """
     tile, costs = plan.spec.tile, {}
     options = plan.finish.defines if plan.finish else ()
@@ -74,11 +76,12 @@ def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "ideal", efficiency: f
     for symbol in plan.kernels.symbols:
         rows = tile.m if symbol == plan.kernel.multiply else tile.m // c_parts(plan.spec)
         with suppress(ScheduleError):  # the report names kernels without a cost
-            costs |= kernel_costs(
-                [symbol], rows, tile.k, tile.n, generation=plan.device.generation,
-                a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, which=schedule,
-                efficiency=efficiency, options=options,
+            cost = kernel_cost(
+                symbol, rows, tile.k, tile.n, generation=plan.device.generation,
+                a_rows=tile.m // plan.spec.buffers.rho, transposed=plan.transposed, options=options,
             )  # fmt: skip
+            reached = ceil(cost.cycles_of(schedule) / (efficiency if cost.macs else 1))
+            costs[symbol] = max(reached, cost.slot_cycles) if schedule == "sequential" else reached
     return costs
 
 

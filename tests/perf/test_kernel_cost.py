@@ -14,7 +14,6 @@ from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.perf.kernels.kernel_cost import (
     ScheduleError,
     kernel_cost,
-    kernel_costs,
     matrix_kernel,
     pass_cycles,
 )
@@ -260,18 +259,6 @@ def test_every_kernel_source_has_a_cost_or_an_operator_that_tells_its_cycles(gen
     assert {kernel.zero for kernel in MATRIX if kernel.generation == generation} <= known
 
 
-def test_costs_by_symbol_serve_timed_emulation():
-    symbols = ["mm_i8_i2_i32", "zero_i32", "unscale_i32"]
-    ideal = kernel_costs(symbols, 64, 128, 64, generation=AIE2P)
-    assert ideal == {s: kernel_cost(s, 64, 128, 64, generation=AIE2P).cycles for s in symbols}
-    half = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, efficiency=0.5)
-    assert half == ideal | {"mm_i8_i2_i32": 2 * ideal["mm_i8_i2_i32"]}
-    fast = kernel_costs(symbols, 64, 128, 64, generation=AIE2P, which="sequential", efficiency=1.9)
-    assert fast["mm_i8_i2_i32"] == 64 * 128 * 64 // 512  # the busiest slot's
-    by_scales = kernel_costs(["finish_f32_bf16"], 64, 0, 64, generation=AIE2P, which="slots", options=["SCALE", "RELU"])
-    assert by_scales == {"finish_f32_bf16": 64 * 64 // 32 * 26}
-
-
 @pytest.mark.parametrize(
     ("kernel", "sizes", "options", "message"),
     [
@@ -293,9 +280,6 @@ def test_what_cannot_be_costed_is_refused(kernel, sizes, options, message):
 
 
 def test_other_refusals():
-    for efficiency in (0, 1.01):
-        with pytest.raises(ScheduleError, match=rf"efficiency {efficiency} is outside \(0, 1\]"):
-            kernel_costs(["zero_i32"], 64, 64, 64, generation=AIE2P, efficiency=efficiency)
     with pytest.raises(ScheduleError, match="no matrix kernel 'zero_i32'"):
         matrix_kernel("zero_i32", AIE2P)
     with pytest.raises(ScheduleError, match="mm_i8_i8_i32 is a matrix kernel"):

@@ -223,6 +223,9 @@ def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_the
     assert stall > 1
     assert scheduled_cycles(plan)[multiply] == ceil(cost.cycles * stall)
     assert scheduled_cycles(plan, "sequential", 0.8)[multiply] == ceil(cost.sequential_cycles / 0.8)
+    assert scheduled_cycles(plan, "sequential", 99)[multiply] == cost.slot_cycles
+    zero = kernel_cost("zero_i32", tile.m, 0, tile.n, generation=AIE2P)
+    assert scheduled_cycles(plan, "sequential", 0.8)["zero_i32"] == zero.sequential_cycles, "no matrix kernel"
 
 
 @pytest.mark.parametrize("basis", ["fitted", "ideal"])

@@ -14,7 +14,6 @@ A pass over C is counted from its machine code where that is assembled, else it 
 stalls at memory banks and the call itself (`Timing.kernel_call_cycles`), unless `call_cycles` is given.
 """
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -45,8 +44,6 @@ SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 """Issue slots of the longest bundle, one instruction each per cycle."""
 _EITHER, _LOADS = "either load", ("lda", "ldb")
 _NONE: dict[str, float] = dict.fromkeys((*SLOTS, _EITHER), 0)
-
-_SHARE_LIMITS: Mapping[Schedule, int] = {"ideal": 1, "slots": 1, "sequential": 2}
 
 
 class ScheduleError(PerfError):
@@ -253,37 +250,6 @@ def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
     """
     found = _pass(symbol, generation, ())
     return found.loop.alone(elements / found.elements)
-
-
-def kernel_costs(
-    kernels: Iterable[str], m: int, k: int, n: int, *,
-    generation: Generation, a_rows: int | None = None, transposed: Collection[str] = (),
-    which: Schedule = "ideal", efficiency: float = 1.0, options: Collection[str] = (),
-) -> dict[str, int]:  # fmt: skip
-    """Cycles per call by entry point, without the call itself, for a core's tile: what timed emulation charges.
-
-    `efficiency` divides the cycles of matrix kernels (`rates.compiled_share` is what compiled kernels reach), never
-    below what the busiest slot needs. ScheduleError as `kernel_cost`, or for an efficiency outside (0, 1]; against the
-    sequential schedule, which overlapping code may beat, outside (0, 2].
-    """
-    limit = _SHARE_LIMITS[which]
-    if not 0 < efficiency <= limit:
-        raise ScheduleError(
-            f"efficiency {efficiency} is outside (0, {limit}]; it is the share of the {which} schedule's rate reached"
-        )
-    found = {
-        symbol: kernel_cost(
-            symbol, m, k, n, generation=generation, a_rows=a_rows, transposed=transposed, options=options
-        )
-        for symbol in kernels
-    }
-    return {
-        symbol: max(
-            cost.slot_cycles if which == "sequential" else 0,
-            math.ceil(cost.cycles_of(which) / (efficiency if cost.macs else 1)),
-        )
-        for symbol, cost in found.items()
-    }
 
 
 def matrix_kernel(kernel: str | tuple[str, str, str], generation: Generation) -> Kernel:

@@ -151,15 +151,9 @@ def _read_metadata(cursor: Cursor) -> dict[str, Value]:
     for _ in range(cursor.count(ENTRY_BYTES_MIN, "metadata entries")):
         key = cursor.text(KEY_BYTES_MAX, "a metadata key")
         kind = cursor.number("I", "a value's type")
-        if key == ALIGNMENT_KEY:
-            found[key] = _read_alignment(cursor, kind)
-        elif kind in SCALARS:
-            found[key] = cursor.number(SCALARS[kind], "a value")
-        elif kind == ARRAY:
-            _skip_array(cursor, 0)
-            found[key] = ARRAY_VALUE
-        elif (text := _skip_value(cursor, kind)) is not None:
-            found[key] = text
+        value = _read_alignment(cursor, kind) if key == ALIGNMENT_KEY else _read_value(cursor, kind)
+        if value is not None:
+            found[key] = value
     return found
 
 
@@ -172,18 +166,20 @@ def _read_alignment(cursor: Cursor, kind: int) -> int:
     return alignment
 
 
-def _skip_value(cursor: Cursor, kind: int, depth: int = 0) -> str | None:
-    """Pass a string or an array; a string that is worth keeping."""
+def _read_value(cursor: Cursor, kind: int, depth: int = 0) -> Value | None:
+    """A value as metadata keep it; None for a string that is too long to be worth it."""
+    if kind in SCALARS:
+        return cursor.number(SCALARS[kind], "a value")
     if kind == STRING:
         size = cursor.number("Q", "the length of a string")
         if size <= VALUE_TEXT_BYTES_MAX:
             return cursor.letters(size, "a string")
         cursor.take(size, "a string")
-    elif kind == ARRAY:
+        return None
+    if kind == ARRAY:
         _skip_array(cursor, depth)
-    else:
-        raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")
-    return None
+        return ARRAY_VALUE
+    raise cursor.error(f"value type {kind} is unknown, expected 0 to 12")
 
 
 def _skip_array(cursor: Cursor, depth: int) -> None:
@@ -197,7 +193,7 @@ def _skip_array(cursor: Cursor, depth: int) -> None:
         cursor.take(count * SCALAR_BYTES[kind], "an array")
         return
     for _ in range(count):
-        _skip_value(cursor, kind, depth + 1)
+        _read_value(cursor, kind, depth + 1)
 
 
 def _read_tensor(cursor: Cursor) -> TensorInfo:

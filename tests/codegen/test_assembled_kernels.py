@@ -74,26 +74,17 @@ def product(name, generation, tile, seed=0, defines=(), part=0, rho=1, extreme=F
     before = rng.integers(max(info.min, -(1 << 20)), min(info.max, 1 << 20), (m, n))
     given = [
         tiles.micro_tiled(a, r, s, "A_TRANSPOSED" in defines).astype(np.int8),
-        _weights(b, weights, s, t, "B_TRANSPOSED" in defines) + (0xC0 if "B_TOP_SIGNED" in defines else 0),
+        tiles.weight_bytes(b, weights, s, t, "B_TRANSPOSED" in defines) + (0xC0 if "B_TOP_SIGNED" in defines else 0),
         tiles.micro_tiled(before, r, t, "C_TRANSPOSED" in defines).astype(dtype),
     ]
     options = (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}", f"DIM_RHO={rho}", *defines)
     cycles = call(assembled(name, generation, options), generation, given, part)
     shift = next((int(d.split("=")[1]) for d in defines if d.startswith("SHIFT")), 0)
     rows = slice(part * m // rho, (part + 1) * m // rho)
-    sums = (before[rows] << shift) + (a @ b) * (4 ** (np.arange(n) // 8 % 4) if weights == "i2" else 1)
+    sums = (before[rows] << shift) + (a @ b) * (tiles.field_scale(n) if weights == "i2" else 1)
     expected = before.copy()
     expected[rows] = sums if dtype == np.int32 else tiles.narrowed(sums, shift, dtype)
     return expected, tiles.from_micro_tiles(given[2], m, n, r, t, "C_TRANSPOSED" in defines), cycles
-
-
-def _weights(b, weights, s, t, transposed):
-    if weights == "i2":
-        codes = tiles.blocks(b + 1, s, t).transpose(1, 0, 2, 3)
-        quads = codes.reshape(-1, 4, *codes.shape[1:])
-        return (quads[:, 0] | quads[:, 1] << 2 | quads[:, 2] << 4 | quads[:, 3] << 6).astype(np.uint8).ravel()
-    order = tiles.packed_b(b, s, t, transposed)
-    return (tiles.int4_bytes(order) if weights == "i4" else order).astype(np.uint8)
 
 
 CASES = [
@@ -190,7 +181,7 @@ def finished(name, generation, sums, defines):
 def test_unscale_divides_column_blocks(relu, generation):
     rng = np.random.default_rng(4)
     results = rng.integers(-(1 << 24), 1 << 24, (24, 64))
-    sums = results * 4 ** (np.arange(64) // 8 % 4)
+    sums = results * tiles.field_scale(64)
     found = finished("unscale_i32", generation, sums, ("RELU",) if relu else ())
     same(found, results.clip(0) if relu else results)
 
@@ -199,7 +190,7 @@ def test_unscale_divides_column_blocks(relu, generation):
 def test_passes_over_a_part_leave_the_other_alone(part):
     options = ("DIM_M=16", "DIM_N=32", "DIM_RHO=2", "C_IN_PARTS")
     results = np.random.default_rng(4).integers(-(1 << 24), 1 << 24, (16, 32))
-    scaled = results * 4 ** (np.arange(32) // 8 % 4)
+    scaled = results * tiles.field_scale(32)
     rows = slice(8 * part, 8 * part + 8)
     for name, made in (("unscale_i32", results), ("zero_i32", np.zeros_like(results))):
         memory = tiles.micro_tiled(scaled, 8, 8).astype(np.int32)
@@ -217,7 +208,7 @@ def test_passes_over_a_part_leave_the_other_alone(part):
 def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
     sums = np.random.default_rng(7).integers(-(1 << 17), 1 << 17, (16, 64))
     sums[:, :3] = [[1 << shift >> 1, (3 << shift) >> 1, -(1 << shift) >> 1]]  # ties
-    factor = 4 ** (np.arange(64) // 8 % 4) if scaled else 1
+    factor = tiles.field_scale(64) if scaled else 1
     defines = (f"SHIFT={shift}", *(("FIELD_SCALED",) if scaled else ()), *(("RELU",) if relu else ()))
     found = finished(f"finish_i32_{code}", generation, sums * factor, defines)
     expected = tiles.narrowed(sums, shift, {"i8": np.int8, "i16": np.int16, "i32": np.int32}[code])
@@ -236,7 +227,7 @@ def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
 def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defines):
     (m, n), rng, turned = tile, np.random.default_rng(8), "C_TRANSPOSED" in defines
     c = np.where(rng.random((m, n)) < 0.3, rng.integers(-(2**24), 2**24, (m, n)), rng.integers(-9, 9, (m, n)))
-    field = 4 ** (np.arange(n) // 8 % 4) if "FIELD_SCALED" in defines else np.ones(n, int)
+    field = tiles.field_scale(n) if "FIELD_SCALED" in defines else np.ones(n, int)
     c[0, :3], c[1, 0] = (-(2**31) // field[0], (2**31 - 1) // field[0], 0), 0
     rows, columns = rng.uniform(-0.1, 0.1, 4 * m), rng.uniform(1e-4, 3, n)
     rows[core_row * m + 1], columns[2] = 0, 0  # as of rows and columns that are no part of a problem

@@ -11,6 +11,7 @@ from kernel_library import KernelError, aligned, aligned_copy
 
 NONE, SATURATE, SYMMETRIC = 0, 1, 3
 INT_BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32}
+EDGES = [2**31 - 1, -(2**31), 2**30, -(2**30), 127, 128, -128, -129, 0, -1, 1]
 HALF = Fraction(1, 2)
 
 
@@ -96,6 +97,18 @@ def test_srs_from_32_bit_matches_fractions(compiled_probe, values, down, mode, s
     values = [*values[:12], 2**30, -(2**30), 2**31 - 1, -(2**31)]
     expected = [narrowed(ROUNDING[mode](Fraction(v, 2**down)), dtype, saturation) for v in values]
     assert srs(compiled_probe, f"acc32_{dtype}", values, 0, down, (mode, saturation)) == expected
+
+
+@pytest.mark.parametrize("kind", ["acc32_int8", "acc32_uint8", "acc32_int16", "acc64_int8", "acc64_int32"])
+def test_usual_modes_round_to_even_and_clamp_at_every_shift(probe, kind):
+    """The stand-in's quick way, at edges, ties and beside them."""
+    rng, dtype, modes = np.random.default_rng(1), kind.split("_")[1], (12, SATURATE)
+    for shift in range(32):
+        ties = [(2 * i + 1) * 2 ** max(shift - 1, 0) for i in range(-3, 2)]
+        near = np.clip([*EDGES, *ties], -(2**31), 2**31 - 1)
+        for values in (near, rng.integers(-(2**31), 2**31, 16), rng.integers(-300, 300, 16)):
+            expected = [narrowed(ROUNDING[12](Fraction(int(value), 2**shift)), dtype, SATURATE) for value in values]
+            assert srs(probe, kind, values, 0, shift, modes) == expected, shift
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from kernel_library import Build, aligned_copy, tile_options
 from bdforge.operators.specs import Rounding
 from support.differences import same
 from support.family_oracle import ROUND
-from support.micro_tiles import MICRO, from_micro_tiles, micro_tiled, narrowed
+from support.micro_tiles import MICRO, field_scale, from_micro_tiles, micro_tiled, narrowed
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LAST_BYTES = 64
@@ -61,7 +61,7 @@ def scaled_of(generation, tile, macros):
 
 
 def unscaled_of(generation, tile, macros):
-    return Build(generation, ("unscale_i32",), tile, macros)
+    return Build(generation, ("unscale_i32", "reference"), tile, (f"-DMICRO_R={MICRO[generation, 'i2'][0]}", *macros))
 
 
 def rounded_of(mode):
@@ -83,10 +83,6 @@ def parts_of(macros):
     """In how many parts a kernel passes over C."""
     rho = next((int(macro[8:]) for macro in macros if macro.startswith("DIM_RHO=")), 1)
     return rho if "C_IN_PARTS" in macros else 1
-
-
-def field_scale(n):
-    return 4 ** (np.arange(n) // 8 % 4)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
@@ -148,9 +144,13 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
     m, _, n = tile
     r, _, t = MICRO[generation, "i2"]
     c = np.random.default_rng(7).integers(-(2**24), 2**24, (m, n))
-    buffer = aligned_copy(micro_tiled(c * field_scale(n), r, t), np.int32)
-    kernel_library(unscaled_of(generation, tile, macros)).call("unscale_i32", buffer)
-    same(buffer, micro_tiled(np.maximum(c, 0 if macros else LOWEST), r, t))
+    library = kernel_library(unscaled_of(generation, tile, macros))
+    for scaled in (c * field_scale(n), c):  # what products make, and sums of any bits
+        for name in ("unscale_i32", "unscale_i32_ref") if not macros else ("unscale_i32",):
+            buffer = aligned_copy(micro_tiled(scaled, r, t), np.int32)
+            library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+            library.call(name, buffer)
+            same(buffer, micro_tiled(np.maximum(scaled // field_scale(n), 0 if macros else LOWEST), r, t), name)
 
 
 @pytest.mark.parametrize(

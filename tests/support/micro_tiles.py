@@ -44,6 +44,20 @@ def int4_bytes(values):
     return nibbles[:, 0] | nibbles[:, 1] << 4
 
 
+def weight_bytes(matrix, kind, s, t, transposed=False):
+    """B of i8, i4 or i2 in memory. Of i2, codes w + 1, a byte has those of four column blocks, the first lowest."""
+    if kind == "i2":
+        codes = packed_b(matrix + 1, s, t).reshape(-1, 4, matrix.shape[0] * t)
+        return (codes << np.array([[0], [2], [4], [6]])).sum(axis=1).astype(np.uint8).ravel()
+    order = packed_b(matrix, s, t, transposed)
+    return (int4_bytes(order) if kind == "i4" else order).astype(np.uint8)
+
+
+def field_scale(n):
+    """By which sums of ternary weights are scaled, by column."""
+    return 4 ** (np.arange(n) // 8 % 4)
+
+
 def narrowed(sums, shift, dtype):
     """sums / 2^shift to the nearest, ties to even, then clamped. Exact: |sums| stays below 2^53."""
     info = np.iinfo(dtype)

@@ -10,13 +10,11 @@ from bd_patterns import Pattern
 from bdforge.design import (
     Acquire,
     Advance,
-    Allocation,
     Bd,
     Buffer,
     Call,
     Core,
     Design,
-    Event,
     Load,
     Lock,
     Locks,
@@ -24,7 +22,6 @@ from bdforge.design import (
     Parameters,
     Release,
     Rotation,
-    Sequence,
     Slots,
     Store,
     TaskBd,
@@ -40,7 +37,7 @@ from bdforge.design.events import placed_sequence
 from bdforge.design.parameters import PARAMETER_BYTES
 from bdforge.design.reasons import Reason, told_once
 from bdforge.design.sequence import LockWrite, RegisterWrite, RtpWrite
-from bdforge.design.sequences.interpret import Start, StartedTask, Stored
+from bdforge.design.sequences.interpret import Start, Stored
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES
 
@@ -175,13 +172,6 @@ def test_a_run_of_a_task_moves_its_three_inner_sizes(sizes: tuple[int, ...], ele
     assert (bd.elements, bd.linear) == (elements, linear)
 
 
-def test_constants_of_a_sequence_are_signed_words_by_name():
-    values = (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
-    writes = (RegisterWrite(4, values, "many"), RegisterWrite(8, (5,)), RegisterWrite(12, values, "many"))
-    sequence = Sequence("s", "", (), (Event("one", writes=writes), Event("two")))
-    assert sequence.constants == {"many": (0, 1, 2**31 - 1, -(2**31), -1)}
-
-
 def test_a_reason_is_told_once_with_its_first_tile_and_how_many_more():
     tiles = [Tile(f"t{row}", 1, row, TileKind.CORE) for row in (2, 3, 4)]
     full, there = Reason("memory", "full", "empty it"), Reason("chain", "long", "", "S2MM 0")
@@ -191,24 +181,6 @@ def test_a_reason_is_told_once_with_its_first_tile_and_how_many_more():
     assert list(map(str, found)) == [
         "core (1, 2) and 2 more: full; empty it", "memtile (0, 1): full; empty it", "core (1, 2), S2MM 0: long",
         "lost; find it",
-    ]  # fmt: skip
-
-
-def test_the_tasks_of_a_step_are_numbered_from_the_second_of_a_channel_on():
-    """So are BDs behind a chain's first; a task repeats one run less than it makes."""
-    shim = Tile("shim", 2, 0, TileKind.SHIM)
-    allocations = tuple(Allocation(f"in_{channel}", shim, "MM2S", channel) for channel in (0, 1))
-    bds: Any = tuple(SimpleNamespace(argument=i, pattern=whole(ONE), bd_id=8 + i) for i in (0, 1))
-    tasks = tuple(StartedTask("MM2S", channel, 2, runs, runs > 1, bds) for channel, runs in ((0, 1), (1, 3), (0, 64)))
-    arguments: Any = SimpleNamespace(arguments=[SimpleNamespace(name=n, type="i32", note="") for n in ("a", "b")])
-    design = Design("d", "npu2", (shim,), allocations=allocations)
-    (event,) = placed_sequence("run", "", design, arguments, (8, 8), [Start(5, tasks, "go")], wide=False).events
-    assert event.comment == "step 5: go"
-    assert [(task.name, task.allocation, task.repeat_count, task.token) for task in event.tasks] == [
-        ("in0_step5", "in_0", 0, False), ("in1_step5", "in_1", 2, True), ("in0_step5_2", "in_0", 63, True),
-    ]  # fmt: skip
-    assert [(bd.buffer.name, bd.bd_id, bd.label) for bd in event.tasks[2].bds] == [
-        ("a", 8, ""), ("b", 9, "in0_step5_2_bd1"),
     ]  # fmt: skip
 
 

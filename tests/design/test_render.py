@@ -8,12 +8,10 @@ import pytest
 
 import bdforge
 from bd_patterns import Pattern
-from bdforge.array.mlir import parse
 from bdforge.design import (
     Acquire,
     Bd,
     Buffer,
-    Cascade,
     Channel,
     Core,
     Design,
@@ -100,13 +98,6 @@ def test_packets_find_their_flow_with_or_without_their_header():
     assert kept(two_memtiles(channel, {"packet": 5})) == list(VALUES)
     header, *data = kept(two_memtiles(channel, {"packet": 5, "keep_header": True}, words=9))
     assert (header & 31, header >> 12 & 7, data) == (5, 1, list(VALUES))
-
-
-def test_cascades_join_cores():
-    tiles = tuple(Tile(f"core_{c}", c, 2, TileKind.CORE, core=Core(())) for c in range(2))
-    text = render(Design("joined", "npu2_2col", tiles, cascades=(Cascade("core_0", "core_1"),)))
-    assert "aie.cascade_flow(%core_0, %core_1)" in text
-    parse(text, "joined")
 
 
 def test_values_may_be_floats():

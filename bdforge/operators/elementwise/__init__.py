@@ -16,8 +16,8 @@ from bdforge.devices.limits import BYTE_BITS, CORE
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.elementwise.mapping import (
     LARGEST_LENGTH,
+    ElementwiseProgram,
     ElementwiseTiling,
-    elementwise_program,
     map_elementwise,
 )
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
@@ -109,7 +109,7 @@ class ElementwisePlan(Plan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any length."""
-        return elementwise_program(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps)
+        return ElementwiseProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
 
     @property
     def kernels(self) -> Kernels:

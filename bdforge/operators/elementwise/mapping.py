@@ -119,17 +119,14 @@ def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, st
     return Tile.holding(locks, column, row, (a, b, y), channels, core, parameters.buffer)
 
 
-def elementwise_program(tiling: ElementwiseTiling, cores: tuple[RtpAddresses, ...], in_flight: int) -> Program:
-    """The sequence program: y = f(a, b) of `length` elements, in one step.
+class ElementwiseProgram:
+    """Writes the sequence program: y = f(a, b) of `length` elements, in one step.
 
     Columns take as many panels each, but for one, one behind the other. The last panel moves back, so that it ends with
     the operands: what it covers twice is computed twice, with one result. Operands of no whole words, or of less than a
     panel, are staged.
     """
-    return _Writer(tiling, cores, in_flight).program()
 
-
-class _Writer:
     def __init__(self, tiling: ElementwiseTiling, cores: tuple[RtpAddresses, ...], in_flight: int):
         self.tiling, self.cores, self.build = tiling, cores, Builder(["length"], in_flight)
         self.length = self.build.parameter("length")

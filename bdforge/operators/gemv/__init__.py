@@ -14,7 +14,7 @@ from bdforge.devices.limits import BYTE_BITS
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.gemv.mapping import GemvTiling, map_gemv
-from bdforge.operators.gemv.program import AXES, A, gemv_program
+from bdforge.operators.gemv.program import AXES, A, GemvProgram
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, sizes_tried, stack_reasons
@@ -35,7 +35,7 @@ class GemvPlan(Plan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any M up to the spec's, K and N."""
-        return gemv_program(self.design, self.tiling, self.spec.form.tile.m, self.spec.sequence.steps)
+        return GemvProgram(self.design, self.tiling, self.spec.form.tile.m, self.spec.sequence.steps).program()
 
     @property
     def kernels(self) -> Kernels:

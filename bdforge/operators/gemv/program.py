@@ -19,8 +19,8 @@ A, W, C = range(3)
 """Arguments."""
 
 
-class _Writer:
-    """Writes the program of a mapped design; `rows` are those of A and C that users may have."""
+class GemvProgram:
+    """Writes the program that serves every problem of a mapped design; `rows` of A and C may be the user's."""
 
     def __init__(self, design: Design, tiling: GemvTiling, rows: int, in_flight: int):
         self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
@@ -162,8 +162,3 @@ class _Writer:
             words = {TILES: self.steps[column], IDLE: self.idle(column), CHUNKS: self.chunks}
             words |= {BETWEEN: self.between[column]} if self.tiling.lags(column) else {}
             self.build.set_parameters(parameters, words, go)
-
-
-def gemv_program(design: Design, tiling: GemvTiling, rows: int, in_flight: int) -> Program:
-    """The program that serves every problem of a mapped design; `rows` are those of A and C that users may have."""
-    return _Writer(design, tiling, rows, in_flight).program()

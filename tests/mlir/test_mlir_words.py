@@ -10,17 +10,18 @@ from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.legacy import LEGACY_DEVICES, LEGACY_OPERATIONS, REMOVED_OPERATIONS, unknown_operation
 from bdforge.devices.coded_words import CodedWord
 
-SIDES = {"South": 3, "West": 4, "North": 5, "East": 6}
 CODES = {  # AIEAttrs.td
     "Direction": {"S2MM": 0, "MM2S": 1},
-    "PortBundle": {"Core": 0, "DMA": 1, "FIFO": 2, "PLIO": 7, "NOC": 8, "Trace": 9, "TileControl": 10} | SIDES,
+    "PortBundle": {
+        "Core": 0, "DMA": 1, "FIFO": 2, "South": 3, "West": 4, "North": 5, "East": 6, "PLIO": 7, "NOC": 8, "Trace": 9,
+        "TileControl": 10,
+    },
     "LockAction": {"Acquire": 0, "Release": 1, "AcquireGreaterEqual": 2},
     "Blocking": {"NonBlocking": 0, "Blocking": 1},
-    "CascadeDirection": SIDES,
     "DeviceName": {"npu1": 4, "npu2": 8}
     | {f"npu1_{n}col": 4 + n for n in (1, 2, 3)}
     | {f"npu2_{n}col": 8 + n for n in range(1, 8)},
-}
+}  # fmt: skip
 
 
 KINDS = {kind.__name__: kind for kind in CodedWord.__subclasses__()}

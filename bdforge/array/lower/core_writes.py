@@ -4,16 +4,15 @@ Source: mlir-aie 5ff2ab97 (`AIERT.cpp`, `AIETargetCDODirect.cpp`), aie-rt cc6824
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Protocol
 
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
 from bdforge.array.txn.target import lowering_error
 from bdforge.array.txn.writer import Tile, Writer
-from bdforge.devices import Device, TileKind
+from bdforge.devices import Device, PortBundle, TileKind
 from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, GRANULE_BYTES, PROGRAM_MEMORY_BYTES
 from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS
 from bdforge.devices.switch_registers import CASCADE, CASCADE_OFFSET
@@ -22,11 +21,6 @@ _REGISTERS = TILE_REGISTERS[TileKind.CORE]
 _CONTROL = _REGISTERS.core_control or 0
 _CHANNELS = tuple((d, c) for d in ("MM2S", "S2MM") for c in range(CORE.channels))
 _FIRST_WINDOW = CORE_OWN_MEMORY - CORE.memory_bytes * (len(CORE_LOCK_WINDOWS) - 1)
-_SIDES = {
-    (0, -1): (CascadeDirection.SOUTH, CascadeDirection.NORTH),
-    (1, 0): (CascadeDirection.EAST, CascadeDirection.WEST),
-}
-"""Where a cascade may run, as (columns east, rows north): the sides on which it leaves and enters."""
 
 
 class ProgramSegment(Protocol):
@@ -119,46 +113,38 @@ def set_cascades(writer: Writer, device: DeviceOp) -> None:
 
     As mlir-aie lowers flows, a core that only takes or only gives gets North and South for its other side.
     """
-    ends: dict[Tile, tuple[CascadeFlowOp, CascadeDirection, CascadeDirection]] = {}
-    joined: dict[CascadeFlowOp, tuple[Tile, Tile]] = {}
+    gives: dict[Tile, Tile] = {}
+    takes: dict[Tile, Tile] = {}
+    flows: dict[Tile, CascadeFlowOp] = {}
     for op in device.body.block.ops:
         if isinstance(op, ConfigureCascadeOp):
-            _set_cascade(writer, op, op.tile.place, op.input, op.output)
+            _set_cascade(writer, op, op.tile.place, op.input is PortBundle.WEST, op.output is PortBundle.EAST)
         elif isinstance(op, CascadeFlowOp):
-            source, target = op.source.place, op.destination.place
-            _check_cascade(op, source, target, joined)
-            out, taken = _SIDES[target[0] - source[0], target[1] - source[1]]
-            joined[op] = source, target
-            ends[source] = (op, ends.get(source, _OPEN)[1], out)
-            ends[target] = (op, taken, ends.get(target, _OPEN)[2])
-    for tile, (op, taken, given) in sorted(ends.items(), key=lambda item: item[0]):
-        _set_cascade(writer, op, tile, taken, given)
+            _join(op, gives, takes)
+            flows |= {op.source.place: op, op.destination.place: op}
+    for tile, op in sorted(flows.items(), key=lambda item: item[0]):
+        _set_cascade(writer, op, tile, takes.get(tile, tile)[0] < tile[0], gives.get(tile, tile)[0] > tile[0])
 
 
-_OPEN = (None, CascadeDirection.NORTH, CascadeDirection.SOUTH)
-
-
-def _check_cascade(
-    op: CascadeFlowOp, source: Tile, target: Tile, joined: Mapping[CascadeFlowOp, tuple[Tile, Tile]]
-) -> None:
+def _join(op: CascadeFlowOp, gives: dict[Tile, Tile], takes: dict[Tile, Tile]) -> None:
     """A cascade runs south or east, and each core has one each way."""
-    step = target[0] - source[0], target[1] - source[1]
-    if step not in _SIDES:
+    source, target = op.source.place, op.destination.place
+    north = target[1] > source[1]
+    if north or target[0] < source[0]:
         raise lowering_error(
             op,
             f"a cascade runs to the core south or east of its source; {source} to {target} is "
-            f"{'north' if step[1] else 'west'}",
+            f"{'north' if north else 'west'}",
         )
-    for giver, taker in joined.values():
-        if giver == source and taker != target:
-            raise lowering_error(op, f"core {source} has one cascade output, which leads to core {taker} already")
-        if taker == target and giver != source:
-            raise lowering_error(op, f"core {target} has one cascade input, which comes from core {giver} already")
+    if (taker := gives.setdefault(source, target)) != target:
+        raise lowering_error(op, f"core {source} has one cascade output, which leads to core {taker} already")
+    if (giver := takes.setdefault(target, source)) != source:
+        raise lowering_error(op, f"core {target} has one cascade input, which comes from core {giver} already")
 
 
 def _set_cascade(
-    writer: Writer, op: ConfigureCascadeOp | CascadeFlowOp, tile: Tile, taken: CascadeDirection, given: CascadeDirection
+    writer: Writer, op: ConfigureCascadeOp | CascadeFlowOp, tile: Tile, from_west: bool, to_east: bool
 ) -> None:
     """Sides that a core has for it, as mlir.verify_array sees to."""
-    values = {"input_west": int(taken is CascadeDirection.WEST), "output_east": int(given is CascadeDirection.EAST)}
+    values = {"input_west": int(from_west), "output_east": int(to_east)}
     writer.write(op, tile, CASCADE_OFFSET, CASCADE.encode(values)[0])

@@ -19,7 +19,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from bdforge.array.mlir.attributes import number
-from bdforge.array.mlir.enums import CascadeDirection, DeviceName, Direction, LockAction
+from bdforge.array.mlir.enums import DeviceName, Direction, LockAction
 from bdforge.array.mlir.legacy import LEGACY_DEVICES
 from bdforge.devices.coded_words import CodedWord, PortBundle
 
@@ -191,6 +191,6 @@ class PacketId(CustomDirective):
 
 
 DIRECTIVES = (
-    *map(_directive, (Direction, PortBundle, CascadeDirection, LockAction, DeviceName)), OptionalName, EndedBody,
+    *map(_directive, (Direction, PortBundle, LockAction, DeviceName)), OptionalName, EndedBody,
     ArgumentsAndBody, TypedArgumentsAndBody, RegionList, PacketId,
 )  # fmt: skip

@@ -28,15 +28,6 @@ class Blocking(CodedWord):
     BLOCKING = "Blocking", 1
 
 
-class CascadeDirection(CodedWord):
-    """Where a cascade enters or leaves a core."""
-
-    SOUTH = "South", 3
-    WEST = "West", 4
-    NORTH = "North", 5
-    EAST = "East", 6
-
-
 class DeviceName(CodedWord):
     """Devices that `aie.device` takes."""
 

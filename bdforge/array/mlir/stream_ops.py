@@ -6,9 +6,9 @@ from xdsl.traits import NoTerminator
 from bdforge.array.mlir.array_ops import Endpoint, endpoint
 from bdforge.array.mlir.device_ops import on_tile
 from bdforge.array.mlir.directives import PACKET_ID_BITS
-from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.fields import flag, integer, word
 from bdforge.array.mlir.operation import AieOperation, Int8
+from bdforge.devices import PortBundle
 
 
 class PacketEndOp(AieOperation):
@@ -86,13 +86,12 @@ class ConfigureCascadeOp(AieOperation):
 
     name = "aie.configure_cascade"
     tile = on_tile()
-    input = word(CascadeDirection, "inputDir")
+    input = word(PortBundle, "inputDir")
     """Where it gets from."""
-    output = word(CascadeDirection, "outputDir")
+    output = word(PortBundle, "outputDir")
     """Where it puts to."""
     assembly_format = (
-        "`(` $tile_value `,` custom<CascadeDirectionWord>($inputDir) `,` "
-        "custom<CascadeDirectionWord>($outputDir) `)` attr-dict"
+        "`(` $tile_value `,` custom<PortBundleWord>($inputDir) `,` custom<PortBundleWord>($outputDir) `)` attr-dict"
     )
 
 

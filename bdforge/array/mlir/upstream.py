@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bdforge.array.mlir.parser import TextParser
 
 OperationT = TypeVar("OperationT", bound=Operation)
+_ELEMENT = VarConstraint("_ELEMENT", AnyAttr())
 
 
 @irdl_op_definition
@@ -84,28 +86,9 @@ class SplatOp(IRDLOperation):
     """A vector whose elements are all one scalar."""
 
     name = "vector.splat"
-    input = operand_def(AnyAttr())
-    result = result_def(VectorType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> "SplatOp":
-        """Read `%scalar {...} : vector<...>`."""
-        scalar = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        start = parser.pos
-        if not isinstance(kind := parser.parse_type(), VectorType):
-            parser.raise_error(f"a splat is a vector, not {kind}", start)
-        operand = parser.resolve_operand(scalar, kind.element_type)
-        return cls.build(operands=[operand], result_types=[kind], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        """Write the custom form."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.input)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+    input = operand_def(_ELEMENT)
+    result = result_def(VectorType.constr(_ELEMENT))
+    assembly_format = "$input attr-dict `:` type($result)"
 
 
 @irdl_op_definition

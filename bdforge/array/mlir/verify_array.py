@@ -14,7 +14,6 @@ from bdforge.array.mlir.bd_ops import DmaBdOp
 from bdforge.array.mlir.device_ops import DeviceOp, EndOp, TileOp
 from bdforge.array.mlir.dialect_forms import Era, era_of
 from bdforge.array.mlir.dma_ops import BdChainOp, DmaProgramOp
-from bdforge.array.mlir.enums import CascadeDirection
 from bdforge.array.mlir.locations import location
 from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp, UseLockOp
@@ -31,7 +30,7 @@ from bdforge.array.mlir.stream_ops import (
 from bdforge.array.mlir.switch_ops import SwitchSettingsOp
 from bdforge.array.mlir.task_ops import ConfigureTaskOp
 from bdforge.array.mlir.upstream import GlobalOp
-from bdforge.devices import AIE2, TileKind, TileLimits
+from bdforge.devices import AIE2, PortBundle, TileKind, TileLimits
 from bdforge.devices.limits import SHIM, core_lock
 from bdforge.devices.rules import outside
 
@@ -269,7 +268,7 @@ def configure_cascade(op: ConfigureCascadeOp) -> Faults:
     """In from north or west, out to south or east, on a core tile."""
     if op.tile.kind is not TileKind.CORE:
         yield op, f"tile {op.tile.place} is a {op.tile.kind}, which has no cascade"
-    if op.input not in (CascadeDirection.NORTH, CascadeDirection.WEST):
+    if op.input not in (PortBundle.NORTH, PortBundle.WEST):
         yield op, f"a cascade comes in from North or West, not {op.input}"
-    if op.output not in (CascadeDirection.SOUTH, CascadeDirection.EAST):
+    if op.output not in (PortBundle.SOUTH, PortBundle.EAST):
         yield op, f"a cascade goes out to South or East, not {op.output}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, ShapedType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation, SSAValue
 
 from bdforge.array.mlir.allocate import element_bits, is_row_major
@@ -77,9 +77,8 @@ class Values:
 
 def bits_of(value: SSAValue) -> int:
     """Bits per element of a memref value."""
-    if not isinstance(value.type, ShapedType) and not hasattr(value.type, "element_type"):
-        raise ValueError(f"{value.type} is no memref")
-    return element_bits(value.type.element_type)  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(value.type, MemRefType | UnrankedMemRefType)
+    return element_bits(value.type.element_type)
 
 
 def _static(op: Operation, name: str) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from bdforge.array.emulator import CoreError, RegisterAccessError
 from bdforge.array.emulator.cores.interpreted.control_flow import _returned
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
 from bdforge.array.emulator.strictness import Strictness
+from support.array_text import buffer, core, lock, module, tile
 from support.core_bodies import run_core
 from support.differences import same
 
@@ -65,38 +66,26 @@ def test_a_fault_in_a_function_is_told_with_the_place_inside():
         run_core(body, {}, INNER)
 
 
-def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0():
-    design = """aie.device(npu2_1col) {{
-      %c = aie.tile(0, 2)
-      %n = aie.buffer(%c) {{sym_name = "n"}} : memref<1xi32> = dense<0>
-      %l = aie.lock(%c, 0) {{init = {init} : i32, sym_name = "gate"}}
-      %r = aie.core(%c) {{
-        %zero = arith.constant 0 : index
-        %word = memref.load %n[%zero] : memref<1xi32>
-        aie.use_lock(%l, {action}, %word)
-        aie.end
-      }}
-    }}"""
-    for action in ("AcquireGreaterEqual", "Acquire"):
-        assert bdforge.emulate(design.format(init=0, action=action)).warnings == ()
-        (warning,) = bdforge.emulate(design.format(init=1, action=action)).warnings
-        assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
+def gated(init: int, *lines: str, values: list[int] | None = None) -> tuple[str, ...]:
+    """Warnings of a core beside a lock with such a value and a word of data."""
+    parts = tile(0, 2), buffer("n", "02", 1, values), lock("gate", "02", 0, init)
+    return bdforge.emulate(module("npu2_1col", *parts, core("02", *lines))).warnings
+
+
+@pytest.mark.parametrize("action", ["AcquireGreaterEqual", "Acquire"])
+def test_an_acquire_of_a_number_that_is_0_waits_for_exactly_0(action: str):
+    lines = "%word = memref.load %n[%c0] : memref<1xi32>", f"aie.use_lock(%gate, {action}, %word)"
+    assert gated(0, *lines, values=[0]) == ()
+    (warning,) = gated(1, *lines, values=[0])
+    assert "waits for lock gate (0 of core (0, 2)) = 0, which is 1" in warning
 
 
 @pytest.mark.parametrize(("enabled", "left"), [("", 1), (" {acq_en = true}", 1), (" {acq_en = false}", 3)])
 def test_an_acquire_that_is_switched_off_takes_nothing(enabled: str, left: int):
-    """The core takes 2 of a lock that holds 3, unless that is off, and stores 1 or 3 as it finds what is left."""
-    design = f"""aie.device(npu2_1col) {{
-      %c = aie.tile(0, 2)
-      %n = aie.buffer(%c) {{sym_name = "n"}} : memref<1xi32>
-      %l = aie.lock(%c, 0) {{init = 3 : i32, sym_name = "gate"}}
-      %r = aie.core(%c) {{
-        aie.use_lock(%l, AcquireGreaterEqual, 2){enabled}
-        aie.use_lock(%l, Acquire, {left})
-        aie.end
-      }}
-    }}"""
-    assert bdforge.emulate(design).warnings == ()
+    """The core takes 2 of a lock that holds 3, unless that is off, and then all that is left."""
+    assert (
+        gated(3, f"aie.use_lock(%gate, AcquireGreaterEqual, 2){enabled}", f"aie.use_lock(%gate, Acquire, {left})") == ()
+    )
 
 
 ROW, VIEWED = "memref<2x3xi32, strided<[8, 1]>>", "memref<1x3xi32, strided<[8, 1], offset: ?>>"

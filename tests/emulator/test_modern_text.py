@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bdforge
+from support.array_text import Task, buffer, core, lock, module, program, tile
 from support.differences import same
 
 DATA = np.arange(100, 116, dtype=np.int32)
@@ -68,62 +69,37 @@ def test_each_run_of_a_bd_with_iteration_goes_on():
     same(found.buffers["x"], DATA)
 
 
+PACKET = "{packet = #aie.packet_info<pkt_type = 0, pkt_id = 3>}"
+
+
 def test_several_sources_of_one_packet_flow_all_arrive():
-    sender = """aie.mem(%{t}) {{
-      aie.dma_start(MM2S, 0, ^bd, ^end)
-    ^bd:
-      aie.dma_bd(%b{t} : memref<4xi32> len = 4) {{packet = #aie.packet_info<pkt_type = 0, pkt_id = 3>}}
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }}
-    %b{t} = aie.buffer(%{t}) {{sym_name = "b{t}"}} : memref<4xi32> = dense<{value}>"""
-    parts = [sender.format(t=tile, value=value) for tile, value in (("p", 7), ("q", 9))]
-    design = """aie.device(npu2_2col) {
-    %p = aie.tile(0, 2)
-    %q = aie.tile(0, 3)
-    %c = aie.tile(1, 2)
-    %x = aie.buffer(%c) {sym_name = "x"} : memref<8xi32>
-    """ + "\n".join(line for part in parts for line in reversed(part.rsplit("\n", 1))) + """
-    aie.packet_flow(3) {
-      aie.packet_source<%p, DMA : 0>
-      aie.packet_source<%q, DMA : 0>
-      aie.packet_dest<%c, DMA : 0>
-    }
-    aie.mem(%c) {
-      aie.dma_start(S2MM, 0, ^bd, ^end)
-    ^bd:
-      aie.dma_bd(%x : memref<8xi32> offset = 0 len = 8)
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }
-  }"""  # fmt: skip
+    senders = {"02": 7, "03": 9}
+    sources = " ".join(f"aie.packet_source<%t{at}, DMA : 0>" for at in senders)
+    design = module(
+        "npu2_2col", *(tile(*place) for place in ((0, 2), (0, 3), (1, 2))),
+        *(buffer(f"b{at}", at, 4, [value] * 4) for at, value in senders.items()),
+        buffer("x", "12", 8), f"aie.packet_flow(3) {{ {sources} aie.packet_dest<%t12, DMA : 0> }}",
+        *(program(at, Task("MM2S", 0, [f"aie.dma_bd(%b{at} : memref<4xi32> len = 4) {PACKET}"])) for at in senders),
+        program("12", Task("S2MM", 0, ["aie.dma_bd(%x : memref<8xi32> offset = 0 len = 8)"])),
+    )  # fmt: skip
     assert sorted(bdforge.emulate(design, []).buffers["x"]) == [7] * 4 + [9] * 4
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_core_releases_as_often_as_its_data_says(count):
-    design = f"""aie.device(npu2_1col) {{
-      %c = aie.tile(0, 2)
-      %n = aie.buffer(%c) {{sym_name = "n"}} : memref<1xi32> = dense<{count}>
-      %x = aie.buffer(%c) {{sym_name = "x"}} : memref<4xi32>
-      %l = aie.lock(%c, 0)
-      %r = aie.core(%c) {{
-        %zero = arith.constant 0 : index
-        %one = arith.constant 1 : index
-        %seven = arith.constant 7 : i32
-        %word = memref.load %n[%zero] : memref<1xi32>
-        aie.use_lock(%l, Release, %word)
-        %times = arith.index_cast %word : i32 to index
-        scf.for %i = %zero to %times step %one {{
-          %single = arith.constant 1 : i32
-          aie.use_lock(%l, AcquireGreaterEqual, %single)
-          memref.store %seven, %x[%i] : memref<4xi32>
-        }}
-        aie.use_lock(%l, Release, %word)
-        aie.use_lock(%l, AcquireGreaterEqual, %word)
-        aie.end
-      }}
-    }}"""
+    body = """%seven = arith.constant 7 : i32
+      %word = memref.load %n[%c0] : memref<1xi32>
+      aie.use_lock(%l, Release, %word)
+      %times = arith.index_cast %word : i32 to index
+      scf.for %i = %c0 to %times step %c1 {
+        %single = arith.constant 1 : i32
+        aie.use_lock(%l, AcquireGreaterEqual, %single)
+        memref.store %seven, %x[%i] : memref<4xi32>
+      }
+      aie.use_lock(%l, Release, %word)
+      aie.use_lock(%l, AcquireGreaterEqual, %word)"""
+    design = module(
+        "npu2_1col", tile(0, 2), buffer("n", "02", 1, [count]), buffer("x", "02", 4),
+        lock("l", "02", 0), core("02", body),
+    )  # fmt: skip
     assert bdforge.emulate(design, []).buffers["x"].tolist() == [7] * count + [0] * (4 - count)

@@ -10,42 +10,22 @@ from bdforge.array.show import as_text, tables
 from bdforge.array.show.array_use import devices_of, use_of
 from bdforge.array.show.bank_use import Conflict, Mover, _in_turn
 from bdforge.devices import TileKind
+from support.array_text import Task, bd, buffer, module, program, tile
 
-# A core's DMA with A on S2MM 0 in two buffers, B on S2MM 1, C on MM2S 0, and a table that no channel moves.
-CORE = """
-module {{
-  aie.device({device}) {{
-    %t = aie.tile(0, 2)
-    %a0 = aie.buffer(%t) {{sym_name = "a0", address = {a0} : i32}} : memref<4096xi8>
-    %a1 = aie.buffer(%t) {{sym_name = "a1", address = {a1} : i32}} : memref<4096xi8>
-    %b = aie.buffer(%t) {{sym_name = "b", address = {b} : i32}} : memref<4096xi8>
-    %c = aie.buffer(%t) {{sym_name = "c", address = {c} : i32}} : memref<8192xi8>
-    %table = aie.buffer(%t) {{sym_name = "table", address = 1024 : i32}} : memref<64xi8>
-    %core = aie.core(%t) {{ aie.end }} {{stack_size = 1024 : i32}}
-    %mem = aie.mem(%t) {{
-      %0 = aie.dma_start(S2MM, 0, ^a0, ^next)
-    ^next:
-      %1 = aie.dma_start(S2MM, 1, ^b, ^last)
-    ^last:
-      %2 = aie.dma_start(MM2S, 0, ^c, ^end)
-    ^a0:
-      aie.dma_bd(%a0 : memref<4096xi8>, 0, 4096)
-      aie.next_bd ^a1
-    ^a1:
-      aie.dma_bd(%a1 : memref<4096xi8>, 0, 4096)
-      aie.next_bd ^a0
-    ^b:
-      aie.dma_bd(%b : memref<4096xi8>, 0, 4096)
-      aie.next_bd ^b
-    ^c:
-      aie.dma_bd(%c : memref<8192xi8>, 0, 8192)
-      aie.next_bd ^c
-    ^end:
-      aie.end
-    }}
-  }}
-}}
-"""
+
+def core_design(device: str, a0: int, a1: int, b: int, c: int) -> str:
+    """A core's DMA with A on S2MM 0 in two buffers, B on S2MM 1, C on MM2S 0, and a table that no channel moves."""
+    held = {"a0": (4096, a0), "a1": (4096, a1), "b": (4096, b), "c": (8192, c), "table": (64, 1024)}
+    moved = {name: bd(name, size, element="i8") for name, (size, _) in held.items()}
+    return module(
+        device, tile(0, 2), *(buffer(name, "02", size, element="i8", address=at) for name, (size, at) in held.items()),
+        "aie.core(%t02) { aie.end } {stack_size = 1024 : i32}",
+        program(
+            "02", Task("S2MM", 0, [moved["a0"], moved["a1"]], loop=True), Task("S2MM", 1, [moved["b"]], loop=True),
+            Task("MM2S", 0, [moved["c"]], loop=True),
+        ),
+    )  # fmt: skip
+
 
 # A memtile whose channel S2MM 0 fills x0 and x1 for one lock, then y for another.
 MEMTILE = """
@@ -94,7 +74,7 @@ def held(used_bytes: int, holds: tuple[str, ...], conflicts: list[str]) -> dict[
 @pytest.mark.parametrize(("device", "a0", "c"), [("npu1_1col", 2048, 49152), ("npu2_1col", 12288, 57344)])
 def test_buffers_in_banks_of_their_own_have_no_conflict(device, a0, c):
     """Those that end with their bank, too."""
-    text = CORE.format(device=device, a0=a0, a1=16384, b=32768, c=c)
+    text = core_design(device=device, a0=a0, a1=16384, b=32768, c=c)
     assert banks_of(text, (0, 2)) == {
         0: held(1024 + 64 + 4096, ("stack", "@table", "@a0"), []),
         1: held(4096, ("@a1",), []),
@@ -105,7 +85,7 @@ def test_buffers_in_banks_of_their_own_have_no_conflict(device, a0, c):
 
 
 def test_ping_and_pong_in_one_bank_and_buffers_across_a_border_are_named():
-    text = CORE.format(device="npu2_1col", a0=2048, a1=8192, b=40960, c=28672)
+    text = core_design(device="npu2_1col", a0=2048, a1=8192, b=40960, c=28672)
     assert banks_of(text, (0, 2)) == {
         0: held(1024 + 64 + 8192, ("stack", "@table", "@a0", "@a1"), ["turns of S2MM 0"]),
         1: held(4096, ("@c",), []),

@@ -1,9 +1,8 @@
 """Memory maps of tiles, worked out by hand."""
 
-import pytest
 from show_designs import CHAIN
 
-from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.show import Span, memory_map
 from bdforge.array.show.memory_map import TileMemory
@@ -49,8 +48,3 @@ def test_tiles_without_memory_are_left_out_and_empty_ones_are_free():
 def test_a_full_tile_has_no_free_span():
     (tile,) = maps(design("%t = aie.tile(0, 1) %b = aie.buffer(%t) : memref<131072xi32>"))
     assert tile.spans == (Span(0, 524288, "unnamed buffer"),)
-
-
-def test_buffers_that_do_not_fit_are_refused():
-    with pytest.raises(MlirError, match=r"core \(0, 2\): buffer @b .* beyond the tile's 65536 bytes"):
-        maps(design('%t = aie.tile(0, 2) %b = aie.buffer(%t) {sym_name = "b"} : memref<65537xi8>'))

@@ -109,16 +109,12 @@ def emulate(
     array = Array(start.device, host, scheduler, strictness, poison, words)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
-    machine = Machine(module, start, {} if kernels is None else kernels, array, _writes(image))
+    machine = Machine(module, start, {} if kernels is None else kernels, array, only_configuration(image))
     _run(machine, entry, instructions)
     trace = next((recorder.finish(array.device, array.capacities.most) for recorder in recorders), None)
     report = None if trace is None or timing is None else replay(trace, timing)
     warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
     return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))
-
-
-def _writes(image: bytes | None) -> Sequence[Operation]:
-    return () if image is None else only_configuration(image)
 
 
 def _words_held(capacity: int | str) -> int | Literal["known"]:

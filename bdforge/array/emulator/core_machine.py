@@ -107,9 +107,11 @@ class Machine:
         return next(iter(names), None)
 
 
-def only_configuration(image: bytes) -> Sequence[Operation]:
-    """The register writes of a CDO, PDI, xclbin or full ELF; ImageError for bytes that are none, LoadError where it
-    holds several configurations."""
+def only_configuration(image: bytes | None) -> Sequence[Operation]:
+    """The register writes of a CDO, PDI, xclbin or full ELF, none without one; ImageError for bytes that are none,
+    LoadError where it holds several configurations."""
+    if image is None:
+        return ()
     found = read_image(image).configurations
     if len(found) != 1:
         raise LoadError(f"the image holds {len(found)} configurations; give a PDI or CDO of one")

@@ -31,7 +31,7 @@ class Resident:
         image: bytes | None = None,
     ):
         self._module, self._kernels, self._budget = parsed(mlir, file), kernels, budget
-        self._image = () if image is None else only_configuration(image)
+        self._image = only_configuration(image)
         self._start, _ = choose(self._module, None, None, file, runs_words=True)
         self._machine: Machine | None = self._load()
         self._lock = Lock()

@@ -14,6 +14,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
+from bdforge.array.emulator.cores.interpreted.control_flow import carrying_loop
 from bdforge.array.emulator.cores.interpreted.emit import emits, unsupported
 from bdforge.array.emulator.cores.interpreted.memref_ops import emit_load, emit_store
 from bdforge.array.emulator.cores.interpreted.translation import Translation
@@ -69,24 +70,12 @@ def _bound(t: Translation, op: Operation, map_: AffineMap, operands: Sequence[SS
 
 @emits("affine.for")
 def for_loop(t: Translation, op: affine.ForOp) -> None:
-    block = op.body.block
-    variable, *carried = block.args
     low = _bound(t, op, op.lowerBoundMap.data, op.lowerBoundOperands, "max")
     high = _bound(t, op, op.upperBoundMap.data, op.upperBoundOperands, "min")
-    t.copy(carried, op.inits)
-    if op.step.value.data < 1:
-        raise unsupported(op, f"the step is {op.step.value.data}; it must be positive")
-    t.loop(op, t.value(variable), [low, high, str(op.step.value.data)], lambda: t.block(block))
-    t.copy(op.results, carried)
-
-
-@emits("affine.yield")
-def yielded(t: Translation, op: affine.YieldOp) -> None:
-    parent = op.parent_op()
-    if isinstance(parent, affine.ForOp):
-        t.copy(parent.body.block.args[1:], op.arguments)
-    elif isinstance(parent, affine.IfOp):
-        t.copy(parent.results, op.arguments)
+    step = op.step.value.data
+    if step < 1:
+        raise unsupported(op, f"the step is {step}; it must be positive")
+    carrying_loop(t, op, op.inits, [low, high, str(step)])
 
 
 @emits("affine.if")

@@ -1,9 +1,11 @@
 """Loops, branches, choices and calls: the scf, cf and func dialects, and poison."""
 
+from collections.abc import Sequence
+
 import numpy as np
-from xdsl.dialects import cf, func, scf
+from xdsl.dialects import affine, cf, func, scf
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from bdforge.array.emulator.cores.interpreted.emit import emits, is_vector, tuple_of, unsupported
 from bdforge.array.emulator.cores.interpreted.number_formats import dtype_of_vector, is_float, is_integer
@@ -18,13 +20,18 @@ CALL_COST = 8
 
 @emits("scf.for")
 def for_loop(t: Translation, op: scf.ForOp) -> None:
-    block = op.body.block
-    variable, *carried = block.args
-    t.copy(carried, op.iter_args)
     step = t.constant(op.step)
     if step is None or step < 1:
         t.require(f"{t.value(op.step)} > 0", f"the step of a loop is {{{t.value(op.step)}}}; it must be positive", op)
-    t.loop(op, t.value(variable), t.values((op.lb, op.ub, op.step)), lambda: t.block(block))
+    carrying_loop(t, op, op.iter_args, t.values((op.lb, op.ub, op.step)))
+
+
+def carrying_loop(t: Translation, op: scf.ForOp | affine.ForOp, first: Sequence[SSAValue], bounds: list[str]) -> None:
+    """A loop over numbers, and values from turn to turn."""
+    block = op.body.block
+    variable, *carried = block.args
+    t.copy(carried, first)
+    t.loop(op, t.value(variable), bounds, lambda: t.block(block))
     t.copy(op.results, carried)
 
 
@@ -59,15 +66,15 @@ def index_switch(t: Translation, op: scf.IndexSwitchOp) -> None:
     t.body(op.default_region.block)
 
 
-@emits("scf.yield")
-def yielded(t: Translation, op: scf.YieldOp) -> None:
+@emits("scf.yield", "affine.yield")
+def yielded(t: Translation, op: scf.YieldOp | affine.YieldOp) -> None:
     parent = op.parent_op()
     match parent:
-        case scf.ForOp():
+        case scf.ForOp() | affine.ForOp():
             t.copy(parent.body.block.args[1:], op.operands)
         case scf.WhileOp():
             t.copy(parent.before_region.block.args, op.operands)
-        case scf.IfOp() | scf.IndexSwitchOp():
+        case scf.IfOp() | scf.IndexSwitchOp() | affine.IfOp():
             t.copy(parent.results, op.operands)
         case _:
             raise unsupported(op, "is not supported here")

@@ -195,7 +195,8 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, element: Att
     return round_array(odd, element)
 
 
-def emit_fused(t: Translation, op: Operation) -> None:
+@emits("math.fma", "vector.fma")
+def fused(t: Translation, op: Operation) -> None:
     """Multiply and add with one rounding, of scalars or vectors."""
     type_ = element_of(op.results[0].type)
     if isinstance(type_, Float64Type):
@@ -203,9 +204,6 @@ def emit_fused(t: Translation, op: Operation) -> None:
     function = t.object("F", _quietly(partial(fused_multiply_add, element=type_)))
     expression = f"{function}({', '.join(t.values(op.operands))})"
     t.assign(op, expression if is_vector(op.results[0]) else f"float({expression})")
-
-
-emits("math.fma")(emit_fused)
 
 
 def _round_half_away(values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from bdforge.array.emulator.cores.interpreted.emit import Where, emits, is_vector, tuple_of, unsupported
-from bdforge.array.emulator.cores.interpreted.float_ops import EXTREMES, emit_fused
+from bdforge.array.emulator.cores.interpreted.float_ops import EXTREMES
 from bdforge.array.emulator.cores.interpreted.number_formats import (
     dtype_of_vector,
     element_of,
@@ -162,9 +162,6 @@ def broadcast(t: Translation, op: Operation) -> None:
     type_ = _vector_type(op.results[0])
     dtype = t.object("D", dtype_of_vector(type_.element_type))
     t.assign(op, f"np.broadcast_to(np.asarray({t.value(op.operands[0])}, {dtype}), {tuple(type_.get_shape())})")
-
-
-emits("vector.fma")(emit_fused)
 
 
 @emits("vector.extract")

@@ -78,27 +78,12 @@ OFFSET = (
     "%w = memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1] : "
     "memref<8xi32, strided<[1], offset: {0}>> to memref<8xi32>"
 )
-READERS = """%east = aie.tile(1, 0)
-    %target = aie.tile(1, 2)
-    aie.flow(%east, DMA : 1, %target, DMA : 1)
-    aie.flow(%shim, DMA : 1, %target, DMA : 0)
-    aie.shim_dma_allocation @r0 (%shim, MM2S, 1)
-    aie.shim_dma_allocation @r1 (%east, MM2S, 1)
-    %got = aie.buffer(%target) {sym_name = "got"} : memref<4xi32>
-    %get = aie.mem(%target) {
-      %0 = aie.dma_start(S2MM, 0, ^one, ^next)
-    ^next:
-      %1 = aie.dma_start(S2MM, 1, ^two, ^end)
-    ^one:
-      aie.dma_bd(%got : memref<4xi32>)
-      aie.next_bd ^end
-    ^two:
-      aie.dma_bd(%got : memref<4xi32>)
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }
-    %mem = aie.tile(0, 1)"""
+READERS = "\n".join([
+    tile(1, 0), tile(1, 2), flow("10 DMA : 1", "12 DMA : 1"), "aie.flow(%shim, DMA : 1, %t12, DMA : 0)",
+    "aie.shim_dma_allocation @r0 (%shim, MM2S, 1)", "aie.shim_dma_allocation @r1 (%t10, MM2S, 1)",
+    buffer("got", "12", 4), program("12", *(Task("S2MM", channel, [bd("got", 4)]) for channel in (0, 1))),
+    "%mem = aie.tile(0, 1)",
+])  # fmt: skip
 
 
 def looped(*lines: str) -> str:

@@ -10,6 +10,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.core.isa.assembler import assemble
 from bdforge.operators.gemm import GemmProblem
+from support.array_text import buffer, lock, module, tile
 from support.differences import same
 from support.examples import example
 
@@ -23,25 +24,13 @@ SMALL = {
     "problems": [{"name": "odd", "M": 37, "K": 100, "N": 90}],
 }
 
-NAMES = """
-module {
-  aie.device(npu2) {
-    %mem = aie.tile(1, 1)
-    %south = aie.tile(1, 2)
-    %west = aie.tile(0, 3)
-    %own = aie.tile(1, 3)
-    %far = aie.tile(2, 3)
-    %m = aie.buffer(%mem) {sym_name = "m", address = 0 : i32} : memref<16xi32>
-    %a = aie.buffer(%south) {sym_name = "a", address = 1024 : i32} : memref<16xi32>
-    %b = aie.buffer(%west) {sym_name = "b", address = 2048 : i32} : memref<16xi32>
-    %c = aie.buffer(%own) {sym_name = "core_1_3_c", address = 4096 : i32} : memref<16xi32>
-    %d = aie.buffer(%far) {sym_name = "d", address = 0 : i32} : memref<16xi32>
-    %la = aie.lock(%south, 2) {init = 0 : i32, sym_name = "la"}
-    %lb = aie.lock(%west, 3) {init = 0 : i32, sym_name = "lb"}
-    %lc = aie.lock(%own, 4) {init = 0 : i32, sym_name = "core_1_3_lc"}
-  }
-}
-"""
+NAMES = module(
+    "npu2", *(tile(*place) for place in ((1, 1), (1, 2), (0, 3), (1, 3), (2, 3))),
+    *(buffer(name, at, 16, address=address) for name, at, address in (
+        ("m", "11", 0), ("a", "12", 1024), ("b", "03", 2048), ("core_1_3_c", "13", 4096), ("d", "23", 0)
+    )),
+    lock("la", "12", 2), lock("lb", "03", 3), lock("core_1_3_lc", "13", 4),
+)  # fmt: skip
 
 
 def test_programs_know_buffers_and_locks_that_their_core_reaches():

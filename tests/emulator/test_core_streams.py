@@ -35,15 +35,10 @@ def pipeline(device: str = "npu2") -> str:
 
 
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
-def test_words_go_through_the_ports_of_cores(device):
-    got = bdforge.emulate(pipeline(device)).buffers["y"]
+@pytest.mark.parametrize("options", [{}, *({"schedule": "random", "seed": seed} for seed in range(3))], ids=str)
+def test_words_go_through_the_ports_of_cores(device, options):
+    got = bdforge.emulate(pipeline(device), **options).buffers["y"]
     same(got, WORDS + WORDS)
-
-
-def test_a_stream_of_cores_does_not_depend_on_the_schedule():
-    for seed in range(3):
-        got = bdforge.emulate(pipeline(), schedule="random", seed=seed).buffers["y"]
-        same(got, WORDS + WORDS)
 
 
 WIDE = module(

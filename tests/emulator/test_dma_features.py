@@ -212,20 +212,22 @@ PADS = [
 ]
 
 
-def padded_send(dims, pads, lock_line: str = "") -> str:
-    length = int(np.prod([size + before + after for (size, _), (before, after) in zip(dims, pads, strict=True)]))
-    pad_text = ", ".join(f"<const_pad_before = {before}, const_pad_after = {after}>" for before, after in pads)
-    return program("01", Task("MM2S", 3, [lock_line + bd("a", 150, f"2, {length}, {dimensions(dims)}, [{pad_text}]")]))
-
-
 def padded(dims, pads, value: int = 0) -> np.ndarray:
     block = DATA[visited(dims, offset=2)].reshape([size for size, _ in dims])
     return np.pad(block, pads, constant_values=value).ravel()
 
 
-def same_padded(found: np.ndarray, dims, pads, value: int = 0) -> None:
-    """By dimension: told as one line, nearly all behind the first wrong padding would be wrong."""
+def check_padded(device: str, dims, pads, *parts: str, value: int = 0) -> None:
+    """What a memtile sends behind a lock, by dimension: told as one line, nearly all behind the first wrong padding
+    would be wrong."""
     expected, turned = padded(dims, pads, value), [(after, before) for before, after in pads]
+    pad_text = ", ".join(f"<const_pad_before = {before}, const_pad_after = {after}>" for before, after in pads)
+    send = f"{acquire('go')}\n{bd('a', 150, f'2, {len(expected)}, {dimensions(dims)}, [{pad_text}]')}"
+    found = run(
+        device, lock("go", "01", 0), buffer("a", "01", 150, DATA[:150]), flow("01 DMA : 3", "12 DMA : 0"),
+        buffer("x", "12", len(expected), [7] * len(expected)), program("01", Task("MM2S", 3, [send])),
+        program("12", Task("S2MM", 0, [bd("x", len(expected))])), sequence(*parts, "aiex.set_lock(%go, 1)"),
+    )["x"]  # fmt: skip
     exchanged = turned != pads and np.array_equal(found, padded(dims, turned, value))
     shape = [size + before + after for (size, _), (before, after) in zip(dims, pads, strict=True)]
     what = f"{dimensions(dims)} padded by {pads}{', as with those before and after exchanged' * exchanged}"
@@ -235,36 +237,15 @@ def same_padded(found: np.ndarray, dims, pads, value: int = 0) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("dims", "pads"), PADS)
 def test_a_memtile_pads_in_three_dimensions(device, dims, pads):
-    expected = padded(dims, pads)
-    found = run(
-        device,
-        buffer("a", "01", 150, DATA[:150]),
-        buffer("x", "12", len(expected), [7] * len(expected)),
-        flow("01 DMA : 3", "12 DMA : 0"),
-        padded_send(dims, pads),
-        program("12", Task("S2MM", 0, [bd("x", len(expected))])),
-    )
-    same_padded(found["x"], dims, pads)
+    check_padded(device, dims, pads)
 
 
 @pytest.mark.parametrize(("device", "value"), [("npu1_3col", 0), ("npu2_3col", -77)])
 @pytest.mark.parametrize("channel", [3, 2])
 def test_only_npu2_pads_with_a_constant_of_the_channel(device, value, channel):
     """The register of MM2S c is at 0xA06E0 + 4 c; npu1 has none and pads with 0, and so do other channels."""
-    dims, pads = PADS[0]
-    expected = padded(dims, pads, value if channel == 3 else 0)
     write = write_word("01", 0xA06E0 + 4 * channel, -77 % 2**32)
-    found = run(
-        device,
-        lock("go", "01", 0),
-        buffer("a", "01", 150, DATA[:150]),
-        buffer("x", "12", len(expected)),
-        flow("01 DMA : 3", "12 DMA : 0"),
-        padded_send(dims, pads, acquire("go") + "\n"),
-        program("12", Task("S2MM", 0, [bd("x", len(expected))])),
-        sequence(write, "aiex.set_lock(%go, 1)"),
-    )
-    same_padded(found["x"], dims, pads, value if channel == 3 else 0)
+    check_padded(device, *PADS[0], write, value=value if channel == 3 else 0)
 
 
 def test_padding_words_of_subword_elements():

@@ -149,11 +149,6 @@ def without_token_route() -> str:
 ARRAYS = DATA, np.zeros(96, np.int32)
 
 
-def test_a_wait_without_a_route_for_tokens_names_it():
-    with pytest.raises(LoadError, match=r"packets 15 must go from TileControl : 0 of tile \(0, 0\) to South : 0"):
-        bdforge.emulate(without_token_route(), [array.copy() for array in ARRAYS])
-
-
 def test_verify_finds_waits_whose_tokens_do_not_arrive():
     assert not verify_design(physical_form(loopback())).faults
     (fault,) = verify_design(without_token_route(), "design.mlir").faults
@@ -192,18 +187,24 @@ def test_data_moves_all_the_same_without_a_route_for_tokens():
     assert any("never reaches the controller" in warning for warning in run.warnings)
 
 
-def test_tokens_of_another_id_do_not_arrive():
-    text = re.sub(TOKEN_FLOW, "", physical_form(loopback())).replace("aie.rule(31, 15,", "aie.rule(31, 14,")
-    with pytest.raises(LoadError, match="packets 15 must go"):
+LOST = {
+    "no route": (without_token_route(), r"packets 15 must go from TileControl : 0 of tile \(0, 0\) to South : 0"),
+    "a route of another id": (
+        re.sub(TOKEN_FLOW, "", physical_form(loopback())).replace("aie.rule(31, 15,", "aie.rule(31, 14,"),
+        "packets 15 must go",
+    ),
+    "a header that is dropped": (
+        re.sub(r"(aie.masterset\(South : 0, %\w+\)) \{keep_pkt_header = true\}", r"\1", physical_form(loopback())),
+        "the header is dropped there",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), LOST.values(), ids=LOST)
+def test_a_wait_whose_tokens_do_not_arrive_names_their_way(text: str, message: str):
+    assert text != physical_form(loopback())
+    with pytest.raises(LoadError, match=message):
         bdforge.emulate(text, [array.copy() for array in ARRAYS])
-
-
-def test_tokens_must_keep_their_header():
-    text = physical_form(loopback())
-    dropped = re.sub(r"(aie.masterset\(South : 0, %\w+\)) \{keep_pkt_header = true\}", r"\1", text)
-    assert dropped != text
-    with pytest.raises(LoadError, match="the header is dropped there"):
-        bdforge.emulate(dropped, [array.copy() for array in ARRAYS])
 
 
 def test_a_shim_channel_that_its_mux_leaves_out_has_no_flow():

@@ -101,7 +101,7 @@ class _Streams:
         match end.bundle:
             case PortBundle.CORE:
                 core = self.array.core(*end.tile)
-                return core.output, core.input.sink
+                return core.output, core.input
             case PortBundle.TILE_CONTROL:
                 port = self._control_port(end)
                 return port.stream, port.sink

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bdforge.array.emulator.cores.ports import CascadeFifo, StreamInput
+import numpy as np
+
+from bdforge.array.emulator.cores.ports import CascadeFifo
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, EmulationError, LoadError
 from bdforge.array.emulator.lock import EmulatedLock
 from bdforge.array.emulator.scheduler import Agent, PlainWait, Scheduler
-from bdforge.array.emulator.stream import Stream
+from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.array.mlir.memory_ops import LockOp
 from bdforge.common.binary import ImageError
 from bdforge.common.files import FileError, read_bytes
@@ -88,7 +90,8 @@ class EmulatedCore(Agent):
         self.kept: dict[object, Any] = {}  # what kernels of the host remember from call to call
         self.cascade_in: CascadeFifo | None = None
         self.cascade_out: CascadeFifo | None = None
-        self.input = StreamInput(self, array.capacities)
+        self._received: list[np.ndarray] = []
+        self.input = Sink(self, self._received.append, array.capacities)
         self.output = Stream(self, scheduler)
         self.program: RunnableProgram | None = None
 
@@ -115,6 +118,14 @@ class EmulatedCore(Agent):
             raise
         except Exception as error:
             raise CoreError(f"{self.name}: {type(error).__name__}: {error}{program.place(error)}") from error
+
+    def get_words(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
+        """Steps that end with the bytes of `count` words from the core's stream."""
+        self.notify("receive", count, None)
+        yield from self.input.fill(count, where)
+        found = b"".join(words.tobytes() for words in self._received)
+        self._received.clear()
+        return found
 
     def lock(self, number: int) -> EmulatedLock:
         """The lock that this core calls `number`; CoreError if it reaches none by that."""

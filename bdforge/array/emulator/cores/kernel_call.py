@@ -153,9 +153,9 @@ def perform(core: EmulatedCore, request: Any, where: Callable[[], str]) -> Gener
                 yield
         case GetStream(port, dtype, wait):
             _check_stream(port, dtype.itemsize)
-            if not wait and not core.input.sink.held:
+            if not wait and not core.input.held:
                 return (yield from _later(core))
-            data = yield from core.input.get(1, where)
+            data = yield from core.get_words(1, where)
             return np.frombuffer(data, dtype)[0].item()
         case PutStream(port, data, last, wait):
             _check_stream(port, len(data))

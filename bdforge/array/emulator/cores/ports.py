@@ -1,14 +1,10 @@
-"""A core's ends of cascades, 512-bit FIFOs to its southern or eastern neighbour, and of its own streams of words."""
+"""A core's ends of cascades, 512-bit FIFOs to its southern or eastern neighbour."""
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from bdforge.array.emulator.scheduler import Agent, PlainWait
-from bdforge.array.emulator.stream import Sink
-from bdforge.devices.capacities import StreamCapacities
 from bdforge.devices.limits import CASCADE_FIFO_VALUES
 
 CAPACITY = 2 * CASCADE_FIFO_VALUES
@@ -60,20 +56,3 @@ class CascadeFifo:
             self.pending = None
             self.wake(self.source)
         return value
-
-
-class StreamInput:
-    """The port from which a core gets words."""
-
-    def __init__(self, core: Agent, capacities: StreamCapacities):
-        self.core = core
-        self._received: list[np.ndarray] = []
-        self.sink = Sink(core, self._received.append, capacities)
-
-    def get(self, count: int, where: Callable[[], str]) -> Generator[None, None, bytes]:
-        """Steps of the core that end with the bytes of `count` words."""
-        self.core.notify("receive", count, None)
-        yield from self.sink.fill(count, where)
-        found = b"".join(words.tobytes() for words in self._received)
-        self._received.clear()
-        return found

@@ -93,7 +93,7 @@ def put_stream(t: Translation, op: PutStreamOp) -> None:
 def get_stream(t: Translation, op: GetStreamOp) -> None:
     type_ = op.stream_value.type
     _check_stream(t, op, op.channel, type_)
-    data = f"(yield from {t.object('P', t.core.input)}.get({size_bits(type_) // 32}, {t.where(op)}))"
+    data = f"(yield from core.get_words({size_bits(type_) // 32}, {t.where(op)}))"
     t.assign(op, f"{t.helper(of_bytes)}({data}, {t.object('T', type_)})")
 
 

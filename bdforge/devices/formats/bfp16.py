@@ -64,7 +64,8 @@ def decode(blocks: np.ndarray) -> np.ndarray:
 
     Raises `FormatError` for another dtype or shape.
     """
-    refuse("decode", _block_problems(blocks))
+    expected = f"(..., blocks, {BLOCK_BYTES})"
+    refuse("decode", _byte_problems("blocks", blocks, blocks.ndim > 1, BLOCK_BYTES, expected))
     mantissas = np.ascontiguousarray(blocks[..., 1:]).view(np.int8).astype(np.float64)
     values = np.ldexp(mantissas, blocks[..., :1].astype(np.int32) - _MANTISSA_BIAS)
     with np.errstate(over="ignore"):
@@ -93,12 +94,12 @@ def _value_problems(values: np.ndarray) -> list[str]:
     return problems
 
 
-def _block_problems(blocks: np.ndarray) -> list[str]:
+def _byte_problems(what: str, array: np.ndarray, has_rank: bool, last: int, expected: str) -> list[str]:
     problems = []
-    if blocks.dtype != np.uint8:
-        problems.append(f"blocks are {blocks.dtype}, expected uint8")
-    if blocks.ndim < 2 or blocks.shape[-1] != BLOCK_BYTES or not blocks.size:
-        problems.append(f"blocks have shape {blocks.shape}, expected (..., blocks, {BLOCK_BYTES})")
+    if array.dtype != np.uint8:
+        problems.append(f"{what} are {array.dtype}, expected uint8")
+    if not has_rank or array.shape[-1] != last or not array.size:
+        problems.append(f"{what} have shape {array.shape}, expected {expected}")
     return problems
 
 
@@ -121,7 +122,7 @@ def pack_bfp16(a: np.ndarray) -> np.ndarray:
 
     Raises `FormatError` for sizes that are no multiples of 8, and for what `encode` refuses.
     """
-    refuse("pack_bfp16", _matrix_problems(a, ("M", BLOCK), ("K", BLOCK)))
+    refuse("pack_bfp16", _matrix_problems(a))
     rows, columns = a.shape
     blocks = encode(a).reshape(rows // BLOCK, BLOCK, columns // BLOCK, BLOCK_BYTES)
     return blocks.transpose(0, 2, 1, 3).copy(order="C").reshape(rows // BLOCK, columns // BLOCK, TILE_BYTES)
@@ -129,26 +130,17 @@ def pack_bfp16(a: np.ndarray) -> np.ndarray:
 
 def unpack_bfp16(tiles: np.ndarray) -> np.ndarray:
     """The float32 matrix (M, K) of tiles uint8 (M//8, K//8, 72) in the order of `pack_bfp16`. Raises `FormatError`."""
-    refuse("unpack_bfp16", _tile_problems(tiles, 3, "(M//8, K//8, 72)"))
+    refuse("unpack_bfp16", _byte_problems("tiles", tiles, tiles.ndim == 3, TILE_BYTES, "(M//8, K//8, 72)"))
     rows, columns, _ = tiles.shape
     blocks = tiles.reshape(rows, columns, BLOCK, BLOCK_BYTES).transpose(0, 2, 1, 3)
     return decode(blocks).reshape(rows * BLOCK, columns * BLOCK)
 
 
-def _matrix_problems(matrix: np.ndarray, *sides: tuple[str, int]) -> list[str]:
+def _matrix_problems(matrix: np.ndarray) -> list[str]:
     if matrix.ndim != 2 or not matrix.size:
-        return [f"the matrix has shape {matrix.shape}, expected ({' x '.join(name for name, _ in sides)})"]
+        return [f"the matrix has shape {matrix.shape}, expected (M x K)"]
     return [
-        f"{name} = {size} is no multiple of {multiple}, pad it to {-(-size // multiple) * multiple}"
-        for (name, multiple), size in zip(sides, matrix.shape, strict=True)
-        if size % multiple
+        f"{name} = {size} is no multiple of {BLOCK}, pad it to {-(-size // BLOCK) * BLOCK}"
+        for name, size in zip("MK", matrix.shape, strict=True)
+        if size % BLOCK
     ]
-
-
-def _tile_problems(tiles: np.ndarray, ndim: int, expected: str) -> list[str]:
-    problems = []
-    if tiles.dtype != np.uint8:
-        problems.append(f"tiles are {tiles.dtype}, expected uint8")
-    if tiles.ndim != ndim or tiles.shape[-1] != TILE_BYTES or not tiles.size:
-        problems.append(f"tiles have shape {tiles.shape}, expected {expected}")
-    return problems

@@ -61,7 +61,7 @@ class Caller:
         self.words = (folder / "words.bin").read_bytes()
         self.npu.buffer(64 << 20, HEAP)
         (self.pdi,) = pdis((folder / XCLBIN).read_bytes())
-        self.contexts = [0, self.npu.context(self.pdi, 8)]
+        self.contexts = [0, self.npu.context(self.pdi)]
         size = max(4096, len(self.words), len(self.pdi))
         self.buffers = [self.npu.buffer(size, kind) for kind in (1, 1, 1, COMMAND)]
         self.scratch = ctypes.create_string_buffer(1 << 12)

@@ -14,7 +14,6 @@ from bdforge.array.images.xclbin import pdis
 from support.npu_packets import chain_of, ended, of_endless, of_heaps, of_memory, of_packets, of_requests
 from support.raw_npu import (
     COMMAND,
-    CONFIGURE,
     CREATE_BO,
     CREATE_CONTEXT,
     DESTROY_CONTEXT,
@@ -28,6 +27,7 @@ from support.raw_npu import (
     WAIT,
     RawBuffer,
     RawNpu,
+    wanted,
 )
 
 
@@ -35,15 +35,12 @@ def main(folder: Path, endless: Path) -> None:
     npu = RawNpu()
     npu.buffer(64 << 20, HEAP)
     pdi = pdis((folder / "design.xclbin").read_bytes())[0]
-    answers = {f"{count} units": configured(npu, pdi, count) for count in (0, 1, 32, 33)}
+    answers = {f"{count} units": configured(npu, [pdi] * count) for count in (0, 1, 32, 33)}
     for more in (0, 1):
-        answers[f"64 MiB and {more} of configuration"] = configured(npu, pdi.ljust((64 << 20) + more), 1)
-    context = npu.context(pdi, 8)
-    contents = [path.read_bytes() for path in (folder / "words.bin", *sorted(folder.glob("[0-9].bin")))]
-    words, *operands = [npu.buffer(len(content)) for content in contents]
-    for buffer, content in zip([words, *operands], contents, strict=True):
-        buffer.memory[:] = content
-    packet = npu.packet(words, len(contents[0]) // 4, operands)
+        answers[f"64 MiB and {more} of configuration"] = configured(npu, [pdi.ljust((64 << 20) + more)])
+    context = npu.context(pdi)
+    words, operands = npu.loaded(folder)
+    packet = npu.packet(words, len(words.memory) // 4, operands)
     for count in (4096, 4097):
         handles = (ctypes.c_uint32 * count)(*[operands[0].handle] * count)
         wanted = struct.pack("<IIQQIIQ", context, 0, packet.handle, ctypes.addressof(handles), 1, count, 0)
@@ -51,18 +48,13 @@ def main(folder: Path, endless: Path) -> None:
         if not answers[f"{count} handles"]:
             npu.wait(context, struct.unpack_from("<Q", done, 48)[0])
     for count in (0, 2, 3):
-        answers[f"{count} of 2 runs in a chain"] = chained(npu, context, [packet, packet], count)
-    answers |= of_buffers(npu) | of_contexts(npu, context) | of_packets(npu, pdi, contents, words, operands)
+        answers[f"{count} of 2 runs in a chain"] = ended(npu, context, chain_of(npu, [packet, packet], count))[0]
+    answers |= of_buffers(npu) | of_contexts(npu, context) | of_packets(npu, pdi, words, operands)
     answers |= of_requests(npu, pdi, context)
     answers |= of_images(npu, pdi, folder, packet) | of_memory() | of_heaps()
     (endless / "design.xclbin").read_bytes()
     answers |= of_endless(npu, pdi, packet)
     print(json.dumps(answers))
-
-
-def chained(npu: RawNpu, context: int, packets: list[RawBuffer], count: int) -> int:
-    """A chain that says it has so many runs; its packet ends with the handles of these."""
-    return ended(npu, context, chain_of(npu, packets, count))[0]
 
 
 def of_buffers(npu: RawNpu) -> dict[str, int]:
@@ -71,9 +63,7 @@ def of_buffers(npu: RawNpu) -> dict[str, int]:
         f"buffer of type {kind}": (4096, kind) for kind in (0, SHARE, HEAP, DEVICE, COMMAND, 5)
     }
     made |= {"heap but a page": ((64 << 20) - 4096, DEVICE), "more than the last page": (4097, DEVICE)}
-    answers = {
-        name: npu.call(CREATE_BO, struct.pack("<QQQII", 0, 0, size, kind, 0))[0] for name, (size, kind) in made.items()
-    }
+    answers = {name: npu.call(CREATE_BO, wanted(size, kind))[0] for name, (size, kind) in made.items()}
     buffer = npu.buffer(4096)
     parts = {
         "whole buffer": (0, 0, 4096), "to its end": (1, 4096, 0), "behind its end": (1, 4097, 0),
@@ -109,22 +99,16 @@ def of_images(npu: RawNpu, pdi: bytes, folder: Path, packet: RawBuffer) -> dict[
     for count in (31, 32):
         for image in (folder / "design.xclbin", *others[:count]):
             image.read_bytes()
-        context = npu.context(pdi, 8)
+        context = npu.context(pdi)
         npu.wait(context, npu.execute(context, packet))
         answers[f"run behind {count} other images"] = packet.memory[0] & 15
     return answers
 
 
-def configured(npu: RawNpu, pdi: bytes, count: int) -> int:
-    """A new context with so many units of one configuration."""
-    made = npu.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", 8, 0, 0, 0, 0))
-    (context,) = struct.unpack_from("<I", made, 48)
-    code = npu.buffer(len(pdi))
-    code.memory[:] = pdi
-    table = struct.pack("<Q", count) + struct.pack("<II", code.handle, 0) * count
-    units = ctypes.create_string_buffer(table, len(table))
-    answer, _ = npu.call(CONFIGURE, struct.pack("<IIQII", context, 0, ctypes.addressof(units), len(table), 0))
-    npu.close(code)
+def configured(npu: RawNpu, pdis: list[bytes]) -> int:
+    """errno of a new context's configuration."""
+    context = npu.created()
+    answer = npu.configure(context, pdis)
     npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
     return answer
 

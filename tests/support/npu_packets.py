@@ -14,7 +14,6 @@ from bdforge.devices.registers import address
 from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.operations import LoadPdi, MaskPoll, Noop
 from support.raw_npu import (
-    BO_INFO,
     COMMAND,
     CONFIGURE,
     CREATE_BO,
@@ -31,6 +30,7 @@ from support.raw_npu import (
     RawBuffer,
     RawNpu,
     execution,
+    wanted,
 )
 
 CHAIN, CODE, PREEMPTIBLE, ELF = 19, 20, 21, 22
@@ -56,16 +56,14 @@ def state(packet: RawBuffer) -> int:
     return packet.memory[0] & 15
 
 
-def of_packets(
-    npu: RawNpu, pdi: bytes, contents: list[bytes], words: RawBuffer, operands: list[RawBuffer]
-) -> dict[str, Any]:
+def of_packets(npu: RawNpu, pdi: bytes, words: RawBuffer, operands: list[RawBuffer]) -> dict[str, Any]:
     """Runs in a context of its own, whose units 0 and 1 have other configurations."""
-    context, count = units(npu, [pdi, pdi + bytes(4)]), len(contents[0]) // 4
+    context, count = npu.context(pdi, pdi + bytes(4)), len(words.memory) // 4
     answers: dict[str, Any] = {
         f"run with masks {masks}": ended(npu, context, npu.packet(words, count, operands, masks))
         for masks in ((0,), (2,), (3, 0), (1, 0, 0), (1, 0, 0, 0), (4,))
     }
-    outside = RawBuffer(0, operands[0].address + len(contents[1]), operands[0].memory)
+    outside = RawBuffer(0, operands[0].address + len(operands[0].memory), operands[0].memory)
     answers["operand at the end of its buffer"] = ended(npu, context, npu.packet(words, count, [outside]))
     good, bad, behind = (npu.packet(words, count - less, operands) for less in (0, 1, 0))
     chain = chain_of(npu, [good, bad, behind], 3)
@@ -75,12 +73,11 @@ def of_packets(
     answers["chain in a chain"] = ended(npu, context, chain_of(npu, [chain], 1))[0]
     answers["submission of type 1"], _ = npu.call(EXECUTE, execution(context, good, 1))
     answers["submission of 2 commands"], _ = npu.call(EXECUTE, execution(context, good, 0, 2))
-    longer = npu.buffer(len(contents[0]) + 64)
-    stuck = encode([*decode(contents[0]).operations, MaskPoll(LOCK, 33, 0x3F)], decode(contents[0]).header).tobytes()
-    longer.memory[: len(stuck)] = stuck
-    c = own_buffer(npu, len(contents[3]))
+    stream, first = decode(words.memory[:]), bytes(len(operands[2].memory))
+    stuck = encode([*stream.operations, MaskPoll(LOCK, 33, 0x3F)], stream.header).tobytes()
+    longer, c = npu.holding(stuck), own_buffer(npu, len(first))
     answers["run that gets stuck"] = ended(npu, context, npu.packet(longer, len(stuck) // 4, [*operands[:2], c]))
-    answers["what it wrote by then"] = c.memory[:] == operands[2].memory[:] != contents[3]
+    answers["what it wrote by then"] = c.memory[:] == operands[2].memory[:] != first
     answers |= of_codes(npu, context, pdi)
     long = chain_of(npu, [*[good] * 600, RawBuffer(1 << 20, 0, good.memory)], 601)  # more than 1023 words
     answers["chain whose 601st run is none"] = ended(npu, context, long)[0]
@@ -91,8 +88,7 @@ def of_packets(
 
 def of_codes(npu: RawNpu, context: int, pdi: bytes) -> dict[str, Any]:
     """Control code that loads a configuration from within a buffer, up to its end and beyond, or another in a chain."""
-    held = npu.buffer(64 + len(pdi))
-    held.memory[64:] = pdi
+    held = npu.holding(pdi, at=64)
     answers, code = {}, npu.buffer(4096)
     for name, opcode, more in (
         ("to the end of its buffer", CODE, 0), ("a byte more", CODE, 1), ("preemptible", PREEMPTIBLE, 0),
@@ -108,8 +104,7 @@ def of_codes(npu: RawNpu, context: int, pdi: bytes) -> dict[str, Any]:
     whole = npu.command(CODE, (1,), struct.pack("<QI", code.address, len(words)))
     for name, size in (("alone", len(pdi)), ("cut short", len(pdi) - 4)):
         words = encode([LoadPdi(1, size, held.address + 64)], mlir_device_named("npu2_2col")).tobytes()
-        lone = npu.buffer(4096)
-        lone.memory[: len(words)] = words
+        lone = npu.holding(words, 4096)
         packet = npu.command(CODE, (1,), struct.pack("<QI", lone.address, len(words)))
         answers[f"configuration {name}, then the whole"] = ended(npu, context, chain_of(npu, [packet, whole], 2))[0]
         answers[f"configuration {name}"] = ended(npu, context, packet)
@@ -137,8 +132,7 @@ def told(npu: RawNpu, context: int) -> list[list[int]]:
 
 def of_requests(npu: RawNpu, pdi: bytes, context: int) -> dict[str, int]:
     """Requests that no part of the device answers, in a context that has its units."""
-    code, room = npu.buffer(len(pdi)), ctypes.create_string_buffer(1 << 12)
-    code.memory[:] = pdi
+    code, room = npu.holding(pdi), ctypes.create_string_buffer(1 << 12)
     table = ctypes.create_string_buffer(struct.pack("<QIIII", 2, code.handle, 0, code.handle, 0), 24)
     place, there = ctypes.addressof(table), ctypes.addressof(room)
     fresh = npu.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", 8, 0, 0, 7, 7))
@@ -166,7 +160,7 @@ def of_requests(npu: RawNpu, pdi: bytes, context: int) -> dict[str, int]:
 
 def of_endless(npu: RawNpu, pdi: bytes, packet: RawBuffer) -> dict[str, Any]:
     """A run that does not end, before and after its context does; its kernels' image is the last that was opened."""
-    context, room = npu.context(pdi, 8), ctypes.create_string_buffer(1 << 12)
+    context, room = npu.context(pdi), ctypes.create_string_buffer(1 << 12)
     number = npu.execute(context, packet)
     answers: dict[str, Any] = {"wait of 1 ms": npu.call(WAIT, struct.pack("<IIQ", context, 1, number))[0]}
     npu.require(GET_ARRAY, struct.pack("<IIIIQ", 0, 64, 64, 0, ctypes.addressof(room)))
@@ -174,19 +168,6 @@ def of_endless(npu: RawNpu, pdi: bytes, packet: RawBuffer) -> dict[str, Any]:
     answers["submissions and completions of a run that goes on"] = next(e[5:7] for e in entries if e[0] == context)
     npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
     return answers | {"run of a context that is destroyed": state(packet)}
-
-
-def units(npu: RawNpu, configurations: list[bytes]) -> int:
-    """A context with these units."""
-    made = npu.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", 8, 0, 0, 0, 0))
-    (context,) = struct.unpack_from("<I", made, 48)
-    codes = [npu.buffer(len(pdi)) for pdi in configurations]
-    for code, pdi in zip(codes, configurations, strict=True):
-        code.memory[:] = pdi
-    content = struct.pack("<Q", len(codes)) + b"".join(struct.pack("<II", code.handle, 0) for code in codes)
-    table = ctypes.create_string_buffer(content, len(content))
-    npu.require(CONFIGURE, struct.pack("<IIQII", context, 0, ctypes.addressof(table), len(content), 0))
-    return context
 
 
 def table_of(memory: mmap.mmap, pieces: int = 1, place: int | None = None) -> ctypes.Array[ctypes.c_char]:
@@ -200,23 +181,11 @@ def place_of(memory: mmap.mmap) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def wanted(size: int, kind: int, table: ctypes.Array[ctypes.c_char] | None = None) -> bytes:
-    """CREATE_BO."""
-    return struct.pack("<QQQII", 0, ctypes.addressof(table) if table else 0, size, kind, 0)
-
-
-def made(npu: RawNpu, content: bytes) -> tuple[int, int, int, int]:
-    """Handle, map offset, the host's address and the device's of a new buffer."""
-    handle = struct.unpack_from("<I", npu.require(CREATE_BO, content), 28)[0]
-    info = npu.require(BO_INFO, struct.pack("<QQIIQQQ", 0, 0, handle, 0, 0, 0, 0))
-    return handle, *struct.unpack_from("<QQQ", info, 24)
-
-
 def own_buffer(npu: RawNpu, size: int) -> RawBuffer:
     """A buffer object of the program's own memory."""
     memory = mmap.mmap(-1, size)
     table = table_of(memory)
-    handle, _, _, there = made(npu, wanted(0, SHARE, table))
+    handle, _, _, there = npu.made(wanted(0, SHARE, ctypes.addressof(table)))
     return RawBuffer(handle, there, memory)
 
 
@@ -224,18 +193,18 @@ def of_memory() -> dict[str, Any]:
     """What BO_INFO says of each kind of buffer, and which pieces of memory make none; on a device of their own."""
     npu, memory, nowhere, answers = RawNpu(), mmap.mmap(-1, 4096), (1 << 64) - 1, {}
     for _ in range(2):  # a heap may follow another
-        heap = made(npu, wanted(1 << 20, HEAP))[0]
+        heap = npu.made(wanted(1 << 20, HEAP))[0]
         npu.require(GEM_CLOSE, struct.pack("<II", heap, 0))
     npu.require(CREATE_BO, wanted(1 << 20, HEAP))
     tables = {f"memory in {pieces} pieces": table_of(memory, pieces) for pieces in (0, 1, 2)}
     for name, table in (tables | {"memory at 0": table_of(memory, place=0)}).items():
-        answers[name], _ = npu.call(CREATE_BO, wanted(0, SHARE, table))
+        answers[name], _ = npu.call(CREATE_BO, wanted(0, SHARE, ctypes.addressof(table)))
     own = table_of(memory)
     for name, content in {
         "shared": wanted(4096, SHARE), "of the heap": wanted(4096, DEVICE), "command": wanted(4096, COMMAND),
-        "the program's own": wanted(0, SHARE, own),
+        "the program's own": wanted(0, SHARE, ctypes.addressof(own)),
     }.items():  # fmt: skip
-        _, offset, host, there = made(npu, content)
+        _, offset, host, there = npu.made(content)
         answers[f"buffer {name}"] = [
             "no offset" if offset == nowhere else "offset of the address" if there == offset + (1 << 32) else offset,
             "its own" if host == place_of(memory) else "mapped" if host else "not mapped",

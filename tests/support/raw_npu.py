@@ -53,29 +53,54 @@ class RawNpu:
             raise OSError(error, f"{os.strerror(error)} (ioctl {number:#x})")
         return answer
 
+    def made(self, content: bytes) -> tuple[int, int, int, int]:
+        """Handle, map offset, the host's address and the device's of what CREATE_BO makes."""
+        handle = struct.unpack_from("<I", self.require(CREATE_BO, content), 28)[0]
+        info = self.require(BO_INFO, struct.pack("<QQIIQQQ", 0, 0, handle, 0, 0, 0, 0))
+        return handle, *struct.unpack_from("<QQQ", info, 24)
+
     def buffer(self, size: int, kind: int = SHARE) -> RawBuffer:
         """A buffer object, mapped."""
-        handle = struct.unpack_from("<I", self.require(CREATE_BO, struct.pack("<QQQII", 0, 0, size, kind, 0)), 28)[0]
-        info = self.require(BO_INFO, struct.pack("<QQIIQQQ", 0, 0, handle, 0, 0, 0, 0))
-        offset, _, address = struct.unpack_from("<QQQ", info, 24)
+        handle, offset, _, address = self.made(wanted(size, kind))
         return RawBuffer(handle, address, mmap.mmap(self.file, size, offset=offset))
+
+    def holding(self, content: bytes, size: int = 0, at: int = 0) -> RawBuffer:
+        """A buffer object as large as its content, or larger, which lies `at` bytes behind its start."""
+        buffer = self.buffer(max(size, at + len(content)))
+        buffer.memory[at : at + len(content)] = content
+        return buffer
 
     def close(self, buffer: RawBuffer) -> None:
         """Give a buffer object back."""
         buffer.memory.close()
         self.require(GEM_CLOSE, struct.pack("<II", buffer.handle, 0))
 
-    def context(self, pdi: bytes, tiles: int) -> int:
-        """The handle of a context with one unit."""
-        handle = struct.unpack_from(
-            "<I", self.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", tiles, 0, 0, 0, 0)), 48
-        )[0]
-        code = self.buffer(len(pdi))
-        code.memory[:] = pdi
-        unit = ctypes.create_string_buffer(struct.pack("<QII", 1, code.handle, 0), 16)
-        self.require(CONFIGURE, struct.pack("<IIQII", handle, 0, ctypes.addressof(unit), 16, 0))
-        self.close(code)
+    def created(self, tiles: int = 8) -> int:
+        """The handle of a context without units."""
+        answer = self.require(CREATE_CONTEXT, bytes(36) + struct.pack("<5I", tiles, 0, 0, 0, 0))
+        return struct.unpack_from("<I", answer, 48)[0]
+
+    def configure(self, context: int, pdis: Sequence[bytes]) -> int:
+        """errno of giving a context these units; those of one content share its buffer."""
+        codes = {pdi: self.holding(pdi) for pdi in pdis}
+        content = struct.pack("<Q", len(pdis)) + b"".join(struct.pack("<II", codes[pdi].handle, 0) for pdi in pdis)
+        units = ctypes.create_string_buffer(content, len(content))
+        answer, _ = self.call(CONFIGURE, struct.pack("<IIQII", context, 0, ctypes.addressof(units), len(content), 0))
+        for code in codes.values():
+            self.close(code)
+        return answer
+
+    def context(self, *pdis: bytes) -> int:
+        """The handle of a context with these units."""
+        handle = self.created()
+        if error := self.configure(handle, pdis):
+            raise OSError(error, f"{os.strerror(error)} (units)")
         return handle
+
+    def loaded(self, folder: Path) -> tuple[RawBuffer, list[RawBuffer]]:
+        """The words and the operands that a folder holds."""
+        words, *operands = (self.holding(path.read_bytes()) for path in (folder / "words.bin", *operand_files(folder)))
+        return words, operands
 
     def packet(
         self, words: RawBuffer, count: int, operands: Sequence[RawBuffer], masks: Sequence[int] = (1,)
@@ -103,6 +128,15 @@ class RawNpu:
         self.require(WAIT, struct.pack("<IIQ", context, milliseconds, number))
 
 
+def operand_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9].bin"))
+
+
+def wanted(size: int, kind: int, table: int = 0) -> bytes:
+    """CREATE_BO; `table` is the address of what tells of the program's own memory."""
+    return struct.pack("<QQQII", 0, table, size, kind, 0)
+
+
 def execution(context: int, packet: RawBuffer, kind: int = 0, count: int = 1) -> bytes:
     """What asks for a command."""
     return bytes(16) + struct.pack("<IIQQIIQ", context, kind, packet.handle, 0, count, 0, 0)
@@ -112,13 +146,10 @@ def main(runs: int, folder: Path) -> None:
     """The runs, each with a command and a buffer of its own as well."""
     npu = RawNpu()
     npu.buffer(64 << 20, HEAP)
-    context = npu.context(pdis((folder / "design.xclbin").read_bytes())[0], 8)
-    contents = [path.read_bytes() for path in (folder / "words.bin", *sorted(folder.glob("[0-9].bin")))]
-    words, *operands = [npu.buffer(len(content)) for content in contents]
-    for buffer, content in zip([words, *operands], contents, strict=True):
-        buffer.memory[:] = content
+    context = npu.context(pdis((folder / "design.xclbin").read_bytes())[0])
+    words, operands = npu.loaded(folder)
     for run in range(runs):
-        packet, other = npu.packet(words, len(contents[0]) // 4, operands), npu.buffer(1 << 20)
+        packet, other = npu.packet(words, len(words.memory) // 4, operands), npu.buffer(1 << 20)
         other.memory[:: mmap.PAGESIZE] = bytes(256)
         npu.wait(context, npu.execute(context, packet))
         if (state := packet.memory[0] & 15) != COMPLETED:
@@ -128,7 +159,7 @@ def main(runs: int, folder: Path) -> None:
         if run in (runs // 10, runs - 1):
             print(run, flush=True)
             sys.stdin.readline()
-    (folder / f"{len(operands) - 1}.bin").write_bytes(operands[-1].memory[:])
+    operand_files(folder)[-1].write_bytes(operands[-1].memory[:])
     npu.require(DESTROY_CONTEXT, struct.pack("<II", context, 0))
 
 

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import bdforge
 from bdforge.cli import importing
+from bdforge.cli.summaries import summaries
 from bdforge.common.messages import bounded
 from bdforge.common.screen import say
 
@@ -44,6 +45,12 @@ class _Group(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         attrs["commands"] = _Commands(dict.fromkeys(HOMES))
         super().__init__(**attrs)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help of all commands, of which none is imported."""
+        told = {name: found for home in {*HOMES.values()} for name, found in summaries(home).items()}
+        self.commands = {name: TyperCommand(name, help=told[name][0], hidden=told[name][1]) for name in HOMES}
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options before a command; usage errors are bounded."""

@@ -30,7 +30,7 @@ class WaitReason(Protocol):
     def providers(self) -> Callable[[], Iterable["Agent"]]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlainWait:
     """A wait that only diagnoses ask about; without providers there is nothing to do: the root of other waits."""
 

@@ -77,10 +77,10 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
     counts: Counter[str] = Counter()
     for warning in trace_warnings(module):
         collector.warn(warning)
-    for device in module.walk():
-        if isinstance(device, DeviceOp):
-            _device(device, collector, counts)
-    if not any(isinstance(op, DeviceOp) for op in module.walk()):
+    devices = [op for op in module.walk() if isinstance(op, DeviceOp)]
+    for device in devices:
+        _device(device, collector, counts)
+    if not devices:
         collector.add(LoadError(f"{file}: there is no aie.device"))
     return Verification(tuple(collector.found.values()), tuple(collector.warnings), _summary(module, counts))
 

@@ -12,7 +12,7 @@ from bdforge.core.isa.elf import CoreSegment, core_segments
 from bdforge.devices import Generation
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
-_FOLDER = Path(__file__).parents[1] / "lower" / "data"
+_FILE = Path(__file__).parents[1] / "lower" / "data" / "configurations.jsonl"
 PARTS = ("elfs", "init", "enable")
 
 
@@ -55,9 +55,9 @@ def _operation(kind: str, address: str, *values: str) -> Operation:
     return Write(at, int(values[0], 16))
 
 
-def _read(path: Path) -> Vector:
-    found = json.loads(path.read_text())
-    return Vector(path.stem, *(found[name] for name in ("mlir", "lowered", "elf_files", "cdo")))
+def _read(line: str) -> Vector:
+    found = json.loads(line)
+    return Vector(*(found[name] for name in ("name", "mlir", "lowered", "elf_files", "cdo")))
 
 
-VECTORS = {path.stem: _read(path) for path in sorted(_FOLDER.glob("*.json"))}
+VECTORS = {vector.name: vector for vector in map(_read, _FILE.read_text().splitlines())}

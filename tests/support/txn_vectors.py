@@ -10,7 +10,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.txn.insts import encode_module
 from bdforge.array.txn.target import ControllerIds
 
-_FOLDER = Path(__file__).parents[1] / "txn" / "data"
+_FILE = Path(__file__).parents[1] / "txn" / "data" / "streams.jsonl"
 
 
 class StreamVector(NamedTuple):
@@ -22,13 +22,13 @@ class StreamVector(NamedTuple):
     words: np.ndarray
 
 
-def _read(path: Path) -> list[StreamVector]:
+def _read(line: str) -> list[StreamVector]:
     """Both generations' vectors: the words of npu1 stand there by their place where they are others."""
-    data = json.loads(path.read_text())
+    data = json.loads(line)
     words, others = data["words"], {int(place): word for place, word in data["npu1"].items()}
     of_npu1 = [others.get(place, word) for place, word in enumerate(words)]
     return [
-        StreamVector(f"{device}_{path.stem}", device, data["mlir"].replace("npu2", device), _numbers(given))
+        StreamVector(f"{device}_{data['name']}", device, data["mlir"].replace("npu2", device), _numbers(given))
         for device, given in (("npu1", of_npu1), ("npu2", words))
     ]
 
@@ -37,7 +37,7 @@ def _numbers(words: list[str]) -> np.ndarray:
     return np.array([int(word, 16) for word in words], np.uint32)
 
 
-STREAM_VECTORS = {vector.name: vector for path in sorted(_FOLDER.glob("*.json")) for vector in _read(path)}
+STREAM_VECTORS = {vector.name: vector for line in _FILE.read_text().splitlines() for vector in _read(line)}
 
 
 def encode_mlir(

@@ -1,13 +1,10 @@
 """Builds of the C++ library for tests, kept in build/test-host so that a second run compiles nothing."""
 
-import fcntl
 import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from bdforge.operators import built_files, manifest, render
 from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from bdforge.runtime.service.software_npu import LIBRARY
 from support.built_designs import compile_kernels, spec_content
+from support.once import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ROOT / "build" / "test-host" / "sanitized"
@@ -35,7 +33,7 @@ Done = subprocess.CompletedProcess[str]
 def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) -> Done:
     """Runs SCons with results in `build`; one process at a time for each folder."""
     environ = {name: value for name, value in os.environ.items() if name not in ("SCONSFLAGS", "XILINX_XRT")}
-    with _locked(build / ".lock"):
+    with locked(build / ".lock"):
         done = subprocess.run(
             [sys.executable, "-m", "SCons", "-Q", "-j2", f"build={build}", *arguments], cwd=cwd, env=environ,
             text=True, capture_output=True, timeout=BUILD_SECONDS, check=False,
@@ -49,19 +47,11 @@ def built(build: Path, *arguments: str) -> None:
     """What `scons` makes of these arguments, asked for once in a test run by all its processes: no source changes in
     it, and SCons takes seconds to find that out."""
     run, record = os.environ.get("PYTEST_XDIST_TESTRUNUID", ""), build / ".built"
-    with _locked(build / ".built.lock"):
+    with locked(build / ".built.lock"):
         known = record.read_text().splitlines() if run and record.is_file() else []
         if f"{run} {arguments}" not in known:
             scons(build, *arguments)
             record.write_text("".join(f"{line}\n" for line in [*known, f"{run} {arguments}"]))
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def sanitized_build() -> Path:

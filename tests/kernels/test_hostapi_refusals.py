@@ -10,33 +10,40 @@ import pytest
 from kernel_library import ARCH, Build, KernelError, aligned, gxx
 
 from support.api_probes import PRELUDE, Probe, probes, unit
+from support.once import made_once
 
 PROBES = probes()
 
 
 @pytest.fixture(scope="module")
-def errors(tmp_path_factory: pytest.TempPathFactory, api: Callable[..., tuple[str, ...]]):
+def errors(tmp_path_factory: pytest.TempPathFactory, api: Callable[[str], tuple[str, ...]]):
     """What g++ says of a probe, by generation and place in the list."""
-    folder = tmp_path_factory.mktemp("probes")
 
     @cache
     def of_all(generation: str) -> dict[int, list[str]]:
-        return errors_by_probe(folder / "all.cc", PROBES, api(generation))
+        return compiled("all", PROBES, generation)
 
     def of(generation: str, index: int) -> list[str]:
         found = of_all(generation)[index]
         if found or PROBES[index].accepted(generation):
             return found
         # A class that two probes make wrongly is reported for the first of them.
-        return errors_by_probe(folder / "alone.cc", [PROBES[index]], api(generation))[0]
+        return compiled(f"{index}", [PROBES[index]], generation)[0]
+
+    def compiled(name: str, probes: list[Probe], generation: str) -> dict[int, list[str]]:
+        def make(folder: Path) -> None:
+            (folder / "probes.cc").write_text(unit(probes))
+            done = gxx("-fsyntax-only", "-fPIC", *api(generation), "-w", folder / "probes.cc")
+            (folder / "stderr").write_text(done.stderr)
+
+        folder = made_once(tmp_path_factory, f"probes-{generation}-{name}", make)
+        return errors_by_probe(folder / "probes.cc", (folder / "stderr").read_text())
 
     return of
 
 
-def errors_by_probe(source: Path, probes: list[Probe], api: tuple[str, ...]) -> dict[int, list[str]]:
+def errors_by_probe(source: Path, stderr: str) -> dict[int, list[str]]:
     """g++'s errors under the probes whose instantiation caused them; all in one unit."""
-    source.write_text(unit(probes))
-    stderr = gxx("-fsyntax-only", "-fPIC", *api, "-w", source).stderr
     found, context = defaultdict(list), set()
     for line in stderr.splitlines():
         if ": In " in line:

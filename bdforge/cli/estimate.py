@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.options import (
@@ -154,7 +155,7 @@ def estimate_command(
         elif versus is not None:
             versus_command(versus, cpu_tops, problems(shape), modelled)
         else:
-            _design(spec, design, problems(shape), modelled)
+            _print_each(spec, design, [report(modelled(each)) for each in problems(shape) or spec.problems])
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -218,18 +219,16 @@ def _modelled(spec: GemmSpec, where: Where, kernel: str, rate: float | None) -> 
     return modelled
 
 
-def _design(spec: Spec, path: Path, given: list[GemmProblem], modelled: Modelled) -> None:
-    if not (chosen := given or list(spec.problems)):
-        raise FileError(f"{path}: has no problems; give one with --shape MxKxN")
-    for found in [modelled(problem) for problem in chosen]:
-        put(screen(), report(found))
-
-
 def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where) -> None:
     """Estimates of any operator, by what its runs cost."""
     product, timing = where
     planned = plan(spec, product)
-    if not (chosen := problems_of(operator_of(spec), shapes) or planned.problems):
+    chosen = problems_of(operator_of(spec), shapes) or planned.problems
+    _print_each(spec, path, [cost_report(cost_estimate(planned, problem, timing)) for problem in chosen])
+
+
+def _print_each(spec: Spec, path: Path, reports: Sequence[RenderableType]) -> None:
+    """Reports of problems; FileError where a design has none, nor any were given."""
+    if not reports:
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
-    for problem in chosen:
-        put(screen(), cost_report(cost_estimate(planned, problem, timing)))
+    put(screen(), *reports)

@@ -14,10 +14,12 @@ from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.array.images.read import read_image
 from bdforge.cli import emulate, estimate, machine_code, models, texts, tune, weights
+from bdforge.devices import device_named
 from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.models.weights import TernaryMatrix
 from bdforge.perf import PerfError
 from bdforge.perf.goals import Goal
+from bdforge.perf.tune.space import search_space
 from support.built_designs import ROOT
 from support.small_designs import loopback
 
@@ -232,30 +234,37 @@ def test_a_program_that_cannot_be_named_is_a_usage_error():
 
 
 def test_a_search_gets_what_its_options_say(run, monkeypatch):
-    """Each to its own place; symmetric tiles are those with rho 1."""
+    """Each to its own place; symmetric tiles are those with rho 1; as deep as the deepest problem and sums allow."""
     asked: list[Any] = []
 
-    def wanted(*given: Any) -> Any:
-        asked.append(given)
+    def searched(wanted: Any, *more: Any) -> Any:
+        asked.append(wanted)
         raise PerfError("enough")
 
-    monkeypatch.setattr(tune, "_wanted", wanted)
-    assert run("tune", "--shapes", "1x2x3*4,5x6x7")[::2] == (2, "bdforge: enough\n")
-    device, types, weighted, b, others, kernel, fixed, stays = asked.pop()
-    assert (device, types, b, others, kernel) == (
-        "strix_halo", "int8,int2,int32", ("packed", "row", "column"), ("row", "row"), "compiled",
+    monkeypatch.setattr(tune, "_searched", searched)
+
+    def facts(*options: str) -> tuple[Any, ...]:
+        assert run("tune", *options)[::2] == (2, "bdforge: enough\n")
+        wanted = asked.pop()
+        space, problems = wanted.space, [(str(problem), times) for problem, times in wanted.problems]
+        layouts = (space.a_layout, space.b_layouts, space.c_layout)
+        return (space.device.name, *space.types, layouts, space.residency, dict(space.fixed), wanted.basis, problems)
+
+    assert facts("--shapes", "1x2x3*4,5x6x7") == (
+        "strix_halo", "int8", "int2", "int32", ("row", ("packed",), "row"), "none", {}, "compiled",
+        [("1x2x3", 4), ("5x6x7", 1)],
     )  # fmt: skip
-    assert ([(str(problem), times) for problem, times in weighted], fixed, stays) == (
-        [("1x2x3", 4), ("5x6x7", 1)], {}, False,
+    options = ("--symmetric", "--fix", "k=8,16", "--fix", "c_buffers=2", "--a-layout", "column", "--layouts", "row",
+               "--types", "i8,i8,i8", "--kernel", "ideal", "--device", "phoenix", "--shapes", "1x2x3")  # fmt: skip
+    fixed = {"rho": (1,), "k": (8, 16), "c_buffers": (2,)}
+    assert facts(*options) == (
+        "phoenix", "int8", "int8", "int8", ("column", ("row",), "row"), "none", fixed, "ideal", [("1x2x3", 1)],
     )  # fmt: skip
-    run("tune", "--symmetric", "--stays", "--fix", "k=8,16", "--fix", "c_buffers=2", "--a-layout", "column",
-        "--c-layout", "packed", "--layouts", "row", "--types", "i8,i8,i8", "--kernel", "ideal", "--device", "phoenix",
-        "--shapes", "1x2x3")  # fmt: skip
-    device, types, _, b, others, kernel, fixed, stays = asked.pop()
-    assert (device, types, b, others, kernel, stays) == (
-        "phoenix", "i8,i8,i8", ("row",), ("column", "packed"), "ideal", True,
-    )  # fmt: skip
-    assert fixed == {"rho": (1,), "k": (8, 16), "c_buffers": (2,)}
+    assert facts("--stays", "--c-layout", "column")[4:6] == (("row", ("packed",), "column"), "b")
+    limit = search_space(device_named("strix_halo"), "i8,i2,i32", 8).kernel.depth_limit
+    assert facts("--shapes", f"8x{limit}x8,8x8x8")[-1][0] == (f"8x{limit}x8", 1)
+    code, _, err = run("tune", "--shapes", f"8x8x8,8x{limit + 1}x8")
+    assert (code, f"K = {limit + 1} exceeds {limit}, beyond which sums may overflow; split K" in err) == (2, True)
     Path("mine.toml").write_text("mine")
     assert run("tune", "--out", "mine.toml")[0] == 2
     assert not asked, "refused before anything is searched"
@@ -298,6 +307,3 @@ def test_a_lowered_image_has_the_columns_that_were_asked_for(run, columns: int |
     container = read_image(Path("d.xclbin").read_bytes()).container
     assert container is not None
     assert container.columns == (columns or 8,)
-
-
-SPEC_OF_FLOATS = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"

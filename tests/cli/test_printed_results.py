@@ -382,32 +382,6 @@ def test_a_ranking_shows_eight_of_the_fastest_as_modelled_and_corrected(monkeypa
     assert rows() == [("d7", "107", "137", "1.250"), ("d8", "108", "too deep", "-"), ("d9", "109", "-", "-")]
 
 
-def test_a_search_looks_as_deep_as_its_deepest_problem_and_sums_allow(monkeypatch):
-    """Sums of the kernel are exact up to its depth."""
-    asked: list[Any] = []
-    space = fake(kernel=fake(depth_limit=640), types=(), device=fake(generation=None))
-    monkeypatch.setattr(tune, "search_space", lambda *given, **more: asked.append((given[1:], more)) or space)
-    monkeypatch.setattr(tune, "check_basis", lambda *given: None)
-
-    def wanted(*depths: int, a: str = "row", c: str = "column", stays: bool = False) -> Any:
-        weighted = tuple((GemmProblem(1, depth, 1), 1) for depth in depths)
-        return tune._wanted("strix", "i8,i8,i32", weighted, ("row",), (a, c), "ideal", {"k": (8,)}, stays)
-
-    assert wanted(64, 640, 8).problems[1][0].K == 640
-    assert asked.pop() == (("i8,i8,i32", 640), {
-        "b_layouts": ("row",), "a_layout": "row", "c_layout": "column", "residency": "none", "fixed": {"k": (8,)},
-    })  # fmt: skip
-    wanted(64, a="column", c="row", stays=True)
-    assert asked.pop()[1] | {"fixed": None} == {
-        "b_layouts": ("row",), "a_layout": "column", "c_layout": "row", "residency": "b", "fixed": None,
-    }  # fmt: skip
-    with pytest.raises(tune.PerfError, match="K = 641 exceeds 640, beyond which sums may overflow; split K"):
-        wanted(641, 8)
-    for a, c in (("packed", "row"), ("row", "packed")):
-        with pytest.raises(typer.BadParameter, match="A and C are row or column; only B is packed"):
-            wanted(8, a=a, c=c)
-
-
 def test_four_cores_without_machine_code_are_told(printed, monkeypatch):
     made = fake(without={(0, 2 + i): f"why {i}" for i in range(6)})
     monkeypatch.setattr(texts, "device_programs", lambda *given: made)

@@ -181,7 +181,7 @@ def _crossing(K: int, N: int) -> str:
 
 def picture() -> "Figure":
     """Tokens per second over the prompt's length."""
-    figure, axes = new_figure(7, 4)
+    figure, (axes,) = new_figure(7, 4)
     for (name, design, fusions), colour in zip((STEPS[0], STEPS[-1]), (GREY, ORANGE), strict=True):
         runs = [modelled(design, fusions, tokens) for tokens in TOKENS]
         rates = [1e3 * tokens / run.ms() for tokens, run in zip(TOKENS, runs, strict=True)]

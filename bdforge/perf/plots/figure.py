@@ -24,13 +24,7 @@ class PlotError(PerfError):
     """A picture that cannot be drawn or written."""
 
 
-def new_figure(width_inches: float, height_inches: float) -> "tuple[Figure, Any]":
-    """An empty figure with one set of axes; PlotError without matplotlib."""
-    figure, (axes,) = new_figures(width_inches, height_inches, 1)
-    return figure, axes
-
-
-def new_figures(width_inches: float, height_inches: float, count: int) -> "tuple[Figure, list[Any]]":
+def new_figure(width_inches: float, height_inches: float, count: int = 1) -> "tuple[Figure, list[Any]]":
     """An empty figure with so many axes side by side; PlotError without matplotlib."""
     figure = empty_figure(width_inches, height_inches)
     found = [figure.add_subplot(1, count, i + 1) for i in range(count)]

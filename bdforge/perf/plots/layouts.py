@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdforge.devices.types import Order
 from bdforge.perf.bounds.estimate import Estimate
-from bdforge.perf.plots.figure import BLUE, ORANGE, TEXT, VERMILION, new_figures
+from bdforge.perf.plots.figure import BLUE, ORANGE, TEXT, VERMILION, new_figure
 from bdforge.perf.plots.roofline import plain_ticks, roofs
 from bdforge.perf.size_sweep import Swept, ratios
 
@@ -27,7 +27,7 @@ def layouts_picture(swept: Sequence[Swept], title: str) -> "Figure":
     PlotError for types without a peak.
     """
     layouts: list[Order] = list(dict.fromkeys(one.layout for one in swept))
-    figure, (left, *others) = new_figures(11 if len(layouts) > 1 else 7, 5, min(2, len(layouts)))
+    figure, (left, *others) = new_figure(11 if len(layouts) > 1 else 7, 5, min(2, len(layouts)))
     for layout in layouts:
         found = [one.found for one in swept if one.layout == layout]
         name = f"{_STYLES[layout][3]}, modelled ({len(found)})"

@@ -85,7 +85,7 @@ def roofline(device: str, a: str, b: str, points: Sequence[Point]) -> "Figure":
     ridge = peak * 1e3 / gb_s
     spread = [ridge, *(point.intensity for point in points)]
     low, high = min(spread) / 3, max(spread) * 3
-    figure, axes = new_figure(9, _HEIGHT_INCHES)
+    figure, (axes,) = new_figure(9, _HEIGHT_INCHES)
     axes.plot([low, ridge, high], [low * gb_s / 1e3, peak, peak], color=TEXT, linewidth=1.6, zorder=1)
     axes.plot([ridge, ridge], [0, peak], color=GREY, linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xscale="log", yscale="log", xlim=(low, high))

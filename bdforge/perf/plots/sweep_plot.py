@@ -36,7 +36,7 @@ def sweep(case: GemmCase, basis: Basis = "fitted") -> list[Estimate]:
 
 def kmt_sweep(found: Sequence[Estimate], published: Sequence[tuple[int, float]] = ()) -> "Figure":
     """TOPS over k_mt, coloured by the bound that binds; `published` are (k_mt, TOPS) that others measured."""
-    figure, axes = new_figure(9, 5)
+    figure, (axes,) = new_figure(9, 5)
     case = found[0].case
     xs, ys = [f.case.k_mt for f in found], [f.tops for f in found]
     axes.plot(xs, ys, color="#c4c4c4", linewidth=1.4, zorder=1)

@@ -108,7 +108,7 @@ class Einsum:
         """The contraction of two tensors in its plain form."""
         tensors, arrays = parse(expression), [walkable(x, 0), walkable(y, 1)]
         found = self.plans.plan(expression, *arrays, staged=staged)
-        sizes = sizes_of(tensors, arrays)
+        sizes = sizes_of(tensors, [array.shape for array in arrays])
         out = np.zeros([sizes[label] for label in tensors[2]], TYPES[self.plans.gemm.spec.c].dtype)
         given = arrays[::-1] if found.plan.choice.contraction.swapped else arrays
         buffers = [buffer_of(found, side, array) for side, array in zip(found.plan.sides, (*given, out), strict=True)]

@@ -171,9 +171,9 @@ def dimensions(dims: Sequence[tuple[int, int]]) -> str:
     return "[" + ", ".join(f"<size = {size}, stride = {stride}>" for size, stride in dims) + "]"
 
 
-def sequence(*operations: str) -> str:
-    """A runtime sequence without arguments."""
-    return "aie.runtime_sequence() {\n" + "\n".join(operations) + "\n}"
+def sequence(*operations: str, arguments: str = "") -> str:
+    """A runtime sequence."""
+    return f"aie.runtime_sequence @sequence({arguments}) {{\n" + "\n".join(operations) + "\n}"
 
 
 def header(column: int, row: int, number: int, kind: int = 0) -> int:

@@ -3,6 +3,21 @@
 from dataclasses import replace
 
 from bdforge.devices.timing import STRIX_HALO, Timing
+from support.array_text import (
+    Task,
+    acquire,
+    bd,
+    buffer,
+    core,
+    flow,
+    lock,
+    memcpy,
+    module,
+    program,
+    release,
+    sequence,
+    tile,
+)
 
 FREE: Timing = replace(
     STRIX_HALO, array_hz=1e9, stream_bytes_per_cycle=8, control_bytes_per_cycle=4, switch_cycles=0,
@@ -17,45 +32,18 @@ FREE: Timing = replace(
 )  # fmt: skip
 """Nothing takes time but words in streams, two 32-bit words a cycle at 1 GHz: cycles are nanoseconds."""
 
-_CORE = """
-    %c{i} = aie.tile(0, {row})
-    func.func private @{kernel}(memref<{words}xi32>)
-    %c{i}_free = aie.lock(%c{i}, 0) {{init = {buffers} : i32, sym_name = "core_0_{row}_free"}}
-    %c{i}_full = aie.lock(%c{i}, 1) {{init = 0 : i32, sym_name = "core_0_{row}_full"}}
-    aie.flow(%shim, DMA : 0, %c{i}, DMA : 0)
-{memory}
-    %dma{i} = aie.mem(%c{i}) {{
-      %0 = aie.dma_start(S2MM, 0, ^bd0, ^end)
-{bds}
-    ^end:
-      aie.end
-    }}
-    %core{i} = aie.core(%c{i}) {{
-{program}
-      aie.end
-    }}
-"""
 
-
-def _core(i: int, kernel: str, words: int, runs: int, buffers: int) -> str:
-    names = [f"%c{i}_buffer{b}" for b in range(buffers)]
-    memory = "\n".join(f"    {n} = aie.buffer(%c{i}) : memref<{words}xi32>" for n in names)
-    bds = "\n".join(
-        f"""    ^bd{b}:
-      aie.use_lock(%c{i}_free, AcquireGreaterEqual, 1)
-      aie.dma_bd({name} : memref<{words}xi32>)
-      aie.use_lock(%c{i}_full, Release, 1)
-      aie.next_bd ^bd{(b + 1) % buffers}"""
-        for b, name in enumerate(names)
-    )
-    program = "\n".join(
-        f"""      aie.use_lock(%c{i}_full, AcquireGreaterEqual, 1)
-      func.call @{kernel}({names[run % buffers]}) : (memref<{words}xi32>) -> ()
-      aie.use_lock(%c{i}_free, Release, 1)"""
-        for run in range(runs)
-    )
-    return _CORE.format(i=i, row=2 + i, kernel=kernel, words=words, buffers=buffers, memory=memory, bds=bds,
-                        program=program)  # fmt: skip
+def _core(row: int, kernel: str, words: int, runs: int, buffers: int) -> list[str]:
+    at, name = f"0{row}", f"core_0_{row}"
+    free, full, held = f"{name}_free", f"{name}_full", [f"{name}_buffer{number}" for number in range(buffers)]
+    fills = ["\n".join((acquire(free), bd(one, words), release(full))) for one in held]
+    calls = [f"func.call @{kernel}(%{held[run % buffers]}) : (memref<{words}xi32>) -> ()" for run in range(runs)]
+    return [
+        tile(0, row), f"func.func private @{kernel}(memref<{words}xi32>)", lock(free, at, 0, buffers),
+        lock(full, at, 1), flow("00 DMA : 0", f"{at} DMA : 0"), *(buffer(one, at, words) for one in held),
+        program(at, Task("S2MM", 0, fills, loop=True)),
+        core(at, *(line for call in calls for line in (acquire(full), call, release(free)))),
+    ]  # fmt: skip
 
 
 def to_cores(kernels: list[str], words: int, runs: int, buffers: int, extra: str = "", wait: bool = False) -> str:
@@ -63,21 +51,13 @@ def to_cores(kernels: list[str], words: int, runs: int, buffers: int, extra: str
 
     `extra` stands at the end of the sequence, before the wait for the transfer.
     """
-    cores = "".join(_core(i, kernel, words, runs, buffers) for i, kernel in enumerate(kernels))
-    token, end = (", issue_token = true", "      aiex.npu.dma_wait {symbol = @in}\n") if wait else ("", "")
-    return f"""
-module {{
-  aie.device(npu2) {{
-    %shim = aie.tile(0, 0)
-    aie.shim_dma_allocation @in (%shim, MM2S, 0)
-{cores}
-    aie.runtime_sequence @sequence(%a: memref<{words * runs}xi32>) {{
-      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 0][1, 1, 1, {words * runs}][0, 0, 0, 1])
-        {{id = 0 : i64, metadata = @in{token}}} : memref<{words * runs}xi32>
-{extra}{end}    }}
-  }}
-}}
-"""
+    cores = [line for row, kernel in enumerate(kernels, 2) for line in _core(row, kernel, words, runs, buffers)]
+    copy = memcpy("a", "in", 0, words * runs, token=wait)
+    end = ["aiex.npu.dma_wait {symbol = @in}"] * wait
+    return module(
+        "npu2", tile(0, 0), "aie.shim_dma_allocation @in (%t00, MM2S, 0)", *cores,
+        sequence(copy, extra, *end, arguments=f"%a: memref<{words * runs}xi32>"),
+    )  # fmt: skip
 
 
 def columns(count: int, words: int, runs: int = 1, stride: int = 0) -> str:
@@ -86,35 +66,19 @@ def columns(count: int, words: int, runs: int = 1, stride: int = 0) -> str:
     They lie in `runs` runs whose starts are `stride` words apart; the argument has count · max(words, runs · stride).
     """
     extent = max(words, runs * stride)
+    whole = f"memref<{count * extent}xi32>"
     walk = f"[1, 1, {runs}, {words // runs}][0, 0, {stride}, 1]"
-    tiles = "".join(
-        f"""
-    %s{c} = aie.tile({c}, 0)
-    %m{c} = aie.tile({c}, 1)
-    %b{c} = aie.buffer(%m{c}) : memref<{words}xi32>
-    aie.flow(%s{c}, DMA : 0, %m{c}, DMA : 0)
-    aie.shim_dma_allocation @in{c} (%s{c}, MM2S, 0)
-    %dma{c} = aie.memtile_dma(%m{c}) {{
-      %0 = aie.dma_start(S2MM, 0, ^bd, ^end)
-    ^bd:
-      aie.dma_bd(%b{c} : memref<{words}xi32>)
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }}"""
+    tiles = [
+        part
+        for c in range(count)
+        for part in (
+            tile(c, 0), tile(c, 1), buffer(f"b{c}", f"{c}1", words), flow(f"{c}0 DMA : 0", f"{c}1 DMA : 0"),
+            f"aie.shim_dma_allocation @in{c} (%t{c}0, MM2S, 0)",
+            program(f"{c}1", Task("S2MM", 0, [bd(f"b{c}", words)])),
+        )
+    ]  # fmt: skip
+    copies = (
+        f"aiex.npu.dma_memcpy_nd(%a[0, 0, 0, {c * extent}]{walk}) {{id = 0 : i64, metadata = @in{c}}} : {whole}"
         for c in range(count)
     )
-    copies = "".join(
-        f"""
-      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, {c * extent}]{walk})
-        {{id = 0 : i64, metadata = @in{c}}} : memref<{count * extent}xi32>"""
-        for c in range(count)
-    )
-    return f"""
-module {{
-  aie.device(npu2) {{{tiles}
-    aie.runtime_sequence @sequence(%a: memref<{count * extent}xi32>) {{{copies}
-    }}
-  }}
-}}
-"""
+    return module("npu2", *tiles, sequence(*copies, arguments=f"%a: {whole}"))

@@ -7,7 +7,7 @@ from mlir_texts import read
 
 from bdforge.array.mlir import MlirError, parse
 
-CASES = {case["name"]: case for case in json.loads(read("rejected.json"))}
+CASES = {case["name"]: case for case in map(json.loads, read("rejected.jsonl").splitlines())}
 
 WORDS = {
     "tile_out_of_range": "column 8 is outside npu2, which has columns 0 to 7",

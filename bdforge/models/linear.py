@@ -4,7 +4,9 @@ Where a product runs is `Split`'s decision. The CPU computes the same integers, 
 its results as the array does, so that a split does not change a model.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
@@ -50,7 +52,8 @@ class Products:
     loaded: Loaded
     split: Split
     ledger: Ledger = field(default_factory=Ledger)
-    _problems: dict[tuple[int, int, int], Prepared] = field(default_factory=dict, repr=False)
+    _problem: Callable[[int, int, int], Prepared] = field(init=False, repr=False)
+    """Memory for products of M, K, N, that of the last few sizes."""
     _on_array: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +66,8 @@ class Products:
         self._scaled = spec.epilogue.scale
         if spec.epilogue.relu or spec.epilogue.bias or self._scaled != (spec.c == "bf16"):
             raise ModelError(f"design {self.loaded.design.name}: its epilogue must scale bf16, and do no more")
+        loaded = self.loaded
+        self._problem = lru_cache(_PROBLEMS_MAX)(lambda M, K, N: loaded.prepared(M=M, K=K, N=N))
 
     @classmethod
     def of(cls, folder: Path | str, device: str | None = None, rule: str = "estimate") -> "Products":
@@ -105,14 +110,6 @@ class Products:
                 problem.arrays["row_scales"][...] = scales
                 return problem(B=packed).astype(np.float32)
             return problem(B=packed).astype(np.float32) * scales[:, None] * linear.scales
-
-    def _problem(self, M: int, K: int, N: int) -> Prepared:
-        """Memory for products of these sizes, that of the last few sizes."""
-        found = self._problems.pop((M, K, N), None) or self.loaded.prepared(M=M, K=K, N=N)
-        if len(self._problems) == _PROBLEMS_MAX:
-            del self._problems[next(iter(self._problems))]
-        self._problems[M, K, N] = found
-        return found
 
     def on_cpu(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray, *, narrow: bool) -> np.ndarray:
         """The product on the CPU whatever the split says, with results in float32, or rounded to bfloat16."""

@@ -171,23 +171,6 @@ def test_a_cache_doubles_when_it_is_full_and_keeps_what_it_has():
     assert cache.length == 200
 
 
-def test_memory_of_the_eight_sizes_used_last_is_kept():
-    made: list[int] = []
-    loaded = SimpleNamespace(prepared=lambda M, K, N: made.append(M) or f"{M}x{K}x{N}")
-    products: Any = SimpleNamespace(_problems={}, loaded=loaded)
-    for size in (
-        *range(8),
-        0,
-        8,
-        0,
-        2,
-        1,
-    ):  # 8 takes the place of 1, which was used before all others; then 1 that of 3
-        assert Products._problem(products, size, 2, 3) == f"{size}x2x3"
-    assert made == [*range(8), 8, 1]
-    assert [M for M, _, _ in products._problems] == [4, 5, 6, 7, 8, 0, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("options", "good"),
     [

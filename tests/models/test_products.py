@@ -124,3 +124,11 @@ def test_rows_have_the_sizes_of_the_layer(summing, array: bool, codes: tuple[int
     linear = made.resident("w", TernaryMatrix(np.ones((2, 1), np.int8), ("w",), (1,), (0.5,)))
     with pytest.raises(ModelError, match="w: "):
         made(linear, np.zeros(codes, np.int8), np.ones(scales, np.float32))
+
+
+def test_memory_of_the_eight_sizes_used_last_is_kept(summing):
+    """8 takes the place of 1, which was used before all others; then 1 that of 3."""
+    made = products(summing.plan.spec)
+    for size in (*range(8), 0, 8, 0, 2, 1):
+        made._problem(size, 2, 3)
+    assert [M for M, _, _ in made.loaded.made] == [*range(8), 8, 1]  # type: ignore[attr-defined]

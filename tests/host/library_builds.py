@@ -19,7 +19,6 @@ from support.once import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ROOT / "build" / "test-host" / "sanitized"
-WITH_XRT = ROOT / "build" / "test-host" / "xrt"
 BUILD_SECONDS = 600  # on a machine with many other jobs
 SANITIZERS = (
     "address,bool,bounds,builtin,enum,integer-divide-by-zero,nonnull-attribute,object-size,pointer-overflow,return,"
@@ -55,16 +54,28 @@ def built(build: Path, *arguments: str) -> None:
 
 
 def sanitized_build() -> Path:
-    """Folder of the library, bdforge-run and the test programs, without XRT, with sanitizers."""
+    """Folder of the library, bdforge-run and the test programs, without XRT, with sanitizers. Others are added to it,
+    which take its objects: compiling these takes longest."""
     built(SANITIZED, "cpp", "cpp-tests", "xrt=none", f"sanitize={SANITIZERS}")
     return SANITIZED / "host"
 
 
 def npu_library() -> Path:
     """The library that shows programs the software NPU; it needs no XRT."""
-    library = WITH_XRT / "host" / "lib" / LIBRARY
-    built(WITH_XRT, str(library), "xrt=none", "optimise=no")
+    library = SANITIZED / "host" / "lib" / LIBRARY
+    built(SANITIZED, str(library), "xrt=none", f"sanitize={SANITIZERS}")
     return library
+
+
+def sanitizer_runtime() -> str:
+    """What programs without sanitizers must be started with to load a library that has them."""
+    return subprocess.run(
+        ["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+FOREIGN = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
+"""For programs with libraries of others, which leak, and libraries that come before the sanitizer's."""
 
 
 def run(*words: Path | str, cwd: Path | None = None, environ: dict[str, str] | None = None) -> Done:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from library_builds import Done
+from library_builds import FOREIGN, Done
 
 from bdforge.devices import device_named
 from bdforge.runtime.service.software_npu import shown
@@ -40,7 +40,7 @@ class SoftwareNpu:
 def run_alone(words: Sequence[str], environ: dict[str, str], cwd: Path | None) -> Done:
     """Runs a program in a process group of its own, of which nothing may be left afterwards."""
     process = subprocess.Popen(
-        words, cwd=cwd, env=os.environ | environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        words, cwd=cwd, env=os.environ | FOREIGN | environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     output, errors = process.communicate(timeout=120)

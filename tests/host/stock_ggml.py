@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from library_builds import WITH_XRT, built
+from library_builds import FOREIGN, SANITIZED, SANITIZERS, built, sanitizer_runtime
 
 from support.built_designs import PlannedDesign, build, spec_content
 from support.ggml_packages import FetchError, Packages, fetch_ggml
 
-HOST = WITH_XRT / "host"
+HOST = SANITIZED / "host"
 BACKEND = HOST / "lib" / "libggml-bdforge.so"
 
 
@@ -21,7 +21,7 @@ def stock_ggml() -> Packages:
         packages = fetch_ggml()
     except FetchError as error:
         pytest.skip(f"ggml's packages: {error}")
-    built(WITH_XRT, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", "optimise=no")
+    built(SANITIZED, "ggml-tests", f"ggml={packages.prefix}", "xrt=none", f"sanitize={SANITIZERS}")
     return packages
 
 
@@ -33,6 +33,5 @@ def small_design(folder: Path, **more: Any) -> PlannedDesign:
 def ours(design: Path, **more: str) -> dict[str, str]:
     """The variables that make ggml load us: on the emulated array, BDFORGE_GGML_... as in `more`."""
     chosen = {"design": str(design), "device": "emulated", "counts": "1"} | more
-    return {"GGML_BACKEND_PATH": str(BACKEND)} | {
-        f"BDFORGE_GGML_{name.upper()}": value for name, value in chosen.items()
-    }
+    loaded = FOREIGN | {"GGML_BACKEND_PATH": str(BACKEND), "LD_PRELOAD": sanitizer_runtime()}
+    return loaded | {f"BDFORGE_GGML_{name.upper()}": value for name, value in chosen.items()}

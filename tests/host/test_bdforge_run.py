@@ -19,8 +19,14 @@ def program() -> Path:
     return sanitized_build() / "bin" / "bdforge-run"
 
 
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all that change nothing of it, which the device server loads once."""
+    return small_design(tmp_path_factory.mktemp("built"))
+
+
 @pytest.fixture
-def design(tmp_path: Path) -> Path:
+def own_design(tmp_path: Path) -> Path:
     return small_design(tmp_path / "built")
 
 
@@ -160,15 +166,15 @@ def test_sizes_beyond_the_design_are_refused_before_memory_is_taken(program: Pat
     refused(run(*words, "-M", "8", "-K", "1000000", "-N", "1000000"), "K = 1000000 could overflow the sums")
 
 
-def test_a_missing_or_damaged_design_is_refused(program: Path, design: Path):
+def test_a_missing_or_damaged_design_is_refused(program: Path, own_design: Path):
     words = ["-M", "8", "-K", "8", "-N", "8", "-d", "emulated"]
     refused(run(program, "-x", "no/such.xclbin", *words), "no/manifest.json: No such file or directory")
-    elf = design.with_suffix(".elf")
+    elf = own_design.with_suffix(".elf")
     refused(run(program, "-x", elf, *words), "its ELF holds no sequence for 8x8x8 without strides")
     refused(run(program, "-x", elf, "-M", "33", "-K", "40", "-N", "70", "-d", "emulated"), "but this is no ELF")
-    manifest = design.parent / "manifest.json"
+    manifest = own_design.parent / "manifest.json"
     manifest.write_text(manifest.read_text()[:100])
-    refused(run(program, "-x", design, *words), f"{manifest}:1:101: not JSON")
+    refused(run(program, "-x", own_design, *words), f"{manifest}:1:101: not JSON")
 
 
 @pytest.mark.parametrize(
@@ -180,9 +186,9 @@ def test_a_missing_or_damaged_design_is_refused(program: Path, design: Path):
         ({"mlir_device": "npu2"}, "is for strix_halo (npu2), but"),
     ],
 )
-def test_manifests_that_are_not_the_designs_are_refused(program: Path, design: Path, member: dict, sentence: str):
-    edit_manifest(design.parent, **member)
-    refused(run(program, "-x", design, *SIZES), sentence)
+def test_manifests_that_are_not_the_designs_are_refused(program: Path, own_design: Path, member: dict, sentence: str):
+    edit_manifest(own_design.parent, **member)
+    refused(run(program, "-x", own_design, *SIZES), sentence)
 
 
 def writes(steps: list[dict]) -> list[dict]:
@@ -191,18 +197,18 @@ def writes(steps: list[dict]) -> list[dict]:
     return [write for part in found for write in part]
 
 
-def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path, design: Path):
+def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path, own_design: Path):
     """Cores that are told to sum over no tile give zeros, whatever the rest of the manifest says."""
-    path = design.parent / "manifest.json"
+    path = own_design.parent / "manifest.json"
     facts = json.loads(path.read_text())
     facts["arguments"][0]["layout"] = "any"
     path.write_text(json.dumps(facts))
-    ends(run(program, "-x", design, *SIZES))
+    ends(run(program, "-x", own_design, *SIZES))
     values = facts["sequence"]["program"]["values"]
     for write in writes(facts["sequence"]["program"]["do"])[::3]:  # K / k of each core
         write["values"] = [values.index(0)]
     path.write_text(json.dumps(facts))
-    done = run(program, "-x", design, *SIZES)
+    done = run(program, "-x", own_design, *SIZES)
     assert done.returncode == 1, done.stderr
     assert "C[0, 0] is 0, expected" in done.stdout + done.stderr
 
@@ -217,10 +223,10 @@ def test_a_python_that_fails_is_no_wrong_result(program: Path, design: Path, tmp
     assert f"--verify: '{python} ... check-run' failed: No module named bdforge; see BDFORGE_PYTHON" in done.stderr
 
 
-def test_nothing_is_written(program: Path, design: Path, tmp_path: Path):
+def test_nothing_is_written(program: Path, own_design: Path, tmp_path: Path):
     before = sorted(tmp_path.rglob("*"))
-    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", "-d", "emulated", cwd=tmp_path)
-    run(program, "-x", design, "-M", "8", "-K", "8", "-N", "8", cwd=tmp_path)
+    run(program, "-x", own_design, "-M", "8", "-K", "8", "-N", "8", "-d", "emulated", cwd=tmp_path)
+    run(program, "-x", own_design, "-M", "8", "-K", "8", "-N", "8", cwd=tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
 
 

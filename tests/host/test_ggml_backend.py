@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import WITH_XRT, Done, run, scons
+from library_builds import ROOT, Done, run, scons
 from stock_ggml import BACKEND, HOST, ours, small_design, stock_ggml
 
 from bdforge.models import Products, Split
@@ -191,7 +191,8 @@ int main(int count, char **words) {
 def asks(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that loads us as ggml does whose backends have a certain API version, or that has none (0)."""
     program = tmp_path_factory.mktemp("asks") / "asks"
-    command = ["gcc", "-x", "c", "-", "-rdynamic", "-z", "lazy", "-o", program, "-ldl"]
+    for_sanitizers = ["-Wl,--no-as-needed", "-lstdc++"]  # which look for its way to throw when a program starts
+    command = ["gcc", "-x", "c", "-", "-rdynamic", "-z", "lazy", "-o", program, "-ldl", *for_sanitizers]
     subprocess.run(command, input=ASKS, text=True, check=True)
     return program
 
@@ -247,7 +248,7 @@ def test_with_xrt_it_loads_and_says_what_of_an_npu_is_missing(packages: Packages
         xrt = fetch_packages()
     except FetchError as error:
         pytest.skip(f"XRT's packages: {error}")
-    place = WITH_XRT.parent / "ggml-xrt"
+    place = ROOT / "build" / "test-host" / "ggml-xrt"
     library = place / "host" / "lib" / BACKEND.name
     scons(place, str(library), f"ggml={packages.prefix}", f"xrt={xrt.prefix}", "optimise=no")
     environ = ours(summing.folder, device="0") | {"GGML_BACKEND_PATH": str(library)}

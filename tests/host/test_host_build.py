@@ -49,7 +49,7 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
         "bin/bdforge-run", "lib/libbdforge.a", "lib/libbdforge.so", f"lib/libbdforge.so.{SERIES}",
         f"lib/libbdforge.so.{__version__}", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
         "include/bdforge_llmc.h", "lib/cmake/bdforge/bdforge-config.cmake",
-        "lib/cmake/bdforge/bdforge-config-version.cmake",
+        "lib/cmake/bdforge/bdforge-config-version.cmake", "lib/libbdforge-npu.so",
     }  # fmt: skip
     headers = {f"include/bdforge/{path.name}" for path in (ROOT / "host/include/bdforge").glob("*.hpp")}
     assert expected | headers == files

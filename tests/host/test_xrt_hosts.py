@@ -8,7 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import WITH_XRT, Done, built, replace_kernels, small_design, small_plan, write_manifest
+from library_builds import (
+    SANITIZED,
+    SANITIZERS,
+    Done,
+    built,
+    npu_library,
+    replace_kernels,
+    small_design,
+    small_plan,
+    write_manifest,
+)
 from software_npu import SoftwareNpu, run_alone
 from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
@@ -16,7 +26,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.images.xclbin import pdis
 from bdforge.array.images.xclbin_write import xclbin
 from bdforge.operators import render
-from bdforge.runtime.service.software_npu import BDF, LIBRARY
+from bdforge.runtime.service.software_npu import BDF
 from support.built_designs import build as build_design
 from support.built_designs import spec_content
 from support.differences import same
@@ -42,15 +52,9 @@ def xrt() -> Packages:
 @pytest.fixture(scope="module")
 def build(xrt: Packages) -> Path:
     """The library, bdforge-run and the C program, linked with XRT."""
-    host = WITH_XRT / "host"
-    built(
-        WITH_XRT,
-        str(host / "bin" / "bdforge-run"),
-        str(host / "lib" / LIBRARY),
-        str(host / "tests" / "c_program"),
-        f"xrt={xrt.prefix}",
-        "optimise=no",
-    )
+    host = SANITIZED / "host" / "xrt"
+    wanted = (host / "bin" / "bdforge-run", host / "tests" / "c_program")
+    built(SANITIZED, *map(str, wanted), f"xrt={xrt.prefix}", f"sanitize={SANITIZERS}")
     return host
 
 
@@ -75,7 +79,7 @@ def design(xrt: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def new_npu(xrt: Packages, build: Path, device_server: str, tmp_path: Path) -> Callable[[str], SoftwareNpu]:
     """Makes a device of a product."""
-    return lambda device: SoftwareNpu(xrt, device_server, build / "lib" / LIBRARY, tmp_path, device)
+    return lambda device: SoftwareNpu(xrt, device_server, npu_library(), tmp_path, device)
 
 
 @pytest.fixture

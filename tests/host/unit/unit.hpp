@@ -18,7 +18,7 @@
 namespace unit {
 
 /// Registers a case; always true.
-bool add(const std::string& group, const std::string& name, std::function<void()> body);
+bool add(const char* group, const char* name, void (*body)());
 
 /// Folder with what the Python side made: manifests of small designs.
 const std::string& data_folder();

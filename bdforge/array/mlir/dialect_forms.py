@@ -40,7 +40,8 @@ def fold(module: ModuleOp) -> None:
     MlirError for a text that mixes the forms, and for a number that is known only when the design runs.
     """
     first: dict[Era, AieOperation] = {}
-    for op in _aie_operations(module):
+    operations = list(_aie_operations(module))
+    for op in operations:
         if (modern := op.is_modern) is not None:
             first.setdefault(Era.MODERN if modern else Era.MARCH, op)
     if len(first) == len(Era):
@@ -48,7 +49,7 @@ def fold(module: ModuleOp) -> None:
     for era, op in first.items():
         if (found := source_of(op)) is not None:
             found[0].era = era
-    for op in list(_aie_operations(module)):
+    for op in operations:
         _fold_one(op)
         if isinstance(op, PacketFlowOp) and Era.MODERN in first:
             _split(op)

@@ -39,7 +39,7 @@ class TraceOp(AieOperation):
 
 def is_trace(name: str) -> bool:
     """Whether an operation of this name belongs to the family."""
-    return name == TRACE_PREFIX or name.startswith(f"{TRACE_PREFIX}.")
+    return name.startswith(TRACE_PREFIX) and (name == TRACE_PREFIX or name[len(TRACE_PREFIX)] == ".")
 
 
 @cache

@@ -40,12 +40,13 @@ def verify(module: ModuleOp) -> None:
     _Scope().check(module)
     fold(module)
     tables: dict[Operation | None, dict[str, FuncOp]] = {}
-    for op in module.walk():
+    operations = list(module.walk())
+    for op in operations:
         if isinstance(op, CallOp | FunctionOp):
             _verify_function(op, tables)
         else:
             _verify_operation(op)
-    for op in module.walk():
+    for op in operations:
         for rule in _rules_of(type(op)):
             _apply(rule, op)
 

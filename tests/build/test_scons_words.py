@@ -103,9 +103,9 @@ def test_the_library_is_optimised_unless_it_is_sanitized(tool, optimise: bool, s
 
 
 @pytest.mark.parametrize(
-    ("source", "headers"), [("src/xrt/a.cpp", True), ("src/xrt_absent.cpp", False), ("src/a.cpp", False)]
+    ("source", "headers"), [("src/xrt_backend.cpp", True), ("src/xrt_absent.cpp", False), ("src/a.cpp", False)]
 )
-def test_only_sources_in_the_folder_of_xrt_see_its_headers(tool, source: str, headers: bool):
+def test_only_the_backend_for_xrt_sees_its_headers(tool, source: str, headers: bool):
     xrt = SimpleNamespace(include=Path("/x/include"), library=Path("/x/lib"))
     env = Env(OPTIMISE="-O2", sanitize="", XRT=xrt, cxx="g++", CPPPATH=[])
     module = tool("xrt_host")

@@ -7,12 +7,9 @@ import numpy as np
 from host_programs import probed
 
 from bdforge.design.sequences.sequence_program import Operand
-from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import SpecError, sequence
 from support.family import SEED, group
-
-DEVICE = device_named("strix_halo")
 
 
 def probe(orders: list[str]) -> list[str]:

@@ -13,12 +13,9 @@ from operand_cases import in_memory, member_of, probe, random_array, shape_of, w
 from bdforge.design.sequences import Builder
 from bdforge.design.sequences.interpret import values_of
 from bdforge.design.sequences.sequence_program import Program
-from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import manifest
 from support.family import GROUPS
-
-DEVICE = device_named("strix_halo")
 
 
 def test_operands_need_no_more_sizes_than_they_depend_on(tmp_path: Path):
@@ -59,7 +56,9 @@ def depends_on(program: Program, value: int | None) -> set[str]:
     found = program.values[value] if value is not None else 0
     if isinstance(found, str):
         return {found}
-    return set().union(*(depends_on(program, operand) for operand in found[1:])) if isinstance(found, list) else set()
+    return (
+        set().union(*(depends_on(program, int(operand)) for operand in found[1:])) if isinstance(found, list) else set()
+    )
 
 
 def test_each_operand_of_any_design_is_known_by_the_sizes_that_it_depends_on(tmp_path: Path):

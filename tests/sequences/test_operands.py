@@ -172,7 +172,7 @@ def test_loops_that_leave_the_buffer_are_refused(dims, facts, message):
 
 def test_codes_that_leave_the_buffer_are_refused():
     array, axes = np.zeros((1, 8), np.int8), [(1, 1, None, False), (8, 8, None, False)]
-    with pytest.raises(ProgramError, match="operand X reaches element 67; its buffer has 8"):
+    with pytest.raises(ProgramError, match="operand X reaches element 16; its buffer has 2"):
         placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 2, 1, 64), (1, 4, 2, 1)])
     with pytest.raises(ProgramError, match="operand X reaches element 21; its buffer has 8"):
         placed(array, 2, "int2", 2, axes, [(0, 1, 1, 8), (1, 8, 1, 3)])

@@ -1,11 +1,10 @@
 """The user's arrays in the buffers that the array reads and writes, as a program's operands say it.
 
-`place` makes a buffer of an array, `fetch` an array of a buffer. Both are one gather and one strided copy, of codes
-narrower than a byte as a byte each, which are joined or taken apart.
+`place` makes a buffer of an array, `fetch` an array of a buffer. Both are one gather and one strided copy.
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -32,11 +31,8 @@ def place(operand: Operand, values: Sequence[int], array: np.ndarray, buffer: np
     if places.dtype.itemsize * BYTE_BITS == operand.bits:
         _view(operand, values, buffer.view(places.dtype))[...] = _split(operand, values, places)
         return
-    codes = np.add(places, np.int8(operand.bias), order="C").view(np.uint8) & _mask(operand)
-    apart = np.zeros((len(buffer), BYTE_BITS // operand.bits), np.uint8)
-    _view(operand, values, apart.reshape(-1))[...] = _split(operand, values, codes)
-    for number, of_bytes in enumerate(apart.T):
-        buffer |= of_bytes << np.uint8(number * operand.bits)
+    codes = np.add(places, np.int8(operand.bias), order="C").view(np.uint8) & np.uint8((1 << operand.bits) - 1)
+    _pack(operand, values, _split(operand, values, codes), buffer)
 
 
 def _check_values(operand: Operand, array: np.ndarray) -> None:
@@ -53,11 +49,28 @@ def _check_values(operand: Operand, array: np.ndarray) -> None:
     )
 
 
+def _pack(operand: Operand, values: Sequence[int], codes: np.ndarray, buffer: np.ndarray) -> None:
+    """Codes narrower than a byte into their bytes; loops with strides below a byte go through its fields."""
+    if _cross_bytes(operand, values):
+        places, shifts = _bytes_and_shifts(operand, values, len(buffer))
+        np.bitwise_or.at(buffer, places, codes << shifts)
+        return
+    fields, whole, steps = _fields(operand, values)
+    by_field = codes.transpose([*fields, *whole])
+    start = values[operand.offset] * operand.bits // BYTE_BITS
+    packed = _strided(operand, buffer, start, by_field.shape[len(fields) :], steps)
+    if by_field.strides[-1] == packed.strides[-1] == 1:  # many bytes at once: no code leaves its byte when shifted
+        lane = np.dtype(f"u{gcd(packed.shape[-1], 8)}")
+        packed, by_field = packed.view(lane), by_field.view(lane)
+    for place in np.ndindex(by_field.shape[: len(fields)]):
+        packed |= by_field[place] << packed.dtype.type(_shift(operand, values, place, fields))
+
+
 def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The array of which `buffer` (uint8) holds the places: what `place` wrote, but for what block floats lose."""
     counts = _counts(operand, values)
     if operand.bits < BYTE_BITS:
-        loops = _view(operand, values, _unpacked(operand, buffer))
+        loops = _unpack(operand, values, buffer)
     else:
         loops = _view(operand, values, buffer.view(_TILE if operand.blocked else dtype))
     places = loops.transpose(_steps(operand, values)).reshape(counts)
@@ -74,17 +87,55 @@ def fetch(operand: Operand, values: Sequence[int], buffer: np.ndarray, dtype: np
     return places
 
 
-def _unpacked(operand: Operand, buffer: np.ndarray) -> np.ndarray:
-    """int8 of all codes of a buffer, without their bias or with their sign."""
-    apart = np.empty((len(buffer), BYTE_BITS // operand.bits), np.uint8)
-    for number in range(apart.shape[1]):
-        apart[:, number] = buffer >> np.uint8(number * operand.bits)
-    sign = 0 if operand.bias else 1 << operand.bits - 1
-    return (apart.reshape(-1) & _mask(operand) ^ np.uint8(sign)).view(np.int8) - np.int8(sign + operand.bias)
+def _unpack(operand: Operand, values: Sequence[int], buffer: np.ndarray) -> np.ndarray:
+    """int8 of the loops' counts: what `_pack` wrote, codes without their bias or with their sign."""
+    mask, sign = np.uint8((1 << operand.bits) - 1), 0 if operand.bias else 1 << operand.bits - 1
+    found = (_codes(operand, values, buffer) & mask ^ np.uint8(sign)).view(np.int8)
+    return found - np.int8(sign + operand.bias)
 
 
-def _mask(operand: Operand) -> np.uint8:
-    return np.uint8((1 << operand.bits) - 1)
+def _codes(operand: Operand, values: Sequence[int], buffer: np.ndarray) -> np.ndarray:
+    """Bytes of the loops' counts with the codes in their lowest bits."""
+    if _cross_bytes(operand, values):
+        places, shifts = _bytes_and_shifts(operand, values, len(buffer))
+        return buffer[places] >> shifts
+    fields, whole, steps = _fields(operand, values)
+    counts = [values[dim.count] for dim in operand.dims]
+    inner = [counts[number] for number in whole]
+    packed = _strided(operand, buffer, values[operand.offset] * operand.bits // BYTE_BITS, inner, steps)
+    codes = np.empty([counts[number] for number in fields] + inner, np.uint8)
+    for place in np.ndindex(codes.shape[: len(fields)]):
+        codes[place] = packed >> np.uint8(_shift(operand, values, place, fields))
+    return codes.transpose(np.argsort([*fields, *whole]))
+
+
+def _cross_bytes(operand: Operand, values: Sequence[int]) -> bool:
+    """Whether loops are others than some through whole bytes and some through the fields of each."""
+    per_byte = BYTE_BITS // operand.bits
+    loops = [(values[dim.count], values[dim.stride]) for dim in operand.dims]
+    inner = sum((count - 1) * stride for count, stride in loops if stride < per_byte)
+    steps = [stride for _, stride in loops if stride >= per_byte]
+    return not steps or inner >= per_byte or any(step % per_byte for step in (values[operand.offset], *steps))
+
+
+def _bytes_and_shifts(operand: Operand, values: Sequence[int], size_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of the loops' counts: the byte of each code, and its lowest bit there."""
+    per_byte = BYTE_BITS // operand.bits
+    places = _view(operand, values, np.arange(size_bytes * per_byte))
+    return places // per_byte, (places % per_byte * operand.bits).astype(np.uint8)
+
+
+def _fields(operand: Operand, values: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Loops within a byte, loops over bytes, and the latter's strides in bytes."""
+    per_byte = BYTE_BITS // operand.bits
+    fields = [number for number, dim in enumerate(operand.dims) if values[dim.stride] < per_byte]
+    whole = [number for number in range(len(operand.dims)) if number not in fields]
+    return fields, whole, [values[operand.dims[number].stride] // per_byte for number in whole]
+
+
+def _shift(operand: Operand, values: Sequence[int], place: Sequence[int], fields: Sequence[int]) -> int:
+    """The lowest bit of a place of the loops within a byte."""
+    return operand.bits * sum(i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True))
 
 
 def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.ndarray:
@@ -166,12 +217,15 @@ def _steps(operand: Operand, values: Sequence[int]) -> list[int]:
 
 
 def _view(operand: Operand, values: Sequence[int], elements: np.ndarray) -> np.ndarray:
-    """A buffer's elements as the loops walk them.
+    """The buffer's elements as the loops walk them."""
+    counts = [values[dim.count] for dim in operand.dims]
+    return _strided(operand, elements, values[operand.offset], counts, [values[dim.stride] for dim in operand.dims])
 
-    ProgramError for loops that leave it: programs may come from a file.
-    """
-    start, counts = values[operand.offset], [values[dim.count] for dim in operand.dims]
-    steps = [values[dim.stride] for dim in operand.dims]
+
+def _strided(
+    operand: Operand, elements: np.ndarray, start: int, counts: Sequence[int], steps: Sequence[int]
+) -> np.ndarray:
+    """Elements from `start` on, in loops; ProgramError for loops that leave them: programs may come from a file."""
     if start < 0 or any(count < 1 for count in counts) or any(step < 0 for step in steps):
         raise ProgramError(
             f"operand {operand.name} starts at element {start} with loops of {tuple(counts)} by {tuple(steps)}; "

@@ -17,9 +17,9 @@ from support.built_designs import spec_content
 from support.differences import as_reviewed
 
 DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
-    "gemv of rows that are filled by two channels of each shim": ("strix_halo", {
+    "gemv of rows that are filled": ("strix_halo", {
         "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"},
-        "tile": {"m": 3, "k": 8, "n": 32}, "array": {"columns": 2, "rows": 2, "channels": 2},
+        "tile": {"m": 3, "k": 8, "n": 32}, "array": {"columns": 1, "rows": 2},
     }),
     "elementwise of four rows": ("phoenix", {
         "kind": "elementwise", "type": "int8", "function": "add", "tile": 32, "array": {"columns": 1},
@@ -33,10 +33,6 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "gemm of block floats with two slabs in a memtile": (
         (16, 32, 64),
         {"types": ("bf16", "bfp16", "bfp16"), "rows": 2, "columns": 1, "k_mt": 64, "c_buffers": 2, "c_pieces": 2},
-    ),
-    "gemm of fewer rows than a micro-tile that is scaled": (
-        (8, 64, 32),
-        {"types": ("int8", "int8", "bf16"), "rows": 1, "columns": 1, "m_used": 3, "epilogue": {"scale": True}},
     ),
     "gemm that is scaled in parts and whose B stays": (
         (32, 64, 32),

@@ -155,7 +155,7 @@ lint() {
 
 check() {
   lint
-  stage 'pyright and pytest' "$python" tests/support/check.py
+  stage 'pyright and pytest' "$python" tools/testing/check.py
 }
 
 run_tests() {
@@ -181,7 +181,7 @@ sweep() {
 mutate() {
   setup
   build host
-  "$python" "$root/tests/support/mutate.py" "$@"
+  "$python" "$root/tools/testing/mutate.py" "$@"
 }
 
 command=${1:-help}

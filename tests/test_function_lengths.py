@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from support.source_tree import ROOT, modules
+from tools.testing.source_tree import ROOT, modules
 
 LIMIT = 60
 FOLDERS = ("bdforge", "bd_patterns", "benchmarks", "examples", "site_scons", "tests", "tools")

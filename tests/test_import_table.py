@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.source_tree import Import, imports, module_name, modules
+from tools.testing.source_tree import Import, imports, module_name, modules
 
 ALLOWED: dict[str, set[str]] = {
     "common": set(),

@@ -3,7 +3,7 @@
 import ast
 from collections import Counter
 
-from support.source_tree import modules
+from tools.testing.source_tree import modules
 
 FREE_MODULES = (
     "errors",  # the faults of the package in which it stands

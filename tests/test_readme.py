@@ -14,7 +14,7 @@ import pytest
 from bdforge.cli.commands import HOMES
 from support.forked import BDFORGE, SCONS, Forks
 from support.processes import ends
-from support.source_tree import ROOT
+from tools.testing.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text()
 LINKED = ("SConstruct", "site_scons", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns", "tests")

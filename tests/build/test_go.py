@@ -182,7 +182,7 @@ def test_a_check_lints_then_types_and_tests_what_differs(go):
     assert (result.returncode, result.stdout.splitlines()) == (
         0, ["== ruff check", "== ruff format", "== pyright and pytest"],
     ), result.stderr  # fmt: skip
-    assert go.calls("check.py") == ["tests/support/check.py"]
+    assert go.calls("check.py") == ["tools/testing/check.py"]
     assert go.calls("SCons") == []
 
 

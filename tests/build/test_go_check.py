@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support import check
-from support.affected import affected_tests, mirrored
 from support.processes import ends
+from tools.testing import check
+from tools.testing.affected import affected_tests, mirrored
 
 FILES = {
     "bdforge/__init__.py": "",
@@ -87,11 +87,9 @@ def test_tests_end_with_their_time(tmp_path: Path, seconds: int, told: str):
     text = SLEEPS if seconds == 1 else "def test_short(): pass\ndef test_wrong(): assert False"
     (tmp_path / "test_it.py").write_text(text)
     script = (
-        f"import pytest; from support.check import Clock; pytest.main(['-q', '-c', '/dev/null', '{tmp_path}'], "
+        f"import pytest; from tools.testing.check import Clock; pytest.main(['-q', '-c', '/dev/null', '{tmp_path}'], "
         f"plugins=[Clock({seconds})])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=check.ROOT / "tests", text=True, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=check.ROOT, text=True, capture_output=True, check=False)
     assert f"{told} in " in done.stdout, done.stdout + done.stderr
     assert ("after 1 s 1 tests were left out" in done.stdout) == (seconds == 1)

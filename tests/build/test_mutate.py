@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.mutants import mutants_of
+from tools.testing.mutants import mutants_of
 
-COMMAND = [sys.executable, str(Path(__file__).resolve().parents[1] / "support" / "mutate.py")]
+COMMAND = [sys.executable, str(Path(__file__).resolve().parents[2] / "tools/testing/mutate.py")]
 
 FAULTY = {
     "a < b": ["a <= b"],

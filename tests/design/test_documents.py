@@ -17,7 +17,7 @@ from bdforge.devices import DEVICES, TileKind
 from bdforge.operators import Plan, design_for, load_spec, operator_of, plan
 from support.examples import EXAMPLES, example
 from support.family import GROUPS, SEED, SIZE, group
-from support.source_tree import ROOT
+from tools.testing.source_tree import ROOT
 
 NAMED = sorted((ROOT / "designs").glob("*.toml"))
 DAILY = {"gemm_i8_i2_bitnet": 250, "gemm_i8_i8_i32_one_core": 200, "gemv_i8_i2": 250, "add_i8": 200}

@@ -2,7 +2,7 @@
 
 import re
 
-from support.source_tree import ROOT
+from tools.testing.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "extending.md"
 

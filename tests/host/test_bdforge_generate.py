@@ -15,9 +15,9 @@ from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.runtime import load
 from support.built_designs import PlannedDesign
 from support.processes import ends
-from support.source_tree import ROOT
 from tools.bitnet.content import ROLES, Content, config, random_content, shapes
 from tools.bitnet.write import write_gguf
+from tools.testing.source_tree import ROOT
 
 LICENCE = ROOT / "examples" / "bitnet" / "licence.gguf"
 Generate = Callable[..., Done]

@@ -14,7 +14,7 @@ from bdforge.operators import load_spec, manifest, operator_of, plan, plan_of, r
 from support.built_designs import build_plan
 from support.differences import same
 from support.examples import EXAMPLES
-from support.source_tree import ROOT
+from tools.testing.source_tree import ROOT
 
 RIGHT = "def transposed(a):\n    return a.T\n"
 WRONG = """import numpy as np

@@ -16,10 +16,10 @@ from typing import Annotated
 import typer
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-from support.affected import mirrored  # noqa: E402
-from support.mutants import Mutant, mutants_of  # noqa: E402
-from support.mutation_runs import in_processes, reached_lines, with_fault  # noqa: E402
+sys.path.insert(0, str(ROOT))
+from tools.testing.affected import mirrored  # noqa: E402
+from tools.testing.mutants import Mutant, mutants_of  # noqa: E402
+from tools.testing.mutation_runs import in_processes, reached_lines, with_fault  # noqa: E402
 
 PATIENCE, LEAST_SECONDS = 5, 5  # a fault counts as found when tests take so many times as long as without it
 NOT_FOUND = (0, 5)  # exit codes of pytest: all passed, or a fault took all parameters of the tests away

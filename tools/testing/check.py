@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-from support.affected import affected_tests  # noqa: E402
+sys.path.insert(0, str(ROOT))
+from tools.testing.affected import affected_tests  # noqa: E402
 
 SECONDS = 50  # of a minute, from before the tests are collected; pyright runs beside them
 BASE = ("main", "origin/main", "HEAD")

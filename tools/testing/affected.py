@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from support.source_tree import ROOT, modules, targets
+from tools.testing.source_tree import ROOT, modules, targets
 
 IMPORTS = re.compile(r"^[ \t]*((?:from +[.\w]+ +import +(?:\([^)]*\)|.+))|import +.+)$", re.MULTILINE)
 """Statements alone are read: whole files take ten times as long."""

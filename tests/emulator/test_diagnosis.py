@@ -28,6 +28,7 @@ from support.array_text import (
     tile,
 )
 from support.register_designs import column
+from support.small_designs import loopback
 
 CORES = 4
 
@@ -146,6 +147,15 @@ def test_an_array_that_goes_quiet_lists_its_blocked_cores():
     assert warning.endswith("[blocked-cores]")
     assert bdforge.emulate(blocked(4), permissive=["blocked-cores"]).warnings == ()
     assert bdforge.emulate(blocked(3)).warnings == ()
+
+
+def test_unread_tokens_are_a_warning():
+    walk = "aiex.npu.dma_memcpy_nd(%{}[0, 0, 0, 0][1, 1, 1, 32][0, 0, 0, 1]) {{id = {} : i64, metadata = @{}}}"
+    text = loopback(
+        sequence="\n".join(f"{walk.format(*one)} : memref<96xi32>" for one in (("b", 1, "out"), ("a", 0, "in")))
+    )
+    found = bdforge.emulate(text, list(np.zeros((2, 96), np.int32))).warnings
+    assert found == ("1 token of S2MM 0 of tile (0, 0) nobody awaited",)
 
 
 def packets(sent: int) -> str:

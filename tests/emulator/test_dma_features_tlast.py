@@ -79,30 +79,6 @@ def test_a_sending_channel_cannot_finish_on_tlast(device):
         run(device, sequence(write_word("02", 0x1DE18, 2 << 16)))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_bds_without_tlast_make_one_packet(device):
-    """A header, then the words of a chain of two BDs; the second one ends the packet, and a third is its own."""
-    own = {"buffer_length": 4, "enable_packet": 1, "packet_id": 9}
-    found = run(
-        device,
-        buffer("a", "01", 16, DATA[:16]),
-        buffer("x", "02", 16),
-        packet_flow(9, "01 DMA : 0", "02 DMA : 0", keep=True),
-        program("02", Task("S2MM", 0, [bd("x", 16)])),
-        sequence(
-            writebd("01", 0, buffer_offset=MEMTILE_OWN_WORDS, use_next_bd=1, next_bd=1, **own),
-            write_word("01", 0xA0008, SUPPRESS_TLAST, SUPPRESS_TLAST),
-            writebd("01", 1, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS + 8),
-            push("01", "MM2S", 0, 0),
-            writebd("01", 2, buffer_offset=MEMTILE_OWN_WORDS + 12, **own),
-            push("01", "MM2S", 0, 2),
-        ),
-    )
-    header = 1 << 16 | 9 | 0
-    assert bin(header).count("1") % 2 == 1
-    same(found["x"][:13], [header, *DATA[:4], *DATA[8:11], header, *DATA[12:16]])
-
-
 def test_a_packet_without_tlast_keeps_others_waiting():
     """Core (0, 2)'s words come in two BDs, the first without TLAST; the other core's packet may not come between."""
     suppressed = write_word("02", 0x1D014, SUPPRESS_TLAST, SUPPRESS_TLAST)
@@ -128,46 +104,45 @@ def test_a_packet_without_tlast_keeps_others_waiting():
     same(found["x"], DATA[:12])
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_bd_without_tlast_leaves_a_receiver_waiting_for_more(device):
-    """3 words without and 2 with TLAST fill one BD, whose rest stays; the next one begins behind them."""
-    found = run(
-        device,
-        buffer("a", "01", 16, DATA[:16]),
-        buffer("x", "02", 24),
-        flow("01 DMA : 0", "02 DMA : 0"),
-        program("02", Task("S2MM", 0, [bd("x", 24, f"{8 * i}, 8") for i in range(3)])),
-        sequence(
-            write_word("02", 0x1DE00, 1 << 16),
-            writebd("01", 0, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS),
-            write_word("01", 0xA0008, SUPPRESS_TLAST, SUPPRESS_TLAST),
-            push("01", "MM2S", 0, 0),
-            writebd("01", 1, buffer_length=2, buffer_offset=MEMTILE_OWN_WORDS + 3),
-            push("01", "MM2S", 0, 1),
-            writebd("01", 2, buffer_length=4, buffer_offset=MEMTILE_OWN_WORDS + 8),
-            push("01", "MM2S", 0, 2),
-        ),
-    )
-    assert found["x"][:16].tolist() == [*DATA[:5], 0, 0, 0, *DATA[8:12], 0, 0, 0, 0]
+def sent(bd_number: int, start: int, count: int, **fields: int) -> list[str]:
+    """The memtile sends words of its buffer by one BD."""
+    fields |= {"buffer_length": count, "buffer_offset": MEMTILE_OWN_WORDS + start}
+    return [writebd("01", bd_number, **fields), push("01", "MM2S", 0, bd_number)]
+
+
+HEADER = 1 << 16 | 9
+PACKET = {"enable_packet": 1, "packet_id": 9}
+FINISH = write_word("02", 0x1DE00, 1 << 16)
+NO_TLAST = write_word("01", 0xA0008, SUPPRESS_TLAST, SUPPRESS_TLAST)  # of BD 0
+FIRST = [*DATA[:4], HEADER, HEADER, 5, 6, *DATA[8:]]
+ENDS = {  # whether packets are sent, the words that a BD takes, operations, what three BDs hold then
+    "a header, then a chain of two BDs of which the second ends the packet, and a third of its own": (
+        True, 13, [
+            writebd("01", 0, buffer_length=4, buffer_offset=MEMTILE_OWN_WORDS, use_next_bd=1, next_bd=1, **PACKET),
+            NO_TLAST, writebd("01", 1, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS + 8),
+            push("01", "MM2S", 0, 0), *sent(2, 12, 4, **PACKET),
+        ], [HEADER, *FIRST[:4], *FIRST[8:11], HEADER, *FIRST[12:]],
+    ),
+    "3 words without and 2 with TLAST fill one BD, whose rest stays; the next one begins behind them": (
+        False, 8, [FINISH, writebd("01", 0, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS), NO_TLAST,
+                   push("01", "MM2S", 0, 0), *sent(1, 3, 2), *sent(2, 8, 4)],
+        [*FIRST[:5], 0, 0, 0, *FIRST[8:12], 0, 0, 0, 0],
+    ),
+    "a header in memory that is a whole BD ends its packet, and so what receives it": (
+        True, 8, [FINISH, *sent(0, 4, 1), *sent(1, 5, 3)], [HEADER, *[0] * 7, HEADER, 5, 6, *[0] * 5],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_packet_may_be_nothing_but_its_header(device):
-    """Headers in memory; the first one is a whole BD and ends the packet, and so what receives it."""
-    header = 1 << 16 | 9
-    words = np.array([header, header, 5, 6], np.int32)
+@pytest.mark.parametrize(("packets", "size", "operations", "expected"), ENDS.values(), ids=ENDS)
+def test_a_packet_ends_with_the_bd_that_has_tlast(device, packets, size, operations, expected):
+    assert HEADER.bit_count() % 2 == 1
+    way = "01 DMA : 0", "02 DMA : 0"
     found = run(
-        device,
-        buffer("a", "01", 4, words),
-        buffer("x", "02", 16),
-        packet_flow(9, "01 DMA : 0", "02 DMA : 0", keep=True),
-        program("02", Task("S2MM", 0, [bd("x", 16, f"{8 * i}, 8") for i in range(2)])),
-        sequence(
-            write_word("02", 0x1DE00, 1 << 16),
-            writebd("01", 0, buffer_length=1, buffer_offset=MEMTILE_OWN_WORDS),
-            push("01", "MM2S", 0, 0),
-            writebd("01", 1, buffer_length=3, buffer_offset=MEMTILE_OWN_WORDS + 1),
-            push("01", "MM2S", 0, 1),
-        ),
-    )
-    assert found["x"].tolist() == [header, *[0] * 7, header, 5, 6, *[0] * 5]
+        device, buffer("a", "01", 16, FIRST), buffer("x", "02", 3 * size),
+        packet_flow(9, *way, keep=True) if packets else flow(*way),
+        program("02", Task("S2MM", 0, [bd("x", 3 * size, f"{size * i}, {size}") for i in range(3)])),
+        sequence(*operations),
+    )  # fmt: skip
+    same(found["x"][: len(expected)], expected)

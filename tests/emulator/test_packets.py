@@ -1,7 +1,6 @@
 """Packet switching: what arrives where, in which order, against words put together by hand."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -367,38 +366,6 @@ def test_a_reset_channel_no_longer_waits_for_its_turn():
     ]
     found = bdforge.emulate(module("npu2_3col", *parts)).buffers["x"]
     same(found, [*DATA[:40], *DATA[44:48], *[0] * 4])
-
-
-VECTOR = Path(__file__).parents[1] / "mlir" / "data" / "packets_pad.mlir"
-THIRD_RECEIVER = """
-    %mem3 = aie.mem(%c3) {
-      %0 = aie.dma_start(S2MM, 1, ^in, ^end)
-    ^in:
-      aie.dma_bd(%in3 : memref<60xi32>, 0, 60)
-      aie.next_bd ^end
-    ^end:
-      aie.end
-    }
-    memref.global"""
-
-
-def test_padded_packets_fan_out_to_two_cores_and_come_home_with_their_header():
-    """The vector that a real aie-opt accepts; it gives core (0, 3) no DMA program, so this adds one."""
-    text = VECTOR.read_text().replace("\n    memref.global", THIRD_RECEIVER, 1)
-    x, y = DATA[:32].copy(), np.zeros(61, np.int32)
-    found = bdforge.emulate(text, [x, y]).buffers
-    expected = np.zeros((5, 12), np.int32)
-    expected[1:, 1:9] = x.reshape(4, 8)
-    same(y, [header(0, 2, 2, kind=1), *expected.ravel()])
-    same(found["in3"], expected.ravel())
-
-
-def test_a_fan_out_with_a_deaf_destination_is_a_named_deadlock():
-    with pytest.raises(
-        Deadlock,
-        match=r"memtile \(0, 1\) MM2S 0 has 44 words left of a packet of id 1 and waits for core \(0, 3\) S2MM 1",
-    ):
-        bdforge.emulate(VECTOR.read_text(), [DATA[:32].copy(), np.zeros(61, np.int32)])
 
 
 def test_a_core_that_gets_a_packet_from_its_stream_sees_the_header():

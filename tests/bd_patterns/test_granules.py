@@ -41,7 +41,3 @@ def test_every_broken_word_is_reported():
 def test_a_dimension_of_one_element_takes_no_step():
     assert granule_faults(Pattern((1, 4), (31, 1)), 8) == []
     assert "stride 31 x 8 bit" in "".join(granule_faults(Pattern((2, 4), (31, 1)), 8))
-
-
-def test_a_width_below_one_bit_is_refused():
-    assert granule_faults(Pattern((4,), (1,)), 0) == ["element width 0 bit is below 1"]

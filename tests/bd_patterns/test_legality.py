@@ -14,7 +14,6 @@ from bd_patterns import Pattern, PatternError, Runs, problems, require_legal, st
 from bdforge.devices.limits import AIE2P, TileKind, TileLimits
 from bdforge.devices.registers import TILE_REGISTERS
 from bdforge.devices.txn_format.bd_encoding import BdError, encode_bd, granules, static_dims, task_transfer
-from bdforge.operators.gemm.reorders import c_lines, micro_tiles
 
 SHIM, MEMTILE, CORE = (AIE2P.limits(kind) for kind in TileKind)
 KINDS = (SHIM, MEMTILE, CORE)
@@ -275,12 +274,6 @@ def test_the_short_question_has_the_answer_of_the_long_one(limits: TileLimits, e
         assert bool(static_fits(pattern.sizes, pattern.strides, element_bits, limits)) == fits, str(pattern)
     sizes, steps = (list(np.array([getattr(pattern, name) for pattern, _ in seen]).T) for name in ("sizes", "strides"))
     assert static_fits(sizes, steps, element_bits, limits).tolist() == [fits for _, fits in seen]
-
-
-def test_reorders_of_the_gemm_fit_their_memtile():
-    assert static(Pattern(*micro_tiles(64, 128, 8, 8, 512), 384), element_bits=8, buffer_elements=64 * 512) == ""
-    assert static(Pattern(*c_lines("row", 256, 64, 8, 8)), element_bits=32, buffer_elements=256 * 64) == ""
-    assert "4 dimensions exceed the 3 of a core BD" in static(Pattern(*c_lines("row", 64, 64, 8, 8)), CORE)
 
 
 PAD = ((1, 0), (1, 3))

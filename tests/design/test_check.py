@@ -405,11 +405,3 @@ def test_all_faults_are_told_and_those_of_like_tiles_once():
         "fewer buffers",
         "shim's DMA : 2 does not send: a shim has 2 of DMA; use one of those",
     ]
-
-
-def test_neighbours_within_reach_are_good():
-    """A memtile's channels 0 to 3 reach the next one, a core the memory of the core below."""
-    assert check(design(bds=moves(buffer=NEXT))) == []
-    above = Tile("above", 0, 3, TileKind.CORE, core=Core((Acquire(GO), Call("work", (LINE,)))))
-    made = design()
-    assert check(replace(made, tiles=(*made.tiles, above))) == []

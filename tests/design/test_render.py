@@ -13,7 +13,6 @@ from bdforge.design import (
     Bd,
     Buffer,
     Channel,
-    Core,
     Design,
     Flow,
     Lock,
@@ -98,13 +97,6 @@ def test_packets_find_their_flow_with_or_without_their_header():
     assert kept(two_memtiles(channel, {"packet": 5})) == list(VALUES)
     header, *data = kept(two_memtiles(channel, {"packet": 5, "keep_header": True}, words=9))
     assert (header & 31, header >> 12 & 7, data) == (5, 1, list(VALUES))
-
-
-def test_values_may_be_floats():
-    buffer = Buffer("numbers", 16, "f32", values=(0.5, -2.0) * 8)
-    core = Tile("core", 0, 2, TileKind.CORE, (buffer,), core=Core(()))
-    result = bdforge.emulate(render(placed(Design("floats", "npu1", (core,)))))
-    assert result.buffers["numbers"].tolist() == [0.5, -2.0] * 8
 
 
 def test_a_template_of_ones_own_uses_the_macros(tmp_path):

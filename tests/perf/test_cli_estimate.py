@@ -8,7 +8,7 @@ import pytest
 from bdforge.devices import DeviceError
 from bdforge.devices.timing import timing_in, timing_of
 from bdforge.perf.goals import goals
-from bdforge.perf.rows import MEASURED
+from bdforge.perf.rows import ADDED, MEASURED
 from support.built_designs import ROOT
 
 DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
@@ -17,8 +17,9 @@ DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 def test_a_table_is_written_with_modelled_columns(run):
     code, out, _ = run("estimate", "--csv", str(MEASURED), "--out", "out.csv")
     assert (code, out) == (0, "wrote out.csv: 70 rows, modelled\n")
-    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert {"tops_modelled", "time_us_modelled", "bound"} <= set(rows[0])
+    given, rows = (list(csv.DictReader(path.read_text().splitlines())) for path in (MEASURED, Path("out.csv")))
+    assert list(rows[0]) == [*given[0], *ADDED]
+    assert [{name: row[name] for name in given[0]} for row in rows] == given
     assert all(float(row["tops_modelled"]) > 0 for row in rows)
     times = [[float(row[f"time_us_{name}"]) for name in ("low", "modelled", "high")] for row in rows]
     assert all(low < time < high for low, time, high in times)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bdforge.devices.timing import STRIX_HALO
-from bdforge.perf import BOUNDS, GemmCase, KernelCycles, estimate
+from bdforge.perf import BOUNDS, GemmCase, estimate
 from bdforge.perf.bounds.estimate import reconfiguration_ns
 
 
@@ -78,12 +78,6 @@ def test_without_bd_overlap_every_round_waits_for_its_edges():
     assert apart.time_us - together.time_us == pytest.approx(case().rounds * per_round)
     # 20 BDs at 525 ns, a channel start, the token, and C of 663552 B and slabs of 746496 B at the port's rates.
     assert per_round == pytest.approx((20 * 525 + 330 + 8000 + 663552 / 55.3 + 746496 / 55.5) / 1e3)
-
-
-def test_a_scheduled_kernel_can_take_the_place_of_a_rate():
-    found = estimate(case(core_macs_per_cycle=None), kernel=KernelCycles(9000, "schedule"))
-    assert found.kernel.basis == "schedule"
-    assert found.core.kernel == 9000 + 25 + 2 * 13
 
 
 def test_asymmetric_buffering_pays_a_switch_for_each_microkernel():

@@ -84,10 +84,7 @@ def test_the_published_layers_are_met(name):
     assert parts[name].ms / 30 + behind == pytest.approx(MEASURED_MS[name], rel=0.15)
 
 
-def test_measured_operators_are_met_at_their_points_and_lie_between_them_elsewhere():
-    assert BITNET.cpu_ms("attention", 2048) == pytest.approx(594)
-    assert 594 < BITNET.cpu_ms("attention", 3000) < 1975
-    assert BITNET.cpu_ms("attention", 8192) > 4 * 1975 * 0.9  # on with the last slope, about quadratic
+def test_what_was_measured_once_is_always_the_same_and_the_rest_unknown():
     assert BITNET.cpu_ms("head of the last token", 100) == pytest.approx(6.9)
     with pytest.raises(PerfError, match="nobody measured 'dreaming' of bitnet-2b"):
         BITNET.cpu_ms("dreaming", 1024)

@@ -76,17 +76,6 @@ def test_tuner_and_plan_agree_where_b_stays(types):
         assert kept == kept_share(spec, space.device, -(-3000 // spec.buffers.k_mt) * spec.buffers.k_mt)
 
 
-@pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
-def test_tuner_and_plan_agree_on_the_candidates_of_the_search(device, types, a, c):
-    space = search_space(device_named(device), types, 700, a_layout=a, c_layout=c)
-    rng = np.random.default_rng(7)
-    m = space.kernel.r * 4
-    for candidates in list(candidates_of(space, m))[:2]:
-        some = candidates.at(np.sort(rng.choice(candidates.length, min(8, candidates.length), replace=False)))
-        for index, verdict in enumerate(legal(space, some)):
-            assert verdict == can_be_planned(space, some.row(index)), some.row(index)
-
-
 I8, I16, I2, BF16 = (types.split() for types in ("i8 i8 i8", "i8 i8 i16", "i8 i2 i32", "bf16 bf16 bf16"))
 ODD, EVEN, SIZE = (
     "26 BDs for channels that share BD 24 to 47",

@@ -5,7 +5,6 @@ import pytest
 from bd_patterns import Pattern
 from bdforge.design.sequences import Builder, SequenceOptions, Start, WalkError, planned
 from bdforge.design.sequences.planned import contiguous
-from bdforge.design.sequences.sequence_options import SequenceOptionError
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Patch, Sync, Write
 from support.differences import same
 from support.named import fields_of, rows
@@ -40,13 +39,6 @@ def test_one_wait_is_for_every_column_or_for_all():
     names = "direction channel column row columns rows"
     waits = [fields_of((op for op in found if isinstance(op, Sync)), names) for found in (each, wide)]
     assert waits == [rows(names, (0, 1, 0, 0, 1, 1), (0, 1, 1, 0, 1, 1)), rows(names, (0, 1, 0, 0, 2, 1))]
-
-
-def test_channels_learn_where_their_tokens_go_before_they_are_pushed():
-    masks = [op for op in sequence().operations() if isinstance(op, MaskWrite)]
-    assert fields_of(masks, "address value mask") == rows(
-        "address value mask", (0x1D208, 0xF00, 0x1F00), (0x1D208 + (1 << 25), 0xF00, 0x1F00)
-    )
 
 
 def test_an_offset_beyond_4_gib_fills_both_address_words():
@@ -132,20 +124,6 @@ def test_options_that_are_left_out_take_the_usual():
     assert SequenceOptions.given(None, None) is None
     assert SequenceOptions.given("wide", None) == SequenceOptions("wide", 0)
     assert SequenceOptions.given(None, 2) == SequenceOptions("column", 2)
-
-
-@pytest.mark.parametrize(
-    ("wait", "in_flight", "message"),
-    [
-        ("row", 0, "sequence.wait = 'row' is unknown; choose column or wide"),
-        ("column", 5, "sequence.in_flight = 5 is outside 0 to 4"),
-        ("column", -1, "sequence.in_flight = -1 is outside 0 to 4"),
-        ("wide", 2, "sequence.in_flight = 2 is outside 0 to 1"),
-    ],
-)
-def test_other_forms_of_waiting_are_refused(wait, in_flight, message):
-    with pytest.raises(SequenceOptionError, match=message):
-        SequenceOptions(wait, in_flight)
 
 
 def test_values_of_two_loops_are_computed_in_the_inner_one():

@@ -128,11 +128,6 @@ def test_steps_wait_until_their_bds_are_free_again():
     assert most_running(steps(9, 5, 4)) == 3
 
 
-def test_a_run_has_a_budget():
-    with pytest.raises(ProgramError, match="more than its budget of"):
-        told(copy_program(), 1 << 40, budget=1000)
-
-
 def test_values_beyond_64_bits_are_named():
     build = Builder(["n"], 1)
     build.argument("X", "i32", 32, build.parameter("n") * (1 << 62))
@@ -229,29 +224,6 @@ def test_a_task_outside_of_a_step_is_refused():
     build.task("MM2S", 0, 0, build.bd(x, 0, (1,), (1,)))
     with pytest.raises(ProgramError, match="a task stands in no step"):
         _ = build.program
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"columns": 0}, "a wait is for 0 columns from 0 on"),
-        ({"column": -1}, "a wait is for 1 columns from -1 on"),
-        ({"at": -1}, "a task of column -1 runs 1 times"),
-        ({"runs": 0}, "a task of column 0 runs 0 times"),
-        ({"size": 0}, "a BD of the sequence program: .* size 0 in dimension 0 is below 1"),
-        ({"offset": -1}, "a BD of the sequence program: .* offset -1 is negative"),
-    ],
-)
-def test_values_that_no_array_takes_are_refused_when_they_come(change, message):
-    facts = {"columns": 1, "column": 0, "at": 0, "runs": 1, "size": 4, "offset": 0} | change
-    build = Builder(list(facts), 1)
-    names = {name: build.parameter(name) for name in facts}
-    x = build.argument("X", "i32", 32, 64)
-    with build.step([("S2MM", 0, names["column"], names["columns"])]):
-        bd = build.bd(x, names["offset"], (names["size"],), (1,))
-        build.task("S2MM", 0, names["at"], bd, runs=names["runs"], token=True)
-    with pytest.raises(ProgramError, match=message):
-        list(interpret(build.program, facts, SHIM))
 
 
 def test_what_never_runs_may_hold_loops():

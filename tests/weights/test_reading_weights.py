@@ -17,13 +17,6 @@ def matrices():
     return {"gate": (ternary(1, 256, 12), 0.5), "up": (ternary(2, 256, 8), 2.0), "down": (ternary(3, 128, 16), 1.0)}
 
 
-def test_both_formats_give_the_same_matrix(tmp_path, matrices):
-    one = read(write_gguf_i2s(tmp_path / "a", matrices), list(matrices)[:2])
-    other = read(write_safetensors_bitnet(tmp_path / "b", matrices), list(matrices)[:2])
-    same(one.weights, other.weights, strict=True)
-    assert (one.names, one.columns, one.scales) == (other.names, other.columns, other.scales)
-
-
 @pytest.mark.parametrize("write", WRITERS)
 def test_the_format_is_told_by_content_not_by_name(tmp_path, matrices, write):
     path = write(tmp_path / "weights.bin", matrices)

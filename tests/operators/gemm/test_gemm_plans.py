@@ -55,17 +55,6 @@ def test_kernels_are_compiled_with_what_the_spec_says(name: str):
     assert found.sources == tuple(f"kernels/aie2p/{symbol}.cc" for symbol in found.symbols)
 
 
-@pytest.mark.parametrize(("types", "symbols"), [
-    (INT8, "mm_i8_i8_i32 zero_i32"), (("int8", "int8", "int8", "int32"), "mm_i8_i8_i32 zero_i32 finish_i32_i8"),
-    (("int8", "int4", "int16"), "mm_i8_i4_i16 zero_i16"),
-    (("int8", "int2", "int32"), "mm_i8_i2_i32 zero_i32 unscale_i32"),
-    (("bf16", "bf16", "bf16", "f32"), "mm_bf16_bf16_f32 zero_f32 finish_f32_bf16"),
-    (("bf16", "bfp16", "bfp16"), "mm_bf16_bfp16_bfp16 zero_bfp16"),
-])  # fmt: skip
-def test_cores_call_multiply_zero_and_what_finishes(types: tuple[str, ...], symbols: str):
-    assert " ".join(planned(types=types).kernels.symbols) == symbols
-
-
 OPERANDS: dict[str, tuple[dict[str, Any], str, str]] = {
     # arguments with their types, operands with theirs: (* staged or packed) and the number of their argument.
     "packed": ({"types": INT8}, "A:int8 B:int8 C:int32", "A0 B1 C2"),

@@ -27,25 +27,6 @@ def test_lines_become_micro_tiles(m: int, k: int, r: int, s: int):
     same(walked(a, micro_tiles(m, k, r, s, k)), tiled(a, r, s))
 
 
-def test_reorders_are_written_as_the_design_states_them():
-    assert micro_tiles(64, 128, 8, 16, 128) == ((8, 8, 8, 16), (8 * 128, 16, 128, 1))
-    assert c_lines("row", 64, 32, 8, 4) == ((8, 8, 8, 4), (8 * 32, 4, 8 * 4, 1))
-
-
-@pytest.mark.parametrize("name", ["int8", "bf16"])
-def test_a_slice_is_cut_out_of_a_deeper_slab(name: str):
-    slab = np.arange(8 * 48).reshape(8, 48)
-    extents = slab_slice(TYPES[name], True, 16, 48, 8, 8, 4)
-    same(walked(slab, extents, 32), tiled(slab[:, 32:48], 4, 8))
-
-
-def test_a_slice_of_block_floats_moves_whole_blocks():
-    """Blocks of 8 x 8 values are 72 bytes; a micro-tile of 8 x 16 is two of them."""
-    slab = np.arange(2 * 4 * 72).reshape(2, 4 * 72)  # 16 x 32 values
-    extents = slab_slice(TYPES["bfp16"], True, 16, 32, 16, 16, 8)
-    same(walked(slab, extents, 2 * 72), slab[:, 2 * 72 :].ravel())
-
-
 @pytest.mark.parametrize(("k", "n", "s", "t"), SIZES)
 def test_column_major_operands_become_column_blocks(k: int, n: int, s: int, t: int):
     slab = np.random.default_rng(5).integers(-128, 128, (3 * k, n))
@@ -67,11 +48,3 @@ def test_transposed_micro_tiles_of_c_become_columns(m: int, n: int, r: int, t: i
     c = np.random.default_rng(6).integers(-128, 128, (m, n))
     tiles = c.reshape(m // r, r, n // t, t).transpose(0, 2, 3, 1)
     same(walked(tiles, c_lines("column", m, n, r, t)), c.T.ravel())
-
-
-def test_many_candidates_are_walked_at_once():
-    k = np.array([8, 16, 24])
-    sizes, strides = slab_slice(TYPES["int8"], True, k, 2 * k, 8, 8, 4)
-    for i, depth in enumerate(k):
-        one = slab_slice(TYPES["int8"], True, int(depth), 2 * int(depth), 8, 8, 4)
-        assert tuple(int(np.broadcast_to(v, 3)[i]) for v in (*sizes, *strides)) == (*one[0], *one[1])

@@ -7,8 +7,6 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
-from bdforge.operators.gemm.core_tiles import core_parts
-from bdforge.operators.gemm.memtiles import room_of_b
 from support.built_designs import spec_content
 from support.differences import same
 
@@ -78,21 +76,6 @@ def test_a_slab_is_counted_in_slices():
     assert {lock.init for lock in memtile.locks if "a0" in lock.name} == {6, 0}
 
 
-@pytest.mark.parametrize(("shims", "parts", "m", "fits"), [(2, 2, 16, True), (2, 3, 48, True), (2, 3, 24, False)])
-def test_rows_of_a_tile_divide_into_parts_and_shims_at_once(shims: int, parts: int, m: int, fits: bool):
-    """Rows of 8 in each part: what 2 shims and 2 parts both divide is 2 rows of micro-tiles, not 4."""
-    content = spec_content(m, 16, 32, rows=1, columns=2, a_shims=shims, rho=parts)
-    try:
-        plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
-        refused = ""
-    except ValueError as error:
-        refused = str(error)
-    assert (
-        "" if fits else "tile.m = 24 is not a multiple of 48, which mm_i8_i2_i32 needs (8 in each of 6 parts)"
-    ) in refused
-    assert bool(refused) is not fits
-
-
 def slices(slab: np.ndarray, axis: int) -> list[np.ndarray]:
     """Both halves of a slab that is twice as deep as a tile."""
     return np.split(slab, 2, axis)
@@ -159,22 +142,3 @@ def test_a_memtile_sends_slabs_in_the_order_of_the_kernel_and_c_in_lines(name: s
     bds = [bd for bd in found.bds if bd.buffer is first][: 1 if "pieces" in name else None]
     same(np.concatenate([bd.pattern.order() for bd in bds]), wanted)
     assert {bd.padding for bd in bds} == ({((0, 0), (0, 0), (0, 5), (0, 0))} if name == "A of three rows" else {()})
-
-
-def test_a_core_holds_its_parts():
-    """Two buffers of A and of B, as many of C as the spec says, and 64 bytes of parameters."""
-    for buffers in (1, 2):
-        content = spec_content(16, 16, 32, rows=1, columns=1, c_buffers=buffers)
-        plan = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
-        core = next(tile for tile in plan.design.tiles if tile.core)
-        parts = core_parts(16 * 16, 16 * 32 // 4, 4 * 16 * 32, buffers)
-        assert parts == ((2, 256), (2, 128), (buffers, 2048), (1, 64))
-        assert sorted(size for count, size in parts for _ in range(count)) == sorted(b.bytes for b in core.buffers)
-
-
-def test_what_a_and_c_leave_to_b_is_that_of_the_fullest_memtile():
-    """A's slabs lie in column 0 of two; each column has C twice."""
-    content = spec_content(8, 16, 32, rows=1, columns=2)
-    spec = spec_from(content, "small")
-    plan = plan_gemm(spec, device_named("strix_halo"))
-    assert room_of_b(spec, plan.kernel, plan.tiling) == 0x80000 - 2 * 8 * 16 - 2 * 4 * 8 * 32

@@ -92,19 +92,3 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
 def test_what_the_hardware_cannot_hold_is_refused(changes, message):
     with pytest.raises(SpecError, match=message):
         planned(**changes)
-
-
-def test_the_limit_itself_is_accepted():
-    """2*m*k + 2*k*n/4 + 4*m*n + stack + parameters, just below 64 KiB."""
-    plan = planned(m=64, k=280, n=64)
-    core = next(tile for tile in plan.design.tiles if tile.core)
-    used = sum(buffer.bytes for buffer in core.buffers) + plan.spec.buffers.stack_bytes
-    assert used == 2 * 17920 + 2 * 4480 + 16384 + 64 + 4096
-
-
-def test_a_design_too_large_for_the_usual_stack_is_told_which_would_fit():
-    with pytest.raises(
-        SpecError, match=r"66624 bytes of 65536 .* stack: 4096\); a stack of 3008 would fit, .*, buffers.stack_bytes"
-    ):
-        planned(m=64, k=288, n=64)
-    assert planned(m=64, k=288, n=64, stack_bytes=3008).spec.buffers.stack_bytes == 3008

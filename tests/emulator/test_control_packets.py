@@ -153,20 +153,6 @@ def test_circuits_carry_headers_in_their_data_and_in_the_answer():
     same(found, [odd(1 << 21 | 2 << 16 | 4), 77])
 
 
-def test_two_senders_share_a_control_port():
-    parts = [
-        *TILES,
-        buffer("a", "01", 2, write(0x100, 5)),
-        buffer("b", "12", 2, write(0x104, 6)),
-        buffer("x", "02", 80),
-        packet_flow(1, "01 DMA : 0", "02 TileControl : 0"),
-        packet_flow(2, "12 DMA : 0", "02 TileControl : 0"),
-        program("01", Task("MM2S", 0, [bd("a", 2, "", 1)])),
-        program("12", Task("MM2S", 0, [bd("b", 2, "", 2)])),
-    ]
-    assert list(bdforge.emulate(module("npu2_3col", *parts)).buffers["x"][64:66]) == [5, 6]
-
-
 @pytest.mark.parametrize(
     ("packet", "message"),
     [

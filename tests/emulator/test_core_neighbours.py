@@ -1,12 +1,10 @@
 """Memory and locks of neighbouring tiles: which a core reaches, and that they work."""
 
-import numpy as np
 import pytest
 
 import bdforge
 from bdforge.array.mlir import MlirError
 from support.array_text import acquire, buffer, core, lock, module, release, tile
-from support.differences import same
 
 HERE = (2, 3)
 REACHED = {"own": (2, 3), "west": (1, 3), "north": (2, 4), "south": (2, 2)}
@@ -56,25 +54,6 @@ def test_a_buffer_out_of_reach_is_seen_through_views_and_calls():
     view = f"%v = memref.subview %data[1] [2] [1] : memref<4xi32> to {part}\n        aie.end"
     with pytest.raises(MlirError, match="reaches its own memory"):
         bdforge.emulate(text.replace("aie.end", view))
-
-
-@pytest.mark.parametrize("device", ["npu1", "npu2"])
-def test_neighbours_hand_over_a_buffer_by_locks(device):
-    text = module(
-        device, tile(1, 2), tile(1, 3), buffer("data", "12", 2), buffer("sum", "13", 8), lock("free", "12", 0, 1),
-        lock("full", "12", 1),
-        core(
-            "12", acquire("free"), "%w = arith.index_cast %i : index to i32", "%s = arith.muli %w, %w : i32",
-            "memref.store %s, %data[%c0] : memref<2xi32>", release("full"), times=8,
-        ),
-        core(
-            "13", acquire("full"), "%v = memref.load %data[%c0] : memref<2xi32>",
-            "memref.store %v, %sum[%i] : memref<8xi32>", release("free"), times=8,
-        ),
-    )  # fmt: skip
-    for seed in range(3):
-        result = bdforge.emulate(text, schedule="random", seed=seed)
-        same(result.buffers["sum"], np.arange(8) ** 2)
 
 
 NUMBERS = {"south": 0, "west": 16, "north": 32, "own": 48}

@@ -97,19 +97,6 @@ def test_a_new_configuration_keeps_the_value_alone():
     assert not watched.lock.released
 
 
-def test_those_who_released_least_often_are_behind():
-    watched, often, seldom, never = Watched(0), Agent("often"), Agent("seldom"), Agent("never")
-    waiter = Agent("waiter")
-    watched.lock.take(waiter, 9)
-    wait = watched.lock.waiters[0][1]
-    for agent, times in ((often, 3), (seldom, 1)):
-        for _ in range(times):
-            watched.lock.add(1, agent=agent)
-    for releasers, behind in (([often, seldom], [seldom]), ([often, seldom, never], [never]), ([often], [often])):
-        watched.lock.releasers = lambda releasers=releasers: releasers
-        assert wait.behind() == behind
-
-
 RANGE = {-65: -64, -64: -64, -63: -63, -1: -1, 0: None, 63: None, 64: 63, 127: 63}
 
 

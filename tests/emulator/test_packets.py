@@ -127,55 +127,6 @@ def test_packets_of_several_sources_stay_whole_and_take_turns():
     assert set(rounds[0]) == set(SENDERS)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_kept_header_routes_its_packet_again(device):
-    """Two cores send packets with headers to one buffer; the memtile forwards each by its own header."""
-    sender, receiver = (5, 6), {1: "12 DMA : 1", 2: "02 DMA : 1"}
-    parts = [
-        buffer("a", "02", 5, DATA[:5]),
-        buffer("b", "03", 6, DATA[5:11]),
-        buffer("hop", "01", 13),
-        buffer("x", "12", 5),
-        buffer("y", "02", 6),
-        lock("one", "01", 0),
-        lock("two", "01", 1),
-        packet_flow(1, "02 DMA : 0", "01 DMA : 0", keep=True),
-        packet_flow(2, "03 DMA : 0", "01 DMA : 2", keep=True),
-        *(packet_flow(number, "01 DMA : 4", end) for number, end in receiver.items()),
-        sends("03", "b", 6, [(0, 6, 2)]),
-        program(
-            "01",
-            Task("S2MM", 0, [bd("hop", 13, f"0, {sender[0] + 1}") + "\n" + release("one")]),
-            Task("S2MM", 2, [bd("hop", 13, f"6, {sender[1] + 1}") + "\n" + release("two")]),
-            Task(
-                "MM2S",
-                4,
-                [acquire("one") + "\n" + bd("hop", 13, "0, 6"), acquire("two") + "\n" + bd("hop", 13, "6, 7")],
-            ),
-        ),
-        program("02", Task("MM2S", 0, [bd("a", 5, "0, 5", 1)]), Task("S2MM", 1, [bd("y", 6)])),
-        fills("12", "x", 5, channel=1),
-    ]
-    found = memory(*parts, device=device)
-    same(found["hop"], [header(0, 2, 1), *DATA[:5], header(0, 3, 2), *DATA[5:11]])
-    same(found["x"], DATA[:5])
-    same(found["y"], DATA[5:11])
-
-
-def test_a_receiving_bd_counts_words_and_not_packets():
-    """Packets of 6 and 6 words fill BDs of 4, 5 and 3."""
-    found = memory(
-        buffer("a", "01", 12, DATA[:12]),
-        buffer("x", "02", 20),
-        packet_flow(1, "01 DMA : 0", "02 DMA : 0"),
-        sends("01", "a", 12, [(0, 6, 1), (6, 6, 1)]),
-        fills("02", "x", 20, [(0, 4), (6, 5), (14, 3)]),
-    )
-    expected = np.zeros(20, np.int32)
-    expected[0:4], expected[6:11], expected[14:17] = DATA[:4], DATA[4:9], DATA[9:12]
-    same(found["x"], expected)
-
-
 def test_a_packet_header_on_a_circuit_is_a_word_like_any_other():
     found = memory(
         buffer("a", "01", 4, DATA[:4]),

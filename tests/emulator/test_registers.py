@@ -5,9 +5,7 @@ import pytest
 
 import bdforge
 from bdforge.array.emulator import Deadlock, DmaError, RegisterAccessError, Result
-from bdforge.devices import TileKind
 from bdforge.devices.registers import address
-from bdforge.devices.txn_format.bd_encoding import encode_bd
 from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.operations import MaskPoll
 from support.differences import same
@@ -16,13 +14,11 @@ from support.register_designs import (
     column,
     copy_through_memtile,
     global_words,
-    patch,
     push,
     sync,
     write32,
     writebd,
 )
-from support.small_designs import loopback
 from support.txn_vectors import encode_mlir
 
 DATA = np.random.default_rng(5).integers(-(2**31), 2**31, 64, np.int32)
@@ -91,28 +87,6 @@ def test_a_copy_by_raw_registers_is_exact(device):
     assert result.warnings == ()
 
 
-def test_raw_registers_equal_dma_memcpy_nd():
-    """3 runs of 2 x 4 rows of 4 words, the runs 4 words apart: the same walk twice."""
-    sequence = """
-      aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 96][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<96xi32>
-      aiex.npu.dma_memcpy_nd(%a[0, 0, 0, 4][3, 2, 4, 4][4, 44, 8, 1]) {id = 0 : i64, metadata = @in} : memref<96xi32>
-      aiex.npu.dma_wait {symbol = @out}"""
-    walk = {
-        "d0_size": 4, "d0_stride": 0, "d1_size": 4, "d1_stride": 7, "d2_stride": 43, "iteration_size": 2,
-        "iteration_stride": 3,
-    }  # fmt: skip
-    raw = "\n".join([
-        writebd(SHIM, 1, 96), patch(0x1D024, 1), push(SHIM, "S2MM : 0", 1, token=True),
-        writebd(SHIM, 0, 32, **walk), patch(0x1D004, 0, 16), push(SHIM, "MM2S : 0", 0, repeat=2), sync(SHIM, 0),
-    ])  # fmt: skip
-    a = np.arange(96, dtype=np.int32)
-    structured, registers = np.zeros((2, 96), np.int32)
-    bdforge.emulate(loopback(sequence=sequence), [a, structured])
-    bdforge.emulate(loopback(sequence=raw), [a, registers])
-    assert structured.any()
-    same(structured, registers)
-
-
 @DEVICES
 def test_raw_bds_of_a_core_use_byte_offsets_and_its_locks(device):
     """Lock 5 is 1, so the core takes one task; the second waits for a release."""
@@ -129,18 +103,6 @@ def test_raw_bds_of_a_core_use_byte_offsets_and_its_locks(device):
     assert core_words(*lines, "aiex.set_lock(%cl, 1)", device=device) == [*range(100, 116)]
 
 
-def test_a_bd_written_as_a_block_of_words_works():
-    """A transposed send from the memtile, its queue written as a plain word."""
-    words = encode_bd(TileKind.MEMTILE, length_words=16, dims_words=[(0, 1), (4, 4)], address=0x80000 + 4096)
-    lines = [
-        *(write32(i, i, where=", buffer = @mb") for i in range(16)),
-        *blockwrite("bd", 8, address(0, 1, 0xA0000 + 24 * 32)),
-        writebd(CORE, 0, 16, 2048), push(CORE, "S2MM : 0", 0), write32(address(0, 1, 0xA063C), 24),
-    ]  # fmt: skip
-    expected = np.arange(16).reshape(4, 4).T.ravel().tolist()
-    assert core_words(*lines, extra=global_words("bd", words)) == expected
-
-
 def test_tokens_of_any_tile_can_be_awaited():
     lines = [
         writebd(MEM, 24, 16, OWN), writebd(CORE, 0, 16, 2048), push(CORE, "S2MM : 0", 0, token=True),
@@ -150,21 +112,6 @@ def test_tokens_of_any_tile_can_be_awaited():
     assert run(column(*lines))[1].warnings == ()
     with pytest.raises(Deadlock, match=r"awaits a token of memtile \(0, 1\) MM2S 1"):
         run(column(*lines, sync(MEM, 1, channel=1)))
-
-
-def test_a_lock_register_starts_a_waiting_core():
-    core = """
-    %n = aie.buffer(%c) {sym_name = "n", address = 3072 : i32} : memref<1xi32>
-    %core = aie.core(%c) {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      aie.use_lock(%cl, AcquireGreaterEqual, 2)
-      %x = memref.load %n[%c0] : memref<1xi32>
-      memref.store %x, %cb[%c1] : memref<16xi32>
-      aie.end
-    }"""
-    assert core_words("aiex.npu.rtp_write(@n, 0, 42)", extra=core)[1] == 0
-    assert core_words("aiex.npu.rtp_write(@n, 0, 42)", write32(address(0, 2, 0x1F050), 2), extra=core)[1] == 42
 
 
 def test_a_reset_clears_a_channels_queue():

@@ -26,7 +26,7 @@ from bdforge.devices.txn_format.operations import (
     Write,
 )
 from support.differences import same
-from support.register_designs import column, copy_through_memtile, push, write32, writebd
+from support.register_designs import column, push, write32, writebd
 from support.small_designs import loopback
 from support.txn_vectors import encode_mlir
 
@@ -60,13 +60,6 @@ def test_words_give_the_same_result_as_their_mlir(device):
     from_bytes = np.zeros(96, np.int32)
     bdforge.emulate(text, [DATA, from_bytes], instructions=words.tobytes())
     same(b, from_bytes)
-
-
-def test_words_of_raw_register_writes_give_the_same_result():
-    text = column(*copy_through_memtile())
-    b, result = emulate_words(text, lowered(text), elements=64)
-    same(b, DATA[:64])
-    assert result.warnings == ()
 
 
 def test_words_may_replace_the_sequence_of_the_text():

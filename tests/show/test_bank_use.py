@@ -10,7 +10,7 @@ from bdforge.array.show import as_text, tables
 from bdforge.array.show.array_use import devices_of, use_of
 from bdforge.array.show.bank_use import Conflict, Mover, _in_turn
 from bdforge.devices import TileKind
-from support.array_text import Task, bd, buffer, module, program, tile
+from support.array_text import Task, acquire, bd, buffer, lock, module, program, release, tile
 
 
 def core_design(device: str, a0: int, a1: int, b: int, c: int) -> str:
@@ -27,37 +27,18 @@ def core_design(device: str, a0: int, a1: int, b: int, c: int) -> str:
     )  # fmt: skip
 
 
-# A memtile whose channel S2MM 0 fills x0 and x1 for one lock, then y for another.
-MEMTILE = """
-module {
-  aie.device(npu2_1col) {
-    %t = aie.tile(0, 1)
-    %x0 = aie.buffer(%t) {sym_name = "x0", address = 0 : i32} : memref<1024xi8>
-    %x1 = aie.buffer(%t) {sym_name = "x1", address = 65024 : i32} : memref<1024xi8>
-    %y = aie.buffer(%t) {sym_name = "y", address = 1024 : i32} : memref<1024xi8>
-    %x_free = aie.lock(%t, 0) {init = 2 : i32}
-    %y_free = aie.lock(%t, 1) {init = 1 : i32}
-    %x_full = aie.lock(%t, 2) {init = 0 : i32}
-    %y_full = aie.lock(%t, 3) {init = 0 : i32}
-    %dma = aie.memtile_dma(%t) {
-      %0 = aie.dma(S2MM, 0) [{
-        aie.use_lock(%x_free, AcquireGreaterEqual, 1)
-        aie.dma_bd(%x0 : memref<1024xi8>, 0, 1024)
-        aie.use_lock(%x_full, Release, 1)
-      }, {
-        aie.use_lock(%y_free, AcquireGreaterEqual, 1)
-        aie.dma_bd(%y : memref<1024xi8>, 0, 1024)
-        aie.use_lock(%y_full, Release, 1)
-      }, {
-        aie.use_lock(%x_free, AcquireGreaterEqual, 1)
-        aie.dma_bd(%x1 : memref<1024xi8>, 0, 1024)
-        aie.use_lock(%x_full, Release, 1)
-      }]
-      aie.end
-    }
-  }
-}
-"""
+def memtile_design() -> str:
+    """A memtile whose channel S2MM 0 fills x0 and x1 for one lock, and y, between them, for another."""
+    places = {"x0": 0, "x1": 65024, "y": 1024}
+    fills = [
+        "\n".join([acquire(f"{name[0]}_free"), bd(name, 1024, element="i8"), release(f"{name[0]}_full")])
+        for name in ("x0", "y", "x1")
+    ]
+    return module(
+        "npu2_1col", tile(0, 1), *(buffer(name, "01", 1024, element="i8", address=at) for name, at in places.items()),
+        *(lock(name, "01", i) for i, name in enumerate(("x_free", "y_free", "x_full", "y_full"))),
+        program("01", Task("S2MM", 0, fills, loop=True)),
+    )  # fmt: skip
 
 
 def banks_of(text: str, at: tuple[int, int]) -> dict[int, dict[str, Any]]:
@@ -100,12 +81,13 @@ def test_ping_and_pong_in_one_bank_and_buffers_across_a_border_are_named():
 
 def test_only_turns_of_one_lock_count_in_a_memtile():
     """x1 lies across the border of banks 0 and 1, with x0 in bank 0; y is another operand of the channel."""
-    found = banks_of(MEMTILE, (0, 1))
+    text = memtile_design()
+    found = banks_of(text, (0, 1))
     assert found == {
         0: held(2048 + 512, ("@x0", "@y", "@x1"), ["turns of S2MM 0"]),
         1: held(512, ("@x1",), []),
     }
-    (device,) = devices_of(parse(MEMTILE))
+    (device,) = devices_of(parse(text))
     (conflict,) = use_of(device).tiles[0, 1].banks[0].conflicts
     assert conflict == Conflict("@x0", "@x1", range(0, 1), True, ("S2MM 0",))
 

@@ -149,26 +149,6 @@ NORTH, SOUTH, EAST, WEST = PortBundle.NORTH, PortBundle.SOUTH, PortBundle.EAST, 
 LANE = 0.034
 
 
-def test_lanes_up_and_down_east_and_west_lie_apart_with_their_channels_side_by_side():
-    """Three channels north, two south, one east, two west: lanes of 0.034, a gap between directions."""
-    layout = layout_for({NORTH: 3, SOUTH: 2, EAST: 1, WEST: 2})
-    across = [layout.slave_lane(SwitchPort(0, 0, SOUTH, i))[0] for i in range(3)]
-    across += [layout.slave_lane(SwitchPort(0, 0, NORTH, i))[0] for i in range(2)]
-    up = [
-        layout.slave_lane(SwitchPort(0, 0, WEST, 0))[1],
-        *(layout.slave_lane(SwitchPort(0, 0, EAST, i))[1] for i in range(2)),
-    ]
-    for lanes, breaks in ((across, {2}), (up, {0})):
-        steps = [b - a for a, b in pairwise(lanes)]
-        assert steps == pytest.approx([LANE + (0.03 if i in breaks else 0) for i in range(len(steps))])
-        assert lanes[-1] + LANE / 2 == pytest.approx(0.945)
-    assert layout.ports_right == pytest.approx(across[0] - 0.09)
-    assert layout.top == pytest.approx(up[0] - 0.05)
-    assert layout.panel == (0.075, 0.13, layout.panel_right, layout.top)
-    assert layout.panel_right == pytest.approx(layout.ports_right - 0.125)
-    assert layout_for({NORTH: 3, SOUTH: 2}).top == 0.9
-
-
 @pytest.mark.parametrize(("side", "border"), [(NORTH, 1.0), (SOUTH, 0.0), (EAST, 1.0), (WEST, 0.0)])
 def test_words_leave_in_the_lane_in_which_the_neighbour_gets_them(side: PortBundle, border: float):
     layout = layout_for({NORTH: 2, SOUTH: 2, EAST: 2, WEST: 2})

@@ -22,12 +22,12 @@ def cases() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(line) for line in _FILE.read_text().splitlines())
 
 
-def faults(executor: Any, case: dict[str, Any], instructions: isa.Isa | None = None) -> list[str]:
+def faults(executor: Any, case: dict[str, Any]) -> list[str]:
     """What differs from the recorded end of a case, or why it comes to none, in words."""
     memory = memories()
     for address, data in case.get("mem", {}).items():
         _fill(memory, int(address, 16), bytes.fromhex(data))
-    core = executor(instructions or isa.load(case.get("arch", "aie2p")), bytes.fromhex(case["program"]), memory)
+    core = executor(isa.load(case.get("arch", "aie2p")), bytes.fromhex(case["program"]), memory)
     for register, value in case["regs"].items():
         core.write(register, int(value, 16))
     world = World({int(number): value for number, value in case.get("locks", {}).items()})

@@ -1,7 +1,5 @@
 """Cores of the array that run machine code: ELFs of the text, and code written through registers."""
 
-import random
-
 import numpy as np
 import pytest
 
@@ -10,17 +8,13 @@ from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, L
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
-from bdforge.core import isa
 from bdforge.core.isa.assembler import assemble
-from bdforge.core.isa.elf import core_elf
-from bdforge.core.isa.meaning import MeaningKind
 from bdforge.devices import mlir_device_named
 from bdforge.devices.registers import address
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
 from support.differences import same
 from support.machine_code_designs import SOURCES, gemm_elf, gemm_source, gemm_text, operands
-from support.random_programs import forms, instruction
 
 DEVICES = {"aie2p": "npu2", "aie2": "npu1"}
 ELF_CORE = '%core = aie.core(%tile) {{ aie.end }} {{elf_file = "{}"}}'
@@ -288,16 +282,3 @@ def test_an_elf_in_the_upstream_form_starts_calls_spills_and_copies(write_elf):
     copied = next(share for share in profile.shares if share.name == "memcpy")
     assert copied.bundles == 13 * 14 + 6
     assert profile.conflicts == 0
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_code_ends_with_a_named_fault(write_elf, seed):
-    rng = random.Random(seed)
-    known = forms("aie2p", MeaningKind.COMPUTE) + forms("aie2p", MeaningKind.BRANCH)
-    drawn = b"".join(isa.load("aie2p").encode([instruction(rng.choice(known), rng)]) for _ in range(rng.randrange(200)))
-    code = rng.choice((drawn, rng.randbytes(3000), drawn + rng.randbytes(16)))
-    name, file = write_elf(core_elf("aie2p", ((0, code),), (), (), {}, frozenset(), frozenset()))
-    with pytest.raises((CoreError, BudgetExceeded)) as fault:
-        emulate(SMALL.format(core=ELF_CORE.format(name)), [], file=file, budget=20_000)
-    assert str(fault.value).startswith("core (0, 2): ")
-    assert len(str(fault.value)) < 1000

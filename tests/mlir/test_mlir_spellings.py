@@ -18,7 +18,13 @@ def alike(one: str, other: str) -> bool:
     return parse(one).is_structurally_equivalent(parse(other))
 
 
+REGION = "[{ aie.use_lock(%l, Acquire) aie.dma_bd(%b : memref<4xi8>) aie.use_lock(%l, Release) }]"
+PARTS = "%b = aie.buffer(%c) : memref<4xi8>\n%l = aie.lock(%c)\n"
 SAME = [
+    (device(f"{PARTS}aie.mem(%c) {{ aie.dma(S2MM, 0) {REGION} aie.end }}"),
+     device(f"{PARTS}aie.mem(%c) {{ aie.dma(S2MM, 0) {{loop = true, repeat_count = 0 : i32}} {REGION} aie.end }}")),
+    (device("aie.buffer(%c) {address = 16 : i32, sym_name = \"b\"} : memref<4xi8>"),
+     device("aie.buffer(%c) {sym_name = \"b\", address = 0x10 : i32} : memref<4xi8>")),
     (device("aie.flow(%s, DMA : 0, %m, DMA : 1)"), device('aie.flow (%s,"DMA":0,%m , "DMA" :0x1)')),
     (device("%l = aie.lock(%c, 3) {init = 2 : i32}"), device("aie.lock(%c, 0x3) {init = 0x2 : i32}")),
     (device("%l = aie.lock(%c, 3)"), device("%l = aie.lock(%c) {lockID = 3 : i32}")),

@@ -180,12 +180,6 @@ def test_a_core_may_release_what_only_it_knows():
     assert era_of(module) is Era.MODERN
 
 
-def test_what_only_the_new_form_can_say_is_not_printed_in_the_old():
-    module = parse(core("%n = memref.load %b[%c0] : memref<64xi32>\naie.use_lock(%l, Release, %n)"))
-    with pytest.raises(MlirError, match=r"aie\.use_lock has no form up to mlir-aie 1\.3\.4"):
-        print_module(module)
-
-
 def test_constants_of_other_operations_stay():
     text = core("aie.use_lock(%l, Release, %i)\n%u = arith.addi %i, %i : i32")
     assert "%i = arith.constant 1 : i32" in print_module(parse(text))

@@ -60,9 +60,3 @@ def test_the_error_shows_file_line_and_caret():
     assert first == "old.mlir:2:14: device 'npu' was renamed: write 'npu1'"
     assert line == "  aie.device(npu) {"
     assert caret == " " * 13 + "^"
-
-
-def test_the_caret_follows_tabs():
-    with pytest.raises(MlirError) as caught:
-        parse("module {\n\taie.nothing\n}", "t.mlir")
-    assert str(caught.value).splitlines()[2] == "\t^"

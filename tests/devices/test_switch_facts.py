@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from bdforge.devices import MLIR_DEVICES, DeviceError, PortBundle, neighbour, switch_of
+from bdforge.devices import MLIR_DEVICES, PortBundle, neighbour, switch_of
 from support.switch_tables import MASTERS, SLAVES, legal
 
 NPU1, NPU2, ONE_COLUMN = MLIR_DEVICES["npu1"], MLIR_DEVICES["npu2"], MLIR_DEVICES["npu2_1col"]
@@ -34,21 +34,6 @@ def test_sides_without_a_neighbour_have_no_ports(device, tile, missing):
     assert dict(switch.slaves) == {b: n for b, n in SLAVES[kind].items() if b not in missing}
 
 
-@pytest.mark.parametrize(
-    ("row", "bundle", "channel", "master", "slave"),
-    [
-        (2, "Core", 0, 0, 0), (2, "DMA", 1, 2, 2), (2, "South", 3, 8, 8), (2, "West", 0, 9, 11),
-        (2, "North", 3, 16, 18), (2, "East", 0, 19, 19), (1, "DMA", 5, 5, 5), (1, "South", 0, 7, 7),
-        (1, "North", 0, 11, 13), (0, "TileControl", 0, 0, 0), (0, "FIFO", 0, 1, 1), (0, "South", 5, 7, 7),
-        (0, "West", 0, 8, 10), (0, "North", 0, 12, 14), (0, "East", 3, 21, 21),
-    ],
-)  # fmt: skip
-def test_physical_numbers_are_those_of_the_register_lists(row, bundle, channel, master, slave):
-    switch = switch_of(NPU2, 3, row)
-    assert switch.master_number(PortBundle(bundle), channel) == master
-    assert switch.slave_number(PortBundle(bundle), channel) == slave
-
-
 def test_physical_numbers_do_not_move_at_the_edge():
     assert switch_of(ONE_COLUMN, 0, 2).master_number(PortBundle.NORTH, 0) == 13
     with pytest.raises(ValueError, match="no master port West : 0; the switch has 0 of West"):
@@ -68,8 +53,3 @@ def test_streams_cross_no_border_beside_memtiles_nor_of_the_array():
     assert neighbour(NPU2, 3, 0, PortBundle.SOUTH) is None
     assert neighbour(NPU2, 3, 0, PortBundle.WEST) == (2, 0)
     assert neighbour(NPU2, 3, 1, PortBundle.NORTH) == (3, 2)
-
-
-def test_tiles_outside_the_device_have_no_switch():
-    with pytest.raises(DeviceError, match="column 4 is outside npu1"):
-        switch_of(NPU1, 4, 0)

@@ -213,13 +213,6 @@ def test_a_packet_with_priority_that_stays_in_its_tile_takes_arbiter_5_too(words
     assert (rule.arbiter, rule.msel) == expected
 
 
-def test_ids_beyond_a_header_are_refused_before_any_search():
-    flow = packets(31, (0, 1, "DMA", 0), (0, 2, "DMA", 0))
-    assert [net.packet_id for net in nets_of(flows_only("npu2_1col", flow))] == [31]
-    with pytest.raises(RoutingError, match="packet id 32 is outside 0 to 31, what a header holds"):
-        nets_of(flows_only("npu2_1col", flow.replace("31", "32")))
-
-
 def test_ways_that_must_share_an_arbiter_get_theirs_before_single_ones():
     alone = {frozenset({port(i)}) for i in range(8)}
     four = {frozenset({port(8), port(i)}) for i in (8, 9, 10, 11)}

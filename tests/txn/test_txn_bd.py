@@ -149,52 +149,6 @@ def test_a_memtiles_third_dimension_has_no_wrap_at_run_time():
     assert memcpy_transfer(SHIM, (1, 2, 3, 8), (0, 64, 16, 1), 32).dims_words == ((2, 64), (3, 16), (8, 1))
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "words"),
-    [
-        (
-            TileKind.SHIM,
-            {
-                "length_words": 0x800, "dims_words": [(2, 2048), (32, 64), (32, 1)], "burst": 2, "axi_cache": 2,
-                "address": 0x1_0000_0010, "packet": (5, 17), "next_bd": 3, "iteration": (4, 0x1000),
-                "acquire": BdLock(3, -1), "release": BdLock(4, 2),
-            },
-            [
-                0x800, 0x10, 1 << 30 | 17 << 19 | 5 << 16 | 1, 32 << 20, 2 << 30 | 32 << 20 | 63, 2 << 24 | 2047,
-                3 << 20 | 0xFFF, 3 << 27 | 1 << 26 | 1 << 25 | 2 << 18 | 4 << 13 | 1 << 12 | 127 << 5 | 3,
-            ],
-        ),
-        (
-            TileKind.MEMTILE,
-            {
-                "length_words": 60, "dims_words": [(3, 100), (2, 50), (4, 8), (8, 1)], "address": 0x80010,
-                "packet": (0, 1), "next_bd": 24, "padding": [(0, 0), (1, 2), (3, 4), (5, 6)],
-                "acquire": BdLock(69, -2), "release": BdLock(68, 1), "iteration": (2, 9),
-            },
-            [
-                1 << 31 | 1 << 23 | 60, 5 << 26 | 24 << 20 | 1 << 19 | 0x20004, 8 << 17, 3 << 27 | 4 << 17 | 7,
-                1 << 27 | 2 << 17 | 49, 2 << 28 | 4 << 23 | 6 << 17 | 99, 1 << 17 | 8,
-                1 << 31 | 1 << 24 | 68 << 16 | 1 << 15 | 126 << 8 | 69,
-            ],
-        ),
-        (
-            TileKind.CORE,
-            {
-                "length_words": 512, "dims_words": [(4, 8), (16, 32), (8, 1)], "address": 0x2400, "next_bd": 15,
-                "packet": (1, 2), "acquire": BdLock(15, 1), "release": BdLock(0, -1),
-            },
-            [
-                0x900 << 14 | 512, 1 << 30 | 2 << 19 | 1 << 16, 31 << 13, 16 << 21 | 8 << 13 | 7, 0,
-                15 << 27 | 1 << 26 | 1 << 25 | 127 << 18 | 1 << 12 | 1 << 5 | 15,
-            ],
-        ),
-    ],
-    ids=["shim", "memtile", "core"],
-)  # fmt: skip
-def test_every_field_stands_where_the_register_list_says(kind, values, words):
-    assert [f"{word:08x}" for word in encode_bd(kind, **values)] == [f"{word:08x}" for word in words]
-
-
 def test_elements_become_words():
     assert dims_in_words([(4, 128), (16, 8), (64, 1)], 8) == [(4, 32), (16, 2), (16, 1)]
     assert dims_in_words([(3, 6), (10, 1)], 16) == [(3, 3), (5, 1)]

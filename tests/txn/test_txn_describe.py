@@ -8,7 +8,6 @@ import pytest
 from bdforge.array.mlir import Location
 from bdforge.array.txn import insts
 from bdforge.devices import MLIR_DEVICES
-from bdforge.devices.register_names import register_at
 from bdforge.devices.txn_format.bd_encoding import BdLock, encode_bd
 from bdforge.devices.txn_format.codec import InstructionStream, StreamHeader, TxnError, decode, encode
 from bdforge.devices.txn_format.describe import as_json, describe, describe_operation, diff
@@ -120,18 +119,6 @@ def test_registers_are_named_by_their_tile_and_fields_spelt_out(operation, line)
 def test_lines_end_with_the_mlir_place():
     stream = InstructionStream(HEADER, (Write(4, 1, location=Location("a.mlir", 3, 7)), Noop()))
     assert describe(stream).splitlines()[1:] == ["0  Write shim (0, 0) register 0x4 = 1 (0x1)  ; a.mlir:3:7", "1  Noop"]
-
-
-@pytest.mark.parametrize(
-    ("offset", "name"),
-    [
-        (0x1D200, "S2MM 0 control"), (0x1D20C, "S2MM 1 queue"), (0x1D218, "MM2S 1 control"), (0x1D1E4, "BD 15 word 1"),
-        (0x140F0, "lock 15"), (0x14100, "register 0x14100"), (0x1D220, "register 0x1d220"),
-    ],
-)  # fmt: skip
-def test_shim_registers_have_names(offset, name):
-    assert register_at(4 << 25 | offset).name == name
-    assert str(register_at(4 << 25 | offset)).startswith("shim (4, 0) ")
 
 
 def test_json_holds_every_operation_and_the_raw_fields():

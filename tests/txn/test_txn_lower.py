@@ -29,24 +29,6 @@ def test_words_equal_those_of_the_real_compiler(name: str):
     same(words, vector.words)
 
 
-@pytest.mark.parametrize(("device", "fifth"), [("npu1", "8200003F"), ("npu2", "C200003F")])
-def test_memcpy_gives_the_published_words(device, fifth):
-    text = f"""aie.device({device}) {{
-      %t = aie.tile(0, 0)
-      aie.shim_dma_allocation @a (%t, MM2S, 0)
-      aie.runtime_sequence(%x: memref<2x2x64x64xi32>) {{
-        aiex.npu.dma_memcpy_nd(%x[1, 0, 0, 0][1, 2, 32, 32][4096, 2048, 64, 1]) {{id = 0 : i64, metadata = @a}} :
-          memref<2x2x64x64xi32>
-      }}
-    }}"""
-    block, patch, push = lower_module(parse(text))[1]
-    assert isinstance(block, BlockWrite)
-    golden = f"00000800 00000000 00000000 02000000 {fifth} 020007FF 00000000 02000000"
-    assert " ".join(f"{word:08X}" for word in block.words) == golden
-    assert block.address == 0x1D000
-    assert (patch, push) == (Patch(0x1D004, 0, 16384), Write(0x1D214, 0))
-
-
 def test_operations_know_their_mlir_lines():
     operations = lowered(
         "aiex.npu.rtp_write(@cb, 1, 5)",
@@ -115,18 +97,6 @@ def test_push_queue_and_address_patch_are_written_out():
         "aiex.npu.push_queue(0, 1, S2MM : 5) {bd_id = 15 : i32, issue_token = true, repeat_count = 255 : i32}",
     )
     assert operations == [Patch(118788, 3, 20), Write(address(0, 1, 0xA0600 + 40 + 4), 0x80FF000F)]
-
-
-def test_tokens_carry_the_controller_id_of_their_tile():
-    operations = lowered(
-        "aiex.npu.dma_memcpy_nd(%x[0, 0, 0, 0][1, 1, 1, 64][0, 0, 0, 1]) "
-        "{id = 2 : i64, metadata = @out} : memref<64xi32>",
-        "aiex.npu.dma_wait {symbol = @out}",
-    )
-    assert operations[2:] == [
-        MaskWrite(address(1, 0, 0x1D200), 0x500, 0x1F00), Write(address(1, 0, 0x1D204), 0x80000002),
-        Sync(0, 0, 1, 1, 1, 0),
-    ]  # fmt: skip
 
 
 PUSH = "aiex.npu.push_queue({}, {}, S2MM : 1) {{bd_id = 3 : i32, issue_token = {}, repeat_count = 0 : i32}}"

@@ -41,6 +41,8 @@ def test_code_is_assembled_and_read_back_with_what_is_asked_for(run):
     assert (code, "main:" in out, "mova" in out, "after" in out) == (0, True, True, False)
     assert "r0 after " in run("disasm", "k.elf", "--latencies")[1]
     assert run("disasm", "k.elf", "--check")[0] == 0
+    code, _, err = run("asm", "k.s", "-o", "k.elf")
+    assert (code, "k.elf exists" in err) == (2, True)
 
 
 def test_plain_code_is_read_from_address_0_if_said_so(run):

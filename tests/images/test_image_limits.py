@@ -21,7 +21,7 @@ from bdforge.array.images.cdo import (
 )
 from bdforge.array.images.pdi import cdos, is_pdi, pdi
 from bdforge.common.binary import ImageError
-from bdforge.core.isa.elf import CoreSegment, core_elf, core_segments
+from bdforge.core.isa.elf import core_elf, core_segments
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 
@@ -47,39 +47,12 @@ def test_every_bit_of_a_cdos_checksum_counts(bit: int):
         list(operations(bytes(data)))
 
 
-def test_a_segment_of_a_core_is_at_most_its_address_map():
-    def segments(size: int) -> list[CoreSegment]:
-        return core_segments(core_elf("aie2p", [], [], [(0x40000, size)], {}))[0]
-
-    assert segments(1 << 18) == [CoreSegment(0x40000, bytes(1 << 18))]
-    with pytest.raises(ImageError, match="segment 0 has 0x40001 bytes; a core's memories hold 0x40000"):
-        segments((1 << 18) + 1)
-
-
-@pytest.mark.parametrize(("size", "more"), [(4, 0), (5, 3), (6, 2), (7, 1)])
-def test_what_follows_a_segment_up_to_a_word_is_known(size: int, more: int):
-    (segment,) = core_segments(core_elf("aie2p", [], [(0x70400, bytes(size))], [], {}))[0]
-    assert (len(segment.data), len(segment.tail)) == (size, more)
-
-
-@pytest.mark.parametrize(("size", "padded"), [(1, 4), (4, 4), (5, 8), (16, 16)])
-def test_code_is_padded_to_whole_words_and_no_more(size: int, padded: int):
-    (segment,) = core_segments(core_elf("aie2p", [(0, b"\1" * size)], [], [], {}))[0]
-    assert segment.data == b"\1" * size + bytes(padded - size)
-
-
 @pytest.mark.parametrize("generation", ["aie2", "aie2p"])
 def test_an_elf_says_its_generation_and_names_addresses_only(generation: str):
     symbols = {"main": 0, "SIZE": 0, "table": 0x4000}
     elf = core_elf(generation, [(0, bytes(16))], [], [], symbols, frozenset(["SIZE"]), frozenset(["SIZE"]))
     _, found, names = core_segments(elf)
     assert (found, names[0]) == (generation, "main")
-
-
-@pytest.mark.parametrize("exported", ["one", "two"])
-def test_of_two_names_of_an_address_the_global_one_is_taken(exported: str):
-    elf = core_elf("aie2p", [(0, bytes(16))], [], [], {"one": 0, "two": 0}, frozenset([exported]))
-    assert core_segments(elf)[2] == {0: exported}
 
 
 def test_a_set_repeats_its_word_up_to_a_limit():

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdforge.array.images.cdo import cdo, commands, joined, writes
+from bdforge.array.images.cdo import cdo, commands
 from bdforge.array.images.image_build import NoCodeError, image
-from bdforge.array.images.pdi import cdos, pdi
+from bdforge.array.images.pdi import pdi
 from bdforge.array.images.xclbin import SectionKind, host_kernels_of, pdis, sections
 from bdforge.array.images.xclbin import marked as mark
 from bdforge.array.images.xclbin_write import XclbinSection, xclbin
@@ -76,20 +76,6 @@ def test_uuids_follow_from_the_content():
     assert len({data[416:432] for data in (first, *others)}) == 4
     assert pdis(first) == [content]
     assert [kind for kind, _ in sections(first)] == [kind for kind, _ in sections(IMAGES["xclbin_small"])]
-
-
-@pytest.mark.parametrize("words", [1, 2, 3, 4, 252, 253, 254, 255, 256, 1000])
-@pytest.mark.parametrize("before", range(4))
-def test_blocks_of_any_length_are_read_back_and_aligned(words, before):
-    operations = [*(Write(4 * i, i) for i in range(before)), BlockWrite(0x2220408, tuple(range(words))), Write(8, 9)]
-    expected = [(4 * i, struct.pack("<I", i)) for i in range(before)]
-    expected += [(0x2220408, struct.pack(f"<{words}I", *range(words))), (8, struct.pack("<I", 9))]
-    file = cdo(operations)
-    together = joined([file, file])
-    assert list(writes(file)) == expected
-    assert list(writes(together)) == expected * 2
-    assert all(command.code in (0x102, 0x103, 0x105, 0x111) for command in commands(together))
-    assert list(writes(cdos(pdi([file]))[0])) == expected
 
 
 def test_an_xclbin_for_the_emulated_array_alone_says_so_and_why():

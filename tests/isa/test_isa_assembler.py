@@ -2,16 +2,12 @@
 
 import io
 import random
-import struct
-import sys
 from contextlib import suppress
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge import cli
-from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.common.binary import ImageError
 from bdforge.core import isa
@@ -19,7 +15,6 @@ from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.disassembler import disassemble, latency, pieces
 from bdforge.core.isa.elf import CoreProgram, CoreSegment, core_elf, core_segments, generation_of, program_of
 from bdforge.core.isa.errors import AssemblyError
-from bdforge.devices.txn_format.operations import BlockWrite, Write
 from support.images import IMAGES
 from support.instructions import draw
 
@@ -172,22 +167,6 @@ def test_names_of_addresses_are_global_ones_and_each_is_said_once():
     assert [line for line in lines if line.endswith(":")] == ["twice:", "more:"]
 
 
-def test_a_program_fills_its_memory_and_no_more():
-    (program,) = read_programs(bytes(16384), raw=True)
-    assert len(program.code[0].data) == 16384
-    with pytest.raises(ImageError, match="code ends at 0x4001, beyond 0x4000"):
-        read_programs(bytes(16385), raw=True)
-
-
-@pytest.mark.parametrize("place", [(0, 2), (3, 5), (7, 3)])
-def test_a_cdo_tells_programs_by_column_and_row(place):
-    column, row = place
-    address = column << 25 | row << 20 | 0x20000
-    (program,) = read_programs(cdo([BlockWrite(address, (0x11, 0x22)), Write(address + 8, 0x33)]))
-    assert (program.tile, program.name) == (place, f"tile {place}")
-    assert [(s.address, s.data) for s in program.code] == [(0, struct.pack("<3I", 0x11, 0x22, 0x33))]
-
-
 def test_names_of_a_program_are_those_of_its_memory():
     symbols = {"main": 0, "last": 0x3FFC, "data": 0x4000, "far": 0x70400}
     pieces = [(0, bytes(16)), (0x3FFC, bytes(4))], [(0x4000, bytes(4)), (0x70400, bytes(4))]
@@ -248,48 +227,3 @@ def test_many_errors_are_listed_together_and_bounded():
     assert "source.s:1:" in str(caught.value)
     assert "and 4988 more" in str(caught.value)
     assert len(str(caught.value)) < 4096
-
-
-@pytest.fixture
-def command(monkeypatch, tmp_path, capsys):
-    """Run a `bdforge` command in a new folder: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bdforge", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0), *capsys.readouterr()
-
-    return call
-
-
-def test_commands(command, tmp_path):
-    (tmp_path / "k.s").write_text(SOURCE)
-    code, out, _ = command("asm", "k.s", "-o", "k.elf")
-    assert (code, "bytes of code" in out) == (0, True)
-    code, out, _ = command("disasm", "k.elf", "--latencies")
-    assert code == 0
-    assert "main:" in out
-    assert "lr after 4" in out
-    (tmp_path / "again.s").write_text(out)
-    assert assemble(out).code[0][1][: len(assemble(SOURCE).code[0][1])] == assemble(SOURCE).code[0][1]
-    code, _, err = command("asm", "k.s", "-o", "k.elf")
-    assert code == 2
-    assert "exists" in err
-    (tmp_path / "bad.s").write_text("foo")
-    code, _, err = command("asm", "bad.s", "-o", "bad.elf")
-    assert (code, (tmp_path / "bad.elf").exists()) == (2, False)
-    assert "bad.s:1: aie2p has no instruction 'foo'" in err
-    (tmp_path / "c.pdi").write_bytes(IMAGES["pdi_core"])
-    code, out, _ = command("disasm", "c.pdi", "--core", "1,2", "--arch", "aie2p")
-    assert (code, out.startswith("// tile (1, 2), aie2p")) == (0, True)
-    code, _, err = command("disasm", "c.pdi", "--core", "0,2")
-    assert code == 2
-    assert "has no program of tile (0, 2); there is tile (1, 2)" in err
-    (tmp_path / "junk").write_bytes(b"junk" * 9)
-    code, _, err = command("disasm", "junk")
-    assert code == 2
-    assert "no core ELF, PDI, CDO or xclbin" in err
-    assert command("disasm", "junk", "--raw", "--arch", "aie2p")[0] == 0

@@ -170,25 +170,16 @@ def test_a_late_read_may_be_fed_by_a_later_write():
 
 
 def test_calls_and_returns_are_followed():
-    source = """
+    source = f"""
         movxm   p0, #0x70000
         jl      #f
-        nop
-        nop
-        nop
-        nop
-        nop
-        or      r2, r1, r1
+{NOPS * 5}        or      r2, r1, r1
         done
         .p2align 4
 f:      nop
-        {}
+        {{}}
         ret
-        nop
-        nop
-        nop
-        nop
-        {}
+{NOPS * 4}        {{}}
 """
     assert hazards(source.format("lda r1, [p0, #0]", "nop")) == []
     found = dict(hazards(source.format("nop", "lda r1, [p0, #0]")))
@@ -198,33 +189,18 @@ f:      nop
 
 def test_paths_that_exclude_each_other_are_not_mixed():
     """A load on one way to a join and its reader after the other way."""
-    source = """
+    source = f"""
         movxm   p0, #0x70000
         movx    r0, #1 ; mova r1, #2
         jnz     r0, #other
-        nop
-        nop
-        nop
-        nop
-        nop
-        movx    r2, #0
+{NOPS * 5}        movx    r2, #0
         j       #join
-        nop
-        nop
-        nop
-        nop
-        lda     r5, [p0, #0]
+{NOPS * 4}        lda     r5, [p0, #0]
         .p2align 4
 other:  nop
         .p2align 4
-join:   nop
-        nop
-        nop
-        nop
-        nop
-        nop
-        nop
-        or      r2, r5, r1
+join:
+{NOPS * 7}        or      r2, r5, r1
         done
 """
     assert hazards(source) == []

@@ -153,20 +153,6 @@ def test_tasks_of_an_image_are_pushed_as_it_says(task: PushedTask):
     assert (queued.bd, queued.runs, queued.token) == (task.bd, task.repeat + 1, task.token)
 
 
-def test_a_new_configuration_has_no_tokens_of_the_one_before():
-    array = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
-    array.tokens[0, 0, "S2MM", 1] = 2
-    array.tokens[0, 0, "MM2S", 1] = 1
-    array.tokens[1, 0, "S2MM", 0] = 0
-    core = array.core(0, 2)
-    array.restart()
-    assert (sum(array.tokens.values()), array.cores, core in array.cores) == (0, [], False)
-    assert array.strictness.warnings == [
-        "2 tokens of S2MM 1 of tile (0, 0) nobody awaited, at a reconfiguration",
-        "1 token of MM2S 1 of tile (0, 0) nobody awaited, at a reconfiguration",
-    ]
-
-
 @pytest.mark.parametrize(
     ("length", "taken", "held", "told"),
     [

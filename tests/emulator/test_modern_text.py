@@ -4,38 +4,11 @@ import numpy as np
 import pytest
 
 import bdforge
-from support.array_text import Task, buffer, core, lock, module, program, tile
+from support.array_text import Task, buffer, core, flow, lock, module, program, tile
 from support.differences import same
 
 DATA = np.arange(100, 116, dtype=np.int32)
 
-SEND = """aie.device({device}) {{
-  %m = aie.tile(1, 1)
-  %c = aie.tile(1, 2)
-  %a = aie.buffer(%m) {{sym_name = "a"}} : memref<16xi32> = dense<[{values}]>
-  %x = aie.buffer(%c) {{sym_name = "x"}} : memref<16xi32>
-  %free = aie.lock(%m, 0) {{init = 9 : i32}}
-  %done = aie.lock(%m, 1)
-  aie.flow(%m, DMA : 0, %c, DMA : 0)
-  aie.memtile_dma(%m) {{
-    %one = arith.constant 1 : i32
-    {start}
-    aie.use_lock(%free, AcquireGreaterEqual, %one)
-    {bd}
-    aie.use_lock(%done, Release, %one)
-    {end}
-    aie.end
-  }}
-  aie.mem(%c) {{
-    aie.dma_start(S2MM, 0, ^bd, ^end)
-  ^bd:
-    aie.dma_bd(%x : memref<16xi32> len = 16)
-    aie.next_bd ^end
-  ^end:
-    aie.end
-  }}
-}}
-"""
 BLOCK = {"start": "aie.dma_start(MM2S, 0, ^bd, ^end{}) {}\n  ^bd:", "end": "aie.next_bd ^end\n  ^end:"}
 REGION = {"start": "aie.dma(MM2S, 0) {} [{{", "end": "}]"}
 PAD = (
@@ -44,8 +17,15 @@ PAD = (
 )
 
 
-def text(start: str, bd: str, end: str, device: str = "npu2_2col") -> str:
-    return SEND.format(device=device, values=", ".join(map(str, DATA)), start=start, bd=bd, end=end)
+def text(start: str, bd: str, end: str) -> str:
+    """A memtile sends to a core, in one of the two forms of a DMA program."""
+    return module(
+        "npu2_2col", tile(1, 1), tile(1, 2), buffer("a", "11", 16, DATA), buffer("x", "12", 16),
+        lock("free", "11", 0, 9), lock("done", "11", 1), flow("11 DMA : 0", "12 DMA : 0"),
+        "aie.memtile_dma(%t11) {", "%one = arith.constant 1 : i32", start,
+        "aie.use_lock(%free, AcquireGreaterEqual, %one)", bd, "aie.use_lock(%done, Release, %one)", end, "aie.end", "}",
+        program("12", Task("S2MM", 0, ["aie.dma_bd(%x : memref<16xi32> len = 16)"])),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

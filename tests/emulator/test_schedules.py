@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import Deadlock
 from bdforge.array.emulator.observe import PerfettoTrace
 from support.built_designs import ROOT, PlannedDesign
 from support.differences import same
@@ -95,38 +94,3 @@ def test_the_order_of_events_does_not_depend_on_the_hash_seed(small, tmp_path):
     assert len(traces[0]) == 6
     assert all(len(trace) > 1000 for trace in traces[0].values())
     assert traces[0] == traces[1]
-
-
-def fault_of(problem: FilledProblem) -> str:
-    with pytest.raises(Deadlock) as fault:
-        problem.run(file="broken.mlir")
-    return str(fault.value)
-
-
-FILL = r"(aie.use_lock\(%mem_1_a1_)free(, AcquireGreaterEqual, 1\)\n *aie.dma_bd\(.*\n *aie.use_lock\(%mem_1_a1_)full"
-
-
-def test_a_swapped_lock_order_in_one_memtile_is_a_named_cycle_of_waits(problem):
-    """The first BD that fills A takes `full` and gives `free`: the memtile's channels wait for each other."""
-    text = fault_of(problem.mutated(FILL, r"\1full\2free"))
-    head, *ring = text.partition("\n  ... and so back to")[0].splitlines()
-    assert head == "deadlock: these wait for each other in a circle:"
-    assert any("memtile (1, 1) S2MM 1 waits for lock mem_1_a1_full" in line and "which is 0" in line for line in ring)
-    assert all("broken.mlir:" in line for line in ring)
-    assert "which was reached from:" in text
-    assert "runtime sequence awaits a token of shim" in text
-
-
-def test_a_lock_that_nobody_releases_ends_the_chain_of_waits(problem):
-    """Both BDs that fill A are swapped, so nobody gives `full` any more."""
-    text = fault_of(problem.mutated(FILL, r"\1full\2free", count=2))
-    assert text.startswith("deadlock: nothing can move:\n  runtime sequence awaits a token of shim")
-    last = text.splitlines()[-1]
-    assert "memtile (1, 1) MM2S 1 waits for lock mem_1_a1_full" in last or "S2MM 1 waits for lock mem_1_a1_full" in last
-    assert "which is 0 and which nobody releases (broken.mlir:" in last
-
-
-def test_locks_that_start_at_zero_are_a_cycle_of_two(problem):
-    text = fault_of(problem.mutated(r"(%mem_1_b_free = aie.lock\(%mem_1(, \d+)?\) \{init = )2", r"\g<1>0"))
-    ring = text.partition("\n  ... and so back to")[0].splitlines()[1:]
-    assert {line.split(" waits for ")[0].strip() for line in ring} == {"memtile (1, 1) S2MM 0", "memtile (1, 1) MM2S 0"}

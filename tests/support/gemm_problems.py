@@ -1,6 +1,5 @@
 """GEMM problems with random operands, run on the emulated array with options of the emulator."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,9 +75,3 @@ class FilledProblem:
         buffers = arguments(planned, {0: self.a, 1: self.b})
         result = emulate(self.mlir, buffers, self.design.kernels, self.problem.sequence, **options)
         return fetched(planned, buffers)["C"], result
-
-    def mutated(self, pattern: str, replacement: str, count: int = 1) -> "FilledProblem":
-        """The same with `count` matches of a pattern replaced in its text."""
-        text, found = re.subn(pattern, replacement, self.mlir, count=count)
-        assert found == count
-        return FilledProblem(self.design, self.problem, text, self.a, self.b, self.expected)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import emulate
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, Deadlock, LoadError, RegisterAccessError
+from bdforge.array.emulator.errors import BudgetExceeded, CoreError, LoadError, RegisterAccessError
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
@@ -186,14 +186,6 @@ def test_a_blocked_core_is_told_with_lock_and_bundle(write_elf):
     assert "waits for lock gate" in result.warnings[0]
     assert ">= 1, which is 0" in result.warnings[0]
     assert "(core.elf, at 0x6, main + 0x6)" in result.warnings[0]
-
-
-def test_a_deadlock_is_told_with_the_cores_wait(write_elf):
-    name, file = write_elf(assemble("mova r0, #-1\nnop\nacq #53, r0\ndone\n", "aie2p", "wrong.s").elf())
-    arrays, _ = operands("aie2p", 1, seed=1)
-    named = r"core \(0, 2\)[\s\S]*waits for lock 5 of core \(0, 2\)[\s\S]*core.elf, at 0x6"
-    with pytest.raises(Deadlock, match=named):
-        emulate(gemm_text("npu2", 1, ELF_CORE.format(name)), arrays, file=file)
 
 
 def test_files_that_are_no_program_are_refused(write_elf):

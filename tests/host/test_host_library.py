@@ -23,7 +23,6 @@ from bdforge.devices import DEVICES, device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.runtime.npu import HEAP_BYTES, machine
 from support.built_designs import spec_content
-from support.processes import ends
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +40,9 @@ RESIZED = {"a_of_1_row": (0, 0), "c_of_1_row": (2, 0), "c_of_1_column": (2, 1)}
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("designs")
     image = small_design(folder / "small")
-    for name in ("changed", "endless", "ending", "wrong_device", "wrong_spec"):
+    for name in ("changed", "endless"):
         shutil.copytree(image.parent, folder / name)
-    for name, do in (("endless", "for (;;) pause();"), ("ending", "_exit(5);")):
-        replace_kernels(folder / name, small_plan(), do)
-    edit_manifest(folder / "wrong_device", device="gpu")
-    edit_manifest(folder / "wrong_spec", spec_hash="0123456789abcdef")
+    replace_kernels(folder / "endless", small_plan(), "for (;;) pause();")
     for name, (operand, axis) in RESIZED.items():
         path = shutil.copytree(image.parent, folder / name) / "manifest.json"
         sequence_facts = json.loads(path.read_text())["sequence"]
@@ -80,10 +76,6 @@ def test_the_librarys_cases_pass_under_all_checks_of_undefined_behaviour(data: P
     for group in GROUPS:
         done = run(program, data, group)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-
-
-def test_a_group_without_cases_is_no_success(build: Path, data: Path):
-    ends(run(build / "tests" / "unit", data, "no such group"), 2)
 
 
 def test_every_call_of_the_c_api_works_from_c(build: Path, data: Path):

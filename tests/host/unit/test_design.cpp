@@ -33,16 +33,6 @@ std::string changed_design(const std::string& name, const std::string& from, con
 
 }  // namespace
 
-UNIT_CASE("design", is_loaded_once_for_all_sizes) {
-    const auto script = std::make_shared<Script>();
-    const Design design = Design::load(scripted_device(script), design_path("small"));
-    const std::vector<std::int8_t> weights(64 * 64);
-    const Weights packed = design.pack(weights.data(), 64, 64);
-    for (const std::size_t M : {16U, 32U, 48U}) Gemm(design, M, packed).run();
-    check_equal(script->loads, 1U, "loads");
-    check_equal(script->starts, 3U, "starts");
-}
-
 UNIT_CASE("design", a_missing_file_is_named) {
     const Device device = scripted_device(std::make_shared<Script>());
     check_contains(refusal<FileError>(device, "/no/such/x.xclbin"), "/no/such/manifest.json: No such file");

@@ -77,57 +77,11 @@ UNIT_CASE("emulated", words_run_on_the_array_and_faults_are_its_own) {
     good.check();
 }
 
-UNIT_CASE("emulated", damaged_words_are_named) {
-    const Loaded small("small");
-    Work work(small);
-    static_cast<std::uint32_t*>(work.words->data())[2] += 1;
-    check_contains(fault(*work.command), "the header announces");
-}
-
-UNIT_CASE("emulated", several_runs_are_one_submission) {
-    const Loaded small("small");
-    Work one(small), two(small);
-    const auto batch = small.context->batch({one.command.get(), two.command.get()});
-    batch->start();
-    batch->wait(long_enough);
-    one.check();
-    two.check();
-}
-
-UNIT_CASE("emulated", threads_share_a_design) {
-    const Loaded small("small");
-    std::vector<std::thread> threads;
-    std::vector<std::unique_ptr<Work>> work;
-    for (int i = 0; i < 4; ++i) work.push_back(std::make_unique<Work>(small));
-    for (auto& one : work) threads.emplace_back([&one] {
-        one->command->start();
-        one->command->wait(long_enough);
-    });
-    for (auto& thread : threads) thread.join();
-    for (const auto& one : work) one->check();
-}
-
 UNIT_CASE("emulated", a_run_that_does_not_end_times_out_and_ends_with_its_client) {
     const Loaded endless("endless");
     Work work(endless);
     work.command->start();
     check_equal(work.command->wait(milliseconds{20}) == Outcome::timed_out, true, "timed out");
-}
-
-UNIT_CASE("emulated", kernels_that_end_the_process_are_named) {
-    const Loaded ending("ending");
-    Work work(ending);
-    const std::string text = fault(*work.command);
-    check_contains(text, "it ended the process (exit(5)); it has to return");
-    check_equal(fault(*work.command), text, "again");
-}
-
-UNIT_CASE("emulated", designs_that_cannot_be_loaded_are_named) {
-    for (const char* name : {"wrong_device", "wrong_spec"}) {
-        const std::string text = message_of<ManifestError>([&] { Loaded{name}; });
-        check_contains(text, std::string("/") + name);
-        check_equal(text.find('\n'), std::string::npos, "one line");
-    }
 }
 
 UNIT_CASE("emulated", a_server_that_nobody_runs_is_named) {

@@ -251,20 +251,23 @@ UNIT_CASE("job", buffers_begin_as_zeros_whatever_was_in_their_memory) {
     check_equal(std::vector<char>(bytes, bytes + b.bytes()), std::vector<char>(b.bytes()), "what stays");
 }
 
-UNIT_CASE("job", memory_of_the_callers_is_used_in_place) {
+UNIT_CASE("job", memory_of_the_callers_is_used_in_place_and_nothing_beside_it) {
     const Design design = Design::load(unit::emulated_device(), design_path("small"));
     const Operands given = operands(40, 64, 72);
     const auto a = unit::pages<char>(4096), c = unit::pages<char>(16384);
     Sizes sizes = sizes_of(given);
-    sizes["lda"] = 64;
+    sizes["lda"] = 80;
     sizes["ldc"] = 100;
     Job job(design, sizes, {{{"A", a.get()}, {"C", c.get()}}, {}});
     check_equal(job.memory("A") == a.get() && job.memory("C") == c.get(), true, "no copy");
-    check_equal(job.stride("A") == 64 && job.stride("C") == 100, true, "strides");
-    std::memcpy(a.get(), given.a.data(), given.a.size());
+    check_equal(job.stride("A") == 80 && job.stride("C") == 100, true, "strides");
+    for (std::size_t i = 0; i < given.a.size(); ++i) a[i / 64 * 80 + i % 64] = static_cast<char>(given.a[i]);
     job.place("B", {given.weights.data(), given.weights.size()});
     job.run();
     check_fetched(job, given, 72);
+    const auto* const held = reinterpret_cast<const std::int32_t*>(c.get());
+    for (std::size_t i = 0; i < 40 * 100; ++i)
+        if (i % 100 >= 72) check_equal(held[i], 0x07070707, "memory between rows");
     check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(given), {{{"B", a.get()}}, {}}); }),
                    "B cannot be the caller's memory: the array reads it in a form of its own");
     check_contains(message_of<ArgumentError>([&] { Job(design, sizes_of(given), {{{"D", a.get()}}, {}}); }),

@@ -102,10 +102,6 @@ UNIT_CASE("json", faults_name_line_and_column) {
     check_contains(unparsed(""), "the text ends");
 }
 
-UNIT_CASE("json", deep_nesting_is_refused_before_the_stack_ends) {
-    check_contains(unparsed(std::string(1'000'000, '[')), "nested deeper");
-}
-
 UNIT_CASE("json", wrong_types_name_their_place) {
     const Json json = Json::parse(R"({"tile": {"k": "x"}, "list": [1, {"n": 3}]})", "m.json");
     const JsonView view(json, "m.json");

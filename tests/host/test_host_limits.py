@@ -9,7 +9,7 @@ from host_programs import TARGET, content_of, probed
 
 from bdforge.design.sequences import Builder, Program
 from support.program_limits import BOUNDS, WORDS, changed_word, numbers
-from support.run_limits import RUN_LIMITS
+from support.run_limits import RUN_FIRSTS, RUN_LIMITS
 
 Case = tuple[str, dict[str, Any], str]
 """What it is of, an order for the probe, and what is said where it is refused; "" where it is taken."""
@@ -86,6 +86,14 @@ def test_a_run_takes_the_last_value_and_refuses_the_next_one_by_its_limit():
             if max(parameters.values(), default=0) < 1 << 63:  # else no parameter that C++ takes
                 cases.append((f"{name} = {value}", order(program, [*parameters.values()]), said))
     check(cases)
+
+
+def test_a_run_takes_the_first_value_and_refuses_the_one_before_it_by_its_limit():
+    for name, (first, program, said) in RUN_FIRSTS.items():
+        (taken, given), (refused, before) = program(first), program(first - 1)
+        told = answers([order(taken, [*given.values()]), order(refused, [*before.values()])])
+        assert told[0].startswith("["), (name, told[0])
+        assert re.match(f"SequenceError: .*({said})", told[1]), (name, told[1])
 
 
 OF_A_TARGET: dict[str, tuple[dict[str, Any], int, str]] = {

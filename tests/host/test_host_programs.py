@@ -6,25 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from host_programs import (
-    CORE,
-    content_of,
-    difference,
-    line,
-    moved,
-    python_words,
-)
+from host_programs import CORE, content_of, difference, line, moved, python_words
 
-from bdforge.design.sequences import (
-    Builder,
-    Expr,
-    Program,
-    ceildiv,
-    divisor,
-    largest,
-    least,
-    select,
-)  # fmt: skip
+from bdforge.design.sequences import Builder, Expr, Program, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
 from bdforge.design.sequences.instruction_words import target_facts
 from bdforge.design.sequences.program_check import load_program

@@ -182,7 +182,6 @@ def test_a_dry_run_tells_all_commands_and_writes_nothing(scons, tree, tools, qui
     shown = scons("-n", "format=elf", "verbose=1", "kernel_opt=1", quick_cxx, **tools).stdout
     assert not any(label in shown for label in ("[PEANO]", "[MERGE]", "[AIECC]", "[ELF]"))
     assert "--target=aie2p-none-unknown-elf -O1 -std=c++20" in shown
-    assert "-fstack-size-section" in shown  # newer aiecc measure a core's stack by it
     assert "-Wno-missing-template-arg-list-after-template-kw" in shown  # else newer clangs refuse the AIE API
     assert "-DDIM_M=64 -DDIM_K=128 -DDIM_N=64" in shown
     assert "-c kernels/aie2p/mm_i8_i2_i32.cc" in shown
@@ -190,13 +189,6 @@ def test_a_dry_run_tells_all_commands_and_writes_nothing(scons, tree, tools, qui
     assert f"{xrt}/bin/xclbinutil --input build/{XCLBIN} --dump-section AIE_PARTITION:JSON:partition.json" in shown
     assert f"{xrt}/bin/aiebu-asm -t aie2_config -j elf.json -o build/{ELF}\n" in shown
     assert not (tree / "build").exists()
-
-
-def test_clean_removes_the_working_folders_too(scons, tree, tools, quick_cxx):
-    scons("format=elf", quick_cxx, **tools)
-    assert (tree / "build" / DESIGN / f"{NAME}.mlir.prj").is_dir()
-    ends(scons("-c"))
-    assert not any(path.is_file() for path in (tree / "build").rglob("*"))
 
 
 def test_an_elf_without_its_tool_is_refused_before_any_work(scons, tree, tools, tmp_path):
@@ -284,12 +276,3 @@ def test_an_xclbin_without_one_configuration_makes_no_elf(scons, tree, tools, tm
     changed(tmp_path / "xrt" / "bin" / "xclbinutil", '{"file_name": "0-1.pdi"}', "")
     assert "expected one PDI beside it, it names none" in failure(scons("format=elf", quick_cxx, **tools))
     assert ELF not in built(tree)
-
-
-def test_a_failing_peano_shows_its_text(scons, tree, tools, tmp_path, quick_cxx):
-    clang = tmp_path / "peano" / "bin" / "clang++"
-    changed(clang, "while [", "echo 'mm.cc:3: no intrinsic' >&2; exit 1; while [")
-    result = scons(quick_cxx, **tools)
-    assert "mm.cc:3: no intrinsic" in result.stderr
-    assert "clang++ failed with exit code 1; to repeat: " in failure(result)
-    assert not [path for path in built(tree) if path.endswith(".o")]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from library_builds import (
     SANITIZED,
@@ -93,12 +92,6 @@ def refused(done: Done, code: int, sentence: str):
     assert done.stderr.startswith("bdforge-run: ")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
-
-
-def test_the_packages_say_their_versions(xrt: Packages, record_property: Callable[[str, object], None]):
-    record_property("xrt_versions", dict(xrt.versions))
-    print("\n".join(f"{name} {version}" for name, version in xrt.versions.items()))
-    assert xrt.versions["libxrt2"] == xrt.versions["libxrt-npu2"] == xrt.versions["libxrt-dev"]
 
 
 def test_the_program_needs_the_real_library(program: Path):
@@ -310,16 +303,6 @@ def test_a_design_for_another_npu_is_refused(new_npu: Callable[[str], SoftwareNp
     done = npu.run(program, "-x", design, *SIZES)
     refused(done, 2, 'design small is for device strix_halo (npu2_2col), this one is "NPU Phoenix"')
     assert not npu.log
-
-
-def test_a_full_elf_loads_the_configuration_first(xrt: Packages, design: Path):
-    """XRT patches the address of each PDI into the stream; nothing else configures the array."""
-    elf = design.with_suffix(".elf").read_bytes()
-    assert PDI in elf
-    load = np.array([8 | 1 << 16, len(PDI)], "<u4").tobytes()
-    assert elf.count(load) == 1
-    assert b".pdi.1\0" in elf
-    assert f"{PROBLEM.sequence}\0".encode() in elf
 
 
 @pytest.fixture

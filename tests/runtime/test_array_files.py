@@ -21,12 +21,6 @@ def save_arrays(
     return targets
 
 
-def test_an_array_without_elements_is_an_array(tmp_path: Path):
-    (file,) = save_arrays(tmp_path / "out", [Path("a.npy")], [np.zeros((0, 3), np.int16)])
-    (array,) = load_arrays([file])
-    assert (array.shape, array.dtype) == ((0, 3), np.int16)
-
-
 def header(text: str, version: bytes = b"\x01\x00") -> bytes:
     return b"\x93NUMPY" + version + len(text).to_bytes(2 if version[0] == 1 else 4, "little") + text.encode()
 
@@ -73,14 +67,6 @@ def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, content: bytes, rea
         load_arrays([file])
 
 
-@pytest.mark.parametrize("order", "CF")
-def test_arrays_in_either_order_are_read(tmp_path: Path, order):
-    given = np.asarray(np.arange(15, dtype=np.int16).reshape(3, 5), order=order)
-    np.save(tmp_path / "a.npy", given)
-    (array,) = load_arrays([tmp_path / "a.npy"])
-    same(array, given)
-
-
 def test_an_array_has_64_dimensions_at_most(tmp_path: Path):
     """numpy's own limit, so a header with one more is made by hand."""
     np.save(tmp_path / "64.npy", np.zeros((1,) * 64, np.int8))
@@ -115,8 +101,9 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_wished(tmp_path: Pat
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0)])
 @pytest.mark.parametrize("shape", [(), (1,), (2, 0), (2, 3)])
-def test_both_versions_of_headers_and_all_ranks_are_read(tmp_path: Path, version: tuple[int, int], shape):
-    given = np.full(shape, 7, np.float32)
+@pytest.mark.parametrize("order", "CF")
+def test_both_versions_of_headers_all_ranks_and_orders_are_read(tmp_path: Path, version: tuple[int, int], shape, order):
+    given = np.asarray(np.arange(np.prod(shape), dtype=np.int16).reshape(shape), order=order)
     with (tmp_path / "a.npy").open("wb") as file:
         np.lib.format.write_array(file, given, version=version)
         file.write(b"what follows an array is left alone")

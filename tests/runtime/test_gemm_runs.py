@@ -79,28 +79,6 @@ def test_extreme_values_do_not_overflow(small):
     same(run_gemm(small, a, weights).outputs["C"], a.astype(np.int64) @ weights)
 
 
-def test_the_loaded_array_serves_one_problem_after_the_other(small):
-    """Two sequences in one run, the first with an odd number of k-steps: the ping-pong turn carries over."""
-    first, second = GemmProblem(32, 48, 64), GemmProblem(64, 32, 128)
-    text = render(small.plan, [first, second])
-    head, one, two = re.split(r"(?=    // C \()", text)
-    body = one[one.index("{\n") + 2 : one.rindex("    }")]
-    two = two.replace("(%A:", f"({arguments(one)}, %A:", 1).replace("{\n", "{\n" + renamed(body), 1)
-    arrays = [*host_arrays(small, first, 1), *host_arrays(small, second, 2)]
-    emulate(head + two, [array for array, _ in arrays], small.kernels, permissive=["buffer-arguments"])
-    for c, expected in (arrays[2], arrays[5]):
-        same(c, expected)
-
-
-def arguments(sequence: str) -> str:
-    return renamed(re.search(r"\((%A.*?)\) \{", sequence)[1])  # type: ignore[index]
-
-
-def renamed(text: str) -> str:
-    """Names of a sequence that shares its text with another one."""
-    return re.sub(r"%(A|B|C|[abc]\d_step\d+)\b", r"%first_\1", text)
-
-
 def host_arrays(design: PlannedDesign, problem: GemmProblem, seed: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
     _, (staged, packed, _), expected = filled(design, problem.M, problem.K, problem.N, seed)
     return [(staged, None), (packed, None), (np.zeros_like(expected), expected)]

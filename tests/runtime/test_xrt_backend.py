@@ -23,12 +23,6 @@ from support.gemm_problems import operands, reference
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_npu_gets_the_same_words_and_gives_the_same_answer(xrt_design, pyxrt):
-    gemm = bdforge.load(xrt_design, device="xrt")
-    a, weights = operands(40, 52, 70)
-    same(gemm(a, weights), reference(a, weights))
-
-
 def test_packed_weights_and_buffers_stay_with_the_npu(xrt_design, pyxrt, monkeypatch):
     monkeypatch.setattr(Buffer, "made", [])
     gemm = bdforge.load(xrt_design, device="xrt")

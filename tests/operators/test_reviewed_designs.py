@@ -12,8 +12,7 @@ from bdforge.design import render
 from bdforge.design.document import design_of, document
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan
-from bdforge.operators.gemm import plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.differences import as_reviewed
 
 DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -47,7 +46,7 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
 def plan_of(name: str) -> Plan:
     if name in GEMMS:
         tile, changes = GEMMS[name]
-        return plan_gemm(spec_from(spec_content(*tile, **changes), "small"), device_named("strix_halo"))
+        return small_gemm(*tile, **changes)
     product, content = DESIGNS[name]
     operator = OPERATORS[content["kind"]]
     return operator.plan(operator.load(content, "small", "small.toml"), device_named(product))

@@ -49,6 +49,11 @@ def spec_content(
     }
 
 
+def small_gemm(m: int = 16, k: int = 16, n: int = 32, device: str = "strix_halo", **changes: Any) -> gemm.GemmPlan:
+    """The plan of a small GEMM; `changes` as in `spec_content`."""
+    return gemm.plan_gemm(gemm.spec_from(spec_content(m, k, n, **changes), "small"), device_named(device))
+
+
 @cache
 def named_plans() -> tuple[gemm.GemmPlan, ...]:
     """Every GEMM of `designs/` on every array that it fits, a product for each array."""

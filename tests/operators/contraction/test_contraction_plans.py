@@ -13,16 +13,10 @@ from bdforge.operators.contraction import ContractionError, ContractionPlan, con
 from bdforge.operators.contraction.boxes import box_count, box_size
 from bdforge.operators.contraction.choose import _refusal
 from bdforge.operators.contraction.config import config_of
-from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm, spec_from
-from support.built_designs import ROOT, spec_content
+from support.built_designs import small_gemm
 from support.tccg import tccg
 
 PHOENIX = device_named("phoenix")
-
-
-@pytest.fixture(scope="module")
-def phoenix() -> GemmPlan:
-    return plan_gemm(load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"), PHOENIX)
 
 
 def moved_elements(plan: ContractionPlan) -> dict[int, int]:
@@ -97,8 +91,7 @@ def test_strides_beyond_a_bd_s_step_are_staged_or_split(phoenix):
 ])  # fmt: skip
 def test_steps_have_turns_as_far_as_a_bd_can_step(staged: str, k: int, n: int, gap: int, told: tuple[int, int]):
     """In place, 16 columns of C with 2^16 elements from one to the next are as far; beyond, tiles come in chunks."""
-    content = spec_content(8, 16, 8, types=("bf16", "bf16", "f32"), layouts="row row column")
-    gemm = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    gemm = small_gemm(8, 16, 8, types=("bf16", "bf16", "f32"), layouts="row row column")
     strides = (None, None, [1, gap] if gap else [1, 16])
     found = plan_contraction(contraction("mk,kn->mn", {"m": 16, "k": k, "n": n}, strides), gemm, staged)
     assert (found.choice.mapped.columns.turns, found.choice.mapped.columns.chunk) == told
@@ -121,8 +114,7 @@ def test_steps_have_turns_as_far_as_a_bd_can_step(staged: str, k: int, n: int, g
     ],
 )
 def test_designs_that_take_no_contractions_say_why(facts, said):
-    facts = {"m": 16, "k": 16, **facts}
-    gemm = plan_gemm(spec_from(spec_content(n=32, **facts), "odd"), device_named("strix_halo"))
+    gemm = small_gemm(**facts)
     with pytest.raises(ContractionError, match=said):
         plan_contraction(contraction("ab,bc->ac", {"a": 64, "b": 64, "c": 64}), gemm)
 
@@ -131,18 +123,18 @@ def test_designs_that_take_no_contractions_say_why(facts, said):
     "facts", [{"m": 8}, {"rows": 2}, {"rows": 1}, {"epilogue": {"relu": True}}, {"k_mt": 32}, {"c_buffers": 2}]
 )
 def test_other_designs_take_contractions(facts):
-    gemm = plan_gemm(spec_from(spec_content(n=32, **{"m": 16, "k": 16, **facts}), "fit"), device_named("strix_halo"))
+    gemm = small_gemm(**facts)
     assert plan_contraction(contraction("ab,bc->ac", {"a": 64, "b": 64, "c": 64}), gemm).choice.mapped.steps >= 1
 
 
 def test_sums_that_cannot_overflow_are_taken():
-    gemm = plan_gemm(spec_from(spec_content(16, 16, 32), "deep"), device_named("strix_halo"))
+    gemm = small_gemm()
     plan = plan_contraction(contraction("mk,kn->mn", {"m": 8, "k": (1 << 18) - 1, "n": 8}), gemm)
     assert plan.choice.mapped.depth == 1 << 18
 
 
 def test_sums_that_could_overflow_are_refused():
-    gemm = plan_gemm(spec_from(spec_content(16, 16, 32), "deep"), device_named("strix_halo"))
+    gemm = small_gemm()
     with pytest.raises(ContractionError, match="K = 262144 could overflow the sums; at most 262143"):
         plan_contraction(contraction("mk,kn->mn", {"m": 8, "k": 1 << 18, "n": 8}), gemm)
 

@@ -12,8 +12,8 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators.contraction import ContractionError, ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.price import Price, useful
 from bdforge.operators.contraction.report import report_lines
-from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
-from support.built_designs import spec_content
+from bdforge.operators.gemm import GemmPlan
+from support.built_designs import small_gemm
 from support.differences import same
 
 STRIX_HALO = device_named("strix_halo")
@@ -23,8 +23,7 @@ FUSED, GIVEN = "aebf,fdec->abcd", {"a": 3, "b": 4, "c": 5, "d": 2, "e": 3, "f": 
 @cache
 def small() -> GemmPlan:
     """Tiles of 8 x 16 x 8 on 2 x 2 cores."""
-    content = spec_content(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
-    return plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    return small_gemm(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
 
 
 def planned(expression: str, sizes: Mapping[str, int], staged: str | None = None, once: str = "") -> ContractionPlan:
@@ -129,10 +128,7 @@ def test_memory_takes_as_long_as_requests_port_or_runs_alone(rows: int, columns:
         ),
         "port": float(timing.port_ns(a + b, c)),
     }
-    content = spec_content(
-        8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row", rows=rows, columns=columns
-    )  # fmt: skip
-    gemm = plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    gemm = small_gemm(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row", rows=rows, columns=columns)
     found = plan_contraction(contraction("mk,kn->mn", {"m": 64, "k": 32, "n": 64}), gemm, staged).choice.price
     assert max(times.values()) == pytest.approx(times[longest])
     assert found.memory_us * 1e3 == pytest.approx(times[longest])
@@ -146,8 +142,7 @@ def test_copies_made_before_cost_nothing(once: str, copies: float):
 
 def test_copies_of_weights_of_two_bits_read_them_from_bytes():
     """32 x 64 int8 of the user's become a quarter of as many bytes."""
-    content = spec_content(8, 16, 32, types=("int8", "int2", "int32"), layouts="row packed row")
-    gemm = plan_gemm(spec_from(content, "small"), STRIX_HALO)
+    gemm = small_gemm(8, types=("int8", "int2", "int32"), layouts="row packed row")
     found = plan_contraction(contraction("mk,kn->mn", {"m": 16, "k": 32, "n": 64}), gemm, staged="B")
     assert found.choice.price.copies_us == pytest.approx((0, 32 * 64 / 4.0 / 1e3, 0))
 
@@ -157,7 +152,7 @@ def test_copies_of_weights_of_two_bits_read_them_from_bytes():
 ])  # fmt: skip
 def test_only_inputs_of_one_type_are_exchanged(types: tuple[str, str, str], layouts: str, swapped: bool):
     """8 columns would fill a quarter of a tile of 32; as rows they fill one of 8."""
-    gemm = plan_gemm(spec_from(spec_content(8, 16, 32, types=types, layouts=layouts), "small"), STRIX_HALO)
+    gemm = small_gemm(8, types=types, layouts=layouts)
     found = plan_contraction(contraction("mk,kn->mn", {"m": 512, "k": 64, "n": 8}), gemm)
     assert found.choice.contraction.swapped is swapped
 

@@ -12,11 +12,9 @@ from numpy.lib.stride_tricks import as_strided
 from bd_patterns import Pattern
 from bdforge.design import rtp_addresses
 from bdforge.design.sequences import Await, PlannedSequence, Start, Stored, fetch, place
-from bdforge.devices import device_named
 from bdforge.operators.contraction import ContractionPlan, contraction, plan_contraction
 from bdforge.operators.contraction.sides import Side
-from bdforge.operators.gemm import plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.differences import same
 
 INT8, TERNARY, ROWS = ("int8", "int8", "int32"), ("int8", "int2", "int32"), "row row row"
@@ -89,7 +87,7 @@ CASES = {
 
 def planned(case: Case) -> ContractionPlan:
     facts = {"m": 8, "k": 16, "n": 8, "types": INT8, "layouts": ROWS, **case.design}
-    gemm = plan_gemm(spec_from(spec_content(**facts), "small"), device_named("strix_halo"))
+    gemm = small_gemm(**facts)
     return plan_contraction(contraction(case.expression, case.sizes, case.strides), gemm, case.staged)
 
 

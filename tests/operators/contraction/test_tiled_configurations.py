@@ -5,11 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bdforge.devices import device_named
 from bdforge.operators.contraction import Config, ContractionError, contraction, plan_config, plan_contraction
 from bdforge.operators.contraction.config import config_of
-from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm, spec_from
-from support.built_designs import ROOT, spec_content
+from support.built_designs import small_gemm
 from support.differences import same
 
 TYPES = "MNKMNK"
@@ -21,12 +19,6 @@ STRIDES = (
     (0, 8 * 64 * 64, 64 * 64, 0, 1, 64),
     (16 * 64 * 64, 64 * 64, 0, 64, 1, 0),
 )
-
-
-@pytest.fixture(scope="module")
-def phoenix() -> GemmPlan:
-    design = load_spec(ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml")
-    return plan_gemm(design, device_named("phoenix"))
 
 
 def test_the_published_configuration_is_walked_in_place(phoenix):
@@ -124,8 +116,7 @@ LOOPS: dict[tuple[int, int, int], list[str]] = {
 @pytest.mark.parametrize("sizes", LOOPS, ids=str)
 def test_loops_of_a_mapping_are_told_with_their_strides(sizes: tuple[int, int, int]):
     m, n, k = sizes
-    content = spec_content(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
-    gemm = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    gemm = small_gemm(8, 16, 8, types=("int8", "int8", "int32"), layouts="row row row")
     plan = plan_contraction(contraction("mk,kn->mn", {"m": m, "n": n, "k": k}), gemm, staged="")
     levels = config_of(plan.choice.mapped).levels
     same([f"{x.type} {x.exec} {x.size}: {' '.join(map(str, x.strides))}" for x in levels], LOOPS[sizes])

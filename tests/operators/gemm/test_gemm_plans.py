@@ -8,20 +8,15 @@ import pytest
 from bdforge.design.sequences import place
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmProblem, sequence, spec_from
 from bdforge.operators.gemm.grid import Feed, Tiling, feeding_column, storage_of
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.resident import Room, bd_room
-from support.built_designs import spec_content
+from support.built_designs import small_gemm, spec_content
 from support.differences import same
 
 INT8, BF16, BLOCKS = ("int8", "int8", "int32"), ("bf16", "bf16", "f32"), ("bfp16", "bfp16", "bfp16")
 ROWS, FED = "row row row", ("int8", "int8", "bf16")
-
-
-def planned(device: str = "strix_halo", **changes: Any) -> GemmPlan:
-    facts = {"m": 16, "k": 16, "n": 32, **changes}
-    return plan_gemm(spec_from(spec_content(**facts), "small"), device_named(device))
 
 
 DEFINES: dict[str, tuple[dict[str, Any], str]] = {
@@ -50,7 +45,7 @@ DEFINES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", DEFINES)
 def test_kernels_are_compiled_with_what_the_spec_says(name: str):
     content, macros = DEFINES[name]
-    found = planned(**content).kernels
+    found = small_gemm(**content).kernels
     assert found.defines == ("DIM_M=16", f"DIM_K={content.get('k', 16)}", "DIM_N=32", *macros.split())
     assert found.sources == tuple(f"kernels/aie2p/{symbol}.cc" for symbol in found.symbols)
 
@@ -78,7 +73,7 @@ OPERANDS: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", OPERANDS)
 def test_a_program_has_the_arguments_and_operands_of_its_epilogue(name: str):
     content, arguments, operands = OPERANDS[name]
-    program = planned(**content).program
+    program = small_gemm(**content).program
     types = {operand.argument: operand.type for operand in program.operands}
     shown = [f"{x.name}:{types.get(number, x.type)}" for number, x in enumerate(program.arguments)]
     assert " ".join(shown) == arguments
@@ -91,8 +86,8 @@ def test_a_program_has_the_arguments_and_operands_of_its_epilogue(name: str):
     ("row packed row", "i8 i8 i32"), (ROWS, "i8 i8 i32"),
 ])  # fmt: skip
 def test_arguments_hold_bytes_of_packed_b_and_elements_of_others(layouts: str, types: str):
-    assert " ".join(x.type for x in planned(types=INT8, layouts=layouts).program.arguments) == types
-    floats = planned(types=BF16, layouts=layouts).program
+    assert " ".join(x.type for x in small_gemm(types=INT8, layouts=layouts).program.arguments) == types
+    floats = small_gemm(types=BF16, layouts=layouts).program
     b = "i8" if "packed" in layouts else "bf16"
     assert [(x.type, x.bits) for x in floats.arguments] == [("bf16", 16), (b, 8 if b == "i8" else 16), ("f32", 32)]
 
@@ -103,7 +98,7 @@ def test_arguments_hold_bytes_of_packed_b_and_elements_of_others(layouts: str, t
 ])  # fmt: skip
 def test_an_epilogue_s_numbers_lie_tile_by_tile(M: int, panels: list[list[int]]):
     """[panel][core row][16] scales of rows, each panel in a half of B's tile; [n-tile][32 scales, 32 biases]."""
-    plan = planned(types=FED, k=64, epilogue={"scale": True, "bias": True})
+    plan = small_gemm(types=FED, k=64, epilogue={"scale": True, "bias": True})
     rows, columns, bias = np.arange(1, M + 1), 1000 + np.arange(70), 5000 + np.arange(70)
     found = sequence(plan, M, 64, 70)
     buffers = [np.zeros(size, np.uint8) for size in found.argument_bytes]
@@ -123,7 +118,7 @@ def test_an_epilogue_s_numbers_lie_tile_by_tile(M: int, panels: list[list[int]])
 
 def test_scales_of_rows_lie_at_whole_micro_tiles_where_few_are_used():
     """Three of eight rows in each of two core rows: 3 scales, then 5 that none is."""
-    plan = planned(types=FED, m=8, m_used=3, k=64, epilogue={"scale": True})
+    plan = small_gemm(types=FED, m=8, m_used=3, k=64, epilogue={"scale": True})
     found = sequence(plan, 6, 64, 64)
     assert plan.tiling.fed_bytes == (4 * 2 * 8, 64 * 32 - 4 * 2 * 8)
     buffer = np.zeros(found.argument_bytes[3], np.uint8)
@@ -134,8 +129,8 @@ def test_scales_of_rows_lie_at_whole_micro_tiles_where_few_are_used():
 
 def test_a_memtile_holds_an_epilogue_of_biases_alone():
     types = ("bf16", "bf16", "bf16", "f32")
-    assert planned(types=types, k=64, epilogue={"bias": True}).tiling.fed_bytes == (128, 64 * 32 * 2 - 128)
-    assert planned(types=types, k=64).tiling.fed_bytes == (0, 0)
+    assert small_gemm(types=types, k=64, epilogue={"bias": True}).tiling.fed_bytes == (128, 64 * 32 * 2 - 128)
+    assert small_gemm(types=types, k=64).tiling.fed_bytes == (0, 0)
 
 
 @pytest.mark.parametrize(("rows", "columns", "fed"), [
@@ -186,7 +181,7 @@ def test_bds_of_c_leave_numbers_for_parts_and_chunks(rows: int, buffers: int, ro
 
 
 def test_what_a_pool_may_take_is_what_the_spec_says_or_all_but_the_first_word():
-    whole, small = (planned(residency="b", m=8, c_memtile_buffers=1, pool_bytes=size) for size in (0, 9 * 128 + 127))
+    whole, small = (small_gemm(residency="b", m=8, c_memtile_buffers=1, pool_bytes=size) for size in (0, 9 * 128 + 127))
     tiles = [plan.design.tiles for plan in (whole, small)]
     pools = [next(b for tile in each for b in tile.buffers if b.name == "mem_0_b") for each in tiles]
     others = (
@@ -203,7 +198,7 @@ def test_what_a_pool_may_take_is_what_the_spec_says_or_all_but_the_first_word():
 ])  # fmt: skip
 def test_padding_and_cost_are_of_whole_tiles(sizes: tuple[int, int, int], padding: str, macs: float):
     """Of 2 x 2 cores of 16 x 16 x 32 tiles: a panel of 32 rows, a step of 64 columns; 512 MACs a cycle of a core."""
-    plan = planned()
+    plan = small_gemm()
     found = sequence(plan, *sizes)
     assert plan.padding(found) == padding
     cost = plan.cost(GemmProblem(*sizes))
@@ -214,7 +209,7 @@ def test_padding_and_cost_are_of_whole_tiles(sizes: tuple[int, int, int], paddin
 
 
 def test_a_plan_is_told_in_a_line():
-    plan = planned("phoenix", types=("int8", "int8", "int16"), rows=3, columns=4)
+    plan = small_gemm(device="phoenix", types=("int8", "int8", "int16"), rows=3, columns=4)
     told = "small: int8 x int8 -> int16, tile 16x16x32 on 3 x 4 cores of phoenix"
     assert (plan.summary, repr(plan)) == (told, f"<Plan {told}>")
     assert plan.note(sequence(plan, 48, 16, 128)) == "C (48 x 128) = A (48 x 16) B (16 x 128), edges: none"
@@ -237,14 +232,14 @@ def test_a_share_of_a_panel_stays(facts: dict[str, Any], depth: int, share: floa
 
 def test_only_leading_dimensions_can_be_said_beside_sizes():
     with pytest.raises(TypeError, match=r"^sequence\(\) takes lda, ldb, ldc, not ldd, lde$"):
-        sequence(planned(), 16, 16, 32, lda=32, lde=1, ldd=2)
-    walk = sequence(planned(), 16, 16, 32, lda=None, ldc=40).walk
+        sequence(small_gemm(), 16, 16, 32, lda=32, lde=1, ldd=2)
+    walk = sequence(small_gemm(), 16, 16, 32, lda=None, ldc=40).walk
     assert (walk.lda, walk.ldb, walk.ldc) == (16, 0, 40)
 
 
 def test_the_array_multiplies_whole_tiles_where_few_rows_are_used():
     """Two core rows with 3 rows each of 8: 6 rows are a panel, 7 are two."""
-    plan = planned(m=8, m_used=3)
+    plan = small_gemm(m=8, m_used=3)
     for M, panels in ((6, 1), (7, 2), (13, 3)):
         found = sequence(plan, M, 16, 64)
         assert (found.counts().output_tiles, found.counts().macs) == (4 * panels, 4 * panels * 8 * 16 * 32)

@@ -5,19 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.reference import k_steps, moved_back, product
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.differences import same
 
 BF16, ROWS = ("bf16", "bf16", "bf16", "f32"), "row row row"
 
 
 def planned(**changes: Any) -> GemmPlan:
-    facts = {"m": 8, "k": 8, "n": 32, "rows": 1, "columns": 1, **changes}
-    return plan_gemm(spec_from(spec_content(**facts), "small"), device_named("strix_halo"))
+    return small_gemm(**{"m": 8, "k": 8, "rows": 1, "columns": 1, **changes})
 
 
 @pytest.mark.parametrize(("size", "tile", "starts"), [

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.differences import same
 
 INT8 = ("int8", "int8", "int8", "int8")
@@ -53,8 +51,7 @@ ORDERS = {
 @pytest.mark.parametrize("case", ORDERS, ids=" ".join)
 def test_a_memtiles_channel_takes_its_buffers_in_order(case: tuple[str, str]):
     design, name = case
-    content = spec_content(**{"m": 16, "k": 16, "n": 32, **DESIGNS[design]})
-    plan = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    plan = small_gemm(**DESIGNS[design])
     memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     channel = next(c for c in memtile.channels if f"{c.direction} {c.index}" == name)
     order = [bd.buffer.name.removeprefix("mem_0_").replace("mem_1_", "1.") for bd in channel.bds]
@@ -66,9 +63,7 @@ def test_a_memtiles_channel_takes_its_buffers_in_order(case: tuple[str, str]):
 
 
 def test_a_slab_is_counted_in_slices():
-    plan = plan_gemm(
-        spec_from(spec_content(16, 16, 32, k_mt=48, rows=2, columns=2), "small"), device_named("strix_halo")
-    )
+    plan = small_gemm(k_mt=48)
     memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     counts = {f"{c.direction} {c.index}": [bd.acquire.count for bd in c.bds if bd.acquire] for c in memtile.channels}
     assert counts["S2MM 1"] == [3, 3]  # a whole slab
@@ -135,7 +130,7 @@ def test_a_memtile_sends_slabs_in_the_order_of_the_kernel_and_c_in_lines(name: s
     changes, channel, wanted = SENT[name]
     facts = {"m": 16, "k": 16, "n": 32, "k_mt": 32, "rows": 1, "columns": 1, "types": ("int8", "int8", "int32"),
              "layouts": "row row row", **changes}  # fmt: skip
-    plan = plan_gemm(spec_from(spec_content(**facts), "small"), device_named("strix_halo"))
+    plan = small_gemm(**facts)
     memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     found = next(c for c in memtile.channels if f"{c.direction} {c.index}" == channel)
     first = found.bds[0].buffer

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from bdforge.design.sequences.buffers import pack
-from bdforge.devices import device_named, mlir_device_named
+from bdforge.devices import mlir_device_named
 from bdforge.devices.formats import encode
-from bdforge.operators.gemm import plan_gemm, spec_from
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.differences import same
 
 K_TILE, N_TILE = 16, 64
@@ -17,8 +16,7 @@ K_TILE, N_TILE = 16, 64
 
 def packed(type_b: str, device: str, b: np.ndarray) -> tuple[np.ndarray, int, int]:
     """Bytes of B, and the kernel's s and t."""
-    content = spec_content(16, K_TILE, N_TILE, types=("int8", type_b, "int32"))
-    made = plan_gemm(spec_from(content, "small"), device_named(device))
+    made = small_gemm(16, K_TILE, N_TILE, device, types=("int8", type_b, "int32"))
     _, buffers = pack(made.program, mlir_device_named(made.mlir_device), {"B": b})
     return buffers[1].view(np.uint8), made.kernel.s, made.kernel.t
 
@@ -62,8 +60,7 @@ def test_four_blocks_of_columns_share_a_byte_of_ternary_weights(device):
 
 def test_block_floats_are_tiles_whose_blocks_run_along_k():
     """`[N/n][K/k][n/8][k/8]` tiles of 72 bytes: of each column 8 values, an exponent before their mantissas."""
-    content = spec_content(16, K_TILE, N_TILE, types=("bf16", "bfp16", "f32"))
-    made = plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    made = small_gemm(16, K_TILE, N_TILE, types=("bf16", "bfp16", "f32"))
     b = np.random.default_rng(4).normal(size=(32, 128)).astype(np.float32)
     _, buffers = pack(made.program, mlir_device_named(made.mlir_device), {"B": b})
     wanted = [
@@ -84,9 +81,7 @@ UNITS = {
 
 @pytest.mark.parametrize("types", UNITS, ids=" ".join)
 def test_operands_are_moved_by_elements_or_by_tiles_of_block_floats(types: tuple[str, str, str]):
-    a, b, c = plan_gemm(
-        spec_from(spec_content(16, 16, 32, types=types), "x"), device_named("strix_halo")
-    ).program.operands
+    a, b, c = small_gemm(types=types).program.operands
     (bits, values, bias) = UNITS[types]
     assert (a.bits, b.bits, c.bits) == bits
     assert (b.values and list(b.values), b.bias) == (values, bias)

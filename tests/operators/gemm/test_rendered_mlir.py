@@ -1,24 +1,14 @@
-"""Rendered text: stable, one configuration for all problems, with the circuits of the mapping."""
+"""Rendered text: one configuration for all problems, with the circuits of the mapping."""
 
 import re
 
-import pytest
-
-from bdforge.devices import device_named
 from bdforge.operators import render
-from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm
-
-STRIX_HALO = device_named("strix_halo")
+from bdforge.operators.gemm import GemmProblem
 
 
 def configuration(text: str) -> str:
     """The device without its runtime sequences."""
     return re.split(r"\n +// C \(", text)[0]
-
-
-@pytest.fixture(scope="module")
-def flagship(pytestconfig):
-    return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
 
 
 def test_one_configuration_serves_every_problem(flagship):

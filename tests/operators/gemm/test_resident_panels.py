@@ -9,13 +9,13 @@ import pytest
 
 from bdforge.array.emulator import TimingOptions
 from bdforge.design.sequences import Builder, evaluate
-from bdforge.devices import TileKind, device_named, mlir_device_named
+from bdforge.devices import TileKind, mlir_device_named
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import BlockWrite, Operation, Write
-from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, plan_gemm, sequence, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, SpecError, sequence
 from bdforge.operators.gemm.resident import divided, pool_of
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 from support.loaded_arrays import LoadedArray
 
 SMALL: dict[str, Any] = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1}
@@ -37,14 +37,6 @@ class LoadedPanels(LoadedArray):
         expected = self.plan.reference(inputs)["C"]
         off = np.abs(found["C"].astype(float) - expected.values.astype(float))
         return bool((off <= (0 if expected.bound is None else expected.bound)).all())
-
-
-def planned(**content: Any) -> GemmPlan:
-    return plan_gemm(spec_from(spec_content(**content), "small"), device_named("strix_halo"))
-
-
-def load(**content: Any) -> LoadedPanels:
-    return LoadedPanels.of(planned(**content))
 
 
 def division(plan: GemmPlan, depth: int) -> dict[str, int]:
@@ -70,7 +62,7 @@ def division(plan: GemmPlan, depth: int) -> dict[str, int]:
 )
 def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, parts, chunks, chunk, twice):
     content = FED if fed else SMALL
-    plan = planned(**content, pool_bytes=tiles * content["k"] * 8)
+    plan = small_gemm(**content, pool_bytes=tiles * content["k"] * 8)
     found = division(plan, depth)
     told = {"kept": kept, "parts": parts, "chunks": chunks, "chunk": chunk, "twice": twice}
     assert {name: found[name] for name in told} == told
@@ -83,13 +75,13 @@ MODES = [(SMALL, 0), (SMALL, 9 * 128), ({**SMALL, "columns": 4}, 5 * 128), (FED,
 
 @pytest.mark.parametrize(("content", "pool"), MODES)
 def test_every_mode_is_exact_on_one_loaded_array(content, pool):
-    design = load(**content, pool_bytes=pool)
+    design = LoadedPanels.of(small_gemm(**content, pool_bytes=pool))
     for seed, sizes in enumerate([(7, 100, 33), (33, 128, 130), (70, 120, 64)]):
         assert design.exact(sizes, seed)
 
 
 def test_eight_adversaries_find_nothing():
-    design = load(**SMALL, pool_bytes=6 * 128)
+    design = LoadedPanels.of(small_gemm(**SMALL, pool_bytes=6 * 128))
     for seed in range(1, 9):
         assert design.exact((40, 16 * (seed % 8 + 1), 70), seed)
 
@@ -99,7 +91,7 @@ def test_eight_adversaries_find_nothing():
 @pytest.mark.parametrize("M", [256, 515])
 def test_bitnets_shapes_are_exact(M, K, N):
     """Panels of 6912 stay in part here; 515 rows are ragged."""
-    assert load(**BIG).exact((M, K, N), seed=M % 2)
+    assert LoadedPanels.of(small_gemm(**BIG)).exact((M, K, N), seed=M % 2)
 
 
 def changed(design: LoadedPanels, planned: GemmSequence, change: Change) -> np.ndarray:
@@ -118,7 +110,7 @@ def changed(design: LoadedPanels, planned: GemmSequence, change: Change) -> np.n
 
 def test_room_given_away_a_pass_too_early_is_found_by_an_adversary():
     """Two passes, of which the first gives the panel's room away; in order nobody notices."""
-    design = load(**SMALL, pool_bytes=20 * 128)
+    design = LoadedPanels.of(small_gemm(**SMALL, pool_bytes=20 * 128))
     pool = pool_of(design.plan.spec, design.plan.design)
     free, full = (MEMTILE_WINDOW_LOCKS + lock.id for lock in pool.locks[:2])
 
@@ -137,7 +129,7 @@ def test_room_given_away_a_pass_too_early_is_found_by_an_adversary():
 
 def test_nothing_stays_where_firmware_writes_between_runs():
     """Word 0 of column 0's memtile was seen to change."""
-    design = load(**SMALL)
+    design = LoadedPanels.of(small_gemm(**SMALL))
     sizes = (33, 64, 130)
     first = sequence(design.plan, *sizes)
     twice = [*first.operations(), Write(address(0, 1, 0), 0x00CD0CD0), *first.operations()]
@@ -153,8 +145,8 @@ def test_nothing_stays_where_firmware_writes_between_runs():
     ],
 )  # fmt: skip
 def test_dram_sees_b_once(c, sizes, megabytes):
-    scaled = {"epilogue": {"scale": True}} if c == "bf16" else {}
-    plan = planned(**BIG, types=("int8", "int2", c), **scaled)
+    scaled: dict[str, Any] = {"epilogue": {"scale": True}} if c == "bf16" else {}
+    plan = small_gemm(**BIG, types=("int8", "int2", c), **scaled)
     M, K, N = sizes
     moved = sequence(plan, *sizes).traffic()
     assert moved.read_bytes + moved.write_bytes <= megabytes * 1e6
@@ -164,7 +156,7 @@ def test_dram_sees_b_once(c, sizes, megabytes):
 
 @pytest.mark.parametrize(("content", "pool"), MODES[:4])
 def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
-    design = load(**content, pool_bytes=pool)
+    design = LoadedPanels.of(small_gemm(**content, pool_bytes=pool))
     sizes = (70, 120, 130)
     options = TimingOptions(kernels=dict.fromkeys(design.kernels, 1))
     timed = design.run(sizes, design.plan.random(GemmProblem(*sizes), 1), timing=options)[1].timing
@@ -182,7 +174,7 @@ def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
 )
 def test_what_cannot_stay_is_refused(content, message):
     with pytest.raises(SpecError, match=message):
-        planned(**SMALL | content)
+        small_gemm(**SMALL | content)
 
 
 @pytest.mark.parametrize(("tiles", "depth", "steps"), [
@@ -193,14 +185,14 @@ def test_what_cannot_stay_is_refused(content, message):
     (66, 108, {1: 1, 16: 1, 17: 1}),
 ])  # fmt: skip
 def test_a_step_has_as_many_panels_as_a_task_repeats(tiles: int, depth: int, steps: dict[int, int]):
-    plan = planned(**SMALL, pool_bytes=tiles * 128)
+    plan = small_gemm(**SMALL, pool_bytes=tiles * 128)
     assert {M: sequence(plan, M, 16 * depth, 64).counts().steps for M in steps} == steps
 
 
 @pytest.mark.parametrize(("depth", "kept"), [(4, 4), (5, 1), (14, 2), (15, None), (16, 0), (24, 0), (25, None)])
 def test_a_pool_of_four_tiles_takes_what_an_even_number_of_chunks_brings(depth: int, kept: int | None):
     """What is over comes in at most 10 chunks beside the two of the pool: 10 of 1 tile, 6 or 10 of 2; 15 are 16 so."""
-    plan = planned(**SMALL, pool_bytes=4 * 128)
+    plan = small_gemm(**SMALL, pool_bytes=4 * 128)
     found = division(plan, depth)
     assert (found["kept"] if found["fits"] else None) == kept
     if kept is None:

@@ -21,30 +21,20 @@ from bdforge.operators.gemm import (
     GemmProblem,
     SequenceOptions,
     SpecError,
-    load_spec,
     plan_gemm,
     sequence,
     spec_from,
 )
-from support.built_designs import spec_content
+from support.built_designs import small_gemm, spec_content
 from support.differences import same
 from support.gemm_problems import natural_leading
 
 STRIX_HALO = device_named("strix_halo")
 
 
-def planned(device: str = "strix_halo", **design) -> GemmPlan:
-    return plan_gemm(spec_from(spec_content(**design), "small"), device_named(device))
-
-
 @pytest.fixture(scope="module")
 def small() -> GemmPlan:
-    return planned(m=16, k=16, n=32, k_mt=32)
-
-
-@pytest.fixture(scope="module")
-def flagship(pytestconfig) -> GemmPlan:
-    return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
+    return small_gemm(m=16, k=16, n=32, k_mt=32)
 
 
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
@@ -79,7 +69,7 @@ def gaps(rng: np.random.Generator, plan: GemmPlan, M: int, K: int, N: int) -> di
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_words_are_those_of_the_mlir(name):
     """Every kind of edge, views, many steps: the rendered sequence lowered is the stream."""
-    plan = planned(**DESIGNS[name])
+    plan = small_gemm(**DESIGNS[name])
     rng = np.random.default_rng(4)
     sequences = []
     for _ in range(2):
@@ -101,7 +91,7 @@ def test_the_flagships_words_are_those_of_its_mlir(flagship):
 
 
 def test_parameters_lie_where_the_whole_design_allocates_them():
-    plan = planned(m=16, k=16, n=32, rows=2, columns=4, stack_bytes=2048, c_buffers=2)
+    plan = small_gemm(m=16, k=16, n=32, rows=2, columns=4, stack_bytes=2048, c_buffers=2)
     device = next(op for op in parse(render(plan, []), "whole.mlir").walk() if isinstance(op, DeviceOp))
     placed = {op.symbol: at for op, at in allocate(device).buffers.items()}
     for tile in (tile for tile in plan.design.tiles if tile.core):
@@ -137,12 +127,12 @@ def test_operands_are_staged_only_where_they_must_be(small, sizes, a, c):
 
 @pytest.fixture(scope="module")
 def rows() -> GemmPlan:
-    return planned(**DESIGNS["row-major"])
+    return small_gemm(**DESIGNS["row-major"])
 
 
 @pytest.fixture(scope="module")
 def columns() -> GemmPlan:
-    return planned(**DESIGNS["column-major"])
+    return small_gemm(**DESIGNS["column-major"])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +192,7 @@ def test_edges_of_unpacked_b_are_said(rows):
 
 
 def test_more_rows_than_columns_walk_whole_panels():
-    plan = planned(m=16, k=8, n=16, rows=4, columns=2, types=INT8, layouts="row row row")
+    plan = small_gemm(m=16, k=8, n=16, rows=4, columns=2, types=INT8, layouts="row row row")
     staging = sequence(plan, 63, 64, 64).staging
     assert str(staging.a) == "staged as 64 x 64: M = 63 is below m = 64"
     assert sequence(plan, 65, 64, 64).staging.a is None
@@ -303,7 +293,7 @@ def _waits(plan):
 
 
 def test_a_specs_waits_reach_sequences_and_manifest_and_leave_the_array_alone():
-    plain = planned(m=16, k=16, n=32, columns=2)
+    plain = small_gemm(m=16, k=16, n=32, columns=2)
     content = plain.spec.content | {"sequence": {"wait": "wide"}}
     plan = plan_gemm(spec_from(content, "small"), STRIX_HALO)
     assert plan.spec.hash == plain.spec.hash

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from sequence_replay import Replay, replay
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, load_spec, plan_gemm, sequence, spec_from
-from support.built_designs import spec_content
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, sequence
+from support.built_designs import small_gemm
 from support.differences import same
 from support.gemm_problems import natural_leading
 
-STRIX_HALO = device_named("strix_halo")
 GPT2 = [
     *((256, 768, n) for n in (2304, 768, 3072, 50304)), (256, 3072, 768), (256, 2304, 768), (256, 50304, 768),
     *((m, 256, 768) for m in (2304, 768, 3072, 50304)), (768, 256, 3072),
@@ -20,11 +18,6 @@ GPT2 = [
 BITNET_LAYERS = [(2560, 2560), (2560, 640), (2560, 13824), (6912, 2560)]
 BITNET = [(m, k, n) for m in (1, 7, 128, 256, 512, 1000, 2048, 4096) for k, n in BITNET_LAYERS]
 LARGE = [(4096, 6912, 2560), (70_000, 512, 512), (64, 512, 70_001), (66, 262_143, 96), (1, 1, 1), (300, 20_004, 1000)]
-
-
-@pytest.fixture(scope="module")
-def flagship(pytestconfig) -> GemmPlan:
-    return plan_gemm(load_spec(pytestconfig.rootpath / "designs/gemm_i8_i2_bitnet.toml"), STRIX_HALO)
 
 
 def starts(size: int, tile: int, at_once: int = 1) -> np.ndarray:
@@ -269,13 +262,9 @@ INT8_B = {
 }
 
 
-def planned_design(device: str = "strix_halo", **design: Any) -> GemmPlan:
-    return plan_gemm(spec_from(spec_content(**design), "small"), device_named(device))
-
-
 @pytest.fixture(scope="module")
 def int8_plans() -> dict[str, GemmPlan]:
-    return {layout: planned_design(**design) for layout, design in INT8_B.items()}
+    return {layout: small_gemm(**design) for layout, design in INT8_B.items()}
 
 
 OFTEN = {*GPT2[::4], *BITNET[::7], *LARGE}
@@ -319,7 +308,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_random_sizes_and_leading_dimensions_are_covered(name):
-    plan = planned_design(**DESIGNS[name])
+    plan = small_gemm(**DESIGNS[name])
     rng = np.random.default_rng(11)
     spec = plan.spec
     most = np.array([5 * spec.rows * spec.tile.m, 5 * spec.buffers.k_mt, 5 * spec.columns * spec.tile.n])

@@ -8,10 +8,9 @@ import pytest
 
 from bdforge.array.emulator import emulate
 from bdforge.design.sequences.buffers import empty, fetched
-from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, GemmSpec, plan_gemm, sequence, spec_from
-from support.built_designs import spec_content
+from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSequence, GemmSpec, sequence
+from support.built_designs import small_gemm
 from support.differences import same
 from support.gemm_problems import host_buffers, natural_leading
 from support.loaded_arrays import LoadedArray
@@ -49,9 +48,7 @@ VALUES = {"int2": (-1, 2), "int8": (-128, 128), "bf16": (-8, 8)}  # sums of floa
 
 @cache
 def built(name: str) -> LoadedArray:
-    content = {"device": "strix_halo", **DESIGNS[name]}
-    device = device_named(content.pop("device"))
-    return LoadedArray.of(plan_gemm(spec_from(spec_content(**content), "small"), device))
+    return LoadedArray.of(small_gemm(**DESIGNS[name]))
 
 
 def sizes_of(plan: GemmPlan, count: int) -> list[tuple[int, ...]]:

@@ -1,21 +1,11 @@
 """Design specs: what a user may write, and every message when it is wrong."""
 
-from typing import Any
-
 import pytest
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmProblem, SpecError, load_spec, plan_gemm, spec_from
-from support.built_designs import spec_content
-
-STRIX_HALO = device_named("strix_halo")
+from bdforge.operators.gemm import GemmProblem, SpecError, load_spec
+from support.built_designs import small_gemm
 
 FLAGSHIP = "designs/gemm_i8_i2_bitnet.toml"
-
-
-def planned(device: str = "strix_halo", **changes):
-    arguments: dict[str, Any] = {"m": 16, "k": 16, "n": 32} | changes
-    return plan_gemm(spec_from(spec_content(**arguments), "small"), device_named(device))
 
 
 def test_the_flagship_reads_and_names_bitnets_layers(pytestconfig):
@@ -55,7 +45,7 @@ def test_a_missing_or_binary_file_is_one_sentence(tmp_path):
 
 def test_all_reasons_of_an_illegal_tile_are_listed():
     with pytest.raises(SpecError) as error:
-        planned(m=20, k=12, n=48, k_mt=20, stack_bytes=100, rows=4, columns=6, a_shims=2)
+        small_gemm(m=20, k=12, n=48, k_mt=20, stack_bytes=100, rows=4, columns=6, a_shims=2)
     text = str(error.value)
     assert "tile.m = 20 is not a multiple of 16, which mm_i8_i2_i32 needs (8 in each of 2 parts); use 16 or 32" in text
     assert "tile.k = 12 is not a multiple of 8, which mm_i8_i2_i32 needs; use 8 or 16" in text
@@ -91,4 +81,4 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
 )
 def test_what_the_hardware_cannot_hold_is_refused(changes, message):
     with pytest.raises(SpecError, match=message):
-        planned(**changes)
+        small_gemm(**changes)

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import pytest
 
 from bdforge.design.sequences import Start, StartedTask, interpret
-from bdforge.devices import DEVICES
-from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan
 from bdforge.operators.gemm.grid import Storage, Tiling
 from bdforge.operators.gemm.program import GemmProgram
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 
 SMALL = Tiling(m=2, k=8, n=4, k_mt=16, rows=2, columns=4, b=Storage(8, "packed"))
 ONE_CORE = Tiling(m=4, k=4, n=8, k_mt=4, rows=1, columns=1, b=Storage(8, "packed"))
@@ -33,7 +32,8 @@ class Problem(NamedTuple):
     ldb: int = 0
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """`panels` row panels from `panel` over `count` column steps from `first`, and the tasks of the shims."""
 
     panel: int
@@ -48,8 +48,7 @@ class Step(NamedTuple):
 
 @cache
 def any_plan() -> GemmPlan:
-    content = spec_content(16, 16, 32, types=("int8", "int8", "int16"), rows=1, columns=1)
-    return plan_gemm(spec_from(content, "small"), DEVICES["strix_halo"])
+    return small_gemm(types=("int8", "int8", "int16"), rows=1, columns=1)
 
 
 def walk(tiling: Tiling, problem: Problem) -> tuple[Step, ...]:

@@ -11,17 +11,6 @@ FREE_MODULES = (
 """Names of modules that stand many times; beside them the files of `cli`, each named after its command, and those of
 operators, of which every one has a spec, a mapping, a program and a plan."""
 
-# fmt: off
-STILL_TWICE = (
-    "Argument",
-    "Bd",
-    "Form",
-    "Task",
-    "Write",
-)
-# fmt: on
-"""Names that wait for a better one, one a line: whoever renames the last namesake takes the line out."""
-
 
 def named_twice() -> set[str]:
     """Names of modules, or of public classes, that stand more than once."""
@@ -41,8 +30,4 @@ def named_twice() -> set[str]:
 
 
 def test_names_of_modules_and_classes_stand_once():
-    assert not (new := sorted(named_twice() - {*STILL_TWICE})), f"name one of each by another word: {new}"
-
-
-def test_names_that_wait_for_a_better_one_still_do():
-    assert not (gone := sorted({*STILL_TWICE} - named_twice())), f"take out of STILL_TWICE: {gone}"
+    assert not (twice := sorted(named_twice())), f"name one of each by another word: {twice}"

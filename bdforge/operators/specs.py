@@ -1,7 +1,7 @@
 """Specs of any operator: what they have in common, how the text of one is checked, and why one cannot be built.
 
-A spec is TOML with `kind = "..."` at the top. An operator says the form of its file as a `Form` of pydantic, and its
-spec is a `FormSpec` of it; one whose spec is more than its file derives from `Spec` and calls `validated` itself.
+A spec is TOML with `kind = "..."` at the top. An operator says the form of its file as a `SpecForm` of pydantic, and
+its spec is a `FormSpec` of it; one whose spec is more than its file derives from `Spec` and calls `validated` itself.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ Rounding = Literal[
 """Rounding modes of shifts, as the AIE API names them."""
 
 File = TypeVar("File", bound=BaseModel)
-FormT = TypeVar("FormT", bound="Form[Any]")
+FormT = TypeVar("FormT", bound="SpecForm[Any]")
 ProblemT = TypeVar("ProblemT", bound="ProblemForm")
 
 
@@ -89,7 +89,7 @@ class MatrixProblem(ProblemForm):
     N: Size
 
 
-class Form(Section, Generic[ProblemT]):
+class SpecForm(Section, Generic[ProblemT]):
     """An operator's file: what decides the array configuration, and what does not (`sequence`, `problems`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -166,7 +166,7 @@ class Spec(ABC):
 class FormSpec(Spec, Generic[FormT]):
     """A spec that is what its file says, `form`. Its class names the FORM."""
 
-    FORM: ClassVar[type[Form[Any]]]
+    FORM: ClassVar[type[SpecForm[Any]]]
     name: str
     form: FormT
     problems: tuple[Problem, ...]

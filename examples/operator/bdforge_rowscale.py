@@ -37,7 +37,6 @@ from bdforge.operators import (
     ArraySection,
     Cost,
     Expected,
-    Form,
     FormSpec,
     Kernels,
     Operator,
@@ -45,6 +44,7 @@ from bdforge.operators import (
     Problem,
     ProblemForm,
     Size,
+    SpecForm,
     array_reasons,
     design_reasons,
     for_array,
@@ -66,7 +66,7 @@ class RowscaleProblem(ProblemForm):
     rows: Rows
 
 
-class RowscaleForm(Form[RowscaleProblem]):
+class RowscaleForm(SpecForm[RowscaleProblem]):
     """A design for rows of `width` elements; no `array.columns`: all of the product's."""
 
     kind: Literal["rowscale"]

@@ -33,7 +33,7 @@ from bdforge.design import (
 )
 from bdforge.design.events import placed_sequence
 from bdforge.design.sequences.interpret import Await, NumberedBd, Start, StartedTask, Stored, Wait
-from bdforge.design.sequences.sequence_program import Argument, Program
+from bdforge.design.sequences.sequence_program import Program, ProgramArgument
 from bdforge.devices import TileKind
 
 KEPT = Path(__file__).parent / "data" / "every_part.mlir"
@@ -84,7 +84,7 @@ def sequence(design: Design):
     """Chains and single BDs, tokens and runs, every kind of write, waits for one and for two columns."""
     _, memtile, core, _ = design.tiles
     names = (("a", "i8", 8), ("c", "i32", 32))
-    arguments = [Argument(name=name, type=type_, bits=bits, elements=0) for name, type_, bits in names]
+    arguments = [ProgramArgument(name=name, type=type_, bits=bits, elements=0) for name, type_, bits in names]
     base, lock = core.address(core.buffers[0]), memtile.address(FULL)
     wide = Pattern((3, 2, 2, 8), (0, 64, 16, 1), 5)
     events = (

@@ -34,7 +34,7 @@ from bdforge.design.document.tables import (
 )
 from bdforge.design.sequences import Axis, Builder, Dim, Program, ProgramError
 from bdforge.design.sequences.expressions import expression
-from bdforge.design.sequences.sequence_program import Bd
+from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
 
@@ -238,7 +238,7 @@ class _Reading:
         at = given["column"] if column is None else column
         self.build.task(direction, channel, at, *bds, runs=given["runs"], token=given["token"])
 
-    def bd(self, given: dict[str, Any]) -> Bd | None:
+    def bd(self, given: dict[str, Any]) -> ProgramBd | None:
         sizes, strides = zip(*given["dims"], strict=True)
         when = 1 if given["when"] is None else given["when"]
         return self.build.bd(self.index(given["argument"]), given["offset"], sizes, strides, given["runs"], when)

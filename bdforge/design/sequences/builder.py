@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 from bdforge.design.sequences.expressions import Expr, Operand, ProgramError, expression
 from bdforge.design.sequences.program_check import checked
 from bdforge.design.sequences.sequence_program import (
-    Argument,
-    Bd,
     For,
     If,
     Note,
     PlacedAxis,
     PlacedDim,
     Program,
+    ProgramArgument,
+    ProgramBd,
+    ProgramTask,
+    ProgramWrite,
     Requirement,
     Step,
-    Task,
     Tokens,
-    Write,
 )
 from bdforge.design.sequences.sequence_program import Operand as Placed
 from bdforge.devices.bd_registers import RegisterGroup
@@ -68,7 +68,7 @@ class Builder:
         self._values: list[Any] = []
         self._places: dict[Expr, int] = {}
         self._names: dict[int, str] = {}
-        self._arguments: list[Argument] = []
+        self._arguments: list[ProgramArgument] = []
         self._operands: list[Placed] = []
         self._requires: list[Requirement] = []
         self._blocks: list[list[Any]] = [[]]
@@ -112,7 +112,9 @@ class Builder:
 
     def argument(self, name: str, type_: str, bits: int, elements: Operand, note: str = "") -> int:
         """The next host buffer; its index."""
-        self._arguments.append(Argument(name=name, type=type_, bits=bits, elements=self.place(elements), note=note))
+        self._arguments.append(
+            ProgramArgument(name=name, type=type_, bits=bits, elements=self.place(elements), note=note)
+        )
         return len(self._arguments) - 1
 
     def operand(
@@ -213,7 +215,7 @@ class Builder:
 
     def write(self, address: Operand, *values: Operand) -> None:
         """Write a register, or as many that follow each other as there are values."""
-        self._add(Write(kind="write", address=self.place(address), values=self._listed(values)))
+        self._add(ProgramWrite(kind="write", address=self.place(address), values=self._listed(values)))
 
     def set_parameters(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
         """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
@@ -229,14 +231,14 @@ class Builder:
         strides: Dims,
         runs: tuple[Operand, Operand] | None = None,
         when: Operand = 1,
-    ) -> Bd | None:
+    ) -> ProgramBd | None:
         """A BD of a chain; None where `when` is known to be 0."""
         condition = expression(when)
         if condition.constant == 0:
             return None
         if runs is not None and expression(runs[0]).constant == 1:
             runs = None
-        return Bd(
+        return ProgramBd(
             argument=argument,
             offset=self.place(offset),
             sizes=self._listed(sizes),
@@ -246,11 +248,17 @@ class Builder:
         )
 
     def task(
-        self, direction: str, channel: int, column: Operand, *bds: Bd | None, runs: Operand = 1, token: bool = False
-    ) -> None:
+        self,
+        direction: str,
+        channel: int,
+        column: Operand,
+        *bds: ProgramBd | None,
+        runs: Operand = 1,
+        token: bool = False,
+    ) -> None:  # fmt: skip
         """Start a chain on a channel; BDs that are None are left out."""
         self._add(
-            Task(
+            ProgramTask(
                 kind="task",
                 direction=direction,  # type: ignore[arg-type]
                 channel=channel,

@@ -78,7 +78,7 @@ def _members_of_places(part: type[ProgramPart]) -> frozenset[str]:
     return frozenset(name for name, hint in get_type_hints(part, include_extras=True).items() if of_place(hint))
 
 
-class Argument(ProgramPart):
+class ProgramArgument(ProgramPart):
     """A host buffer: `elements` of MLIR type `type`, `bits` wide each."""
 
     name: str
@@ -88,7 +88,7 @@ class Argument(ProgramPart):
     note: str = ""
 
 
-class Bd(ProgramPart):
+class ProgramBd(ProgramPart):
     """One BD of a chain."""
 
     CALLED = "a BD"
@@ -100,7 +100,7 @@ class Bd(ProgramPart):
     when: Place | None = None
 
 
-class Task(_Statement):
+class ProgramTask(_Statement):
     """One task of one shim channel."""
 
     CALLED = "a task"
@@ -110,10 +110,10 @@ class Task(_Statement):
     column: Place
     runs: Place
     token: bool = False
-    bds: Annotated[list[Bd], Field(min_length=1)]
+    bds: Annotated[list[ProgramBd], Field(min_length=1)]
 
 
-class Write(_Statement):
+class ProgramWrite(_Statement):
     """A write of one register, or of several that follow each other."""
 
     CALLED = "a write"
@@ -169,7 +169,7 @@ class If(_Statement):
     otherwise: list["Statement"] = Field(default_factory=list)
 
 
-Statement = Annotated[For | If | Step | Task | Write, Field(discriminator="kind")]
+Statement = Annotated[For | If | Step | ProgramTask | ProgramWrite, Field(discriminator="kind")]
 
 
 class Requirement(ProgramPart):
@@ -235,7 +235,7 @@ class Program(ProgramPart):
 
     parameters: list[str]
     values: Annotated[list[Value], Field(max_length=MOST_VALUES)]
-    arguments: list[Argument]
+    arguments: list[ProgramArgument]
     operands: list[Operand] = Field(default_factory=list)
     requires: list[Requirement] = Field(default_factory=list)
     do: list[Statement]

@@ -8,12 +8,12 @@ from bdforge.devices import Device
 from bdforge.operators.contraction.dims import Contraction, contraction
 from bdforge.operators.gemm.spec import GemmSpec, spec_from
 from bdforge.operators.gemm.spec_check import fits as gemm_fits
-from bdforge.operators.specs import Form, FormSpec, ProblemForm, Size
+from bdforge.operators.specs import FormSpec, ProblemForm, Size, SpecForm
 
 KIND = "contraction"
 
 
-class ContractionForm(Form[ProblemForm]):
+class ContractionForm(SpecForm[ProblemForm]):
     """A contraction. Its sequence program follows from its sizes, so it has no other problems.
 
     `strides` of the first input, the second and the output, by axis; an empty list, or none: row-major. `staged` names

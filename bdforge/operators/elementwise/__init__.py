@@ -24,7 +24,6 @@ from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Pl
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
-    Form,
     FormSpec,
     Problem,
     ProblemForm,
@@ -32,6 +31,7 @@ from bdforge.operators.specs import (
     Section,
     Shift,
     Size,
+    SpecForm,
     array_reasons,
     design_reasons,
     for_array,
@@ -77,7 +77,7 @@ class LengthProblem(ProblemForm):
     length: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
 
 
-class ElementwiseForm(Form[LengthProblem]):
+class ElementwiseForm(SpecForm[LengthProblem]):
     """An element-wise design. Cores take `tile` elements at a time; no `columns`: all of the product's."""
 
     kind: Literal["elementwise"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import Operand
-from bdforge.design.sequences.sequence_program import Bd
+from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
 from bdforge.operators.gemm.grid import Feed, Storage
@@ -217,7 +217,9 @@ class GemmProgram:
             with self.build.loop(self.tiling.columns, "column") as column:
                 self.task(C, column, *self.c(area, groups, column), token=True)
 
-    def task(self, argument: int, column: Operand, bds: Sequence[Bd | None], runs: Expr, token: bool = False) -> None:
+    def task(
+        self, argument: int, column: Operand, bds: Sequence[ProgramBd | None], runs: Expr, token: bool = False
+    ) -> None:
         self.build.task(*self.plan.channels[argument], column, *bds, runs=runs, token=token)
 
     def release(self) -> None:
@@ -239,7 +241,7 @@ class GemmProgram:
         with self.build.loop(turns, "feed") as turn:
             yield from ((turn * columns + feed.column, turn * rows + feed.row, feed) for feed in first)
 
-    def a(self, area: Area, row: Operand, feed: Feed) -> list[Bd | None]:
+    def a(self, area: Area, row: Operand, feed: Feed) -> list[ProgramBd | None]:
         """A feed's rows of A in slabs, panel by panel."""
         start = self.named("a_row", self.row_start(area.panel, row)) + feed.offset
         depth = select(self.stages.a_in_slabs, self.depth, self.K)
@@ -247,7 +249,7 @@ class GemmProgram:
 
     def slabs(
         self, argument: int, along_depth: str, start: Expr, rows: int, leading: Expr, depth: Expr, runs: tuple
-    ) -> list[Bd | None]:
+    ) -> list[ProgramBd | None]:
         """`rows` rows of A (columns of B) from `start` on, in slabs of k_mt; then the slab that moved back.
 
         Where lines run along K: `(K/k_mt, k_mt)(rows, ld)(k_mt, 1)`. Otherwise slabs are neighbouring lines:
@@ -275,7 +277,7 @@ class GemmProgram:
             self.build.bd(argument, moved[2], moved[0], moved[1], runs, when=all_of(rest > 0, ~two)),
         ]
 
-    def b(self, area: Area, column: Operand) -> list[Bd | None]:
+    def b(self, area: Area, column: Operand) -> list[ProgramBd | None]:
         """The column's n-tiles, column step by column step."""
         if self.fed:
             return self.b_fed(area, column)
@@ -285,7 +287,7 @@ class GemmProgram:
         runs = area.count, self.b_stride
         return self.slabs(B, "column", start, self.tiling.n, self.ldb, self.K, runs)
 
-    def b_packed(self, area: Area, column: Operand) -> list[Bd | None]:
+    def b_packed(self, area: Area, column: Operand) -> list[ProgramBd | None]:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner = self.b_bytes, largest(self.b_inner, 1)
         begin = self.named("n_tile", self.n_tile(area.first, column))
@@ -307,7 +309,7 @@ class GemmProgram:
         tiles, apart = select(one, count, count - 1), select(count.equals(2), last - begin, stride)
         return self.named("tiles", tiles), self.named("apart", apart), one
 
-    def b_fed(self, area: Area, column: Operand) -> list[Bd | None]:
+    def b_fed(self, area: Area, column: Operand) -> list[ProgramBd | None]:
         """An n-tile, the row panel's numbers and the n-tile's, again for each column step or panel; all in bytes."""
         n_tile, columns = self.named("n_tile", self.n_tile(area.first, column)), self.tiling.columns
         by_panel, by_tile = self.tiling.fed_bytes
@@ -317,7 +319,7 @@ class GemmProgram:
             *self.bytes(S, n_tile, by_tile, area.count, columns),
         ]
 
-    def bytes(self, argument: int, first: Expr, length: Expr | int, count: Expr, stride: int) -> list[Bd | None]:
+    def bytes(self, argument: int, first: Expr, length: Expr | int, count: Expr, stride: int) -> list[ProgramBd | None]:
         """Stretch `first` of `length` bytes each, moved on by `stride` stretches in each of `count` runs."""
         inner = largest(self.inner_bytes(length), 1)
         sizes, strides = (1, ceildiv(length, inner), inner), (0, inner, 1)
@@ -327,7 +329,7 @@ class GemmProgram:
             self.build.bd(argument, first * length, sizes, strides, runs, when=~count.equals(1)),
         ]
 
-    def c(self, area: Area, groups: Groups, column: Operand) -> tuple[list[Bd | None], Expr]:
+    def c(self, area: Area, groups: Groups, column: Operand) -> tuple[list[ProgramBd | None], Expr]:
         """The column's part of C, core row 0 first in each column step, and the runs of its task."""
         if self.tiling.c.order == "column":
             return self.c_columns(area, groups, column), area.panels * area.count
@@ -335,7 +337,7 @@ class GemmProgram:
         bds = self.c_rows(area, groups, iterates, column)
         return bds, select(iterates, area.count, 1)
 
-    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: Operand) -> list[Bd | None]:
+    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: Operand) -> list[ProgramBd | None]:
         """`(count, columns*n)(rows, ldc)(n, 1)`; lines of one tile, iterating, when a BD cannot hold several."""
         store = self.tiling.c
         n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, self.ldc * store.run
@@ -346,7 +348,9 @@ class GemmProgram:
         tiles, apart, one = self.stretch(begin, last, area.count, step)
         runs = select(iterates, area.count, 1), step
 
-        def bd(row: int, start: Expr, tiles: Expr | int, apart: Expr | int, when: Operand, runs=None) -> Bd | None:
+        def bd(
+            row: int, start: Expr, tiles: Expr | int, apart: Expr | int, when: Operand, runs=None
+        ) -> ProgramBd | None:
             line, lines = groups.starts[row] // store.block, groups.rows[row] * area.panels // store.block
             self.named(f"lines{row}", lines)
             single = self.named(f"long{row}", any_of(lines > self.limits.wraps[1], iterates))
@@ -360,7 +364,7 @@ class GemmProgram:
             *(bd(row, last, 1, step, second) for row in rows),
         ]
 
-    def c_columns(self, area: Area, groups: Groups, column: Operand) -> list[Bd | None]:
+    def c_columns(self, area: Area, groups: Groups, column: Operand) -> list[ProgramBd | None]:
         """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
         m, n, ldc = self.tiling.m, self.tiling.n, self.ldc
         start = self.tile_column(self.n_tile(area.first, column)) * ldc

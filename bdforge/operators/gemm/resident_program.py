@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bdforge.design.sequences import Expr, Program, all_of, ceildiv, largest, least, select
 from bdforge.design.sequences.builder import register_words
 from bdforge.design.sequences.expressions import Operand
-from bdforge.design.sequences.sequence_program import Bd
+from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.registers import MEMTILE_WINDOW_BYTES, MEMTILE_WINDOW_LOCKS, TILE_REGISTERS, address
@@ -135,7 +135,7 @@ class ResidentProgram(GemmProgram):
                 streamed = [self.build.bd(B, start + kept, (rest,), (1,), when=rest > 0)]
                 self.task(B, column, [*streamed, *self.numbers_of(area, n_tile, passes)], passes)
 
-    def numbers_of(self, area: Area, n_tile: Expr, passes: Expr) -> Sequence[Bd | None]:
+    def numbers_of(self, area: Area, n_tile: Expr, passes: Expr) -> Sequence[ProgramBd | None]:
         """An epilogue's, of the row panels one after the other and of the n-tile."""
         if not self.fed:
             return ()

@@ -14,7 +14,6 @@ from bdforge.operators.specs import (
     STRICT,
     ArraySection,
     Count,
-    Form,
     MatrixProblem,
     Problem,
     Rounding,
@@ -23,6 +22,7 @@ from bdforge.operators.specs import (
     Size,
     Spec,
     SpecError,
+    SpecForm,
     validated,
 )
 
@@ -188,7 +188,7 @@ class _Types(Section):
     accumulator: Literal["int8", "int16", "int32", "bf16", "f32", "bfp16"] | None = None
 
 
-class _GemmFile(Form[MatrixProblem]):
+class _GemmFile(SpecForm[MatrixProblem]):
     kind: Literal["gemm"]
     types: _Types
     layouts: Layouts = Layouts()

@@ -9,11 +9,11 @@ from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
-    Form,
     FormSpec,
     MatrixProblem,
     Section,
     Size,
+    SpecForm,
     for_array,
 )
 
@@ -44,7 +44,7 @@ class GemvArray(ArraySection):
     channels: Literal[1, 2] | None = None
 
 
-class GemvForm(Form[MatrixProblem]):
+class GemvForm(SpecForm[MatrixProblem]):
     """A GEMV design: C (M x N) = A (M x K) W (K x N)."""
 
     kind: Literal["gemv"]

@@ -9,7 +9,6 @@ from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.core.codegen.abi import AssemblyKernel, Callee
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.isa.errors import AssemblyError
 from support.differences import same
 from support.random_cores import KERNEL, bump, random_design
 
@@ -105,18 +104,6 @@ def test_a_memref_can_be_chosen(tmp_path):
       %which = arith.select %none, %other, %words : memref<4x8xi32>
       memref.store %i7, %which[%c1, %c3] : memref<4x8xi32>"""
     assert ran(body, tmp_path, "other")[1, 3] == 7
-
-
-def test_a_loop_without_end_runs_until_a_lock_holds_it(tmp_path):
-    body = """
-      %forever = arith.constant 9223372036854775807 : index
-      scf.for %i = %c0 to %forever step %c1 {
-        aie.use_lock(%lock, AcquireGreaterEqual, 1)
-        %n = memref.load %words[%c0, %c0] : memref<4x8xi32>
-        %m = arith.addi %n, %i7 : i32
-        memref.store %m, %words[%c0, %c0] : memref<4x8xi32>
-      }"""
-    assert ran(body, tmp_path)[0, 0] == 3 * 7
 
 
 def test_a_loop_leaves_what_it_begins_with_to_others_who_read_it(tmp_path):
@@ -226,19 +213,6 @@ def test_arguments_take_six_pointers_and_eight_numbers(kind):
         source = program(text, kernels).source
         letter = "p" if kind == "memref" else "r"
         assert [f" {letter}{i}, #" in source for i in range(count)] == [True] * count
-
-
-def test_a_stack_that_is_too_small_is_told_before_anything_is_built():
-    text = design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()", 64)
-    deep = {"bump": AssemblyKernel(Callee("bump", stack_bytes=128), KERNEL, "bump.s")}
-    with pytest.raises(CodegenError, match="up to 128, but stack_size is 64: make it 128 or more"):
-        program(text, deep)
-
-
-def test_more_code_than_program_memory_is_refused():
-    long = {"bump": AssemblyKernel(Callee("bump"), KERNEL + ".zero 16384\n", "long.s")}
-    with pytest.raises(AssemblyError, match=r"beyond program memory \(0x0 to 0x4000\)"):
-        program(design("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()"), long)
 
 
 def test_values_stay_in_registers_across_calls_of_quiet_kernels_only():

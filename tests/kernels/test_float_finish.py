@@ -29,8 +29,8 @@ CASES = [
 
 # generation, tile, names, parts
 ZEROS = [
-    ("aie2p", (24, 8, 8), ("zero_bf16", "zero_f32", "zero_bfp16"), 1),
-    ("aie2", (12, 8, 4), ("zero_bf16", "zero_f32"), 3),
+    ("aie2p", (24, 8, 8), ("zero_i8", "zero_i16", "zero_i32", "zero_bf16", "zero_f32", "zero_bfp16"), 1),
+    ("aie2", (12, 8, 8), ("zero_i8", "zero_i16", "zero_i32", "zero_bf16", "zero_f32"), 3),
 ]
 BLOCKS = [(name, *case) for name in ("bf16", "f32") for case in (((8, 8, 8), ()), ((24, 8, 40), ("-DRELU",)))]
 PRODUCT = Build("aie2p", ("mm_bf16_bf16_f32",), (8, 8, 8))
@@ -127,7 +127,7 @@ def test_fed_numbers_need_the_rows_of_the_array(refusal, macro):
 def test_zero_clears_the_tile_or_a_part_and_nothing_else(kernel_library, generation, tile, names, parts):
     library = kernel_library(zeros_of(generation, tile, names, parts))
     for name in names:
-        bits = {"zero_bf16": 16, "zero_f32": 32, "zero_bfp16": 9}[name]  # of an element
+        bits = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32, "bfp16": 9}[name[5:]]  # of an element
         size = tile[0] * tile[2] * bits // 8 // parts
         c = aligned_copy(np.full(parts * size + 64, 77), np.uint8)
         library.call(name, c, *([1] if parts > 1 else []))

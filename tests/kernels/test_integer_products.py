@@ -37,8 +37,6 @@ CASES = [
 DENSE, TERNARY = CASES[0], CASES[14]  # of one micro-tile, and of one for each field
 
 
-# generation, tile
-ZEROS = [("aie2p", (24, 8, 8)), ("aie2", (4, 8, 8))]
 ROUNDED_UP = ("aie2p", "mm_i8_i8_i16", (8, 8, 8), 1, ("SHIFT=1", "ROUNDING=positive_inf"))
 REFERRED = [CASES[i] for i in (2, 3, 13, 14, 15, 18, 19)]  # have references beside them
 
@@ -53,12 +51,7 @@ def build_of(generation, kernel, tile, rho, macros):
     return Build(generation, names, tile, options)
 
 
-def zeros_of(generation, tile):
-    return Build(generation, ("zero_i8", "zero_i16", "zero_i32"), tile)
-
-
 BUILDS = [build_of(*case) for case in [*CASES, ROUNDED_UP] if case[2] not in AS_BUILT_TILES]
-BUILDS += [zeros_of(*case) for case in ZEROS]
 
 
 def extremes(rng, tile, type_b):
@@ -144,17 +137,6 @@ def test_another_rounding_can_be_chosen(kernel_library):
     a, b, c = np.eye(8, dtype=int), np.arange(-32, 32).reshape(8, 8), case.in_memory(np.zeros((8, 8)))
     case.call(case.kernel, a, b, c)
     same(c, np.floor(b / 2 + 0.5).ravel())
-
-
-@pytest.mark.parametrize("name", ["zero_i8", "zero_i16", "zero_i32"])
-@pytest.mark.parametrize(("generation", "tile"), ZEROS)
-def test_zero_clears_the_tile_and_nothing_else(kernel_library, generation, tile, name):
-    library = kernel_library(zeros_of(generation, tile))
-    elements = tile[0] * tile[2]
-    c = aligned_copy(np.full(2 * elements, 77), DTYPES[name[5:]])
-    library.call(name, c)
-    same(c[:elements], 0)
-    same(c[elements:], 77)
 
 
 @pytest.mark.parametrize("case", [DENSE, TERNARY], ids=lambda case: case[1])

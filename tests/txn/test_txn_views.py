@@ -2,10 +2,8 @@
 
 from itertools import product
 
-import numpy as np
 import pytest
 
-from bdforge.array.emulator import emulate
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower, select_sequence
@@ -87,26 +85,3 @@ def test_where_mlir_itself_would_count_otherwise_is_said():
         "design.mlir:7:13: memref.reinterpret_cast: its offset is counted from its source, 16 bytes"
     )
     assert not patched(("reinterpret", "subview"))[2]
-
-
-def test_a_view_of_a_view_moves_the_elements_that_mlir_aie_moves():
-    text = """module {
-      aie.device(npu2_2col) {
-        %s = aie.tile(0, 0)
-        %t = aie.tile(1, 0)
-        aie.shim_dma_allocation @in (%s, MM2S, 0)
-        aie.shim_dma_allocation @out (%t, S2MM, 0)
-        aie.flow(%s, DMA : 0, %t, DMA : 0)
-        aie.runtime_sequence(%a: memref<32xi32>, %b: memref<8xi32>) {
-          %v = memref.subview %a[8] [8] [1] : memref<32xi32> to memref<8xi32, strided<[1], offset: 8>>
-          %w = memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1]
-            : memref<8xi32, strided<[1], offset: 8>> to memref<8xi32>
-          aiex.npu.dma_memcpy_nd(%w[0, 0, 0, 0][1, 1, 1, 8][0, 0, 0, 1]) {id = 0 : i64, metadata = @in} : memref<8xi32>
-          aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 0][1, 1, 1, 8][0, 0, 0, 1]) {id = 1 : i64, metadata = @out} : memref<8xi32>
-          aiex.npu.dma_wait {symbol = @out}
-        }
-      }
-    }"""
-    a, b = np.arange(32, dtype=np.int32), np.zeros(8, np.int32)
-    emulate(text, [a, b])
-    assert b.tolist() == list(range(8, 16))

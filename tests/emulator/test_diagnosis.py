@@ -149,13 +149,13 @@ def test_an_array_that_goes_quiet_lists_its_blocked_cores():
     assert bdforge.emulate(blocked(3)).warnings == ()
 
 
-def test_unread_tokens_are_a_warning():
+@pytest.mark.parametrize(("count", "told"), [(1, "1 token"), (2, "2 tokens")])
+def test_unread_tokens_are_a_warning(count: int, told: str):
     walk = "aiex.npu.dma_memcpy_nd(%{}[0, 0, 0, 0][1, 1, 1, 32][0, 0, 0, 1]) {{id = {} : i64, metadata = @{}}}"
-    text = loopback(
-        sequence="\n".join(f"{walk.format(*one)} : memref<96xi32>" for one in (("b", 1, "out"), ("a", 0, "in")))
-    )
+    moves = [move for i in range(count) for move in (("b", 2 * i + 1, "out"), ("a", 2 * i, "in"))]
+    text = loopback(sequence="\n".join(f"{walk.format(*move)} : memref<96xi32>" for move in moves))
     found = bdforge.emulate(text, list(np.zeros((2, 96), np.int32))).warnings
-    assert found == ("1 token of S2MM 0 of tile (0, 0) nobody awaited",)
+    assert found == (f"{told} of S2MM 0 of tile (0, 0) nobody awaited",)
 
 
 def packets(sent: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from bdforge.array.emulator import silicon_rules as silicon
 from bdforge.array.emulator.bd_access import ShimAccess
+from bdforge.array.emulator.cores.core import Frame, largest
 from bdforge.array.emulator.strictness import Strictness
 
 
@@ -46,3 +47,14 @@ def test_a_wait_for_several_tiles_may_take_two_tokens_of_one(counts: tuple[int, 
 def test_more_than_four_tokens_of_a_column_are_told_of(counts: tuple[int, ...], told_of: bool):
     tokens = Counter({(column, row, "MM2S", 0): 1 for column, count in enumerate(counts) for row in range(count)})
     assert bool(told(lambda rules: silicon.check_unread(tokens, 0, rules))) == told_of
+
+
+@pytest.mark.parametrize(("size", "kept", "fits"), [(96, 32, True), (97, 32, False), (128, 0, True), (129, 0, False)])
+def test_a_stack_holds_the_largest_frame_beside_what_is_kept(size: int, kept: int, fits: bool):
+    frames = [("small", Frame(8, "a.o")), ("large", Frame(size, "b.o")), ("middle", Frame(64, "c.o"))]
+    found = largest(frames, 128, kept)
+    assert (found is None) == fits, found
+    if found:
+        beside = f" beside {kept} of memref.alloca" if kept else ""
+        assert found.startswith(f"its stack has 128 bytes, but large takes {size}{beside} (b.o)")
+    assert largest([], 0, 99) is None

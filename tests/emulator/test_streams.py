@@ -45,6 +45,16 @@ def test_the_end_of_a_packet_belongs_to_its_last_word():
     assert (watched.take(4), watched.sink.over) == ([3], True)
 
 
+def test_held_packets_end_one_after_the_other():
+    watched = Watched(finishes=True)
+    watched.deliver(1, 2, last=True)
+    watched.deliver(3, last=False)
+    watched.deliver(4, last=True)
+    found = [(watched.take(limit), watched.sink.over) for limit in (1, 1, 9, 9)]
+    assert found == [([1], False), ([2], True), ([3], False), ([4], True)]
+    assert (watched.sink.held, len(watched.sink.chunks)) == (0, 0)
+
+
 def test_a_stream_moves_what_its_fullest_sink_can_take():
     """A sink takes what it demands and 16 words more, less those that it holds."""
     first, second = Watched(7), Watched(0)

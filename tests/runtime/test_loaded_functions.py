@@ -17,7 +17,7 @@ from bdforge.runtime.loading import backend_for
 from bdforge.runtime.run import run
 from support.differences import same
 from support.idle_backend import IdleBackend
-from support.scaled_rows import DEVICE, PROGRAM, arrays
+from support.scaled_rows import DEVICE, PROGRAM, arrays, design_of
 
 
 class Recorder(IdleBackend):
@@ -40,12 +40,8 @@ class Recorder(IdleBackend):
 
 def loaded(program: Program = PROGRAM) -> tuple[Loaded, Recorder]:
     """A program as a function, and what its device was given."""
-    design: Any = SimpleNamespace(
-        program=program, name="rows", summary="rows for a test", array=DEVICE,
-        sequence=lambda sizes: planned(program, sizes, DEVICE),
-    )  # fmt: skip
     recorder = Recorder()
-    return Loaded(design, recorder), recorder
+    return Loaded(design_of(program), recorder), recorder
 
 
 def test_a_call_hands_over_every_buffer_and_waits_ten_seconds():

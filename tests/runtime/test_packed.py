@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.design.sequences import PlannedSequence, planned
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.runtime import Loaded, OperandError
 from support.built_designs import spec_content
 from support.differences import same
 from support.idle_backend import IdleBackend
-from support.scaled_rows import PROGRAM, arrays
+from support.scaled_rows import PROGRAM, arrays, design_of
 
 DEVICE = device_named("strix_halo")
 PROGRAMS = {"rows": PROGRAM}
@@ -25,20 +24,8 @@ for name, (types, k, n, k_mt) in {
 K, N = 64, 64
 
 
-class Design:
-    """What a design tells of itself, of a program alone."""
-
-    array = DEVICE
-
-    def __init__(self, name: str):
-        self.name, self.program = name, PROGRAMS[name]
-
-    def sequence(self, sizes: dict[str, int]) -> PlannedSequence:
-        return planned(self.program, sizes, DEVICE)
-
-
 def loaded(name: str) -> Loaded:
-    return Loaded(Design(name), IdleBackend())  # type: ignore[arg-type]
+    return Loaded(design_of(PROGRAMS[name], name), IdleBackend())
 
 
 def weights(high: int = 1) -> np.ndarray:

@@ -22,7 +22,7 @@ from support import machine_code_designs
 from support.differences import same
 from support.idle_backend import IdleBackend
 from support.machine_code_designs import gemm_elf, gemm_text
-from support.scaled_rows import DEVICE, PROGRAM, arrays
+from support.scaled_rows import DEVICE, PROGRAM, arrays, design_of
 from support.threads import together
 
 THREADS, GENERATION = 4, "aie2p"
@@ -62,15 +62,8 @@ class Slow(IdleBackend):
 
 def rows() -> tuple[Loaded, Slow]:
     """A program as a function, by a device that waits."""
-    design: Any = SimpleNamespace(
-        program=PROGRAM,
-        name="rows",
-        summary="rows",
-        array=DEVICE,
-        sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE),
-    )
     device = Slow()
-    return Loaded(design, device), device
+    return Loaded(design_of(), device), device
 
 
 def refused(work: Any) -> list[str]:

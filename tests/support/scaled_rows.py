@@ -1,5 +1,8 @@
 """A sequence program of no operator with every kind of operand: rows, columns in place, one that may be missing."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
 from bdforge.design.sequences import Builder, PlannedSequence, Program, SequenceOptions, planned
@@ -33,6 +36,12 @@ def scaled_rows() -> Program:
 
 
 PROGRAM = scaled_rows()
+
+
+def design_of(program: Program = PROGRAM, name: str = "rows") -> Any:
+    """What a built design tells of itself, of a program alone."""
+    plan = lambda sizes: planned(program, sizes, DEVICE)  # noqa: E731
+    return SimpleNamespace(program=program, name=name, summary=name, array=DEVICE, sequence=plan)
 
 
 def arrays(m: int = 6, n: int = 8) -> dict[str, np.ndarray]:

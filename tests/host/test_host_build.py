@@ -161,23 +161,6 @@ def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):
     )
 
 
-FOLDERS = ("site_scons", "designs", "templates", "kernels", "bdforge", "bd_patterns", "host", "examples")
-
-
-def test_a_fault_in_a_source_shows_the_compilers_text_and_leaves_nothing(tmp_path: Path):
-    for part in (*FOLDERS, "SConstruct"):
-        source = ROOT / part
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, tmp_path / part)
-    broken = tmp_path / "host/src/json.cpp"
-    broken.write_text("int unused_result( { }\n")
-    done = scons(tmp_path / "out", "out/host/objects/json.cpp.o", "xrt=none", check=False, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "host/src/json.cpp:1:" in done.stderr
-    assert "to repeat: g++ -std=c++20" in done.stderr
-    assert not list((tmp_path / "out/host").rglob("*.o"))
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("clang++"), reason="clang++ is not installed")
 def test_clang_builds_everything_without_a_warning(tmp_path: Path):

@@ -132,21 +132,6 @@ def test_a_sequence_is_built_in_for_the_designs_own_problems_only(tmp_path):
     assert design.waiting(None) is design
 
 
-def test_a_prepared_epilogue_has_arrays_of_its_own(tmp_path):
-    """Row scales beside A; not written, they are 1."""
-    types = ("int8", "int2", "bf16", "int32")
-    design = build(tmp_path, spec_content(16, 64, 32, types=types, epilogue={"scale": True}), "scaled")
-    gemm = bdforge.load(design.folder)
-    a, weights = operands(20, 40, 50)
-    columns = np.linspace(0.5, 2, 50, dtype=np.float32)
-    packed, problem = gemm.pack(B=weights, column_scales=columns), gemm.prepared(M=20, K=40, N=50)
-    problem.arrays["A"][...] = a
-    same(problem(B=packed), gemm(A=a, B=packed))
-    rows = np.linspace(1, 3, 20, dtype=np.float32)
-    problem.arrays["row_scales"][...] = rows
-    same(problem(B=packed), gemm(A=a, B=packed, row_scales=rows))
-
-
 def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):
     fed = spec_content(16, 64, 32, types=("int8", "int2", "bf16"), epilogue={"scale": True, "bias": True})
     built = build(tmp_path, fed)
@@ -157,6 +142,12 @@ def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):
     for c in (gemm(**inputs), gemm(inputs["A"], packed, inputs["row_scales"])):
         assert first_mismatch(c, right.values, right.bound) is None
     del inputs["bias"]
+    prepared = gemm.prepared(M=20, K=100, N=40)
+    prepared.arrays["A"][...] = inputs["A"]
+    rows = inputs["row_scales"]
+    same(prepared(B=packed), gemm(inputs["A"], packed), "rows whose scales nobody has written: 1")
+    prepared.arrays["row_scales"][...] = rows
+    same(prepared(B=packed), gemm(inputs["A"], packed, rows))
     plain = built.plan.reference(inputs)["C"]
     assert first_mismatch(gemm(**inputs), plain.values, plain.bound) is None
     assert first_mismatch(gemm(**inputs), right.values, right.bound) is not None

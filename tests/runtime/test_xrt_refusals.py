@@ -11,6 +11,7 @@ from made_up_pyxrt import Kernel, Npu
 
 import bdforge
 from bdforge.design.sequences import ProgramError
+from bdforge.devices import DEVICES
 from bdforge.runtime import BuildError, OperandError
 from bdforge.runtime.npu import binding
 from bdforge.runtime.xrt import NAME_PARTS, NpuError, _check_array, run_words
@@ -92,6 +93,7 @@ def test_an_array_and_its_parts_are_those_of_a_devices_name(array: str, name: st
 
 def test_both_hosts_know_the_same_devices():
     source = (ROOT / "host/src/device.cpp").read_text()
+    assert NAME_PARTS.keys() == {device.mlir for device in DEVICES.values()}
     for array, parts in NAME_PARTS.items():
         for part in parts:
             assert f'{{"{part}", "{array}"}}' in " ".join(source.split())

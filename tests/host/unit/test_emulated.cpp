@@ -1,12 +1,8 @@
-// The emulated array behind the library: faults of the array and the end of its processes are errors, time-outs are none.
+// The emulated array behind the library: faults of the array are errors, time-outs are none.
 
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <thread>
 
 #include "manifest.hpp"
 #include "devices.hpp"
@@ -82,14 +78,6 @@ UNIT_CASE("emulated", a_run_that_does_not_end_times_out_and_ends_with_its_client
     Work work(endless);
     work.command->start();
     check_equal(work.command->wait(milliseconds{20}) == Outcome::timed_out, true, "timed out");
-}
-
-UNIT_CASE("emulated", a_server_that_nobody_runs_is_named) {
-    const std::string before = getenv("BDFORGE_DEVICE_SOCKET");
-    setenv("BDFORGE_DEVICE_SOCKET", "bdforge-nobody", 1);
-    const std::string text = message_of<DeviceError>([] { Device::open("emulated"); });
-    setenv("BDFORGE_DEVICE_SOCKET", before.c_str(), 1);
-    check_contains(text, "nobody serves BDFORGE_DEVICE_SOCKET=bdforge-nobody (Connection refused)");
 }
 
 UNIT_CASE("own_server", a_program_starts_one_where_none_is_named) {

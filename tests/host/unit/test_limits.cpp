@@ -39,16 +39,6 @@ UNIT_CASE("limits", json_nests_to_its_depth) {
     check_contains(message_of<ManifestError>([] { Json::parse(nested(65), "m.json"); }), "nested deeper than 64");
 }
 
-UNIT_CASE("limits", json_numbers_fill_64_bits) {
-    const auto number = [](const std::string& text) {
-        return JsonView(Json::parse(text, "m.json"), "m.json").integer(INT64_MIN, INT64_MAX);
-    };
-    check_equal(number("9223372036854775807"), INT64_MAX, "the largest");
-    check_equal(number("-9223372036854775808"), INT64_MIN, "the least");
-    check_contains(message_of<ManifestError>([&] { number("9223372036854775808"); }), "out of range");
-    check_contains(message_of<ManifestError>([&] { number("-9223372036854775809"); }), "out of range");
-}
-
 UNIT_CASE("limits", sizes_of_built_problems_have_ends) {
     check_equal(parse_manifest(with_size("1099511627776"), "m.json").problems.at(0).sizes.at("K"),
                 std::int64_t{1} << 40, "the largest size");

@@ -209,7 +209,7 @@ UNIT_CASE("wire", what_a_server_says_before_it_hangs_up_is_told_to_all_who_ask) 
 
 UNIT_CASE("wire", names_of_servers_fit_an_address_or_are_refused) {
     const std::string before = getenv("BDFORGE_DEVICE_SOCKET");
-    for (const auto& [length, reason] : {std::pair<std::size_t, const char*>{107, "nobody serves"}, {108, "is no server's name"}}) {
+    for (const auto& [length, reason] : {std::pair<std::size_t, const char*>{107, "nobody serves BDFORGE_DEVICE_SOCKET=nnn"}, {108, "is no server's name"}}) {
         setenv("BDFORGE_DEVICE_SOCKET", std::string(length, 'n').c_str(), 1);
         const std::string text = message_of<DeviceError>([] { Device::open("emulated"); });
         setenv("BDFORGE_DEVICE_SOCKET", before.c_str(), 1);

@@ -62,6 +62,15 @@ def test_each_wait_takes_a_token_of_its_own():
     assert report.cycles == 35
 
 
+def test_two_that_push_to_a_full_queue_both_go_on():
+    """The controller and a control packet's receiver: each task that ends lets one of them in, in turn."""
+    other = ("memtile", [work(1), PUSH, work(7)])
+    report = replayed([*[PUSH] * 5, *[TOKEN] * 6], ("memtile", queue(*[(10, True)] * 6)), other)
+    assert report.controller.stalled["full task queue of memtile 1"] == 10
+    assert of(report, "memtile 2").stalled["full task queue of memtile 1"] == 19
+    assert report.cycles == 60
+
+
 @pytest.mark.parametrize(("pushes", "waits"), [(4, 0), (5, 10), (6, 20)])
 def test_a_queue_holds_four_tasks_and_the_one_that_runs_is_one_of_them(pushes: int, waits: int):
     report = replayed([*[PUSH] * pushes, *[TOKEN] * pushes], ("memtile", queue(*[(10, True)] * pushes)))

@@ -1,6 +1,6 @@
 """Task queues and tokens under time."""
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from bdforge.array.emulator.timed.timed_run import NO_TASK, Clock, Polled, TimedParty, Verb
@@ -18,7 +18,7 @@ class _Queue:
     ended: int = 0
     tokens: int = 0
     awaiting: TimedParty | None = None
-    pushing: TimedParty | None = None
+    pushing: deque[TimedParty] = field(default_factory=deque)  # the controller, and who receives control packets
     poll: Polled = field(default_factory=Polled)
     idle: bool = False
 
@@ -61,7 +61,7 @@ class TimedTasks:
         queue = self._queue(target)
         if len(queue.pushed) - queue.ended >= TASK_QUEUE_ENTRIES:
             self.overflows.setdefault(target.party.name, self._clock.now)
-            queue.pushing = runner
+            queue.pushing.append(runner)
             return runner.block(f"{FULL_QUEUE} of {target.party.name}")
         queue.pushed.append(self._clock.now)
         queue.bds.append(bds)
@@ -115,9 +115,8 @@ class TimedTasks:
         queue.ended += 1
         queue.tokens += token
         queue.look()
-        if queue.pushing is not None:
-            pusher, queue.pushing = queue.pushing, None
-            pusher.retry()
+        if queue.pushing:
+            queue.pushing.popleft().retry()
         if queue.tokens and queue.awaiting is not None:
             awaiting, queue.awaiting = queue.awaiting, None
             awaiting.retry()

@@ -27,7 +27,6 @@ from bdforge.design import (
     TaskBd,
     Tile,
     in_turn,
-    ping_pong,
     ring,
     rtp_addresses,
     whole,
@@ -74,11 +73,6 @@ def test_slots_are_filled_with_as_many_turns_as_asked_and_sent_one_by_one():
         Bd(buffer, part, Acquire(slots.full), Release(slots.free), zeros) for buffer in (ONE, TWO)
     )
     assert [bd.pattern for bd in slots.send()] == [Pattern((8,), (1,))] * 2
-
-
-def test_ping_and_pong_are_two_unless_one_is_asked_for():
-    assert [b.name for b in ping_pong("c", 4, "i8", "C")] == ["c_ping", "c_pong"]
-    assert ping_pong("c", 4, "i8", "C", 1) == (Buffer("c_ping", 4, "i8", "C, ping"),)
 
 
 def test_locks_are_numbered_in_the_order_in_which_they_are_handed_out():

@@ -128,9 +128,11 @@ def test_attention_by_hand():
 
 
 def test_quantising_by_hand():
-    codes, scales = quantised(np.array([[1, -0.5, 0.0], [0, 0, 0], [2, 254, -1]], np.float32))
-    assert codes.tolist() == [[127, -64, 0], [0, 0, 0], [1, 127, 0]]  # 63.5 and 0.5 go to even
-    same(scales, [1 / 127, 1e-5 / 127, 2], rtol=1e-6)
+    """63.5 and 0.5 go to even; -127 is the least code; rows below 1e-5 are divided by that, each row by its own."""
+    rows = [[1, -0.5, 0.0], [0, 0, 0], [2, 254, -1], [-3, 3, 0], [-1e-5, 5e-6, 0], [1e-6, 0, 0]]
+    codes, scales = quantised(np.array(rows, np.float32))
+    assert codes.tolist() == [[127, -64, 0], [0, 0, 0], [1, 127, 0], [-127, 127, 0], [-127, 64, 0], [13, 0, 0]]
+    same(scales, [1 / 127, 1e-5 / 127, 2, 3 / 127, 1e-5 / 127, 1e-5 / 127], rtol=1e-6)
 
 
 def test_sampling_draws_as_likely_as_said_from_what_is_left():
@@ -224,13 +226,6 @@ def test_a_ledger_counts_calls_and_the_time_of_an_npu_by_part_place_and_reason()
         ("q", "NPU", "a", 2, 5.0), ("q", "CPU", "a", 1, None), ("q", "NPU", "b", 1, 0.0), ("k", "NPU", "a", 1, 1.0),
     ]  # fmt: skip
     assert all(entry.host_seconds > 0 for entry in ledger)
-
-
-def test_codes_of_the_largest_magnitudes_and_of_nearly_nothing():
-    """-127 is the least code; rows below 1e-5 are divided by that, and rows are scaled each by itself."""
-    codes, scales = quantised(np.array([[-3, 3], [-1e-5, 5e-6], [1e-6, 0]], np.float32))
-    assert codes.tolist() == [[-127, 127], [-127, 64], [13, 0]]
-    same(scales, [3 / 127, 1e-5 / 127, 1e-5 / 127], rtol=1e-6)
 
 
 def test_rotations_and_gates_by_hand():

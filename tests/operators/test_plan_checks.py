@@ -6,7 +6,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import OPERATORS, Plan, SpecError, operator_of, plan, spec_from
-from support.built_designs import spec_content
+from support.built_designs import small_gemm
 
 ONE_CORE = {"array": {"rows": 1, "columns": 1}}
 TERNARY, FLOATS = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
@@ -154,9 +154,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_size_is_taken_at_its_limit_and_refused_beyond(name: str):
-    made = planned(name) if name in LEAST else plan(
-        spec_from(spec_content(16, 16, 32, **GEMM[name]), "small"), device_named("strix_halo")
-    )  # fmt: skip
+    made = planned(name) if name in LEAST else small_gemm(**GEMM[name])
     operator = operator_of(made.spec)
     taken, refused = SIZES[name]
     for sizes in taken:

@@ -1,8 +1,9 @@
 """Exact cycles of whole cores: what is around the kernels, worked out by hand."""
 
-from bdforge.devices import device_named
-from bdforge.operators.gemm import plan_gemm, spec_from
+from typing import Any
+
 from bdforge.perf.assembled.counted_core import CoreCosts, core_costs
+from support.built_designs import small_gemm
 
 LOCK_PORT, BRANCH, SLOTS = 4, 1, 5
 """Cycles from a lock operation to the next one, of a branch, and of the slots behind it, where no lock may be."""
@@ -11,16 +12,9 @@ RETURN_TO_LOOP = LOCK_PORT + 1 + BRANCH + SLOTS  # two releases, then back to th
 INTO_KERNEL = LOCK_PORT + 1 + BRANCH + SLOTS  # two acquires, then the call
 
 
-def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: int | str) -> CoreCosts:
-    m, k, n = tile
-    content = {
-        "kind": "gemm",
-        "types": {"a": "int8", "b": "int2", "c": "int32"},
-        "array": {"rows": 1, "columns": 1},
-        "tile": {"m": m, "k": k, "n": n},
-        "buffers": {"k_mt": 4 * k, "c_buffers": 1} | buffers,
-    }
-    return core_costs(plan_gemm(spec_from(content, "small"), device_named("strix_halo")))
+def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: Any) -> CoreCosts:
+    facts: dict[str, Any] = {"k_mt": 4 * tile[1], **buffers}
+    return core_costs(small_gemm(*tile, rows=1, columns=1, **facts))
 
 
 def test_a_step_of_k_takes_two_pairs_of_locks_a_call_and_a_branch():

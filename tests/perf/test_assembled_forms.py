@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmProblem, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.assembled import counted_tiles as forms
 from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles
 from bdforge.perf.assembled.counted_tiles import CoreForm, Kind, core_form
@@ -21,21 +21,14 @@ from bdforge.perf.tune.choice_reasons import verdicts
 from bdforge.perf.tune.space import search_space
 from bdforge.perf.tune.time_model import kernel_of, kernel_on
 from bdforge.perf.tune.tuner import tune
+from support.built_designs import small_gemm
 
 KIND = Kind("strix_halo", ("int8", "int8", "int32", "int32"), ("row", "row", "row"))
 PROBLEM = GemmProblem(64, 288, 48)
 
 
 def plan(c: str = "int32", a: str = "int8"):
-    content = {
-        "kind": "gemm",
-        "types": {"a": a, "b": a, "c": c, "accumulator": c},
-        "layouts": {"a": "row", "b": "row", "c": "row"},
-        "array": {"rows": 1, "columns": 1},
-        "tile": {"m": 64, "k": 72, "n": 48},
-        "buffers": {"k_mt": 144, "rho": 2},
-    }
-    return plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
+    return small_gemm(64, 72, 48, types=(a, a, c), layouts="row row row", rows=1, columns=1, k_mt=144, rho=2)
 
 
 @pytest.fixture(scope="module")

@@ -34,12 +34,6 @@ def modelled(*rows: dict[str, str]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(estimate_table(text(*rows), "in.csv")[0])))
 
 
-def test_a_whole_row_needs_no_assumption():
-    (row,) = modelled(KRACKAN)
-    assert row["assumed"] == ""
-    assert float(row["tops_modelled"]) == pytest.approx(30.77, rel=0.2)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
@@ -178,12 +172,7 @@ def test_every_wrong_field_is_named_with_its_line():
     assert "in.csv: line 3: b_layout: unknown order 'diag'; known: row, column, packed; or empty when unknown" in lines
 
 
-@pytest.mark.parametrize("value", ["1e300", "nan", "inf", "0", "-0.0", "1e31"])
-def test_numbers_out_of_range_are_refused(value):
-    with pytest.raises(PerfError, match=r"M is '.*', not a positive number up to 1073741824"):
-        row_from({**KRACKAN, "M": value})
-
-
+NO_NUMBERS = [*["0", "-0.0", "1e31", "1e300", "nan", "inf", "²", "1,5", "٣", "1_000", "0x10", "1e"], "x" * 9999]
 CORE = {**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": ""}
 
 
@@ -191,7 +180,7 @@ CORE = {**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": ""}
     "row", [KRACKAN, CORE, {**KRACKAN, "m_ct": ""}], ids=["a design", "one core", "without a tile"]
 )
 @pytest.mark.parametrize("name", ["k_mt", "rho", "K", "n_ct", "tops", "time_us", "clock_ghz", "core_macs_per_cycle"])
-@pytest.mark.parametrize("value", ["\u00b2", "1,5", "\u0663", "1_000", "x" * 9999, "0x10", "1e"])
+@pytest.mark.parametrize("value", NO_NUMBERS)
 def test_a_number_that_is_none_is_refused_whether_the_row_needs_it_or_not(row, name: str, value: str):
     with pytest.raises(PerfError, match=rf"^{name} is .*, not a positive number") as refused:
         row_from({**row, name: value})

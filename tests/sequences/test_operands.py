@@ -150,12 +150,6 @@ def test_the_last_element_of_a_buffer_may_be_reached_and_none_behind():
         placed(np.ones(4, np.int8), 6, "int8", 8, axes, [(0, 4, 1, 2)])
 
 
-def test_a_buffer_that_is_too_small_is_named():
-    with pytest.raises(ProgramError, match="operand X reaches element 11; its buffer has 8"):
-        placed(np.zeros((3, 4), np.int8), 8, "int8", 8, [(3, 3, None, False), (4, 4, None, False)],
-               [(0, 3, 1, 4), (1, 4, 1, 1)])  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("dims", "facts", "message"),
     [

@@ -128,13 +128,6 @@ def test_steps_wait_until_their_bds_are_free_again():
     assert most_running(steps(9, 5, 4)) == 3
 
 
-def test_values_beyond_64_bits_are_named():
-    build = Builder(["n"], 1)
-    build.argument("X", "i32", 32, build.parameter("n") * (1 << 62))
-    with pytest.raises(ProgramError, match=r"value \d+ of the sequence program: mul of 3, \d+ needs more than 64 bits"):
-        values_of(build.program, {"n": 3})
-
-
 def test_parameters_are_those_of_the_program():
     with pytest.raises(ProgramError, match="the program has the parameters n; check M, n"):
         list(interpret(copy_program(), {"M": 1}, SHIM))

@@ -6,9 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.devices import AIE2, AIE2P
 from bdforge.devices.formats import BLOCK, BLOCK_BYTES, encode
-from bdforge.devices.types import ORDERS, PEAK_MACS, TYPES, Order, TypeNameError, order_named, type_named
+from bdforge.devices.types import ORDERS, TYPES, Order, TypeNameError, order_named, type_named
 
 
 @pytest.mark.parametrize("name", ["int8", "int16", "int32"])
@@ -70,11 +69,3 @@ def test_unknown_names_list_the_known_ones():
 
 def test_orders():
     assert get_args(Order) == ORDERS
-
-
-def test_every_generation_multiplies_known_types():
-    """256 products of 8 bits a cycle on AIE2 (020), twice as many on AIE2P; all are powers of two."""
-    assert set(PEAK_MACS) == {AIE2.name, AIE2P.name}
-    assert {name for peaks in PEAK_MACS.values() for pair in peaks for name in pair} <= set(TYPES)
-    assert (PEAK_MACS["AIE2"]["int8", "int8"], PEAK_MACS["AIE2P"]["int8", "int8"]) == (256, 512)
-    assert all(macs & (macs - 1) == 0 for peaks in PEAK_MACS.values() for macs in peaks.values())

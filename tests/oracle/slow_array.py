@@ -7,7 +7,8 @@ from mlir-aie's dialect and the AIE-ML architecture manual:
 - A sink is one FIFO; a source advances only when every sink has room.
 - A BD acquires, moves its words, releases. Words are gathered in the order of nested loops over the dimensions,
   the first outermost; padding widens each loop with zeros.
-- A BD with a packet id sends one packet, to the flows of its channel with that id. A sink takes packet after packet.
+- A BD with a packet id sends one packet, to the flows of its channel with that id. Sinks have one
+  source each: no packet waits for another.
 - A task runs its chain of BDs so many times; each run of a BD moves its iteration on. Tasks of a channel run in order.
 """
 
@@ -137,7 +138,6 @@ class SlowArray:
         self.fifos: dict[Port, deque[int]] = {sink: deque() for flow in design.flows for sink in flow.sinks}
         self.queues: dict[Port, deque[Task]] = {p: deque() for p in self.ports()}
         self.tokens = dict.fromkeys(self.queues, 0)
-        self.holders: dict[Port, Port | None] = {}  # sink -> source whose packet goes there now
         self.tasks: dict[str, tuple[Port, Task]] = {}
         for program in design.programs:
             self.queues[program.port] += [Task(c.bds, c.runs, c.loops, False) for c in program.tasks]
@@ -259,19 +259,14 @@ class SlowArray:
         yield from self.use(bd.release)
 
     def send_all(self, port: Port, bd: Bd, offsets: list[int | None]) -> Iterator[bool]:
-        """The words of a BD, as a packet if it says so: a header where it is kept, and no other packet between."""
+        """The words of a BD, as a packet if it says so: a header where it is kept."""
         number = bd.packet[1] if bd.packet else None
         flows = [f for f in self.design.flows if f.source == port and f.packet_id == number]
         assert flows, f"{port} sends words nowhere"
         if bd.packet is not None:
-            while any(self.holders.get(sink) for flow in flows for sink in flow.sinks):
-                yield WAITS
-            self.holders |= {sink: port for flow in flows for sink in flow.sinks}
             yield from self.send([f for f in flows if f.keep_header], packet_header(port, *bd.packet))
         for offset in offsets:
             yield from self.send(flows, 0 if offset is None else self.get_word(bd.memory, offset))
-        if bd.packet is not None:
-            self.holders |= {sink: None for flow in flows for sink in flow.sinks}
 
     def send(self, flows: list[Flow], word: int) -> Iterator[bool]:
         fifos = [self.fifos[sink] for flow in flows for sink in flow.sinks]

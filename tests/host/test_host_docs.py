@@ -5,15 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, run, sanitized_build, small_design
+from library_builds import ROOT, run, small_design
 
 HEADER = (ROOT / "host/include/bdforge.h").read_text()
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return sanitized_build()
 
 
 def blocks(page: str, language: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from library_builds import Done, run, sanitized_build, small_design
+from library_builds import Done, run, small_design
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
@@ -30,16 +30,6 @@ SIZES = [(33, 41, 70), (130, 17, 5)]
 
 def plan_of(types: tuple[str, ...] = INT8, device: str = "strix_halo", **content: Any) -> GemmPlan:
     return plan_gemm(spec_from(spec_content(16, 16, 16, types=types, **content), "small"), device_named(device))
-
-
-def design(folder: Path, plan: GemmPlan) -> Path:
-    """A stand-in for an xclbin in what a build of the plan leaves."""
-    return small_design(folder, plan)
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return sanitized_build()
 
 
 def verified(build: Path, image: Path, sizes: tuple[int, int, int], *more: Path | str) -> Done:
@@ -82,7 +72,7 @@ def kept(name: str):
 
 @pytest.mark.parametrize("name", [kept(name) for name in LAYOUTS])
 def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: Path, name: str):
-    image = design(tmp_path, plan_of(**LAYOUTS[name]))
+    image = small_design(tmp_path, plan_of(**LAYOUTS[name]))
     done = verified(build, image, SIZES[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
@@ -91,7 +81,7 @@ def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: 
 
 @pytest.mark.parametrize("types", [INT4, BF16])
 def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: Path, types: tuple[str, ...]):
-    image = design(tmp_path, plan_of(types, layouts="row packed row"))
+    image = small_design(tmp_path, plan_of(types, layouts="row packed row"))
     done = verified(build, image, SIZES[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout

@@ -13,7 +13,6 @@ from library_builds import (
     edit_manifest,
     replace_kernels,
     run,
-    sanitized_build,
     small_design,
     small_plan,
     write_manifest,
@@ -23,12 +22,6 @@ from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
 from bdforge.runtime.npu import HEAP_BYTES, machine
 from support.built_designs import spec_content
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return sanitized_build()
-
 
 OTHERS: dict[str, dict] = {"columns": {"layouts": "row packed column"}, "blocks": {"types": ("bfp16",) * 3}}
 """Designs of which cases need the manifests alone."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, c_program, run, sanitized_build, small_design
+from library_builds import ROOT, c_program, run, small_design
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
@@ -15,11 +15,6 @@ LETTERS = {"r": "row", "c": "column", "p": "packed"}
 STEPS = 20
 BOUND = 2.0**-8
 """Of a loss, relative: half a unit of bf16's last place, which is how far each factor of a product may be off."""
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return sanitized_build()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from library_builds import (
     SANITIZED,
@@ -26,8 +27,8 @@ from bdforge.array.images.xclbin import pdis
 from bdforge.array.images.xclbin_write import xclbin
 from bdforge.operators import render
 from bdforge.runtime.service.software_npu import BDF
+from support.built_designs import PlannedDesign, spec_content
 from support.built_designs import build as build_design
-from support.built_designs import spec_content
 from support.differences import same
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
@@ -179,20 +180,26 @@ def test_xrts_own_tool_finds_the_device(xrt: Packages, new_npu: Callable[[str], 
     assert f"|[{BDF}]  {line}" in done.stdout
 
 
-def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
-    """Its xclbin holds machine code, and is all that there is of the design."""
-    stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
-    made, sizes = build_design(tmp_path / "own", spec_content(16, 16, 32)), (20, 40, 60)
-    expected = write_problem(made, sizes)
-    alone = tmp_path / "alone.xclbin"
+OWN_SIZES = (20, 40, 60)
+
+
+def problem_of_its_own(folder: Path) -> tuple[PlannedDesign, Path, np.ndarray]:
+    """A design with its problem's files, an xclbin of machine code, which is all that programs need of it, and C."""
+    made, alone = build_design(folder / "own", spec_content(16, 16, 32)), folder / "alone.xclbin"
     alone.write_bytes(coded_xclbin(made.mlir, made.plan))
+    return made, alone, write_problem(made, OWN_SIZES)
+
+
+def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
+    stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
+    made, alone, expected = problem_of_its_own(tmp_path)
     tool(npu.xrt, made.folder, "aiebu-asm", "-t", "aie2txn", "-c", "words.bin", "-o", "insts.elf")
     empty = (made.folder / "2.bin").read_bytes()
     for instructions in ("words.bin", "insts.elf"):
         (made.folder / "2.bin").write_bytes(empty)
         done = npu.run(stock, alone, made.folder / instructions, made.folder)
         assert (done.returncode, done.stderr) == (0, "")
-        same(read_result(made, sizes), expected)
+        same(read_result(made, OWN_SIZES), expected)
     own = "context 1, command 1: "
     assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
 
@@ -202,15 +209,12 @@ def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareN
         python = fetch_python(xrt)
     except FetchError as error:
         pytest.skip(f"a Python for pyxrt: {error}")
-    made, sizes = build_design(tmp_path / "own", spec_content(16, 16, 32)), (20, 40, 60)
-    expected = write_problem(made, sizes)
-    alone = tmp_path / "alone.xclbin"
-    alone.write_bytes(coded_xclbin(made.mlir, made.plan))
+    made, alone, expected = problem_of_its_own(tmp_path)
     npu = replace(new_npu("strix_halo"), xrt=python.packages)
     script = Path(__file__).parent / "stock_pyxrt.py"
     done = npu.run(python.program, script, alone, made.folder, environ=python.variables)
     assert (done.returncode, done.stderr) == (0, "")
-    same(read_result(made, sizes), expected)
+    same(read_result(made, OWN_SIZES), expected)
     assert "context 1, command 2: an instruction stream" in npu.log
 
 

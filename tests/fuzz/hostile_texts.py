@@ -34,6 +34,10 @@ HOSTILE = {
     "huge_width": DEVICE.format("%b = aie.buffer(%t) : memref<4xi99999999>"),
     "huge_repeat": loopback().replace("^fill, ^second)", "^fill, ^second, repeat_count = 99999999999)"),
     "huge_length": loopback(fill="0, 99999999999999"),
+    "huge_transfer": loopback().replace("%a[0, 0, 0, 0][1, 1, 1, 96]", "%a[0, 0, 0, 0][1, 1, 1, 2147483647]"),
+    "huge_walk": loopback().replace(
+        "%a[0, 0, 0, 0][1, 1, 1, 96][0, 0, 0, 1]", "%a[0, 0, 0, 0][1, 1023, 1023, 1000][0, 1, 1, 2]"
+    ),
     "huge_sizes": loopback(fill="0, 32, [<size = 9999999999, stride = 9999999999>]"),
     "huge_pads": loopback(
         send="0, 32, [<size = 8, stride = 1>], [<const_pad_before = 9999999999, const_pad_after = 999999999>]"

@@ -57,6 +57,10 @@ class DecodedBd:
     access: ShimAccess | None = None
 
 
+WORDS_MAX = 1 << 26
+"""Of a walk that is not linear: each word's place is kept, and 256 MiB are more than one BD of a design moves."""
+
+
 @lru_cache(maxsize=4096)
 def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
     """The meaning of a BD's register words (RT; hardware facts 1.4)."""
@@ -80,6 +84,8 @@ def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
 
 
 def _refusal(f: dict[str, int], dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> str:
+    if f["length"] > WORDS_MAX and (any(map(any, pads)) or not _is_linear(f["length"], dims)):
+        return f"it walks {f['length']} words in steps; the emulated array walks {WORDS_MAX} at most"
     if f.get("compress"):
         return "it compresses or expands data, which is not emulated"
     if f["packet_enable"] and f["out_of_order_id"]:
@@ -108,6 +114,8 @@ def _pads(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=512)
 def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int, int], ...]) -> Order:
     padded = any(before or after for before, after in pads)
+    if length > WORDS_MAX or (length and not padded and _is_linear(length, dims)):
+        return Order(length, None, 0, length - 1, padded)
     offsets = _offsets(length, dims, pads)
     touched = offsets[offsets != PAD]
     if not len(touched):
@@ -115,6 +123,18 @@ def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int
     low, high = int(touched.min()), int(touched.max())
     linear = not padded and low == 0 and high == length - 1 and dims[0][1] == 1 and bool((np.diff(offsets) == 1).all())
     return Order(length, None if linear else offsets, low, high, padded)
+
+
+def _is_linear(length: int, dims: Sequence[tuple[int, int]]) -> bool:
+    """Whether word follows word for sure: each dimension's step is what the inner ones walk, to the length."""
+    walked = 1
+    for wrap, step in dims:
+        if wrap != 1 and step != walked:
+            return False
+        if not wrap or walked * wrap >= length:
+            return True
+        walked *= wrap
+    return True
 
 
 def _offsets(length: int, dims: Sequence[tuple[int, int]], pads: Sequence[tuple[int, int]]) -> np.ndarray:

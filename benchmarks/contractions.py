@@ -25,7 +25,7 @@ from bdforge.perf.bounds.contraction import contraction_case
 ROOT = Path(__file__).resolve().parents[1]
 DESIGN = ROOT / "designs" / "gemm_bf16_bf16_f32_64x64x64.toml"
 ROW = "{:>3} {:<22} {:>8} {:>7} {:>8} {:>8} {:>9} {:>9} {:>7} {}"
-READERS = ("json", "messages", "sequence_program", "evaluation", "sequencer", "manifest", "files")
+READERS = ("json", "messages", "sequence_program", "program_check", "evaluation", "sequencer", "manifest", "files")
 """Of the library: what the driver makes designs with."""
 
 

@@ -22,7 +22,8 @@ from bdforge.operators import Plan, load_spec, manifest, plan
 ROOT = Path(__file__).resolve().parents[1]
 K, N, ROUNDS = 2560, 13824, 9
 SOURCES = (
-    "layout", "layout_copies", "json", "messages", "sequence_program", "evaluation", "sequencer", "manifest", "files",
+    "layout", "layout_copies", "json", "messages", "sequence_program", "program_check", "evaluation", "sequencer",
+    "manifest", "files",
 )  # fmt: skip
 DRIVER = """
 #include <chrono>

@@ -39,6 +39,7 @@ NO_LIMIT = {
     "core.exact.alone.BUDGET": "tests/emulator/cores/isa/test_programs_alone.py puts others in its place",
     "array.emulator.scheduler.MOST_STEPS": "tests/emulator/test_budgets.py: a budget of emulate",
     "array.emulator.scheduler.STEP_BUDGET": "tests/emulator/test_scheduler.py puts others in its place",
+    "array.emulator.bd_access.WORDS_MAX": "tests/fuzz/hostile_texts.py: huge_walk; the last value takes 2 GB of memory",
     "core.exact.core_memory.END": "an address",
     "array.emulator.diagnose.LONGEST_REPORT": "the length of a message",
     "array.emulator.diagnose.MOST_OTHERS": "the length of a message",

@@ -49,6 +49,17 @@ def test_who_waits_longest_is_asked_first_and_others_stay():
     assert (watched.lock.value, watched.lock.taken) == (0, 3)
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_who_waits_for_exactly_what_a_taker_leaves_gets_it(at_once):
+    watched = Watched(3)
+    assert not watched.lock.take(Agent("empty"), 0, equal=True)
+    assert watched.lock.take(Agent("all"), 3 if at_once else 4) is at_once
+    if not at_once:
+        watched.lock.add(1)
+    assert watched.woken == (["empty"] if at_once else ["all", "empty"])
+    assert (watched.lock.value, watched.lock.taken, len(watched.lock.waiters)) == (0, 2, 0)
+
+
 def test_who_is_forgotten_is_not_woken():
     watched, first, second = Watched(0), Agent("first"), Agent("second")
     for agent in (first, second):

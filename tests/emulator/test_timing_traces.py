@@ -150,6 +150,12 @@ def test_a_sequence_that_time_never_ends_is_named_with_who_waits():
         replayed([("poll lock", 0, frozenset({9}))], ("core", [("acquire", 0, 1, False)]), ("core", [("get", 3)]))
 
 
+def test_a_taker_lets_who_waits_for_exactly_what_it_leaves_go_on():
+    """One core waits for exactly 0 of a lock of 2, which the other takes at 30."""
+    cores = [("core", [("acquire", 0, 0, True), work(5)]), ("core", [work(30), ("acquire", 0, 2, False)])]
+    assert replayed([("set", 0, 2)], *[("core", [work(1), *actions]) for _, actions in cores]).cycles == 36
+
+
 @pytest.mark.parametrize(("signal", "cycles"), [(10, 10), (0, 0)])
 def test_the_controller_goes_on_with_a_signal(signal: int, cycles: int):
     report = replayed([("await", 1)], ("core", [work(signal), ("signal", 1), work(5)] if signal else [("signal", 1)]))

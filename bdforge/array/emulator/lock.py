@@ -78,9 +78,8 @@ class EmulatedLock:
         """Take `need` now and say True, or queue `agent`, which is woken with the lock taken, and say False."""
         if agent.observed:
             agent.notify("acquire", self, need, equal)
-        if self.value == need if equal else self.value >= need:
-            self.taken += 1
-            self._store(self.value - need)
+        if self._grants(need, equal):
+            self._give(need)
             return True
         agent.waiting = wait = LockWait(self, need, equal, where)
         self.waiters.append((agent, wait))
@@ -130,12 +129,19 @@ class EmulatedLock:
         self.fault(error)
         return max(-self.highest - 1, min(value, self.highest))
 
+    def _grants(self, need: int, equal: bool) -> bool:
+        return self.value == need if equal else self.value >= need
+
+    def _give(self, need: int) -> None:
+        self.taken += 1
+        self._store(self.value - need)
+        if self.waiters:
+            self._serve()  # what is left may be exactly what somebody waits for
+
     def _serve(self) -> None:
-        for _ in range(len(self.waiters)):
-            agent, wait = self.waiters.popleft()
-            if self.value == wait.need if wait.equal else self.value >= wait.need:
-                self.taken += 1
-                self._store(self.value - wait.need)
+        for place, (agent, wait) in enumerate(self.waiters):
+            if self._grants(wait.need, wait.equal):
+                del self.waiters[place]
                 self.wake(agent)
-            else:
-                self.waiters.append((agent, wait))
+                self._give(wait.need)
+                return

@@ -55,7 +55,7 @@ class TimedLocks:
         if not lock.grants(need, equal):
             lock.waiters.append((runner, need, equal))
             return runner.block(lock.reason)
-        lock.store(lock.value - need)
+        self._store(lock, lock.value - need)
         return runner.advance_at(self._operate(runner, f"take {lock.reason}", now)) if runner.is_core else True
 
     def _poll(self, runner: TimedParty, index: int, values: frozenset[int]) -> bool:
@@ -85,15 +85,18 @@ class TimedLocks:
         runner.advance()
 
     def _set(self, _: TimedParty, index: int, value: int) -> bool:
-        lock = self._locks[index]
-        lock.store(value)
-        for runner, need, equal in [lock.waiters.popleft() for _ in range(len(lock.waiters))]:
-            if lock.grants(need, equal):
-                lock.store(lock.value - need)
-                self._resume(runner)
-            else:
-                lock.waiters.append((runner, need, equal))
+        self._store(self._locks[index], value)
         return True
+
+    def _store(self, lock: _Lock, value: int) -> None:
+        """Set a value, and give the lock to who may have it then: a taker may leave exactly what another waits for."""
+        lock.store(value)
+        for place, (runner, need, equal) in enumerate(lock.waiters):
+            if lock.grants(need, equal):
+                del lock.waiters[place]
+                self._resume(runner)
+                self._store(lock, lock.value - need)
+                return
 
     def _resume(self, runner: TimedParty) -> None:
         now, timing = self._clock.now, self._timing

@@ -61,7 +61,7 @@ WORDS_MAX = 1 << 26
 """Of a walk that is not linear: each word's place is kept, and 256 MiB are more than one BD of a design moves."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # every run of a task decodes its BDs anew, as silicon latches them
 def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
     """The meaning of a BD's register words (RT; hardware facts 1.4)."""
     f = TILE_REGISTERS[kind].bd.decode(words)
@@ -72,7 +72,7 @@ def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
         use_next=bool(f["use_next"]),
         next=f["next"],
         acquire=(f["acquire_id"], f["acquire_value"]) if f["acquire_enable"] else None,
-        release=(f["release_id"], f["release_value"]) if f["release_value"] else None,
+        release=(f["release_id"], f["release_value"]) if f["release_value"] else None,  # no bit enables it
         iteration_wrap=f["iteration_wrap"] + 1,
         iteration_step=f["iteration_step"] + 1,
         valid=bool(f["valid"]),
@@ -99,6 +99,7 @@ def _refusal(f: dict[str, int], dims: Sequence[tuple[int, int]], pads: Sequence[
 
 def _dims(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
     """(wrap, step) innermost first; wrap 0 never wraps, the outermost dimension has no wrap field."""
+    # Registers hold steps less one, but wraps as they are.
     inner = [(f["d0_wrap"], f["d0_step"] + 1), (f["d1_wrap"], f["d1_step"] + 1)]
     if kind is TileKind.MEMTILE:
         return (*inner, (f["d2_wrap"], f["d2_step"] + 1), (0, f["d3_step"] + 1))
@@ -114,6 +115,7 @@ def _pads(kind: TileKind, f: dict[str, int]) -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=512)
 def _order(length: int, dims: tuple[tuple[int, int], ...], pads: tuple[tuple[int, int], ...]) -> Order:
     padded = any(before or after for before, after in pads)
+    # No place for each word here: a mutated shim BD of 2^31 - 1 words took 16 GiB before it was refused.
     if length > WORDS_MAX or (length and not padded and _is_linear(length, dims)):
         return Order(length, None, 0, length - 1, padded)
     offsets = _offsets(length, dims, pads)

@@ -26,6 +26,7 @@ def boot(array: Array, state: ArrayState, programs: ProgramMemories) -> None:
     """
     array.programs = programs
     for (column, row), written in sorted(state.tiles.items()):
+        # All tiles first: a configuration for another array is refused before it changes any.
         try:
             array.tile(column, row)
         except DeviceError as error:
@@ -37,7 +38,7 @@ def boot(array: Array, state: ArrayState, programs: ProgramMemories) -> None:
     for place, written in sorted(state.tiles.items()):
         set_dmas(array.tile(*place), written)
     for place in enabled_cores(state):
-        if state.tiles[place].program.written.find(1) >= 0:
+        if state.tiles[place].program.written.find(1) >= 0:  # without a program the text's body runs
             programs.start(place)
 
 

@@ -193,7 +193,7 @@ class PollWait:
 def _poll(array: Array, poll: MaskPoll | MaskPollBusy, source: str) -> None:
     """Wait until a register has a value, looked at after every step: values that pass by count."""
     wait = PollWait(array, poll, source)
-    array.scheduler.last = None
+    array.scheduler.last = None  # who ran last ended the wait: replays let others wait for that party
     while not wait.met():
         if not array.scheduler.step():
             raise deadlock(wait)

@@ -54,7 +54,7 @@ class Machine:
         Memory, locks and BDs stay as they are then, for the next run to find.
         """
         array = self.array
-        with modes(start=not array.strictness.permits("start-modes")):
+        with modes(start=not array.strictness.permits("start-modes")):  # no operation of MLIR sets rounding modes
             execute(array, operations, self._load_pdi)
             array.scheduler.run()
         array.host.write_back()

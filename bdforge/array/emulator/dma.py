@@ -88,6 +88,7 @@ class DmaChannel(Agent):
         self.check_half(ids, source)
         for used in ids:
             self.check_join(decode_bd(self.tile.kind, self.tile.bd_words(used)))
+        # An idle channel waits for nothing that would wake it; a busy one finds the task by itself.
         if not self.tasks:
             self.array.scheduler.wake(self)
         self.array.scheduler.notify("push", self, tuple(ids))
@@ -115,14 +116,14 @@ class DmaChannel(Agent):
 
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
-        self.array.scheduler.notify("reset", self)
+        self.array.scheduler.notify("reset", self)  # replays stop the channel here and go on with it at "was reset"
         self.notify("was reset")
         for task in self.tasks:
             self.tile.count_tasks(task.chain, -1)
         self.tasks.clear()
         if isinstance(self.waiting, LockWait):
-            self.waiting.lock.forget(self)
-        self.steps, self.waiting = None, NO_TASK
+            self.waiting.lock.forget(self)  # else the lock would be given to a task that is gone
+        self.steps, self.waiting = None, NO_TASK  # BDs keep their iteration: a reset leaves the counters
         if self.sink is not None:
             self.sink.demand = 0
             self.sink.wait_for_bd(False)
@@ -169,6 +170,7 @@ class DmaChannel(Agent):
                 check_shim_access(bd.access, self.where, self.array.strictness, bursts[-1])
             if bd.acquire is not None:
                 lock, value = bd.acquire
+                # What waits here counts no iteration and touches no memory yet.
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
                     yield from self._wait_for_lock()
             self._latch(bd)
@@ -234,7 +236,7 @@ class DmaChannel(Agent):
         if self.observed:
             self._notify_banks(bd)
             stream.notify_send(length - self._position, self._dram(bd))
-        left, portion = length - self._position, self.array.scheduler.portion
+        left, portion = length - self._position, self.array.scheduler.portion  # a header out of memory has gone already
         yield from stream.drain(left, self._fetch, self.source, bd.ends_packet, portion)
         if stream.packets is not None and bd.ends_packet:
             yield from stream.packets.end()
@@ -279,7 +281,7 @@ class DmaChannel(Agent):
             check_written(self._written, _unpadded(places), self.where, hint)
         words = self._memory[places]
         if isinstance(places, slice):
-            return words.copy()
+            return words.copy()  # sinks hold them while others may write here again
         words[places == PAD] = self.pad_value
         return words
 

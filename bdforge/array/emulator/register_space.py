@@ -80,7 +80,7 @@ class RegisterMap:
             case What.BD:
                 return tile.read_bd(index[0], index[1])
             case What.LOCK:
-                return tile.locks[index[0]].value & tile.limits.lock_value_max
+                return tile.locks[index[0]].value & tile.limits.lock_value_max  # below 0 if `lock-range` is permitted
             case What.PROGRAM:
                 return self._programs.code_word(self.place, index[0])
         return self._stored.get(offset, 0)
@@ -136,7 +136,7 @@ class RegisterMap:
         runs = fields["repeat"] + 1
         assert runs <= TASK_REPEAT_MAX
         if len(channel.tasks) >= TASK_QUEUE_ENTRIES:
-            self._overflowed.add(channel)
+            self._overflowed.add(channel)  # status tells it also where the fault is permitted
         channel.push(fields["bd"], runs, bool(fields["token"]), source)
 
     def start(self, channel: DmaChannel) -> None:

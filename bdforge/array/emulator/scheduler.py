@@ -170,7 +170,7 @@ class Scheduler:
         if self._left < 0:
             raise BudgetExceeded(f"no end after {self.budget} steps; {agent.name} ran last")
         if agent.steps is None:
-            agent.steps = agent.run()
+            agent.steps = agent.run()  # made at its first turn: a reset channel begins anew
         agent.waiting = None
         self.last = agent
         if not self.observers:

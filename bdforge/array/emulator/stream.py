@@ -56,12 +56,12 @@ class Sink:
         return holds.packet if self.bd_waits else holds.packet_without_bd
 
     def room(self) -> int:
-        return self.demand + max(0, self.capacity.words - self.held)
+        return self.demand + max(0, self.capacity.words - self.held)  # without a waiting BD paths hold fewer words
 
     def wait_for_bd(self, waits: bool) -> None:
         """The owner's BD waits for its lock, or does so no longer: then the stream holds more, or less."""
         self.bd_waits = waits
-        if waits and self.source is not None:
+        if waits and self.source is not None:  # more room only: with less, what is held already stays
             self.source.changed()
 
     def deliver(self, words: np.ndarray, scheduler: Scheduler, last: bool) -> None:
@@ -87,7 +87,7 @@ class Sink:
             self.chunks.appendleft(words[limit:])
             words = words[:limit]
         self.held -= len(words)
-        ended = bool(self.chunks) and not len(self.chunks[0])
+        ended = bool(self.chunks) and not len(self.chunks[0])  # TLAST
         if ended:
             self.chunks.popleft()
         self.over = ended and self.finishes

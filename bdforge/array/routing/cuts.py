@@ -57,6 +57,7 @@ def check_cuts(device: Device, nets: Sequence[Net]) -> None:
     smallest rectangle is reported.
     """
     ends = [(_bit(device, net.source.tile), _mask(device, [sink.tile for sink in net.sinks])) for net in nets]
+    # A tile is a bit, so that each of some thousand borders meets each net by an AND.
     masks = [(source, sinks, net.packet_id is None) for (source, sinks), net in zip(ends, nets, strict=True)]
     for border in _borders(device):
         crossing = [circuit for source, sinks, circuit in masks if _crosses(source, sinks, border)]

@@ -59,6 +59,7 @@ class Negotiation:
                 self._remove(net)
                 self._place(net)
             contested = self.contested()
+            # Rules are worth their search only once no port is contested.
             setup = None if contested else setup_packets(self.fabric, self.trees)
             if setup is not None and not setup.crowded:
                 return setup

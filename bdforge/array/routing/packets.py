@@ -120,6 +120,7 @@ def _rules(by_id: Mapping[int, Masters]) -> list[tuple[int, int, Masters]]:
         others = by_id.keys() - own
         cubes = [(matched, cube) for cube, matched in _CUBES.items() if not matched & others]
         while own:
+            # Ties go by mask and id, so that rules are the same in every run.
             matched, (packet_id, mask) = max(cubes, key=lambda item: (len(item[0] & own), item[1][1], -item[1][0]))
             rules.append((packet_id, mask, masters))
             own -= matched

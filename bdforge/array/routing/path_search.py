@@ -34,13 +34,14 @@ def find_path(
         if spent < best.get(node, spent + 1):
             best[node], previous[node] = spent, origin
             port = ports[node]
+            # Any wire costs BASE_COST at least, so this never overestimates and the first way is the cheapest.
             heappush(heap, (spent + BASE_COST * (abs(port.column - column) + abs(port.row - row)), node, spent))
 
     for node in starts:
         push(node, 0, None)
     while heap:
         _, node, spent = heappop(heap)
-        if spent > best[node]:
+        if spent > best[node]:  # an older entry: the node was reached cheaper since
             continue
         if forced.get(node, END) == END and fabric.connects(node, goal):
             return trunk(previous, node)

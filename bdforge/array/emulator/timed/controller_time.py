@@ -84,5 +84,5 @@ class TimedController:
             arbiter = self._arbiters[sink]
             arbiter.holder = arbiter.waiters.popleft() if arbiter.waiters else None
             if arbiter.holder is not None:
-                arbiter.holder.retry()
+                arbiter.holder.retry()  # from its first arbiter on: those that it holds already let it pass
         return True

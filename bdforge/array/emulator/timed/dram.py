@@ -112,7 +112,7 @@ class Dram:
         self._clock.at(self._clock.now + max(first, 0.0), self._end, self._version)
 
     def _end(self, version: int) -> None:
-        if version != self._version:
+        if version != self._version:  # flows came or went since: the end has another time
             return
         self._settle()
         ended = [flow for flow in self._flows if flow.left_bytes <= _EXHAUSTED_BYTES]

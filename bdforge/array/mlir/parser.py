@@ -7,52 +7,29 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    AnyDenseElement,
-    AnyFloat,
-    ComplexType,
-    DenseIntOrFPElementsAttr,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    LocationAttr,
-    MemRefType,
-    ModuleOp,
-    RankedStructure,
-    TensorType,
-    UnknownLoc,
-    VectorType,
-)
-from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
-from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Input, Span
+from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from bdforge.array.mlir.attribute_parser import CLOSING, OPENING, TextAttrParser
 from bdforge.array.mlir.constraints import missing_problem, settle_braces, value_problem
-from bdforge.array.mlir.dense import DENSE_BYTES_MAX, dense_bytes, has_constants, literal_end, misspelled, plain_dense
 from bdforge.array.mlir.errors import MlirError, SourceText
 from bdforge.array.mlir.legacy import legacy_form, unknown_attribute, unknown_operation
-from bdforge.array.mlir.lexer import TextLexer
-from bdforge.array.mlir.locations import keep_name, location, place, source_of
+from bdforge.array.mlir.locations import keep_name, place
 
 OPERATIONS_MAX = 1 << 17
 """Of one text: reading and checking take about a quarter of a millisecond for each."""
 
-DenseElement = IntegerType | IndexType | AnyFloat | ComplexType[IntegerType | AnyFloat]
-_PLAIN_TYPE = re.compile(r"memref<[0-9x]+[a-z]+[0-9]+>|[a-z]*i[0-9]+\b", re.ASCII)
-_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
-_LOOK_BACK = 80  # characters; more space than that does not stand between an arrow and a type
-_WHOLE = re.compile(r"-?[0-9]++(?![.xX])", re.ASCII)
 _GAP = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 _RESULT = rf"%(?:[0-9]+|[\w$.-]+){_GAP}(?::{_GAP}[0-9]+{_GAP})?"
 _HEAD = re.compile(rf'(?:{_RESULT}(?:,{_GAP}{_RESULT})*={_GAP})?(?P<name>[a-zA-Z_][\w$.]*|"[^"\n]*")?', re.ASCII)
 _RESULTS = re.compile(r"Operation has ([0-9]+) results, but was given ([0-9]+) to bind\.")
 _TYPES = re.compile(r"expected ([0-9]+) operand types but had ([0-9]+)")
 _CLEARER = {" in block definition": "expected an operation, a block's label or '}'"}
-_PLAIN_INTEGER = re.compile(r"[0-9]+ : [a-z]*i[0-9]+\b", re.ASCII)
 
 
 class _Values(dict[str, tuple[SSAValue, ...]]):
@@ -67,52 +44,17 @@ class _Values(dict[str, tuple[SSAValue, ...]]):
         return _Values(self)
 
 
-class TextParser(Parser):
+class TextParser(TextAttrParser):
     """Reads a module from text; raises ParseError and VerifyException, which `parse_text` turns into MlirError."""
 
     def __init__(self, context: Context, source: SourceText):
-        self.tokens = TextLexer(Input(source.text, source.file))
-        self.state = ParserState(self.tokens)
-        AttrParser.__init__(self, self.state, context)  # the constructor of Parser would make a lexer of its own
+        super().__init__(context, source)
         self.ssa_values, self.forward_ssa_references = _Values(), {}
         self.blocks, self.forward_block_references = {}, defaultdict(list)
-        self.source = source
         self._operations: list[tuple[type[Operation], int]] = []
         self._dictionary_start: int | None = None
         self._forward_spans: dict[str, Span] = {}
-        self._types: dict[str, TypeAttribute | None] = {}
-        self._numbers: dict[str, IntegerAttr | FloatAttr | None] = {}
         self._read = 0
-
-    @property
-    def kind(self) -> MLIRTokenKind:
-        """Of the next token."""
-        return self.state.current_token.kind
-
-    @property
-    def at_end(self) -> bool:
-        """Whether nothing but blanks and comments is left."""
-        return self.kind is MLIRTokenKind.EOF
-
-    def advance(self) -> None:
-        """Go behind the next token."""
-        self.state.current_token = self.tokens.lex()
-
-    def go_on_from(self, offset: int) -> None:
-        """Read from a character of the text on."""
-        self.tokens.pos = offset
-        self.advance()
-
-    def skip_brackets(self) -> int | None:
-        """Go behind a bracket, all that it holds, and the one that closes it: where that begins, None without one."""
-        depth = 0
-        while not self.at_end:
-            last, text = self.pos, self.state.current_token.text
-            depth += (text in _OPENING) - (text in _CLOSING)
-            self.advance()
-            if depth <= 0:
-                return last
-        return None
 
     def parse_operation(self) -> Operation:
         """Read one operation and remember where its name stands."""
@@ -200,15 +142,6 @@ class TextParser(Parser):
                 self.raise_error(problem, start)
         return values
 
-    def parse_optional_location(self) -> LocationAttr | None:
-        """Skip `loc(...)`, whose aliases may be defined later: `location` tells where the text itself stands."""
-        if self.kind is not MLIRTokenKind.BARE_IDENT or not self.parse_optional_keyword("loc"):
-            return None
-        start = self.pos
-        if self.kind is not MLIRTokenKind.L_PAREN or self.skip_brackets() is None:
-            self.raise_error("this location is never closed", start)
-        return UnknownLoc()
-
     def parse_optional_argument(self, expect_type: bool = True):  # pyright: ignore[reportIncompatibleMethodOverride]
         """Read `%name: type`, and a location after it."""
         argument = super().parse_optional_argument(expect_type)
@@ -236,66 +169,15 @@ class TextParser(Parser):
             self._forward_spans.setdefault(operand.operand_name, operand.span)
         return super().resolve_operand(operand, type)
 
-    def parse_optional_type(self) -> TypeAttribute | None:
-        """A type; one that was read before in the same plain spelling is not read again."""
-        if self.kind is not MLIRTokenKind.BARE_IDENT:
-            return super().parse_optional_type()
-        match = _PLAIN_TYPE.match(self.source.text, self.pos)
-        if match is None:
-            return super().parse_optional_type()
-        known = self._types.get(match[0])
-        if known is None:
-            known = self._types[match[0]] = super().parse_optional_type()
-        else:
-            self.go_on_from(match.end())
-        return known
-
-    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
-        """A number; an integer that was read before in the same plain spelling is not read again."""
-        start = self.pos
-        match = _PLAIN_INTEGER.match(self.source.text, start)
-        if match is None:
-            found = super().parse_optional_builtin_int_or_float_attr()
-            if isinstance(found, FloatAttr) and (written := _WHOLE.match(self.source.text, start)) is not None:
-                self.raise_error(f"{written[0]} is no {found.type}: write {written[0]}.0, or its bits as 0x...", start)
-            return found
-        known = self._numbers.get(match[0])
-        if known is None:
-            known = self._numbers[match[0]] = super().parse_optional_builtin_int_or_float_attr()
-        else:
-            self.go_on_from(match.end())
-        return known
-
-    def parse_comma_separated_list(self, delimiter, parse, context_msg=""):
-        """A list; of types after `->` a single one may stand without parentheses, as everywhere in MLIR."""
-        bare = delimiter is self.Delimiter.PAREN and self.kind is not MLIRTokenKind.L_PAREN
-        if bare and self.source.text[max(0, self.pos - _LOOK_BACK) : self.pos].rstrip().endswith("->"):
-            return [parse()]
-        return super().parse_comma_separated_list(delimiter, parse, context_msg)
-
-    def parse_dimension_list(self) -> list[int]:
-        """Sizes of a shape, up to the `x` before its element type; spaces may stand around each `x`."""
-        sizes: list[int] = []
-        delimiter = self.pos
-        while self.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
-            sizes.append(self.parse_shape_dimension())
-            delimiter = self.pos
-            if self.kind is not MLIRTokenKind.BARE_IDENT or not self.state.current_token.text.startswith("x"):
-                return sizes
-            self.go_on_from(self.pos + 1)
-        if sizes:
-            self.go_on_from(delimiter)
-        return sizes
-
     def rest_of_statement(self) -> str:
         """Skip what follows an operation's name: to the end of the line, or of brackets that are open there."""
         text, start, depth = self.source.text, self._operations[-1][1], 0
         start = end = start + len(self._operations[-1][0].name)
         while (token := self.state.current_token).kind is not MLIRTokenKind.EOF:
-            closing = token.span.text in _CLOSING
+            closing = token.span.text in CLOSING
             if depth == 0 and (closing or "\n" in text[end : token.span.start]):
                 break
-            depth += (token.span.text in _OPENING) - closing
+            depth += (token.span.text in OPENING) - closing
             end = token.span.end
             self.advance()
         return text[start:end]
@@ -303,46 +185,6 @@ class TextParser(Parser):
     def _require_definitions(self) -> None:
         for name in self.forward_ssa_references:
             self.raise_error(f"%{name} is used but never defined", self._forward_spans[name])
-
-    def parse_dense_int_or_fp_elements_attr(
-        self, type: RankedStructure[AnyDenseElement] | None
-    ) -> DenseIntOrFPElementsAttr:
-        """Read what follows `dense`, of bounded size and whose elements are spelled as their type asks for."""
-        start, text = self.pos, self.source.text
-        end = literal_end(text, start + 1) if self.kind is MLIRTokenKind.LESS else None
-        dense, structure = None, self._type_behind(end) if type is None else type
-        if structure is not None:
-            self._limit_dense(structure, start)
-            dense = None if end is None else plain_dense(text[start + 1 : end], structure)
-        if dense is None:
-            dense = self._dense_elements(type, start)
-        elif type is not None and end is not None:
-            self.go_on_from(end + 1)
-        if (problem := misspelled(text[start + 1 : text.index(">", start)], dense)) is not None:
-            self.raise_error(problem[1], start + 1 + problem[0])
-        return dense
-
-    def _type_behind(self, end: int | None) -> RankedStructure[AnyDenseElement] | None:
-        """Read past a literal, which ends at `end` if it is plain, and its type; None where that is no constant's."""
-        if end is None:
-            self.skip_brackets()
-        else:
-            self.go_on_from(end + 1)
-        found = self.parse_optional_type() if self.parse_optional_punctuation(":") else None
-        return found if isinstance(found, MemRefType | TensorType | VectorType) and has_constants(found) else None
-
-    def _dense_elements(self, type: RankedStructure[AnyDenseElement] | None, start: int) -> DenseIntOrFPElementsAttr:
-        """What is not plain numbers, as xDSL reads it."""
-        self.go_on_from(start)
-        try:
-            return super().parse_dense_int_or_fp_elements_attr(type)
-        except (VerifyException, ValueError, OverflowError) as error:
-            self.raise_error(str(error).split("\n")[0], start)
-
-    def _limit_dense(self, structure: RankedStructure[AnyDenseElement], start: int) -> None:
-        size = dense_bytes(structure)
-        if size > DENSE_BYTES_MAX:
-            self.raise_error(f"a constant of {size} bytes is too large; the limit is {DENSE_BYTES_MAX}", start)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Read the whole text: a module, or bare operations."""
@@ -368,7 +210,7 @@ class TextParser(Parser):
 
 
 def _too_deep(before: str) -> str:
-    open_brackets = sum(map(before.count, _OPENING)) - sum(map(before.count, _CLOSING)) + before.count("->")
+    open_brackets = sum(map(before.count, OPENING)) - sum(map(before.count, CLOSING)) + before.count("->")
     return (
         f"nested too deeply to read: about {open_brackets} brackets are open here, designs need some ten; is one never "
         "closed?"
@@ -405,6 +247,3 @@ def parse_text(context: Context, source: SourceText) -> ModuleOp:
         return parser.parse_module()
     except Exception as error:
         parser.fault(error)
-
-
-__all__ = ["TextParser", "location", "parse_text", "source_of"]

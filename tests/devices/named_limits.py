@@ -54,7 +54,7 @@ NO_LIMIT = {
     "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
     "cli.machine_code.MOST_LOOKS": "the length of an output",
     "core.isa.modulo.BUDGET": "how long a search tries",
-    "perf.size_sweep.SHAPES_MOST": "tests/perf/test_tune_parts.py puts a smaller one in its place",
+    "perf.size_sweep.SHAPES_MOST": "tests/perf/test_finalists.py puts a smaller one in its place",
     "runtime.xrt.SPARE_MAX": "tests/runtime/test_xrt_backend.py puts a smaller one in its place",
     "runtime.xrt.STREAMS_MAX": "as above",
     "models.tensors.plans.PLANS_MAX": "tests/tensors/test_einsum.py puts a smaller one in its place",

@@ -9,7 +9,7 @@ from oracle.array_text import mlir
 from oracle.changed_designs import changed_design, is_race, stable_end
 from oracle.comparison import disagreement, emulated, kind_of, mode_of
 from oracle.random_designs import random_design
-from oracle.slow_array import Outcome
+from oracle.slow_cores import Outcome
 
 REFUSALS = {"MlirError", "LoadError", "LoweringError"}  # before anything runs: always allowed
 ENDS = {

@@ -7,7 +7,7 @@ from oracle.array_text import mlir
 from oracle.comparison import disagreement, emulated, expected_of, explanation, kind_of
 from oracle.faulty_designs import FAULTS, faulty_design
 from oracle.neutral import neutral_text
-from oracle.slow_array import Outcome
+from oracle.slow_cores import Outcome
 from support.physical_form import physical_form
 
 SEEDS = range(16)

@@ -3,29 +3,17 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from bdforge.devices import AIE2P, device_named
-from bdforge.devices.timing import timing_of
-from bdforge.devices.types import PEAK_MACS, Order
-from bdforge.operators.gemm import GemmProblem, SpecError, load_spec, plan_gemm
+from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError
-from bdforge.perf import size_sweep as native
-from bdforge.perf.bounds.case import case_of
-from bdforge.perf.bounds.estimate import estimate
-from bdforge.perf.kernels.kernel_cost import ScheduleError, kernel_cost
-from bdforge.perf.size_sweep import native_problems
-from bdforge.perf.timed import scheduled_cycles, timing_options
-from bdforge.perf.tune import emulated_finalists as emulate
 from bdforge.perf.tune import tuner
 from bdforge.perf.tune.candidate_search import (
     KEPT,
-    Ranked,
     Search,
     SearchPart,
     _fastest,
@@ -34,30 +22,17 @@ from bdforge.perf.tune.candidate_search import (
     search_part,
 )
 from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
-from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, reduced
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import (
-    B_LAYOUTS,
     Candidate,
     candidates_of,
     core_holds,
     rows_of_tiles,
-    search_space,
 )
-from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of, modelled_us
-from bdforge.perf.tune.tuned_design import _value, design_name, finalist_line
-from bdforge.perf.tune.tuner import Finalist, _fixed_us, search, tune
-from support.built_designs import ROOT, small_gemm
-
-SPEC = load_spec(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
-SPACE = search_space(device_named("strix_halo"), "i8,i2,i32", 64)
-BYTES = small_gemm(types=("int8", "int8", "int32"), rows=1, columns=1, k_mt=32).spec
-ALL_INT8 = search_space(device_named("strix_halo"), "i8,i8,i8,i8", 512)
-PLAIN = Candidate(64, 64, 64, 128, 1, 2, 1, 1, 0)
-
-
-def ranked(time_us: float = 5.0, **changes: int) -> Ranked:
-    return Ranked(time_us, PLAIN._replace(**changes))
+from bdforge.perf.tune.time_model import modelled_us
+from bdforge.perf.tune.tuner import search, tune
+from support.tuner_cases import ALL_INT8, PLAIN, SPACE, ranked
 
 
 @pytest.mark.parametrize(
@@ -111,31 +86,6 @@ def test_a_core_holds_buffers_to_its_last_byte_aligned_for_vectors():
     assert not core_holds(space, 72, 232, 56, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "K", "expected"),
-    [({}, 100, (4 * 64, 128, 3 * 8 * 64)), ({}, 128, (4 * 64, 128, 3 * 8 * 64)), ({}, 129, (4 * 64, 256, 3 * 8 * 64)),
-     ({}, 9999, (4 * 64, 2560, 3 * 8 * 64)), ({"residency": "b"}, 100, (3 * 4 * 64, 128, 8 * 64))],
-)  # fmt: skip
-def test_a_finalist_runs_a_few_tiles_of_whole_slabs(changes: dict, K: int, expected: tuple[int, int, int]):
-    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=128, **changes))
-    found = reduced(spec, ((GemmProblem(1, 7, 1), 5), (GemmProblem(1, K, 1), 1)), 3)
-    assert expected == (found.M, found.K, found.N)
-
-
-def test_emulation_scales_what_is_steady():
-    found = Finalist(ranked(100.0), EmulatedFinalist((1, 2, 3), 30.0, 20.0), fixed_us=40.0)
-    assert found.time_us == 40 + 60 * 1.5
-    assert Finalist(ranked(100.0), fixed_us=40.0).time_us == 100
-
-
-def test_what_happens_once_counts_every_run_of_every_problem():
-    problem = GemmProblem(64, 64, 64)
-    once, more = (_fixed_us(Search(SPACE, "fitted", ((problem, n),)), PLAIN) for n in (1, 3))
-    both = Search(SPACE, "fitted", ((problem, 1), (problem, 2)))
-    assert more == pytest.approx(3 * once) == pytest.approx(_fixed_us(both, PLAIN))
-    assert once > 100  # dispatch
-
-
 def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
     wanted = Search(replace(SPACE, fixed=(("m", (8, 16, 24)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
     told: list[tuple[int, int]] = []
@@ -151,83 +101,12 @@ def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
     assert [finalist.time_us for finalist in found.finalists] == [8, 16, 24]
 
 
-def test_finalists_are_told_in_a_line_each():
-    plain, emulated = ranked(100.4), EmulatedFinalist((8, 16, 24), 30.0, 20.0)
-    name = "64x64x64, k_mt 128, 1 C buffer, rho 1, 1 shim a row's A, B packed"
-    assert finalist_line(Finalist(plain)) == f"{name}: 100 modelled"
-    assert finalist_line(Finalist(plain, passed_over="it stops")) == f"{name}: 100 modelled, passed over: it stops"
-    assert finalist_line(Finalist(plain, emulated)) == (
-        f"{name}: 100 modelled, 151 as emulation corrects it (additional tiles up to 8x16x24: 30 emulated, 20 modelled)"
-    )
-    other = ranked(c_buffers=2, a_shims=2, rho=4, b_layout=2).candidate
-    assert design_name(other) == f"64x64x64, k_mt 128, 2 C buffers, rho 4, 2 shims a row's A, B {B_LAYOUTS[2]}"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(True, "true"), (3, "3"), ('a "b" \\ c', '"a \\"b\\" \\\\ c"'), ("line\nend\x1b", '"line end "')],
-)
-def test_values_are_written_as_toml(value: object, text: str):
-    assert _value(value) == text
-
-
 def test_a_verdict_tells_the_four_largest_parts_of_its_first_basis():
     first = SimpleNamespace(parallel={"a": 1.0, "b": 9.0, "c": 4.0}, serial={"d": 7.0, "e": 5.0}, bound="b",
                             time_us=21.4, tops=1.234)  # fmt: skip
     other = SimpleNamespace(tops=2.0)
     verdict = Verdict(GemmProblem(1, 2, 3), 1, {"fitted": first, "ideal": other})  # type: ignore[dict-item]
     assert verdict.sentence() == "1x2x3: 1.23 fitted, 2.00 ideal TOPS; bound: b (b 9, d 7, e 5, c 4 us of 21)"
-
-
-def test_sizes_of_a_sweep_become_the_nearest_that_the_array_takes(monkeypatch):
-    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, k=64, n=64), buffers=replace(SPEC.buffers, k_mt=192))
-    found = native_problems(spec, [1, 600, 500])  # units of 256, 192 and 512
-    assert sorted({p.M for p in found}) == [256, 512]
-    assert sorted({p.K for p in found}) == [192, 576]
-    assert sorted({p.N for p in found}) == [512]
-    assert len(found) == 4
-    monkeypatch.setattr(native, "SHAPES_MOST", 4)
-    assert len(native_problems(spec, [1, 600])) == 4
-    monkeypatch.setattr(native, "SHAPES_MOST", 3)
-    with pytest.raises(PerfError, match="4 problems exceed the 3 of one sweep"):
-        native_problems(spec, [1, 600])
-
-
-def test_rows_that_hold_data_are_what_a_sweep_s_sizes_are_made_of():
-    spec = replace(SPEC, tile=replace(SPEC.tile, m=64, m_used=8))
-    assert [problem.M for problem in native_problems(spec, [100])] == [3 * 8 * spec.rows]
-
-
-@pytest.mark.parametrize("sizes", [[], [0], [1, LARGEST_SIZE + 1]])
-def test_sizes_of_a_sweep_that_no_problem_has_are_refused(sizes: list[int]):
-    assert native_problems(SPEC, [1, LARGEST_SIZE])
-    with pytest.raises(PerfError, match=f"sizes of a sweep lie within 1 and {LARGEST_SIZE}"):
-        native_problems(SPEC, sizes)
-
-
-def test_kernels_in_emulated_time_have_stalls_unless_they_were_measured_with_them():
-    """The ideal schedule takes stalls on top; a compiled kernel's share of a loop nest holds them already."""
-    plan = plan_gemm(SPEC, device_named("strix_halo"))
-    multiply, tile = plan.kernel.multiply, plan.spec.tile
-    cost = kernel_cost(multiply, tile.m, tile.k, tile.n, generation=AIE2P, a_rows=tile.m // plan.spec.buffers.rho)
-    stall = timing_of("strix_halo").core_bank_stall
-    assert stall > 1
-    assert scheduled_cycles(plan)[multiply] == ceil(cost.cycles * stall)
-    assert scheduled_cycles(plan, "sequential", 0.8)[multiply] == ceil(cost.sequential_cycles / 0.8)
-    assert scheduled_cycles(plan, "sequential", 99)[multiply] == cost.slot_cycles
-    zero = kernel_cost("zero_i32", tile.m, 0, tile.n, generation=AIE2P)
-    assert scheduled_cycles(plan, "sequential", 0.8)["zero_i32"] == zero.sequential_cycles, "no matrix kernel"
-
-
-@pytest.mark.parametrize("basis", ["fitted", "ideal"])
-def test_a_call_of_the_product_takes_its_share_of_a_step_in_emulated_time(basis: Basis):
-    """With rho parts of A a step of K is rho calls of m / rho rows; what is known of a kernel is known of the step."""
-    device, sizes = device_named("strix_halo"), GemmProblem(256, 512, 512)
-    for rho in (1, 2, 4):
-        plan = plan_gemm(replace(SPEC, buffers=replace(SPEC.buffers, rho=rho)), device)
-        step = kernel_of(case_of(plan.spec, device, sizes), basis).cycles
-        call = timing_options(plan, sizes, basis).kernels[plan.kernel.multiply]
-        assert call == pytest.approx(step / rho), f"cycles of one of {rho} calls, of a step's {step}"
 
 
 def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
@@ -275,58 +154,6 @@ def test_other_choices_are_tried_up_to_twice_a_size(field: str, values: Iterable
     assert _values(wanted, ranked(rho=2).candidate, field) == list(values)
 
 
-@pytest.mark.parametrize("layouts", [("row", "row", "row"), ("column", "row", "row"), ("row", "column", "column")])
-def test_calls_in_emulated_time_know_which_operands_come_by_columns(layouts: tuple[Order, Order, Order]):
-    a, b, c = layouts
-    spec = replace(BYTES, layouts=replace(BYTES.layouts, a=a, b=b, c=c))
-    plan = plan_gemm(spec, device_named("strix_halo"))
-    turned = [side for side, layout in zip("abc", layouts, strict=True) if layout == "column"]
-    cost = kernel_cost("mm_i8_i8_i32", 16, 16, 32, generation=AIE2P, transposed=turned)
-    stall = timing_of("strix_halo").core_bank_stall
-    assert scheduled_cycles(plan)["mm_i8_i8_i32"] == ceil(cost.cycles * stall)
-
-
-def test_a_finalist_is_held_to_the_additional_tiles_of_the_larger_run(monkeypatch):
-    """900 and 400 us emulated, 700 and 300 modelled: 500 and 400 for three tiles more of each core."""
-    monkeypatch.setattr(emulate, "_emulated_us", lambda plan, wanted, problem: {2: 400.0, 5: 900.0}[tiles(problem)])
-    monkeypatch.setattr(
-        emulate, "estimate", lambda case, kernel: SimpleNamespace(time_us={2: 300.0, 5: 700.0}[tiles(case)])
-    )
-    wanted = Search(SPACE, "ideal", ((GemmProblem(64, 64, 64), 1),))
-    found = emulate.emulated(wanted, PLAIN)
-    assert (found.emulated_us, found.modelled_us, found.ratio) == (500, 400, 1.25)
-    assert found.problem == (4 * 64, 128, 5 * 8 * 64)
-
-
-def tiles(sizes) -> int:
-    """Tiles of C of each core of 4 x 8, 64 x 64 each."""
-    return sizes.M // (4 * 64) * (sizes.N // (8 * 64))
-
-
-def test_passes_over_c_in_parts_take_a_part_of_it_in_emulated_time():
-    """Four parts of C: each pass has a quarter of m, as the calls of the product have."""
-    buffers = replace(SPEC.buffers, residency="b", c_in_parts=True, rho=4, c_memtile_buffers=1)
-    plan = plan_gemm(replace(SPEC, buffers=buffers), device_named("strix_halo"))
-    tile = plan.spec.tile
-    assert tile.m % 4 == 0
-    part, found = GemmProblem(tile.m // 4, tile.k, tile.n), scheduled_cycles(plan)
-    for symbol in ("zero_i32", "unscale_i32"):
-        assert found[symbol] == kernel_cost(symbol, part.M, part.K, part.N, generation=AIE2P).cycles, symbol
-
-
-@pytest.mark.parametrize(
-    ("basis", "needed"), [("compiled", True), ("ideal", True), ("fitted", False), ("assembled", False)]
-)
-def test_only_bases_with_loops_of_ours_ask_for_one(basis: Basis, needed: bool):
-    types = ("int16", "int16", "int32")
-    check_basis(("int8", "int2", "int32"), AIE2P, basis)
-    if not needed:
-        check_basis(types, AIE2P, basis)
-        return
-    with pytest.raises(ScheduleError, match="no matrix kernel 'mm_i16_i16_i32' for AIE2P"):
-        check_basis(types, AIE2P, basis)
-
-
 @pytest.mark.parametrize(
     ("tile", "held"), [((8, 8, 8), True), ((8, 4, 16), False), ((16, 4, 8), False), ((4, 16, 8), False)],
     ids=["whole", "a", "b", "c"],
@@ -364,14 +191,6 @@ def test_a_search_goes_up_to_the_last_m_that_fits_a_core():
     assert rows_of_tiles(replace(SPACE, fixed=(("m", (heights[-1], heights[-1] + 8, 4)),))) == heights[-1:]
 
 
-def test_the_peak_of_a_timed_run_is_that_of_its_types():
-    for types, peak in ((("int8", "int2"), 512), (("bf16", "bfp16"), 512), (("int8", "int8"), 512)):
-        plan = plan_gemm(SPEC, device_named("strix_halo"))
-        named = replace(plan, spec=replace(plan.spec, a=types[0], b=types[1]))
-        assert PEAK_MACS["AIE2P"][types] == peak
-        assert timing_options(named, GemmProblem(256, 512, 512), "fitted").peak_macs_per_cycle == peak
-
-
 def test_no_other_choice_is_faster_than_the_best_of_its_part():
     fixed = (("m", (32,)), ("rho", (1, 2)))
     wanted = Search(replace(SPACE, fixed=fixed), "fitted", ((GemmProblem(512, 64, 512), 1),))
@@ -407,34 +226,4 @@ def test_of_other_choices_the_fastest_is_told_and_how_many_fit():
     best = int(times.argmin())
     assert list(_alternative(wanted, FULL, "k_mt", 2 * times[best])) == [
         f"k_mt = 224: the next best, {(448, 672)[best]}, takes -50.0% of the time; 2 of 2 others fit"
-    ]
-
-
-def test_a_sweep_models_every_problem_with_every_layout_of_b():
-    """One core of 16 x 16 x 32: what one tile moves is A, B and C once."""
-    device, problems = device_named("strix_halo"), [GemmProblem(16, 32, 32), GemmProblem(32, 64, 64)]
-    swept = list(native.sweep(BYTES, device, ("row", "column"), problems, "fitted"))
-    assert [(one.layout, native._shape(one)) for one in swept] == [
-        (layout, tuple(problem.sizes.values())) for layout in ("row", "column") for problem in problems
-    ]
-    for one in swept:
-        case = replace(case_of(BYTES, device, GemmProblem(*native._shape(one))), b_layout=one.layout)
-        assert one.found.time_us == estimate(case).time_us
-    assert swept[0].intensity == pytest.approx(2 * 16 * 32 * 32 / (16 * 32 + 32 * 32 + 4 * 16 * 32))
-    (ideal,) = native.sweep(BYTES, device, ("row",), problems[:1], "ideal")
-    assert ideal.found.kernel.basis.startswith("modelled: ideal")
-    times = [one.found.time_us for one in swept]
-    assert native.ratios(swept, "row", "column") == pytest.approx([times[0] / times[2], times[1] / times[3]])
-    for wrong, sizes in ((SPEC, GemmProblem(16, 32, 32)), (BYTES, GemmProblem(1, 1 << 17, 1))):
-        with pytest.raises(SpecError):
-            list(native.sweep(wrong, device, ("row",), [sizes], "fitted"))
-
-
-def test_a_sweep_is_written_line_by_line():
-    swept = list(native.sweep(BYTES, device_named("strix_halo"), ("row",), [GemmProblem(16, 32, 64)], "fitted"))
-    found, lines = swept[0].found, native.write_csv(swept).splitlines()
-    low, high = found.time_us * 0.84, found.time_us * 1.19
-    assert lines == [
-        "layout_b,M,K,N,operations_per_byte,tops_modelled,time_us_modelled,time_us_low,time_us_high,bound",
-        f"row,16,32,64,{swept[0].intensity:.6g},{found.tops:.6g},{found.time_us:.6g},{low:.6g},{high:.6g},{found.bound}",
     ]

@@ -116,6 +116,26 @@ def test_a_reset_drops_what_its_channel_does_and_what_it_waits_for():
     assert (report.cycles, of(report, "memtile 1").stalled) == (17, {"lock gate": 7})
 
 
+def test_a_reset_lets_those_go_on_that_push_to_the_full_queue():
+    """The queue is empty from 7 on: what waited since 1 to push is in it at once, and so is what comes then."""
+    controller = [*[PUSH] * 4, ("operation", "Write", 1), ("reset", 1), PUSH, TOKEN, TOKEN, TOKEN]
+    channel = [("task",), work(100), ("was reset",), *queue(*[(10, True)] * 3)]
+    pushers = [("memtile", [work(1), PUSH]), ("memtile", [work(2), PUSH])]
+    report = replayed(controller, ("memtile", channel), *pushers, timing=replace(FREE, controller_write_ns=7))
+    waited = [of(report, f"memtile {index}").stalled["full task queue of memtile 1"] for index in (2, 3)]
+    assert (waited, report.cycles) == ([6, 5], 37)
+
+
+def test_a_reconfiguration_ends_who_waits_for_a_full_queue():
+    timing = replace(FREE, controller_write_ns=7, reconfiguration_ns=50)
+    controller = [*[PUSH] * 4, ("operation", "Write", 1), ("stop",), ("operation", "LoadPdi", 1), ("start", 1)]
+    stopped = [("memtile", queue((50, False))), ("memtile", [work(1), PUSH])]
+    after = ("core", [work(3)])
+    report = replayed(controller, *stopped, after, timing=timing, configurations=(0, 0, 1))
+    assert of(report, "memtile 2").stalled == {"full task queue of memtile 1": 6}
+    assert report.cycles == 60
+
+
 def test_parties_of_a_configuration_begin_with_it_and_end_with_the_next():
     """Stopped at 25, in the third of its kernels, and loaded anew until 75."""
     timing, spans = replace(FREE, controller_write_ns=25, reconfiguration_ns=50), list[TimelineSpan]()

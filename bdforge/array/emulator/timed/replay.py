@@ -92,11 +92,12 @@ class _Replay:
     def _stop(self, _: TimedParty) -> bool:
         """Whoever runs is stopped by a reconfiguration."""
         running = {other for other in self.runners[1:] if other.begun and not other.stopped}
+        for other in running:  # of those that push to another's queue, too, the wait ends first
+            self.tasks.drop(other)
         for other in running:
             other.stopped = True
             other.close(self.clock.now)
             other.blocked = None
-            self.tasks.drop(other)
         self.locks.forget(running)
         return True
 

@@ -101,13 +101,15 @@ class TimedTasks:
         return latency_ns * timing.array_hz / 1e9
 
     def drop(self, runner: TimedParty) -> None:
-        """A channel is reset: its tasks are gone."""
+        """A channel is reset: its tasks are gone, and who waits to push has room."""
         queue = self._queue(runner)
         for bds in queue.bds[queue.ended :]:
             self._in_flight.subtract((runner.party.place, bd) for bd in bds)
         queue.begun = queue.ended = len(queue.pushed)
         queue.idle = False
         queue.look()
+        while queue.pushing:
+            queue.pushing.popleft().retry()
 
     def _end(self, runner: TimedParty, token: bool) -> bool:
         queue = self._queue(runner)

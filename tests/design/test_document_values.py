@@ -12,7 +12,7 @@ from bd_patterns import Pattern
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.pattern_text import pattern
 from bdforge.design.document.repeats import Repeating, written
-from bdforge.design.document.tables import Scope, Wrong, each, number, text
+from bdforge.design.document.tables import Key, Scope, Table, Wrong, each, number, text
 from bdforge.design.document.toml_places import places_of
 
 MEANINGS = {
@@ -73,6 +73,15 @@ def expanded(items: list[Any], names: dict[str, int]) -> list[str]:
 def test_what_is_folded_stands_for_the_same(items: list[dict[str, str]], times: int, step: int, start: int):
     many = [{"name": f"{item['name']}x{start + step * turn}"} for turn in range(times) for item in items]
     assert expanded(written(Repeating(many)), {}) == [item["name"] for item in many]
+
+
+def test_a_number_is_left_out_where_its_own_table_means_it():
+    one, two = (Table("", {"ring": Key(text), "slots": Key(number, meant)}) for meant in (1, 2))
+    assert written([one.filled(ring="a", slots=1), two.filled(ring="b", slots=1)]) == [
+        {"ring": "a"}, {"ring": "b", "slots": 1},
+    ]  # fmt: skip
+    growing = [two.filled(ring="a", slots=slots) for slots in (2, 3, 4)]
+    assert written(Repeating(growing)) == [{"for": {"i": "2..5"}, "ring": "a", "slots": "i"}]
 
 
 def test_loops_count_once_for_all_tables():

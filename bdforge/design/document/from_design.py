@@ -9,7 +9,7 @@ from typing import Any
 from bdforge.design.document.from_tile import Plain, element, plain_packet, plain_pattern, plain_tile
 from bdforge.design.document.program_writing import Homes, plain_program
 from bdforge.design.document.repeats import NUMBER, Repeating, written
-from bdforge.design.document.to_design import ARGUMENT, DOCUMENT, EVENT, FLOW, TASK, TASK_BD
+from bdforge.design.document.to_design import ARGUMENT, DOCUMENT, EVENT, FLOW, TASK, TASK_BD, WAIT
 from bdforge.design.document.toml_text import toml_text
 from bdforge.design.events import homes_of
 from bdforge.design.model import Design, Flow, Port, Tile
@@ -165,4 +165,4 @@ def _write(write: RtpWrite | LockWrite | RegisterWrite) -> Plain:
 
 def _wait(wait: TokenWait) -> Plain:
     direction = "MM2S" if wait.direction else "S2MM"
-    return {"token": f"{direction} {wait.channel}", "column": wait.column, "columns": wait.columns}
+    return WAIT.filled(token=f"{direction} {wait.channel}", column=wait.column, columns=wait.columns)

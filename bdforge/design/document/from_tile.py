@@ -12,7 +12,21 @@ from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, 
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.repeats import Repeating
 from bdforge.design.document.tables import COMMENT
-from bdforge.design.document.to_tile import BUFFER, CHANNEL, FILL, LOCK, MOVE, PROGRAM, RING, SEND, TILE
+from bdforge.design.document.to_tile import (
+    ADVANCE,
+    BUFFER,
+    CHANNEL,
+    FILL,
+    LOAD,
+    LOCK,
+    MOVE,
+    PROGRAM,
+    RING,
+    ROTATING,
+    SEND,
+    STORE,
+    TILE,
+)
 from bdforge.design.model import Channel, Tile
 from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags, whole
 
@@ -198,7 +212,7 @@ def plain_pattern(pattern: Pattern, buffer: Buffer) -> Plain:
 def _core(names: _Names, core: Core, cores: dict[str, Plain]) -> str:
     """The name of a program, which equal cores share."""
     body = [_statement(names, statement) for statement in core.body]
-    plain = PROGRAM.filled(stack_bytes=core.stack_bytes, link_with=core.link_with, body=body)
+    plain = {"stack_bytes": core.stack_bytes} | PROGRAM.filled(link_with=core.link_with, body=body)
     for name, known in cores.items():
         if known == plain:
             return name
@@ -214,13 +228,13 @@ def _statement(names: _Names, statement: Statement) -> Plain:
             (found,) = _guard(key, names, statement).values()
             return {key: found} if isinstance(found, str) else {key: found["lock"], **dict(list(found.items())[1:])}
         case Advance(rotation):
-            return {"advance": rotation.name, "turns": rotation.turns}
+            return ADVANCE.filled(advance=rotation.name, turns=rotation.turns)
         case Call(function, arguments):
             return {"call": function, "with": [_argument(names, argument) for argument in arguments]}
         case Load(name, buffer, index):
-            return {"load": name, **element(buffer, index, "from", "index", names.local(buffer.name))}
+            return LOAD.filled(load=name, **element(buffer, index, "from_", "index", names.local(buffer.name)))
         case Store(value, buffer, index):
-            return {"store": _named(value), **element(buffer, index, "to", "index", names.local(buffer.name))}
+            return STORE.filled(store=_named(value), **element(buffer, index, "to", "index", names.local(buffer.name)))
         case Loop(count, body, index):
             times = "forever" if count is None else _named(count)
             return {"loop": times, "index": index, "body": [_statement(names, inner) for inner in body]}
@@ -248,10 +262,7 @@ def _argument(names: _Names, argument: Argument) -> Any:
             slots = len(names.rings.get(ring, ()))
             if slots == rotation.turns and found == [(ring, (ahead + i) % slots) for i in range(len(buffers))]:
                 return f"{ring}[{rotation.name}{f' + {ahead}' if ahead else ''}]"
-            return {
-                "turn": rotation.name,
-                "turns": rotation.turns,
-                "of": [names.local(buffer.name) for buffer in buffers],
-            }
+            of = [names.local(buffer.name) for buffer in buffers]
+            return ROTATING.filled(turn=rotation.name, turns=rotation.turns, of=of)
         case _:
             return _named(argument)

@@ -316,11 +316,11 @@ ARGUMENT = Table(
 REQUIREMENT = Table(
     "What must hold, and what is told where it does not.", {"that": Key(value), "otherwise": Key(pieces)}
 )
-_AXIS = Table(
+AXIS = Table(
     "Positions of the user's along an axis: how many, and how tiles of them are walked.",
     {"size": Key(value), "walked": Key(value, None), "tile": Key(value, None), "once": Key(flag, False)},
 )
-_DIM = Table(
+DIM = Table(
     "A loop over places: `count` times `step` on along an axis, `stride` elements in the buffer.",
     {"axis": Key(number), "count": Key(value), "step": Key(value, expression(1)), "stride": Key(value, expression(1))},
 )
@@ -331,17 +331,17 @@ OPERAND = Table(
         "bits": Key(number, None), "values": Key(many(number), None),
         "bias": Key(number, 0), "blocked": Key(one_of("across", "down"), None), "missing": Key(plain_number, None),
         "order": Key(one_of("row", "column"), "row"), "leading": Key(plain, None), "staged": Key(value, expression(1)),
-        "axes": Key(many(_AXIS, 1)), "offset": Key(value, expression(0)), "dims": Key(many(_DIM), ()),
+        "axes": Key(many(AXIS, 1)), "offset": Key(value, expression(0)), "dims": Key(many(DIM), ()),
     },
 )  # fmt: skip
-_BD = Table(
+BD = Table(
     "A BD of a chain: it moves (size, stride) `dims` of an argument, and moves on by `runs` (count, stride).",
     {
         "argument": Key(text), "offset": Key(value, expression(0)), "dims": Key(many(pair, 1)),
         "runs": Key(pair, None), "when": Key(value, None),
     },
 )  # fmt: skip
-_WAIT = Table(
+WAIT = Table(
     'A token of a channel ("S2MM 0") of each of `columns` shims, from `column` on.',
     {"token": Key(text), "column": Key(value, expression(0)), "columns": Key(value, expression(1))},
 )
@@ -354,13 +354,13 @@ STATEMENTS: Mapping[str, Table] = {
     "if": Table("Where a value is not 0.", {"if": Key(value), "body": Key(_statements), "else": Key(_statements, ())}),
     "step": Table(
         "Tasks and writes under way together, until the tokens of `awaits` came; `step` tells what they do.",
-        {"step": Key(pieces), "awaits": Key(many(_WAIT), ()), "body": Key(_statements)},
+        {"step": Key(pieces), "awaits": Key(many(WAIT), ()), "body": Key(_statements)},
     ),
     "task": Table(
         'A chain of BDs on a channel by name, or on "MM2S 0" of a column; it runs so many times.',
         {
             "task": Key(text), "column": Key(value, None), "runs": Key(value, expression(1)), "token": Key(flag, False),
-            "bds": Key(many(_BD, 1)),
+            "bds": Key(many(BD, 1)),
         },
     ),
     "rtp": Table(

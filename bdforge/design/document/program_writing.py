@@ -10,8 +10,9 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
+from bdforge.design.document.program_reading import AXIS, BD, DIM, OPERAND, STATEMENTS, WAIT
 from bdforge.design.document.repeats import Formula, Repeating, Verbatim
-from bdforge.design.document.tables import COMMENT
+from bdforge.design.document.tables import COMMENT, Table
 from bdforge.design.sequences.builder import lines_of
 from bdforge.design.sequences.expression_text import text_of
 from bdforge.design.sequences.expressions import Expr
@@ -21,7 +22,6 @@ from bdforge.devices.types import TYPES
 
 _SHORT, _LONG = 14, 72
 """Characters of a text that is said again rather than named, and of one that is named though it is used once."""
-_LEFT_OUT = {"staged": 1, "offset": 0, "step": 1, "stride": 1, "columns": 1, "runs": 1}
 _FACTS = ("values", "bias", "blocked", "missing", "order", "leading")
 Plain = dict[str, Any]
 Homes = Mapping[int, Plain]
@@ -183,15 +183,15 @@ class _Writing:
             found["bits"] = operand.bits
         said = operand.model_dump(exclude_defaults=True)
         found |= {key: said[key] for key in _FACTS if key in said}
-        found |= self.keyed(staged=operand.staged, offset=operand.offset)
+        found |= self.keyed(OPERAND, staged=operand.staged, offset=operand.offset)
         found["axes"] = [
-            self.keyed(size=axis.size, walked=None if axis.walked == axis.size else axis.walked, tile=axis.tile)
+            self.keyed(AXIS, size=axis.size, walked=None if axis.walked == axis.size else axis.walked, tile=axis.tile)
             | ({"once": True} if axis.once else {})
             for axis in operand.axes
         ]
         if not self.in_lines(operand):
             found["dims"] = [
-                {"axis": dim.axis} | self.keyed(count=dim.count, step=dim.step, stride=dim.stride)
+                {"axis": dim.axis} | self.keyed(DIM, count=dim.count, step=dim.step, stride=dim.stride)
                 for dim in operand.dims
             ]
         return found
@@ -204,10 +204,10 @@ class _Writing:
         ]
         return dims == lines
 
-    def keyed(self, **places: int | None) -> Plain:
-        """Values by key, but for those that are meant where a key is left out."""
+    def keyed(self, table: Table, **places: int | None) -> Plain:
+        """Values by key, but for those that are meant where a key is left out of the table."""
         found = {key: self.text(place) for key, place in places.items() if place is not None}
-        return {key: text for key, text in found.items() if text != _LEFT_OUT.get(key)}
+        return {key: text for key, text in found.items() if not table.implies(key, text)}
 
     def block(self, statements: Sequence[Any], loop: int, around: set[str]) -> list[Any]:
         """Statements, and before the first that needs it what is named for several."""
@@ -253,7 +253,8 @@ class _Writing:
 
     def plain_step(self, found: Any, loop: int, taken: set[str]) -> Plain:
         awaits = [
-            {"token": f"{wait.direction} {wait.channel}"} | self.keyed(column=wait.column, columns=wait.columns)
+            {"token": f"{wait.direction} {wait.channel}", "column": self.text(wait.column)}
+            | self.keyed(WAIT, columns=wait.columns)
             for wait in found.awaits
         ]
         told: Plain = {"step": self.note(found.note)} | ({"awaits": awaits} if awaits else {})
@@ -263,16 +264,16 @@ class _Writing:
         column = self.text(task.column)
         named = self.channels.get((task.direction, task.channel, column)) if isinstance(column, int) else None
         found: Plain = {"task": named} if named else {"task": f"{task.direction} {task.channel}", "column": column}
-        found |= self.keyed(runs=task.runs) | ({"token": True} if task.token else {})
+        found |= self.keyed(STATEMENTS["task"], runs=task.runs) | ({"token": True} if task.token else {})
         role = Verbatim(self.roles.get((task.direction, task.channel), ""))
         return found | {COMMENT: role, "bds": Repeating([self.bd(bd) for bd in task.bds])}
 
     def bd(self, bd: Any) -> Plain:
-        found: Plain = {"argument": self.program.arguments[bd.argument].name} | self.keyed(offset=bd.offset)
+        found: Plain = {"argument": self.program.arguments[bd.argument].name} | self.keyed(BD, offset=bd.offset)
         found["dims"] = [[self.text(size), self.text(step)] for size, step in zip(bd.sizes, bd.strides, strict=True)]
         if bd.runs is not None:
             found["runs"] = [self.text(place) for place in bd.runs]
-        return found | self.keyed(when=bd.when)
+        return found | self.keyed(BD, when=bd.when)
 
     def plain_write(self, write: Any, loop: int, taken: set[str]) -> Plain:
         address, values = self.text(write.address), [self.text(place) for place in write.values]

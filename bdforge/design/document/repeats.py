@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bdforge.design.document.to_design import DEFAULTS
+from bdforge.design.document.tables import Implied
 
 NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d*)(?!\d)")
 
@@ -34,10 +34,14 @@ class Verbatim(str):
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """base + the sum of step * variable; variables are told by the height of their loop, the innermost one 0."""
+    """base + the sum of step * variable; variables are told by the height of their loop, the innermost one 0.
+
+    `implied`: without steps it is left out.
+    """
 
     base: int
     steps: tuple[tuple[int, int], ...] = ()
+    implied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Repeating:
 def written(value: Any, names: Sequence[str] = "ijklmn") -> Any:
     """Plain data with `for` where lists are Repeating, with variables of these names, outermost first.
 
-    What is DEFAULTS' is left out.
+    Numbers that are Implied are left out.
     """
     return _written(_abstract(value), names, {})
 
@@ -113,7 +117,7 @@ def _abstract(value: Any) -> Any:
         case bool() | float() | None | Verbatim():
             return value
         case int():
-            return Affine(value)
+            return Affine(value, implied=isinstance(value, Implied))
         case str():
             pieces: list[str | Affine] = []
             end = 0
@@ -204,14 +208,17 @@ def _written(value: Any, names: Sequence[str], variables: dict[int, tuple[str, i
         case Text(pieces, formula):
             return "".join((_term if formula else _piece)(piece, variables) for piece in pieces)
         case dict():
-            found = {key: _written(inner, names, variables) for key, inner in value.items()}
-            return {key: inner for key, inner in found.items() if DEFAULTS.get(key, ...) != inner}
+            return {key: _written(inner, names, variables) for key, inner in value.items() if not _left_out(inner)}
         case list():
             return [_written(inner, names, variables) for inner in value]
         case Repetition():
             return _loop(value, names, variables)
         case _:
             return value
+
+
+def _left_out(value: Any) -> bool:
+    return isinstance(value, Affine) and value.implied and not value.steps
 
 
 def _loop(loop: Repetition, names: Sequence[str], variables: dict[int, tuple[str, int]]) -> dict[str, Any]:

@@ -324,6 +324,12 @@ pair = _several(value, 2)
 """Two integers or expressions of names."""
 
 
+class Implied(int):
+    """A number that is meant where its key is left out of the table that it stands in."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A key of a table: what its value is, and what is meant where it is left out."""
@@ -368,12 +374,19 @@ class Table:
     def filled(self, **values: Any) -> dict[str, Any]:
         """The table that says `values`, in the order of its keys, a comment behind them; without what may be left out.
 
-        Keys that are words of Python's end with `_`. Numbers stay though they be meant anyhow: things fold by them, and
-        `repeats.written` leaves them out then.
+        Keys that are words of Python's end with `_`. Numbers that are meant anyhow become Implied: things fold by them,
+        and `repeats.written` leaves them out then.
         """
         given = {key.rstrip("_"): one for key, one in values.items()}
         assert given.keys() <= {*self.keys, COMMENT}, f"nobody reads {given.keys() - self.keys.keys()}"
-        return {key: given[key] for key in (*self.keys, COMMENT) if key in given and self._says(key, given[key])}
+        said = [key for key in (*self.keys, COMMENT) if key in given and self._says(key, given[key])]
+        return {key: Implied(given[key]) if self.implies(key, given[key]) else given[key] for key in said}
+
+    def implies(self, key: str, value: Any) -> bool:
+        """Whether a number is meant where its key is left out."""
+        default = self.keys[key].default if key in self.keys else None
+        constant = default.constant if isinstance(default, Expr) else default
+        return type(constant) is int and type(value) is int and value == constant
 
     def _says(self, key: str, value: Any) -> bool:
         must = key in self.keys and self.keys[key].default is _MISSING

@@ -33,14 +33,8 @@ from bdforge.design.document.tables import (
     told,
 )
 from bdforge.design.document.to_tile import (
-    ADVANCE,
-    CHANNEL,
-    FILL,
     HEADER,
-    LOAD,
-    LOCK,
     PROGRAM,
-    RING,
     TILE,
     WALK,
     Given,
@@ -49,7 +43,6 @@ from bdforge.design.document.to_tile import (
     direction_and_number,
     element_type,
     indexed,
-    left_out,
     moved,
     packet,
     word_of,
@@ -392,5 +385,3 @@ DOCUMENT = Table(
     },
     "table",
 )  # fmt: skip
-DEFAULTS: dict[str, int] = dict(left_out(RING, LOCK, FILL, CHANNEL, ADVANCE, TASK, WAIT, LOAD))
-"""Numbers that are left out, by key: no key has two."""

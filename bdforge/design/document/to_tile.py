@@ -1,7 +1,7 @@
 """What a tile's table of a document stands for: buffers, locks, channels and the program of its core."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -383,10 +383,10 @@ def _times(found: Any, scope: Scope) -> Any:
     return None if found == "forever" else _named(found, scope)
 
 
-@described(lambda: {"anyOf": [{"type": ["string", "integer"]}, _ROTATING.schema()]})
+@described(lambda: {"anyOf": [{"type": ["string", "integer"]}, ROTATING.schema()]})
 def _argument(found: Any, scope: Scope) -> Any:
     if isinstance(found, dict):
-        given = _ROTATING(found, scope)
+        given = ROTATING(found, scope)
         return Rotating(Rotation(given["turn"], given["turns"]), tuple(given["of"]))
     if not isinstance(found, str) or found.startswith("%"):
         return _named(found, scope)
@@ -396,7 +396,7 @@ def _argument(found: Any, scope: Scope) -> Any:
     return buffer_named(found, scope)
 
 
-_ROTATING = Table(
+ROTATING = Table(
     'Of these buffers the one whose turn it is. For a ring\'s: "a[turn]", "a[turn + 1]".',
     {"turn": Key(plain), "turns": Key(number, 2), "of": Key(many(buffer_named, 1))},
     "table",
@@ -412,6 +412,10 @@ ADVANCE = Table("The next turn of a rotation of so many turns.", {"advance": Key
 LOAD = Table(
     'Name an element of a buffer, by its index or as "rtp.k_steps".',
     {"load": Key(plain), "from": Key(element_named), "index": Key(_named, 0)},
+)
+STORE = Table(
+    "Write a number, or an integer by name, to an element of a buffer.",
+    {"store": Key(_named), "to": Key(element_named), "index": Key(_named, 0)},
 )
 _STATEMENTS: dict[str, tuple[Table, Any]] = {
     "acquire": (
@@ -434,13 +438,7 @@ _STATEMENTS: dict[str, tuple[Table, Any]] = {
         lambda given: Call(given["call"], tuple(given["with"])),
     ),
     "load": (LOAD, lambda given: Load(given["load"], *indexed(given["from"], given["index"]))),
-    "store": (
-        Table(
-            "Write a number, or an integer by name, to an element of a buffer.",
-            {"store": Key(_named), "to": Key(element_named), "index": Key(_named, 0)},
-        ),
-        lambda given: Store(given["store"], *indexed(given["to"], given["index"])),
-    ),
+    "store": (STORE, lambda given: Store(given["store"], *indexed(given["to"], given["index"]))),
     "loop": (
         Table(
             'Repeat `body`: a number of times, "%name" times or "forever"; `index` names the round.',
@@ -471,8 +469,3 @@ PROGRAM = Table(
     {"stack_bytes": Key(number, DEFAULT_STACK_BYTES), "link_with": Key(plain, ""), "body": Key(_body)},
     "table",
 )
-
-
-def left_out(*tables: Table) -> Iterator[tuple[str, int]]:
-    """Numbers that are meant where their key is left out."""
-    yield from ((k, one.default) for table in tables for k, one in table.keys.items() if type(one.default) is int)

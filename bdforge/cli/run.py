@@ -195,7 +195,7 @@ def run_command(
     folder = _folder(design)
     part()
     built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))
-    plan = plan_of(built.manifest)
+    plan = plan_of(built.manifest, folder)
     chosen = problems_of(operator_of(plan.spec), shape)
     raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, poison=poison))
 
@@ -225,7 +225,7 @@ def check_run(
     content = read_json(manifest, FileError)
     if fault := manifest_fault(content):
         raise FileError(f"{manifest}: {fault}; build the design again")
-    planned = plan_of(Manifest.model_validate(content))
+    planned = plan_of(Manifest.model_validate(content), manifest.parent)
     arrays = {operand.name: _array(operand, folder) for operand in planned.program.operands}
     inputs = {operand.name for operand in planned.program.operands if operand.direction == "in"}
     given = {name: array for name, array in arrays.items() if name in inputs and array is not None}

@@ -156,7 +156,7 @@ class Manifest(_Part):
     )
     files: dict[str, BuiltFile] = Field(
         description="What the build made: mlir, host_kernels, xclbin (emulated: one that is not for silicon), elf, "
-        "placement, toolchain, insts_<sequence>."
+        "placement, toolchain, reference (what outputs must be, copied), insts_<sequence>."
     )
     problems: list[BuiltProblem]
 

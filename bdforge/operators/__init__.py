@@ -113,11 +113,14 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec
     return OPERATORS[kind].load(content, name, where)
 
 
-def plan_of(built: Manifest) -> Plan:
-    """The plan of a built design by its manifest; SpecError for a spec that this version does not have."""
+def plan_of(built: Manifest, folder: Path | None = None) -> Plan:
+    """The plan of a built design by its manifest, in whose folder its reference is looked for, if it is a file.
+
+    SpecError for a spec that this version does not have.
+    """
     name = built.design
     if built.kind in KINDS:
-        spec = written_spec(built.document, name, name, program=built.sequence.program)
+        spec = written_spec(built.document, name, name, folder=folder, program=built.sequence.program)
     else:
         spec = spec_from(built.document.get("made_from", {}), name, name)
     return plan(spec, device_named(built.device))

@@ -38,6 +38,8 @@ def built_files(plan: Plan, problems: Sequence[Problem]) -> dict[str, str]:
         "xclbin": f"{name}.xclbin", "emulated": f"{name}.emulated.xclbin", "elf": f"{name}.elf",
         "placement": "placement.json", "toolchain": "toolchain.json",
     }  # fmt: skip
+    if (reference := plan.reference_file) is not None:
+        images["reference"] = f"reference{reference.suffix}"
     return {"mlir": f"{name}.mlir", "host_kernels": f"kernels/lib{name}.so"} | images | insts
 
 
@@ -50,11 +52,11 @@ def manifest(
 ) -> dict[str, Any]:
     """The manifest of `plan` with one entry for each built-in problem.
 
-    `hashes` are the SHA-256 of the files that were built, by their roles in `built_files`; xclbin, ELF and instruction
-    streams are listed when they have one. `read_back` is what confirmed the addresses of the buffers, if anything did,
-    `toolchain` the facts of what made the image.
+    `hashes` are the SHA-256 of the files that were built, by their roles in `built_files`; xclbin, ELF, instruction
+    streams and the copy of a reference are listed when they have one. `read_back` is what confirmed the addresses of
+    the buffers, if anything did, `toolchain` the facts of what made the image.
     """
-    known = hashes or {}
+    known, files = hashes or {}, built_files(plan, problems)
     spec, program = plan.spec, plan.program
     return {
         "schema": SCHEMA_VERSION,
@@ -74,10 +76,10 @@ def manifest(
         },
         "placement": {"read_back": read_back, "buffers": plan.design.buffer_addresses},
         **({"toolchain": dict(toolchain)} if toolchain else {}),
-        "document": plan.document,
+        "document": plan.document | _reference(plan, files if "reference" in known else {}),
         "files": {
             role: {"path": path, "sha256": known.get(role, "")}
-            for role, path in built_files(plan, problems).items()
+            for role, path in files.items()
             if role in _HOST_ROLES or role in known
         },
         "problems": [
@@ -89,6 +91,14 @@ def manifest(
             for problem in dict.fromkeys(problems)
         ],
     }
+
+
+def _reference(plan: Plan, files: Mapping[str, str]) -> dict[str, str]:
+    """Where the manifest finds a file that says what outputs must be: its copy among `files`, or its whole path."""
+    if (file := plan.reference_file) is None:
+        return {}
+    _, colon, name = plan.document["reference"].partition(":")
+    return {"reference": f"{files.get('reference', file)}{colon}{name}"}
 
 
 def _arguments(program: Program) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -102,6 +103,11 @@ class Plan(ABC):
     @abstractmethod
     def cost(self, problem: Problem) -> Cost:
         """What a run of a problem costs."""
+
+    @property
+    def reference_file(self) -> Path | None:
+        """The file whose function or arrays `reference` gives; builds copy it beside the manifest."""
+        return None
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """Inputs by operand name, in the types that a host takes: integers over their whole range, floats around 0."""

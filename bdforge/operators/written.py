@@ -246,11 +246,15 @@ class WrittenPlan(Plan):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The tables that were written; where its reference is a file, by its whole path."""
-        place, colon, name = self.spec.made.reference.partition(":")
-        if not place.endswith((".py", ".npz")):
-            return self.spec.content
-        return self.spec.content | {"reference": f"{self.spec.file(place)}{colon}{name}"}
+        """The tables that were written."""
+        return self.spec.content
+
+    @property
+    def reference_file(self) -> Path | None:
+        """The file that its `reference` names; None for a module, or where there is no such file."""
+        place = self.spec.made.reference.partition(":")[0]
+        file = self.spec.file(place)
+        return file if place.endswith((".py", ".npz")) and file.is_file() else None
 
     def text(self, sequences: Mapping[str, PlannedSequence]) -> str:
         """The MLIR; a template's as it is."""

@@ -128,7 +128,7 @@ def in_project(installed: Callable[..., Run], *words: str) -> str:
 def test_a_project_of_ones_own_is_built_emulated_and_tested(installed):
     ends(installed("new", "ours"))
     out = in_project(installed, "SCons", "-Q", "design=transpose", "emulate")
-    steps = ["[MLIR]", "[CXX]", "[MANIFEST]", "[EMULATE]"]
+    steps = ["[MLIR]", "[CXX]", "[COPY]", "[MANIFEST]", "[EMULATE]"]
     assert [line.split()[0] for line in out.splitlines() if line.startswith("  [")] == steps
     assert "exact" in out
     assert "3 passed" in in_project(installed, "pytest", "-q", "-p", "no:cacheprovider")

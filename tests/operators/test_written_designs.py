@@ -1,5 +1,6 @@
 """Designs without an operator: documents, Python, templates and plain MLIR become what operators' designs are."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from bdforge.design.document import document
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import load_spec, manifest, operator_of, plan, plan_of, render
+from bdforge.runtime import BuiltDesign
 from support.built_designs import build_plan
 from support.differences import same
 from support.examples import EXAMPLES
@@ -66,7 +68,7 @@ PRODUCERS = ("written", "python", "plain", "template")
 def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, tmp_path: Path):
     spec = load_spec(producers(tmp_path)[name])
     design = build_plan(tmp_path / "built", plan(spec, device_named("strix_halo")))
-    again = plan_of(design.manifest)
+    again = design.plan
     with bdforge.load(design.folder, "emulated") as transpose:
         for shape in ((16, 16), (32, 48), (48, 16)):
             inputs = again.random(operator_of(again.spec).problem(shape), seed=1)
@@ -98,6 +100,24 @@ def test_a_golden_file_says_what_outputs_are(tmp_path: Path):
     assert np.array_equal(planned.random(planned.problems[0], 1)["a"], a)
     assert np.array_equal(planned.reference({"a": a})["b"].values, a.T)
     assert planned.reference({"a": a + 1}) == {}
+
+
+@pytest.mark.parametrize("reference", ["right.py:transposed", "golden.npz"])
+def test_a_built_design_that_is_moved_keeps_its_reference(tmp_path: Path, reference: str):
+    path, a = producers(tmp_path)["written"], np.arange(16 * 32, dtype=np.int32).reshape(16, 32)
+    path.write_text(path.read_text().replace("right.py:transposed", reference))
+    np.savez(tmp_path / "golden.npz", a=a, b=a.T)
+    spec = load_spec(path)
+    built = build_plan(tmp_path / "built", plan(spec, device_named("strix_halo")))
+    moved = tmp_path / "away" / "moved"
+    shutil.copytree(built.folder, moved)
+    for name in ("right.py", "golden.npz", "built"):
+        (tmp_path / name).rename(tmp_path / f"old {name}")
+    design = BuiltDesign.load(moved)
+    again = plan_of(design.manifest, design.folder)
+    assert np.array_equal(again.reference({"a": a})["b"].values, a.T)
+    assert design.manifest.files["reference"].path == design.manifest.document["reference"].partition(":")[0]
+    assert str(tmp_path) not in (moved / "manifest.json").read_text()
 
 
 def test_golden_values_of_bfloat16_come_as_numpy_saves_them(tmp_path: Path):

@@ -12,7 +12,7 @@ from typing import Any
 
 from bdforge.common.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
-from bdforge.operators import Plan, Problem, SpecError, gemm, manifest, plan, plan_of, render, spec_from
+from bdforge.operators import Plan, Problem, SpecError, built_files, gemm, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign, load_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +73,7 @@ class PlannedDesign(BuiltDesign):
     @cached_property
     def plan(self) -> Any:
         """Made anew of the manifest's spec."""
-        return plan_of(self.manifest)
+        return plan_of(self.manifest, self.folder)
 
     def mlir_for(self, problem: Problem) -> str:
         """MLIR that holds the sequence of a problem: the built text, or one rendered for it."""
@@ -87,8 +87,12 @@ def build(folder: Path, content: dict[str, Any], name: str = "small", device: st
 
 def build_plan(folder: Path, planned: Plan, root: Path = ROOT) -> PlannedDesign:
     """The same of a plan, whose kernels lie below `root`."""
-    facts = manifest(planned, planned.problems)
     folder.mkdir(parents=True, exist_ok=True)
+    hashes = {}
+    if planned.reference_file:
+        shutil.copy(planned.reference_file, folder / built_files(planned, ())["reference"])
+        hashes["reference"] = hashlib.sha256(planned.reference_file.read_bytes()).hexdigest()
+    facts = manifest(planned, planned.problems, hashes)
     (folder / "manifest.json").write_text(json.dumps(facts))
     (folder / facts["files"]["mlir"]["path"]).write_text(render(planned, planned.problems))
     compile_kernels(folder / facts["files"]["host_kernels"]["path"], planned, root)

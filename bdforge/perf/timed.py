@@ -71,7 +71,7 @@ def scheduled_cycles(plan: GemmPlan, schedule: Schedule = "ideal", efficiency: f
     """
     tile, costs = plan.spec.tile, {}
     options = plan.finish.defines if plan.finish else ()
-    if schedule == "ideal":
+    if schedule == "ideal":  # shares of compiled kernels were measured with their stalls
         efficiency /= timing_of(plan.device).core_bank_stall
     for symbol in plan.kernels.symbols:
         rows = tile.m if symbol == plan.kernel.multiply else tile.m // c_parts(plan.spec)

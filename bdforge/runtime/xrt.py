@@ -55,7 +55,7 @@ class LoadedXclbin:
             self._device = self.pyxrt.device(0)
             _check_array(array, owner, self._device.get_info(self.pyxrt.xrt_info_device.name))
             image = self.pyxrt.xclbin(str(xclbin))
-            self._device.register_xclbin(image)
+            self._device.register_xclbin(image)  # load_xclbin is not supported on NPUs
             self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
             self._kernel = self.pyxrt.kernel(self._context, kernel)
         self._resident: dict[int, tuple[Any, bool]] = {}  # buffers and whether they change, by the array that shows one

@@ -141,6 +141,7 @@ def _place(buffers: Sequence[BufferOp], stack_bytes: int, overflow: Overflow, ov
     _check_fixed(placed, stack_bytes, overflow, overlap)
     fixed = sorted((address, address + buffer_bytes(op)) for op, address in placed.items())
     at = stack_bytes
+    # Stable, so that equal sizes stay in the order of the text, as aiecc's.
     for op in sorted((op for op in buffers if op.address is None), key=buffer_bytes, reverse=True):
         at = _first_gap(at, buffer_bytes(op), fixed)
         placed[op] = at
@@ -191,7 +192,7 @@ def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:
             owners[op.id] = op
     for op in locks:
         if op.id is None:
-            free = next(i for i in range(len(locks)) if i not in owners)
+            free = next(i for i in range(len(locks)) if i not in owners)  # there is one, be it beyond the tile's
             if free >= op.tile.limits.locks:
                 raise _error(
                     op, f"finds no free id; the tile has {op.tile.limits.locks} and the design uses {len(locks)} there"

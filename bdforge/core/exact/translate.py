@@ -104,6 +104,7 @@ class Steps:
                 self._land_words(source, segment.place, segment.size_bytes, segment.bits, operand.stage)
                 continue
             name = f"land{segment.size_bytes}" if segment.size_bytes in (32, 64, 256) else "land"
+            # Landings come before all reads of a cycle, so those of the next one see it; who gets it forwarded, now.
             self.add(name, operand.stage + 1, LAND, source, segment.place, options=(segment.size_bytes,))
             if operand.bypass:
                 name = f"forward{segment.size_bytes}" if segment.size_bytes in (64, 256) else "forward"

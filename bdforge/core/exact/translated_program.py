@@ -54,7 +54,7 @@ class TranslatedProgram:
             try:
                 pc = self._add(pc)
             except IsaError:
-                if pc == start:
+                if pc == start:  # later ones count only where execution reaches them
                     raise
                 return
 

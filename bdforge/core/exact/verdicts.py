@@ -28,7 +28,7 @@ def verdict(generation: str, code: bytes) -> HazardVerdict:
 
     Of many errors it has the first and their number.
     """
-    code = code[: len(code.rstrip(b"\0")) + _LINE]
+    code = code[: len(code.rstrip(b"\0")) + _LINE]  # the last bundle may end in zeros, too
     place = folder() / "hazards" / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
     known = _read(place)
     if known is None:

@@ -188,6 +188,7 @@ class _Attempt:
             if choice is not None:
                 self._take(index, issue, choice)
                 return self._broken(index)
+        # Never where it was before: two tasks would evict each other for ever (Rau).
         issue = max(earliest, self.last.get(index, earliest - 1) + 1)
         if high is not None and issue > high:
             low = self.windows.low[index]
@@ -212,6 +213,7 @@ class _Attempt:
         for choice in range(len(self.problem.places[index])):
             cells = self._cells(index, issue, choice)
             holders = {self.busy[c] for c in cells if c in self.busy}
+            # A long task may meet itself round the interval.
             if len(set(cells)) == len(cells) and not holders & self.problem.fixed.keys():
                 for other in holders:
                     self._release(other)

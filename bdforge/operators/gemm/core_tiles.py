@@ -69,7 +69,7 @@ def fixed_steps(spec: GemmSpec) -> int:
 
 def _c_tile(spec: GemmSpec, kernel: Kernel, held: tuple[Slots, Slots, Slots], row: int) -> tuple[Statement, ...]:
     """A tile of C, in so many steps of K. The epilogue's numbers follow the last tile of B through the same buffers."""
-    apart = spec.buffers.rho > 1 or spec.epilogue.fed
+    apart = spec.buffers.rho > 1 or spec.epilogue.fed  # A and B turn together unless one of them comes more often
     b_turns, c_turns = Rotation("b" if apart else "ab"), Rotation("c", spec.buffers.c_buffers)
     a_turns = Rotation("a") if apart else b_turns
     a, b, c = (turns.of(slots.buffers) for turns, slots in zip((a_turns, b_turns, c_turns), held, strict=True))

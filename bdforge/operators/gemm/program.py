@@ -211,6 +211,7 @@ class GemmProgram:
             with self.build.loop(self.tiling.columns, "column") as column:
                 runs = area.panels if self.packed and not self.fed else area.panels * area.count
                 self.task(B, column, self.b(area, column), runs)
+            # Behind A and B: their data come while the controller writes some 96 parameters and locks.
             with self.build.when(index.equals(0)):
                 self.release()
             groups = self.groups(area.panel)

@@ -320,6 +320,7 @@ def expected_cycles(symbol: str, generation: Generation, transposed: Collection[
     """What the generator of machine code expects of calls of a matrix kernel, numbers or arrays; CodegenError for
     types that are not assembled."""
     rows, k, n = np.broadcast_arrays(rows, k, n)
+    # Of a search's many candidates few differ in their call, and each asks the generator.
     calls, index = np.unique(np.stack([rows, k, n]).reshape(3, -1), axis=1, return_inverse=True)
     name, turned = generation.name.lower(), _turns(transposed)
     cycles = np.array([_expected(symbol, name, turned, *map(int, call)) for call in calls.T])

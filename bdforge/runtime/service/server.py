@@ -37,7 +37,7 @@ def serve(control: socket.socket, tell: Tell) -> None:
     `tell` takes what users should read. No process is left when this returns, or when this process is killed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, with which this ends
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # runners of a killed holder become this process' to wait for
     server = _Server(control, tell)
     try:
         server.run()

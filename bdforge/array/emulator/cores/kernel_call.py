@@ -63,7 +63,7 @@ class KernelCall:
             yield
         except (KeyboardInterrupt, EmulationError):
             raise
-        except BaseException as error:
+        except BaseException as error:  # exit() and GeneratorExit, too: commands ended without a word
             raise KernelError(f"{self._where}: {watched.described(error)}") from error
         finally:
             watched.end()

@@ -182,7 +182,7 @@ class MachineCode:
                 return None
             case GetTimer():
                 assert self.executor is not None
-                return self.executor.cycle + self.executor.conflicts
+                return self.executor.cycle + self.executor.conflicts  # waits for its own banks pass time as well
             case PutHeader(kind, number, last, wait):
                 header = packet_header(*core.place, kind, number).to_bytes(GRANULE_BYTES, "little")
                 request = PutStream(0, header, last, wait)

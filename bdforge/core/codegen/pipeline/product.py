@@ -102,7 +102,7 @@ class MatrixProduct:
     parts: int = 1
     shift: int = 0
     rounding: int = 0
-    hardware_loops: bool = False
+    hardware_loops: bool = False  # a choice, as none of ours was seen on silicon
     top_signed: bool = False
     shape: tuple[int, int] | None = None
 

@@ -15,7 +15,7 @@ from bdforge.core.isa import Isa, load
 from bdforge.core.isa.modulo import ModuloProblem, ModuloSchedule, fits, plans
 
 _MOST_IDLE, _IDLE_STEPS = 24, 3  # cycles and steps without products, after which a block is given up
-_SKEWS = (0, 0.5, 0.75, 1, 2)
+_SKEWS = (0, 0.5, 0.75, 1, 2)  # lanes that end half a step apart need fewer registers than a whole step
 _TYPICAL_STEPS = 3  # the middle one of which is like all but the first and the last of any block
 _BRANCH = ((("alu", 0), ("mv", 0)),)
 """Slots of one cycle that are left for the branch of a loop of blocks."""
@@ -107,7 +107,7 @@ def _attempt(
     assert steps is not None
     period = _period(region, interval, idle)
     ops = block(region, takes, interval)
-    branch = () if region.product.hardware_loops else (_BRANCH,)
+    branch = () if region.product.hardware_loops else (_BRANCH,)  # else blocks are written out: 15 KB of 16
     occupied = [*(places(isa.generation, op, strict) for op in ops), *branch]
     if not fits(occupied, period):
         return None

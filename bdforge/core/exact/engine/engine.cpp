@@ -44,6 +44,7 @@ std::int64_t loop_start(Core& core) {
 
 inline void issue(Core& core, const Bundle& bundle) {
     const Program& program = *core.program;
+    // Buffers come round once nothing of theirs is under way: few of them stay in the cache.
     if (core.next_buffer + bundle.buffer > (program.last + 2) * program.most_buffer) core.next_buffer = 0;
     core.buffer_of[std::uint64_t(core.cycle) % kRing] = core.buffers + core.next_buffer;
     core.next_buffer += bundle.buffer;
@@ -103,7 +104,7 @@ int begin(Core& core, std::int64_t& budget) {
         if (budget <= 0) return kBudget;
         if (core.pc >= 1 << 14 || core.pc & 1 || !core.program->bundles[core.pc / 2]) return kTranslate;
         const Bundle* next = core.program->bundles[core.pc / 2].get();
-        if (next->needs < 0 || core.cycle + next->needs > core.kept) {
+        if (next->needs < 0 || core.cycle + next->needs > core.kept) {  // else a narrow store keeps memory
             --budget;
             core.bundle = next;
             if (next->keeps) core.kept = core.cycle + next->keeps;
@@ -232,6 +233,7 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
 
 // Let all bundles be translated anew when they are reached.
 void engine_forget(Program* program) {
+    // Kept: events under way in some core's state still point into them.
     for (auto& bundle : program->bundles)
         if (bundle) program->forgotten.push_back(std::move(bundle));
 }

@@ -76,7 +76,7 @@ inline State* found(States& states, const State& before, const Bundle* bundle, S
 }
 
 inline State* after(States& states, State& before, const Bundle* bundle, State (&own)[2]) {
-    for (State* state : before.next)
+    for (State* state : before.next)  // most states have one behind them, the end of a loop two
         if (state && state->bundle == bundle) return state;
     State* state = found(states, before, bundle, own);
     if (state != &own[0] && state != &own[1]) {

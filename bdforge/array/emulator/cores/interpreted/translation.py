@@ -128,7 +128,7 @@ class Translation:
         saved = self.lines, self.origins, self.depth, self.current
         self.lines, self.origins, self.depth = [], [], 0
         self.line(f"def {name}({', '.join(['core', *map(self.value, arguments)])}):")
-        self.indented(lambda: (self.region(region), self.line("return"), self.line("yield")))
+        self.indented(lambda: (self.region(region), self.line("return"), self.line("yield")))  # makes it a generator
         self._sources.append((self.lines, self.origins))
         self.lines, self.origins, self.depth, self.current = saved
 
@@ -149,7 +149,7 @@ class Translation:
             self.line("pass")
             self.block(blocks[0])
             return
-        half = len(blocks) // 2
+        half = len(blocks) // 2  # Python has no jump: n blocks take log2 n comparisons
         self.line(f"if {state} < {first + half}:")
         self.indented(lambda: self._dispatch(state, blocks[:half], first))
         self.line("else:")
@@ -159,7 +159,7 @@ class Translation:
         self.copy(target.args, arguments)
         here = op.parent_block()
         state, number = self._blocks[target]
-        if here is None or number <= self._blocks[here][1]:
+        if here is None or number <= self._blocks[here][1]:  # only ways back can go on for ever
             self.spend_fuel(op)
         self.line(f"{state} = {number}")
         self.line("continue")

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bd_patterns import Pattern
+from bdforge.design.document.document_values import Scope, Wrong, number, text
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.pattern_text import pattern
 from bdforge.design.document.repeats import Repeating, written
-from bdforge.design.document.tables import Key, Scope, Table, Wrong, each, number, text
+from bdforge.design.document.tables import Key, Table, each
 from bdforge.design.document.toml_places import places_of
 
 MEANINGS = {

@@ -17,7 +17,7 @@ LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAP
 
 NO_LIMIT = {
     "cli.options.SIZE_MAX": "of any option: tests/cli/test_options.py",
-    "design.document.tables.MOST_TURNS": "tests/design/test_small_documents.py",
+    "design.document.document_values.MOST_TURNS": "tests/design/test_small_documents.py",
     "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",
     "design.sandbox.STEPS_MAX": "as before",
     "operators.contraction.dims.EXPRESSION_MAX": "tests/input/test_given.py",

@@ -12,21 +12,8 @@ from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, 
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.repeats import Repeating
 from bdforge.design.document.tables import COMMENT
-from bdforge.design.document.to_tile import (
-    ADVANCE,
-    BUFFER,
-    CHANNEL,
-    FILL,
-    LOAD,
-    LOCK,
-    MOVE,
-    PROGRAM,
-    RING,
-    ROTATING,
-    SEND,
-    STORE,
-    TILE,
-)
+from bdforge.design.document.to_programs import ADVANCE, CHANNEL, FILL, LOAD, MOVE, PROGRAM, ROTATING, SEND, STORE, TILE
+from bdforge.design.document.to_tile import BUFFER, LOCK, RING
 from bdforge.design.model import Channel, Tile
 from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags, whole
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bd_patterns import Pattern, PatternError
 from bdforge.common.messages import clip, listed
-from bdforge.design.document.tables import Scope, Wrong, described, number, plain
+from bdforge.design.document.document_values import Scope, Wrong, described, number, plain
 from bdforge.design.sequences.expression_text import LONGEST
 
 _MOST_VISITS = 1 << 20

@@ -9,17 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from bdforge.common.messages import clip, form_fault, listed
-from bdforge.design.document.tables import (
+from bdforge.design.document.document_values import (
     STRING,
     Faults,
-    Key,
     Scope,
-    Table,
     Wrong,
     described,
-    first_key,
     flag,
-    many,
     number,
     one_of,
     pair,
@@ -28,10 +24,9 @@ from bdforge.design.document.tables import (
     plain_number,
     refuse,
     text,
-    told,
-    turns,
     value,
 )
+from bdforge.design.document.tables import Key, Table, first_key, many, told, turns
 from bdforge.design.sequences import Axis, Builder, Dim, Program, ProgramError
 from bdforge.design.sequences.expressions import expression
 from bdforge.design.sequences.sequence_program import ProgramBd

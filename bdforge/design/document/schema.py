@@ -2,10 +2,10 @@
 
 import json
 
+from bdforge.design.document.document_values import schema_of
 from bdforge.design.document.program_reading import STATEMENTS
-from bdforge.design.document.tables import schema_of
 from bdforge.design.document.to_design import DOCUMENT
-from bdforge.design.document.to_tile import STATEMENT
+from bdforge.design.document.to_programs import STATEMENT
 from bdforge.design.manifest import DIALECT
 
 

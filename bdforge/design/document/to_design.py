@@ -9,42 +9,30 @@ from typing import Any
 from bdforge.common.files import SETTINGS_BYTES_MAX, parsed_toml, read_text
 from bdforge.common.messages import clip, listed
 from bdforge.design.core_code import Core
-from bdforge.design.document.program_reading import OPERAND, SEQUENCE, Surrounding, read_program
-from bdforge.design.document.tables import (
+from bdforge.design.document.document_values import (
     STRING,
     DocumentError,
-    Key,
     Scope,
     Source,
-    Table,
     Wrong,
-    choice,
     described,
-    each,
     flag,
-    later,
-    made,
-    many,
     number,
     one_of,
     plain,
     refuse,
     text,
-    told,
 )
+from bdforge.design.document.program_reading import OPERAND, SEQUENCE, Surrounding, read_program
+from bdforge.design.document.tables import Key, Table, choice, each, later, made, many, told
+from bdforge.design.document.to_programs import HEADER, PROGRAM, TILE, WALK, moved, packet
 from bdforge.design.document.to_tile import (
-    HEADER,
-    PROGRAM,
-    TILE,
-    WALK,
     Given,
     TileUnderWay,
     channel_of,
     direction_and_number,
     element_type,
     indexed,
-    moved,
-    packet,
     word_of,
 )
 from bdforge.design.document.toml_places import Path

@@ -4,7 +4,7 @@ Hosts write parameters to addresses, so that none may be left to a tool's defaul
 time lie in different banks where they can: core and DMA stall each other in one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
@@ -134,7 +134,8 @@ def _addressed(tile: Tile, limits: TileLimits) -> Iterator[Buffer]:
             at += aligned(buffer.bytes)
     moved = sorted((b for b in open_ if b.name in turns), key=lambda b: (turns[b.name][1], -b.bytes))
     sizes = tuple(aligned(b.bytes) for b in moved)
-    weights = _weights(tile.kind, [turns[b.name] for b in moved])
+    of_moved = [turns[b.name] for b in moved]
+    weights = tuple(tuple(_weight(tile.kind, one, other) for other in of_moved) for one in of_moved)
     for buffer, address in zip(moved, apart(sizes, weights, at, limits), strict=True):
         yield _at(buffer, address, limits)
 
@@ -159,10 +160,6 @@ def _turns(tile: Tile) -> dict[str, _Turn]:
             if bd.buffer.name in own:
                 found.setdefault(bd.buffer.name, (guard, turn, channel.direction == "MM2S"))
     return found
-
-
-def _weights(kind: TileKind, turns: Sequence[_Turn]) -> Weights:
-    return tuple(tuple(_weight(kind, one, other) for other in turns) for one in turns)
 
 
 def _weight(kind: TileKind, one: _Turn, other: _Turn) -> int:

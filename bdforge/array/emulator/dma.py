@@ -43,10 +43,6 @@ def base_outside(base: int, order: Order, memory: np.ndarray) -> bool:
     return base + order.low < 0 or base + order.high >= len(memory)
 
 
-def _unpadded(places: slice | np.ndarray) -> slice | np.ndarray:
-    return places if isinstance(places, slice) else places[places != PAD]
-
-
 class DmaChannel(Agent):
     """One direction of one DMA channel. BDs are latched when their turn comes."""
 
@@ -278,7 +274,8 @@ class DmaChannel(Agent):
         places = self._advance(count)
         if self._written is not None:
             hint = SPOILED if self._memory is self.array.spoiled else ""
-            check_written(self._written, _unpadded(places), self.where, hint)
+            unpadded = places if isinstance(places, slice) else places[places != PAD]
+            check_written(self._written, unpadded, self.where, hint)
         words = self._memory[places]
         if isinstance(places, slice):
             return words.copy()  # sinks hold them while others may write here again

@@ -18,11 +18,8 @@ def mirror(
         ("header", _header(seconds, uuid)),
         *(("section_header", _section(*section, arguments)) for section in sections),
     ]
-    return _START + ("{" + ",".join(f'"{name}":{_json(value)}' for name, value in parts) + "}").encode() + _END
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    texts = (f'"{name}":{json.dumps(value, separators=(",", ":"))}' for name, value in parts)
+    return _START + ("{" + ",".join(texts) + "}").encode() + _END
 
 
 def _header(seconds: int, uuid: bytes) -> dict[str, str]:

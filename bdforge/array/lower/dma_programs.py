@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block
-
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.bd_ops import DmaBdOp, NextBdOp, bd_chain_from, bd_of
 from bdforge.array.mlir.dma_ops import DmaOp, DmaProgramOp, DmaStartOp
@@ -52,15 +50,11 @@ def _tasks(program: DmaProgramOp) -> Iterator[StaticTask]:
     for start in program.starts:
         blocks, back = bd_chain_from(start.first_block)
         bds = [bd for block in blocks if (bd := bd_of(block)) is not None]
-        yield StaticTask(start, tuple(bds), None if back is None else _first_bd(blocks, blocks.index(back)))
+        before = () if back is None else blocks[: blocks.index(back)]
+        yield StaticTask(start, tuple(bds), None if back is None else sum(bd_of(b) is not None for b in before))
     for dma in program.region_dmas:
         found = [bd for block in dma.blocks if (bd := bd_of(block)) is not None]
         yield StaticTask(dma, tuple(found), 0 if dma.loop else None)
-
-
-def _first_bd(blocks: list[Block], start: int) -> int:
-    """Index among the BDs of the first block from `start` on that holds one."""
-    return sum(bd_of(block) is not None for block in blocks[:start])
 
 
 def placed_bds(program: DmaProgramOp, tasks: Sequence[StaticTask]) -> list[PlacedBd]:

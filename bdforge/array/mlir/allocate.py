@@ -188,7 +188,8 @@ def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:
     owners: dict[int, LockOp] = {}
     for op in locks:
         if op.id is not None:
-            _check_lock(op, op.id, owners)
+            if op.id in owners:
+                raise _error(op, f"and {name_of(owners[op.id])} both have id {op.id}")
             owners[op.id] = op
     for op in locks:
         if op.id is None:
@@ -199,11 +200,6 @@ def _number(locks: Sequence[LockOp]) -> dict[LockOp, int]:
                 )
             owners[free] = op
     return {op: lock_id for lock_id, op in owners.items()}
-
-
-def _check_lock(op: LockOp, lock_id: int, owners: dict[int, LockOp]) -> None:
-    if lock_id in owners:
-        raise _error(op, f"and {name_of(owners[lock_id])} both have id {lock_id}")
 
 
 class OverrunError(ValueError):

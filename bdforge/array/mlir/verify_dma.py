@@ -46,7 +46,7 @@ def program(op: DmaProgramOp) -> Faults:
         return
     if not op.body.blocks:
         yield op, "needs a body, at least { aie.end }"
-    blocks = [block for block in op.body.blocks if _is_bd_block(block)]
+    blocks = [b for b in op.body.blocks if any(isinstance(inner, DmaBdOp | UseLockOp) for inner in b.ops)]
     for block in blocks:
         yield from _bd_block(op, block)
     bds = len(blocks) + sum(len(dma.blocks) for dma in op.region_dmas)
@@ -55,10 +55,6 @@ def program(op: DmaProgramOp) -> Faults:
     yield from _ends(op)
     yield from _reached(op, blocks)
     yield from _channels(op)
-
-
-def _is_bd_block(block: Block) -> bool:
-    return any(isinstance(op, DmaBdOp | UseLockOp) for op in block.ops)
 
 
 def _bd_block(program: Operation, block: Block) -> Faults:
@@ -178,7 +174,9 @@ def static_bd(op: DmaBdOp) -> Faults:
         return
     bits = element_bits(op.element_type)
     yield from _length(op, bits)
-    yield from _ids(op, holder.tile)
+    for name, value in (("bd_id", op.bd_id), ("next_bd_id", op.next_bd_id)):
+        if value is not None:
+            yield from number(op, name, value, holder.tile.limits)
     yield from _dimensions(op, holder.tile, bits)
     yield from _padding(op, holder.tile, bits)
     yield from _address(op, holder.tile, bits)
@@ -194,12 +192,6 @@ def _length(op: DmaBdOp, bits: int) -> Faults:
             f"a transfer must be a multiple of {GRANULE_BYTES} bytes"
         )
         yield op, problem
-
-
-def _ids(op: DmaBdOp, at: TileOp) -> Faults:
-    for name, value in (("bd_id", op.bd_id), ("next_bd_id", op.next_bd_id)):
-        if value is not None:
-            yield from number(op, name, value, at.limits)
 
 
 def _fields(op: DmaBdOp, at: TileOp, bits: int) -> Faults:

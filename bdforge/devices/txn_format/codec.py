@@ -239,7 +239,7 @@ class _Reader:
             self._take(1, "NOOP")
             return Noop()
         if code == PREEMPT:
-            return self._preempt()
+            return Preempt(self._take(1, "PREEMPT")[0] >> 8 & _U8)
         if code == LOADPDI:
             _, size, low, high = self._take(4, "LOADPDI")
             return LoadPdi(first >> 16, size, low | high << 32)
@@ -261,9 +261,6 @@ class _Reader:
     def _expect(self, offset: int, value: int, wanted: int, what: str) -> None:
         if value != wanted:
             raise TxnError(f"word {offset}: {what} is {value:#x}, expected {wanted:#x}")
-
-    def _preempt(self) -> Preempt:
-        return Preempt(self._take(1, "PREEMPT")[0] >> 8 & _U8)
 
     def _register(self, code: int) -> Operation:
         """WRITE and the masked operations."""

@@ -48,7 +48,7 @@ def price(mapped: Mapped) -> Price:
         side.tile * side.store.bits / BYTE_BITS * tiles * count * (1 if side.tensor == 2 else slabs)
         for side, count in zip(mapped.sides, units, strict=True)
     ]
-    runs = [_run_bytes(side) for side in mapped.sides]
+    runs = [side.run_elements() * side.store.bits / BYTE_BITS for side in mapped.sides]
     columns = (min(tiling.rows, tiling.columns), tiling.columns, tiling.columns)
     requests = sum(timing.shim_ns(moved[i] / columns[i], runs[i], tiling.columns) for i in range(3))
     alone = sum(_runs_ns(timing, side, size, run) for side, size, run in zip(mapped.sides, moved, runs, strict=True))
@@ -59,10 +59,6 @@ def price(mapped: Mapped) -> Price:
         mapped.steps * sum(mapped.bds()) * timing.controller_transfer_ns / 1e3,
         (_copy_us(mapped.sides[0]), _copy_us(mapped.sides[1]), _copy_us(mapped.sides[2])),
     )
-
-
-def _run_bytes(side: Side) -> float:
-    return side.run_elements() * side.store.bits / BYTE_BITS
 
 
 def _runs_ns(timing: Timing, side: Side, size: float, run: float) -> float:

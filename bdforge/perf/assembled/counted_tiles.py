@@ -18,7 +18,7 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import plan_gemm, spec_from
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.operators.specs import SpecError
-from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, Cycles, core_costs
+from bdforge.perf.assembled.counted_core import MAIN, CoreCosts, core_costs
 from bdforge.perf.kernels.kernel_cost import expected_cycles
 
 _ROWS = (4, 16)  # of samples, in micro-tiles; their columns and parts are below
@@ -96,15 +96,11 @@ def core_form(kind: Kind) -> CoreForm:
     heights = [_PARTS * rows * kernel.r for rows in _ROWS]
     small, tall = (kind.costs(_PARTS, height, k, n) for height in heights)
     more = kind.costs(2 * _PARTS, heights[1], k, n)
-    ends, each = _line([height * n for height in heights], [_issue(costs.ends) for costs in (small, tall)])
+    ends, each = _line([height * n for height in heights], [sum(costs.ends.issue.values()) for costs in (small, tall)])
     first, part = _line([_PARTS, 2 * _PARTS], [costs.step.of(MAIN) for costs in (tall, more)])
     if kind.c_in_parts:
         return CoreForm(kind, (first + part, first, part), (0.0, ends / _PARTS, each))
     return CoreForm(kind, (kind.costs(1, heights[0], k, n).step.of(MAIN), first, part), (ends, 0.0, each))
-
-
-def _issue(cycles: Cycles) -> float:
-    return sum(cycles.issue.values())
 
 
 def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:

@@ -322,13 +322,9 @@ def expected_cycles(symbol: str, generation: Generation, transposed: Collection[
     rows, k, n = np.broadcast_arrays(rows, k, n)
     # Of a search's many candidates few differ in their call, and each asks the generator.
     calls, index = np.unique(np.stack([rows, k, n]).reshape(3, -1), axis=1, return_inverse=True)
-    name, turned = generation.name.lower(), _turns(transposed)
+    name, turned = generation.name.lower(), tuple(sorted(f"{side.upper()}_TRANSPOSED" for side in transposed))
     cycles = np.array([_expected(symbol, name, turned, *map(int, call)) for call in calls.T])
     return cycles[index].reshape(rows.shape)[()]
-
-
-def _turns(transposed: Collection[str]) -> tuple[str, ...]:
-    return tuple(sorted(f"{name.upper()}_TRANSPOSED" for name in transposed))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -40,7 +40,8 @@ def run_tool(
     staging = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
     try:
         said = _run([_staged(word, outputs, staging) for word in words], words, cwd, environ)
-        made = {output: _first(staging / written(output.name), staging / output.name) for output in outputs}
+        found = {output: (staging / written(output.name), staging / output.name) for output in outputs}
+        made = {output: named if named.exists() else plain for output, (named, plain) in found.items()}
         if absent := [str(output) for output, file in made.items() if not file.exists()]:
             raise ToolError(f"{words[0]} succeeded but did not write {', '.join(absent)}; {_repeat(words, cwd)}", said)
         for output, file in made.items():
@@ -48,10 +49,6 @@ def run_tool(
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return said
-
-
-def _first(file: Path, otherwise: Path) -> Path:
-    return file if file.exists() else otherwise
 
 
 def _staged(word: str, outputs: Sequence[Path], staging: Path) -> str:

@@ -94,7 +94,7 @@ class KernelCall:
             if ended:
                 return request
             line = _line(steps)
-            where = partial(_suffix, self._name, line, self._place)
+            where = partial(str, f" ({self._name} at {line}; {self._place})")
             self._core.spend(where)
             try:
                 answer = yield from perform(self._core, request, where)
@@ -108,10 +108,6 @@ def _sent(steps: "GeneratorType[Any, Any, Any]", answer: Any) -> tuple[bool, Any
         return False, steps.send(answer)
     except StopIteration as stop:
         return True, stop.value
-
-
-def _suffix(name: str, line: str, place: str) -> str:
-    return f" ({name} at {line}; {place})"
 
 
 def _line(steps: "GeneratorType[Any, Any, Any]") -> str:

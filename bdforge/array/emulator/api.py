@@ -105,8 +105,7 @@ def emulate(
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
-    host = _host(entry, args, instructions, strictness)
-    words = KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
+    host, words = _host(entry, args, instructions, strictness), _words_held(capacity)
     array = Array(start.device, host, scheduler, strictness, poison, words)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
@@ -116,6 +115,10 @@ def emulate(
     report = None if trace is None or timing is None else replay(trace, timing)
     warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
     return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))
+
+
+def _words_held(capacity: int | str) -> int | Literal["known"]:
+    return KNOWN if capacity == KNOWN else whole("capacity", capacity, 0)
 
 
 def _host(

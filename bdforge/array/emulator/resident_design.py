@@ -50,7 +50,7 @@ class Resident:
             return self._run(instructions, args)
 
     def _run(self, instructions: np.ndarray | bytes, args: Sequence[np.ndarray]) -> tuple[str, ...]:
-        machine, self._machine = self._machine or self._load(), None
+        machine, self._machine = self._machine or self._load(), None  # put back only after a run that ended well
         array = machine.array
         array.strictness.messages.clear()
         array.refill()

@@ -40,7 +40,7 @@ def fold(module: ModuleOp) -> None:
     MlirError for a text that mixes the forms, and for a number that is known only when the design runs.
     """
     first: dict[Era, AieOperation] = {}
-    operations = list(_aie_operations(module))
+    operations = list(_aie_operations(module))  # splitting flows adds some
     for op in operations:
         if (modern := op.is_modern) is not None:
             first.setdefault(Era.MODERN if modern else Era.MARCH, op)
@@ -58,7 +58,7 @@ def fold(module: ModuleOp) -> None:
 def _split(flow: PacketFlowOp) -> None:
     """One flow for each source, as the March form has it (several in one: #2963)."""
     sources = [op for op in flow.ports.block.ops if isinstance(op, PacketSourceOp)]
-    for kept in range(len(sources) - 1, 0, -1):
+    for kept in range(len(sources) - 1, 0, -1):  # each lands right behind the flow: the last one first
         part = flow.clone()
         copies = [op for op in part.ports.block.ops if isinstance(op, PacketSourceOp)]
         for index, source in enumerate(copies):

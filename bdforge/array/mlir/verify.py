@@ -37,10 +37,10 @@ def read_module(context: Context, source: SourceText) -> ModuleOp:
 
 def verify(module: ModuleOp) -> None:
     """Check a parsed module and fold its constants; MlirError at the first operation that breaks a rule."""
-    _Scope().check(module)
+    _Scope().check(module)  # before `fold` takes constants out that are defined too late
     fold(module)
     tables: dict[Operation | None, dict[str, FuncOp]] = {}
-    operations = list(module.walk())
+    operations = list(module.walk())  # once for both passes
     for op in operations:
         if isinstance(op, CallOp | FunctionOp):
             _verify_function(op, tables)

@@ -235,7 +235,7 @@ class LoweringTarget:
         if op.column is None:
             return op.address
         assert op.row is not None  # as mlir.verify_sequence sees to
-        self.device.kind(op.column, op.row)
+        self.device.kind(op.column, op.row)  # DeviceError for no tile of it
         return address(op.column, op.row, op.address & OFFSET_MASK)
 
     def word_of_buffer(self, symbol: str, index: int) -> int:
@@ -308,7 +308,7 @@ class LoweringTarget:
                 f"4 bits of the BD number, 0 to {limit}"
             )
             self.too_wide(error)
-            bd &= limit
+            bd &= limit  # as mlir-aie's word cuts it, where that is permitted
         controller = self._controllers.get((column, row))
         if token and controller is not None:
             at = address(column, row, registers.control_offset(direction, number))
@@ -323,5 +323,5 @@ class LoweringTarget:
         column, row, direction, number = channel
         if columns < 1 or rows < 1:
             raise ValueError(f"{columns} columns x {rows} rows; both are at least 1")
-        self.device.kind(column + columns - 1, row + rows - 1)
+        self.device.kind(column + columns - 1, row + rows - 1)  # DeviceError beyond the array
         self.emit(Sync, direction.code, row, column, rows, columns, number)

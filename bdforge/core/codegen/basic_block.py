@@ -85,7 +85,7 @@ def signs(generation: str, ops: Iterable[AssemblyOp]) -> list[AssemblyOp]:
     forms = {instruction(generation, op.text).form for op in ops}
     read = {register for form in forms for register in form.timing.implicit_uses if SIGN.search(register)}
     values = [(register, int(register.endswith("1"))) for register in sorted(read)]
-    if generation == "aie2p":
+    if generation == "aie2p":  # AIE2's movx takes no number for them
         return [AssemblyOp(f"movx {register}, #{value}", "sign") for register, value in values]
     return [
         op for r, value in values for op in (AssemblyOp(f"mova r15, #{value}"), AssemblyOp(f"movx {r}, r15", "sign"))

@@ -92,6 +92,7 @@ def _register_order(isa: Isa, nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _
     by_leaf: dict[str, list[Touch]] = defaultdict(list)
     for index, node in enumerate(nodes):
         for leaf, access, writes in touched(isa.generation, node.instruction):
+            # Of status flags only the carry is read: what writes the others in any order keeps nobody waiting.
             if not writes or not is_status(leaf) or leaf == "srCarry":
                 by_leaf[leaf].append((index, access, writes))
     for touches in by_leaf.values():
@@ -117,6 +118,7 @@ def _memory_order(nodes: Sequence[_Node]) -> Iterator[tuple[_Node, _Node, int]]:
 def _memory_distance(first: _Node, second: _Node) -> int | None:
     if first.locks and second.locks:
         return max((cycle + 1 for _, cycle, _ in effects(first.instruction).units), default=1)
+    # A lock lets others at the memory: stores before it must have written, and nothing behind it began.
     if first.locks or second.locks:
         return 1 if first.locks else first.memory_stage
     if first.loads and second.loads:

@@ -171,7 +171,7 @@ class _Assembler:
     def _bundle(self, line: Line) -> None:
         if not self.section.code:
             raise line.error(f"an instruction in {self.section.name}, which is data")
-        draft = self._encoded(line, self.numbers, assume=True)
+        draft = self._encoded(line, self.numbers, assume=True)  # for its size; labels may stand further down
         section, start, offset = self.section, self.section.start, self.section.here
         section.put(bytes(draft.size))
         self.later.append((section, start, offset, lambda symbols: bytes(self._encoded(line, symbols)), line))
@@ -272,7 +272,7 @@ class _Assembler:
     def _place(self) -> None:
         """Addresses of sections that have none: code one after the other from 0, data from OWN_DATA, zeros last."""
         ends = {True: 0, False: OWN_DATA}
-        for section in sorted(self.sections.values(), key=lambda s: s.zero):
+        for section in sorted(self.sections.values(), key=lambda s: s.zero):  # zeros are in no image: last of all
             if section.address is None:
                 alignment = TARGET_BYTES if section.code else _DATA_ALIGNMENT
                 section.address = -(-ends[section.code] // alignment) * alignment

@@ -237,7 +237,7 @@ class Builder:
         if condition.constant == 0:
             return None
         if runs is not None and expression(runs[0]).constant == 1:
-            runs = None
+            runs = None  # one run is no dimension of a BD
         return ProgramBd(
             argument=argument,
             offset=self.place(offset),

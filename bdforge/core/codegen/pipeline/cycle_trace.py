@@ -26,7 +26,7 @@ def after_setup(isa: Isa, setup: Sequence[AssemblyOp], cycles: Sequence[Cycle]) 
     """Set-up and cycles as near to each other as registers and units allow."""
     before = placed(isa, setup)
     shift = _registers_allow(isa, before, cycles)
-    while not _units_allow(isa, before, cycles, shift):
+    while not _units_allow(isa, before, cycles, shift):  # registers bound the distance from below; units have holes
         shift += 1
     joined = [Cycle() for _ in range(max(len(before), shift + len(cycles)))]
     for at, cycle in (*enumerate(before), *enumerate(cycles, shift)):

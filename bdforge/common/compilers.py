@@ -160,4 +160,4 @@ def _compile(command: Sequence[str], path: Path, error: type[Exception]) -> None
     if done.returncode:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise error(f"{' '.join(command)}: {done.stderr.strip()[:_SHOWN] or 'no message'}")
-    mine.replace(path)
+    mine.replace(path)  # whole at once: other processes may be making it too

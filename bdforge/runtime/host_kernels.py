@@ -70,6 +70,7 @@ class NativeKernel:
     def __init__(self, library, function, entry, kept: MutableMapping[object, Any]):
         self._library, self._function, self._entry = library, function, entry
         if entry is not None:
+            # By core of an array: kept by the library, two arrays wrote over each other's modes.
             self._state = kept.setdefault(library, ctypes.create_string_buffer(library.hostapi_state_bytes()))
         self._address = ctypes.cast(function, ctypes.c_void_p)
         self._message = ctypes.create_string_buffer(MESSAGE_BYTES)

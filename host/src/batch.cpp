@@ -14,7 +14,7 @@ namespace {
 std::chrono::milliseconds left(std::chrono::steady_clock::time_point deadline) {
     const auto rest =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    return std::max(rest, std::chrono::milliseconds{1});
+    return std::max(rest, std::chrono::milliseconds{1});  // 0 would wait for ever
 }
 
 }  // namespace

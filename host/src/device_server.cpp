@@ -234,7 +234,7 @@ public:
         ends = connected();
         Answer answer;
         if (send_packet(control_.number(), {}, ends.second.number(), "+")) {
-            ends.second = File();
+            ends.second = File();  // the server's alone: its end ends the connection
             send_open(ends.first.number(), "");
             answer = receive_answer(ends.first.number());
         }

@@ -173,7 +173,7 @@ private:
         const std::uint64_t address = link_->place(0);
         Ends ends = piped();
         link_->require(send_sequence(link_->file.number(), address, image_, name, ends.second.number()));
-        ends.second = File();
+        ends.second = File();  // else a server that ends would leave the pipe open
         const Answer answer = read_answer(ends.first.number());
         if (answer.status == Status::ended) throw RunError(link_->last_words());
         if (answer.status != Status::done) throw DeviceError(image_ + ": " + answer.text);

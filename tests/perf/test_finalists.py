@@ -19,13 +19,9 @@ from bdforge.perf.kernels.kernel_cost import ScheduleError, kernel_cost
 from bdforge.perf.size_sweep import native_problems
 from bdforge.perf.timed import scheduled_cycles, timing_options
 from bdforge.perf.tune import emulated_finalists as emulate
-from bdforge.perf.tune.candidate_search import (
-    Search,
-)
+from bdforge.perf.tune.candidate_search import Search
 from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, reduced
-from bdforge.perf.tune.space import (
-    B_LAYOUTS,
-)
+from bdforge.perf.tune.space import B_LAYOUTS
 from bdforge.perf.tune.time_model import Basis, check_basis, kernel_of
 from bdforge.perf.tune.tuned_design import _value, design_name, finalist_line
 from bdforge.perf.tune.tuner import Finalist, _fixed_us

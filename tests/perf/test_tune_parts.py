@@ -12,24 +12,11 @@ from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError
 from bdforge.perf.tune import tuner
-from bdforge.perf.tune.candidate_search import (
-    KEPT,
-    Search,
-    SearchPart,
-    _fastest,
-    buildable,
-    fastest,
-    search_part,
-)
+from bdforge.perf.tune.candidate_search import KEPT, Search, SearchPart, _fastest, buildable, fastest, search_part
 from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
 from bdforge.perf.tune.emulated_finalists import EmulatedFinalist
 from bdforge.perf.tune.shapes import shapes
-from bdforge.perf.tune.space import (
-    Candidate,
-    candidates_of,
-    core_holds,
-    rows_of_tiles,
-)
+from bdforge.perf.tune.space import Candidate, candidates_of, core_holds, rows_of_tiles
 from bdforge.perf.tune.time_model import modelled_us
 from bdforge.perf.tune.tuner import search, tune
 from support.tuner_cases import ALL_INT8, PLAIN, SPACE, ranked

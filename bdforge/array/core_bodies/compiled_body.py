@@ -44,7 +44,7 @@ class CompiledBody:
         self._dead = False
         calls = [op.callee.string_value() for op in core.walk() if isinstance(op, func.CallOp)]
         quiet = all(callees[name].quiet for name in calls if name in callees)
-        self._homes = Homes(control.only(core), KEPT if quiet else ())
+        self._homes = Homes(control.only(core), KEPT if quiet else ())  # a compiler's function may use them all
 
     def run(self) -> list[BasicBlock]:
         """All blocks, the first at the program's start."""

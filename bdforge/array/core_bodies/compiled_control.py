@@ -39,7 +39,7 @@ def for_loop(b: "CompiledBody", op: scf.ForOp) -> None:
     endless = passes is not None and passes > _LONGEST
     with b.constants.loop():
         b.block(op.body.block)
-        if not endless or list(variable.uses):
+        if not endless or list(variable.uses):  # else nobody reads the count
             b.result(variable, lambda d: b.emit(f"add {d}, {b.read(variable)}, {b.read(op.step)}"))
         if endless:
             b.branch(f"j #{name}", name)

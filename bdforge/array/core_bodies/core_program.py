@@ -111,7 +111,7 @@ def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: Addre
     isa = load(core.tile.device_op.device.generation)
     names = _names(core, allocation)
     counted = CompiledBody(core, functions, names, {})
-    counted.run()
+    counted.run()  # to learn which constants loops read most: these stay in registers
     body = CompiledBody(core, functions, names, counted.best_kept())
     blocks = body.run()
     stack = body.stack_bytes + max((functions[name].stack_bytes for name in core.callees), default=0)

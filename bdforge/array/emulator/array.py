@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
     from bdforge.array.emulator.cores.machine_code_core import Breakpoints
 
-FIRMWARE_WORD = 0x00CD0CD0
+FIRMWARE_WORD = 0x00CD0CD0  # the firmware overwrites that word between the runs of a context (HS)
 
 
 class Array:

@@ -37,7 +37,7 @@ def test_the_array_computes_what_numpy_does(built, rows: int):
     x, w = (rng.normal(size=shape).astype(ml_dtypes.bfloat16) for shape in ((rows, 256), 256))
     with bdforge.load(built, device="emulated") as scale:
         found = scale(x, w)
-    np.testing.assert_array_equal(found, (x.astype(np.float32) * w).astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(found, (x.astype(np.float32) * w.astype(np.float32)).astype(ml_dtypes.bfloat16))
 
 
 def test_a_width_of_no_whole_vectors_is_refused():

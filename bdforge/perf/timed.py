@@ -14,7 +14,7 @@ from bdforge.array.emulator import Result, TimingOptions, TimingReport, emulate
 from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.devices.timing import timing_of
-from bdforge.devices.types import PEAK_MACS
+from bdforge.devices.types import peak_macs
 from bdforge.operators import Plan, Problem, render
 from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.operators.gemm.core_tiles import c_parts
@@ -39,7 +39,7 @@ def timing_options(
     timing = timing_of(plan.device)
     if isinstance(plan, GemmPlan):
         cycles |= _gemm_cycles(plan, problem, basis)
-        peak = PEAK_MACS[plan.device.generation.name].get((plan.spec.a, plan.spec.b), 0)
+        peak = peak_macs(plan.device.generation.name, plan.spec.a, plan.spec.b)
         if basis == "assembled":  # where kernels are the host's, with the locks and calls of machine code
             timing = replace(timing, core_lock_cycles=_LOCK_CYCLES, kernel_call_cycles=1 + DELAY_SLOTS)
     return TimingOptions(timing, cycles, plan.cost(problem).operations, spans, peak)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.options import Force, ProductName
+from bdforge.cli.options import DEFAULT_PRODUCT, Force, ProductName
 from bdforge.common.files import FileError, write_whole
 from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import say
@@ -84,7 +84,7 @@ def build_command(
         list[str] | None,
         typer.Argument(help="Design specs (.toml), or names of those that came with bdforge; default or all."),
     ] = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     target: Annotated[str, typer.Option(help="host (what emulation needs), all (xclbins too) or emulate.")] = "host",
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what is built, made when needed.")] = Path(
         "build"

@@ -7,6 +7,7 @@ import typer
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.mlir import parse
+from bdforge.cli.options import DEFAULT_PRODUCT
 from bdforge.cli.plan import planned
 from bdforge.common.files import read_text
 from bdforge.design.document import STDIN, design_of
@@ -19,7 +20,6 @@ from bdforge.operators import (
     render,
 )
 
-DEFAULT_PRODUCT = "strix_halo"
 DesignFile = Annotated[
     Path,
     typer.Argument(help="MLIR text; or a design's spec or document (.toml, .py, - on standard input)."),

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import number
+from bdforge.cli.options import DEFAULT_PRODUCT, number
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip_path
 from bdforge.common.screen import say
@@ -28,7 +28,7 @@ def device_command(
     ] = None,
     device: Annotated[
         str, typer.Option(help="The NPU that XRT finds: strix_halo, strix, krackan, phoenix ...")
-    ] = "strix_halo",
+    ] = DEFAULT_PRODUCT,
     log: Annotated[
         Path | None,
         typer.Option(help="File for what goes wrong on the device; a new one in the folder for such files."),

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     Force,
     Kernel,
     Out,
@@ -102,7 +103,7 @@ def estimate_command(
     design: Annotated[Path | None, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")] = None,
     shape: Shapes = None,
     shapes: ManyShapes = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     kernel: Kernel = "fitted",
     rate: Rate = None,
     power: Annotated[

@@ -65,6 +65,7 @@ Tokens = Annotated[int | None, number("Tokens of a model, which are M of its lay
 Rate = Annotated[float | None, number("Kernel's MACs per cycle, when known.", least=0.1)]
 BLayout = Annotated[str, typer.Option("--b-layout", help=f"Layout of B in DRAM: {', '.join(ORDERS)}.")]
 Layouts = Annotated[str, typer.Option("--layouts", help=f"Layouts of B, with commas: {', '.join(ORDERS)}.")]
+DEFAULT_PRODUCT = "strix_halo"
 ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
 Module = Annotated[str | None, typer.Option("--module", help="aie.device of the file, when it holds several.")]
 Kernel = Annotated[

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import Force, InFlight, Out, ProductName, Shapes, SpecFile, Wait, print_or_write, problems_of
+from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
+    Force,
+    InFlight,
+    Out,
+    ProductName,
+    Shapes,
+    SpecFile,
+    Wait,
+    print_or_write,
+    problems_of,
+)
 from bdforge.common.screen import say
 from bdforge.design.document import design_of, document
 from bdforge.design.document.schema import json_schema
@@ -27,7 +38,7 @@ def _print_schema(wanted: bool) -> None:
 @app.command(name="plan")
 def plan_command(
     design: SpecFile,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     shape: Shapes = None,
     wait: Wait = None,
     in_flight: InFlight = None,

@@ -9,6 +9,7 @@ import typer
 from bd_patterns import Pattern
 from bdforge.cli.estimate import ManyShapes
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     LARGE,
     SIZE_MAX,
     BLayout,
@@ -67,7 +68,7 @@ def roofline_command(
         list[Path] | None, typer.Option(help="Design spec whose problems are modelled; repeatable.")
     ] = None,
     many: ManyShapes = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     types: Annotated[str | None, typer.Option(help="Types of A and B for the peak; a design's by default.")] = None,
     kernel: Kernel = "compiled",
     emulate: Annotated[bool, typer.Option("--emulate", help="Time the problems on the emulated array too.")] = False,
@@ -94,7 +95,7 @@ def kmt_command(
     out: _Out,
     design: _Design = None,
     shape: Shape = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     tile: Annotated[str | None, typer.Option(help="MxKxN of a core's tile, instead of a design.")] = None,
     types: Annotated[str, typer.Option(help="Types of A, B and C, with --tile.")] = "int8,int8,int32",
     b_layout: BLayout = "column",
@@ -126,7 +127,7 @@ def pattern_command(
     width: Annotated[int | None, number("Elements of a row of the buffer.", least=1)] = None,
     design: _Design = None,
     operand: Annotated[str, typer.Option(help="Whose way out of a design's memtile: a, b or c.")] = "a",
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     force: Force = False,
 ) -> None:
     """The order in which a DMA visits the elements of a buffer: sizes and strides, or a design's reorder."""
@@ -145,7 +146,7 @@ def utilisation_command(
     out: _Out,
     design: SpecOption,
     shape: Shape = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     kernel: Kernel = "compiled",
     force: Force = False,
 ) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     Force,
     InFlight,
     Kernel,
@@ -164,7 +165,6 @@ def _print_times(console: Console, rows: Sequence[_Checked]) -> None:
             put(console, *tables(row.run.timing, f"{row.problem} {row.problem.name}".strip()))
 
 
-DEFAULT_DEVICE = "strix_halo"
 app = typer.Typer()
 
 
@@ -209,7 +209,7 @@ def _folder(design: Path) -> Path:
     if built := sorted(Path("build").glob(f"*/{name}/manifest.json")):
         folders = " or ".join(str(manifest.parent) for manifest in built)
         raise FileError(f"{design} is the spec of a design; run what was built of it: bdforge run {folders}")
-    device = next((device.name for device in DEVICES.values() if operator_of(spec).fits(spec, device)), DEFAULT_DEVICE)
+    device = next((device.name for device in DEVICES.values() if operator_of(spec).fits(spec, device)), DEFAULT_PRODUCT)
     raise FileError(
         f"{design} is the spec of a design; build it with 'scons device={device} design={name} host', "
         f"then: bdforge run build/{device}/{name}"

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     Force,
     Kernel,
     Layouts,
@@ -38,7 +39,7 @@ def sweep_command(
     sizes: Annotated[
         str, typer.Option(help="M, K and N each from these, to the nearest that the array takes whole.")
     ] = "512,1024,2048,3072,4096,6144,8192",
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     kernel: Kernel = "compiled",
     out: Annotated[Path | None, new_path("New CSV file: a line for each problem.", "--out", "-o")] = None,
     picture: Annotated[Path | None, new_plot("--picture")] = None,

@@ -20,6 +20,7 @@ from bdforge.array.show.image import chosen_device
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, rendered
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     Force,
     InFlight,
     Module,
@@ -54,7 +55,7 @@ def render_command(
         Path,
         typer.Argument(help="Design spec, or document (- on standard input)."),
     ],
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     shape: Shapes = None,
     with_manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest instead of the MLIR.")] = False,
     wait: Wait = None,

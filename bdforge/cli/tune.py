@@ -11,6 +11,7 @@ from rich.table import Table
 
 from bdforge.cli.estimate import ManyShapes
 from bdforge.cli.options import (
+    DEFAULT_PRODUCT,
     BLayout,
     Force,
     Kernel,
@@ -57,7 +58,7 @@ def tune_command(
     design: Annotated[
         Path | None, typer.Argument(help="Design whose free numbers are chosen for its problems; of any operator.")
     ] = None,
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     types: Types = _TYPES,
     shapes: ManyShapes = _MODEL,
     tokens: Tokens = None,
@@ -224,7 +225,7 @@ def balance_command(
     shape: Annotated[str, typer.Option(help="MxKxN of the problem.")] = "4096x4096x4096",
     types: Types = "int8,int8,int32",
     b_layout: BLayout = "column",
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     kernel: Kernel = "fitted",
 ) -> None:
     """Walk the published step from the ranking of one core's tiles to the balanced design (modelled)."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import Force, ProductName, SpecOption, Tensors, new_path
+from bdforge.cli.options import DEFAULT_PRODUCT, Force, ProductName, SpecOption, Tensors, new_path
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip
 from bdforge.common.screen import say
@@ -38,7 +38,7 @@ def pack(
     tensor: Tensors,
     design: SpecOption,
     out: Annotated[Path, new_path("New .npy file for the packed bytes.", "--out", "-o")],
-    device: ProductName = "strix_halo",
+    device: ProductName = DEFAULT_PRODUCT,
     force: Force = False,
 ) -> None:
     """Pack matrices in the order in which a design's cores eat them."""

@@ -20,6 +20,10 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
         "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"},
         "tile": {"m": 3, "k": 8, "n": 32}, "array": {"columns": 1, "rows": 2},
     }),
+    "gemv of two channels": ("phoenix", {
+        "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"},
+        "tile": {"m": 4, "k": 8, "n": 32}, "array": {"columns": 2, "rows": 2, "channels": 2},
+    }),
     "elementwise of four rows": ("phoenix", {
         "kind": "elementwise", "type": "int8", "function": "add", "tile": 32, "array": {"columns": 1},
     }),
@@ -32,6 +36,9 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "gemm of block floats with two slabs in a memtile": (
         (16, 32, 64),
         {"types": ("bf16", "bfp16", "bfp16"), "rows": 2, "columns": 1, "k_mt": 64, "c_buffers": 2, "c_pieces": 2},
+    ),
+    "gemm of rows that are not all used": (
+        (8, 16, 32), {"types": ("int8", "int2", "int32"), "rows": 1, "columns": 1, "k_mt": 32, "m_used": 3},
     ),
     "gemm that is scaled in parts and whose B stays": (
         (32, 64, 32),

@@ -1,4 +1,4 @@
-"""The example of an operator from outside, installed as its users install it, passes its own tests there."""
+"""The example of an operator from outside, installed with a kernel beside it, passes its own tests there."""
 
 import os
 import shutil
@@ -11,6 +11,7 @@ from scratch_tree import ROOT
 def test_an_operator_s_package_passes_its_tests_outside_of_the_checkout(tmp_path):
     package, place = tmp_path / "package", tmp_path / "installed"
     shutil.copytree(ROOT / "examples" / "operator", package)
+    (package / "bdforge_rowscale" / "own.cc").touch()
     pip = ["pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(place)]
     paths = os.pathsep.join([str(place), str(ROOT)])
     for command in ([*pip, str(package)], ["pytest", "-q", "-p", "no:cacheprovider"]):
@@ -19,3 +20,4 @@ def test_an_operator_s_package_passes_its_tests_outside_of_the_checkout(tmp_path
             capture_output=True, check=False, timeout=600,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
+    assert (place / "bdforge_rowscale" / "own.cc").is_file()

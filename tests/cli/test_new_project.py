@@ -28,7 +28,7 @@ def test_an_operator_is_the_example_under_another_name(run):
     code, out, _ = run("new", "--operator", "rmsnorm")
     assert (code, out.splitlines()[-1]) == (0, "now: cd rmsnorm; pip install --no-build-isolation -e .; pytest")
     assert files(Path("rmsnorm")) == {
-        "pyproject.toml", "bdforge_rmsnorm.py", "designs/rmsnorm.toml", "tests/test_rmsnorm.py",
+        "pyproject.toml", "bdforge_rmsnorm/__init__.py", "designs/rmsnorm.toml", "tests/test_rmsnorm.py",
     }  # fmt: skip
     example = ROOT / "examples" / "operator"
     for name in files(Path("rmsnorm")):

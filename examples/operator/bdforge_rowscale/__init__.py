@@ -101,7 +101,7 @@ class RowscalePlan(Plan):
 
     @property
     def kernels(self) -> Kernels:
-        """bdforge's own product of two tiles; of a C++ file beside this one: `Kernels` with its whole path."""
+        """bdforge's own product of two tiles; of a C++ file beside this one, `Kernels` with its whole path."""
         defines = ("FUNCTION=mul", f"TILE_ELEMENTS={self.spec.form.width}")
         return Kernels.ours([KERNEL], defines, {KERNEL: self._cycles})
 

@@ -1,9 +1,12 @@
 """Sequences of no operator for given sizes: bytes that move, words, forms of waiting."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from bd_patterns import Pattern
-from bdforge.design.sequences import Builder, SequenceOptions, Start, WalkError, planned
+from bdforge.design.sequences import Builder, Expr, ProgramError, SequenceOptions, Start, WalkError, planned
+from bdforge.design.sequences.expressions import expression
 from bdforge.design.sequences.planned import contiguous
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Patch, Sync, Write
 from support.differences import same
@@ -39,6 +42,27 @@ def test_one_wait_is_for_every_column_or_for_all():
     names = "direction channel column row columns rows"
     waits = [fields_of((op for op in found if isinstance(op, Sync)), names) for found in (each, wide)]
     assert waits == [rows(names, (0, 1, 0, 0, 1, 1), (0, 1, 1, 0, 1, 1)), rows(names, (0, 1, 0, 0, 2, 1))]
+
+
+@pytest.mark.parametrize("ways", ["loop", "two", "loop, one at a time", "loop, first turn", "one", "loop within"])
+def test_parameters_are_not_written_again_while_steps_are_in_flight(ways: str):
+    """A second 1 to the lock is no second one to take: a core that is late would wait for ever."""
+    build = Builder(["n"], in_flight_max=1 if "one at a time" in ways else 4)
+    n = build.parameter("n")
+
+    def step(turn: Expr | int = 0) -> None:
+        first = build.when(expression(turn).equals(0)) if "first" in ways else nullcontext()
+        with build.step(), first, build.loop(n) if "within" in ways else nullcontext():
+            build.set_parameters(0x100, {0: turn}, 0x200)
+
+    refused = pytest.raises(ProgramError, match=r"lock 0x200 are written again .* up to 4 are in flight")
+    with refused if ways in ("loop", "two") else nullcontext():
+        if ways.startswith("loop,") or ways == "loop":
+            with build.loop(n) as turn:
+                step(turn)
+        else:
+            for _ in range(2 if ways == "two" else 1):
+                step()
 
 
 def test_an_offset_beyond_4_gib_fills_both_address_words():

@@ -73,6 +73,8 @@ class Builder:
         self._requires: list[Requirement] = []
         self._blocks: list[list[Any]] = [[]]
         self._loops: list[str] = []
+        self._around: list[str] = []  # what a statement stands in: "loop", "when", "step" and its number
+        self._given: dict[int, str] = {}  # the step in which each lock's core gets its parameters
 
     def parameter(self, name: str) -> Expr:
         """The parameter called `name`."""
@@ -177,7 +179,7 @@ class Builder:
         """What follows, `count` times; the counter, from 0, which people read as `name`."""
         number, place = len(self._loops), self.place(count)
         self._loops.append(name)
-        with self._block() as body:
+        with self._block("loop" if expression(count).constant != 1 else "once") as body:
             yield Expr("index", (number,))
         self._add(For(kind="for", loop=number, count=place, do=body))
 
@@ -185,7 +187,7 @@ class Builder:
     def when(self, condition: Operand) -> Iterator[None]:
         """What follows, only where `condition` is not 0."""
         value = expression(condition)
-        with self._block() as body:
+        with self._block("when") as body:
             yield
         if value.constant:
             self._blocks[-1] += body
@@ -195,7 +197,7 @@ class Builder:
     @contextmanager
     def otherwise(self) -> Iterator[None]:
         """What follows, only where the condition of the `when` before is 0; that one is no constant."""
-        with self._block() as body:
+        with self._block("when") as body:
             yield
         self._add(self._blocks[-1].pop().model_copy(update={"otherwise": body}))
 
@@ -209,7 +211,7 @@ class Builder:
             for d, c, first, columns in awaits
         ]
         told = Note(text=note, values=self._listed(values)) if note else None
-        with self._block() as body:
+        with self._block(f"step {len(self._blocks[-1])} of {self._around}") as body:
             yield
         self._add(Step(kind="step", do=body, awaits=tokens, note=told))
 
@@ -218,10 +220,28 @@ class Builder:
         self._add(ProgramWrite(kind="write", address=self.place(address), values=self._listed(values)))
 
     def set_parameters(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
-        """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`."""
+        """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`.
+
+        ProgramError where every step does so though several are in flight: nothing says that the core took the last.
+        """
+        self._check_taken(go)
         for slot, value in words.items():
             self.write(parameters + GRANULE_BYTES * slot, value)
         self.write(go, 1)
+
+    def _check_taken(self, go: Operand) -> None:
+        """What stands in a `when` is left to it, such as the first turn alone."""
+        lock, around = expression(go), self._around
+        steps = [at for at, one in enumerate(around) if one.startswith("step")]
+        if not steps or "when" in around or self._in_flight_max == 1 or lock.constant is None:
+            return
+        own = around[steps[0]]
+        if "loop" in around[: steps[0]] or self._given.setdefault(lock.constant, own) != own:
+            raise ProgramError(
+                f"the parameters before lock {lock.constant:#x} are written again by a step while up to "
+                f"{self._in_flight_max} are in flight: the core may not have taken those of the step before; write "
+                "them in the first step alone, or let one step run at a time (in_flight_max = 1)"
+            )
 
     def bd(
         self,
@@ -290,12 +310,14 @@ class Builder:
         self._blocks[-1].append(statement)
 
     @contextmanager
-    def _block(self) -> Iterator[list[Any]]:
+    def _block(self, kind: str) -> Iterator[list[Any]]:
         self._blocks.append([])
+        self._around.append(kind)
         try:
             yield self._blocks[-1]
         finally:
             self._blocks.pop()
+            self._around.pop()
 
 
 def lines_of(counts: Sequence[Expr], order: str) -> list[Dim]:

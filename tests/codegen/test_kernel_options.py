@@ -128,6 +128,8 @@ REFUSED = [
     ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"), ("gemv_bf16", "aie2p", (), "there are mm_"),
     ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
     ("finish_f32_bf16", "aie2", sizes(4, 0, 4, "SCALE"), "not assembled with SCALE"),
+    ("mm_other", "aie2p", (), "mm_other is not assembled for aie2p"),
+    ("mm_i8_i8_i32_fast", "aie2p", (), "mm_i8_i8_i32_fast is not assembled for aie2p"),
     ("mm_bf16_bf16_bfp16", "aie2", (), "mm_bf16_bf16_bfp16 is not assembled for aie2"),
     ("zero_i32", "aie2p", (*TILE, "IN_REVERSE"), "no kernel is assembled with IN_REVERSE"),
     ("mm_i8_i8_i8", "aie2p", (*TILE, "ROUNDING=odd"), "ROUNDING=odd is unknown"),

@@ -57,7 +57,7 @@ def expected(name: str, generation: str, options: Options) -> float:
 
 
 def _product(name: str, generation: str, options: Options) -> MatrixProduct:
-    _, a, weights, c = name.split("_")
+    a, weights, c = types if len(types := name.split("_")[1:]) == 3 else ("", "", "")
     floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in ("bf16", "f32")
     if not floats and (a != "i8" or weights not in _WEIGHTS or c not in _SUMS):
         known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"

@@ -2,7 +2,7 @@
 
 import ctypes
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from bdforge.common.messages import Fault, InputError, clip, clip_path
+from bdforge.common.messages import Fault, InputError, clip, clip_path, listed
 from bdforge.common.watched import foreign, running
 
 MESSAGE_BYTES = 512
@@ -110,15 +110,31 @@ def _word(argument: np.ndarray | int) -> int:
     raise KernelFault(f"an argument of type {type(argument).__name__} cannot be passed to a compiled kernel")
 
 
-def _data_symbols(path: Path) -> set[str]:
-    """Symbols of a library that are no functions: calling one ends the process."""
+def _symbols(path: Path) -> list[tuple[str, str, bool]]:
+    """Symbols of a library with their types, and whether it holds them itself."""
     try:
         with path.open("rb") as file:
             tables = [part for part in ELFFile(file).iter_sections() if isinstance(part, SymbolTableSection)]
             symbols = [symbol for table in tables if table.name == ".dynsym" for symbol in table.iter_symbols()]
-            return {symbol.name for symbol in symbols if symbol["st_info"]["type"] in ("STT_OBJECT", "STT_TLS")}
+            return [(one.name, one["st_info"]["type"], one["st_shndx"] != "SHN_UNDEF") for one in symbols]
     except (OSError, ELFError, ValueError, KeyError):
-        return set()  # the loader says what is wrong with it
+        return []  # the loader says what is wrong with it
+
+
+def _data_symbols(path: Path) -> set[str]:
+    """Symbols of a library that are no functions: calling one ends the process."""
+    return {name for name, kind, _ in _symbols(path) if kind in ("STT_OBJECT", "STT_TLS")}
+
+
+def check_called(library: Path, functions: Iterable[str], design: str, sources: Iterable[str]) -> None:
+    """KernelLibraryError where a library that was built of `sources` lacks functions that a design's cores call."""
+    there = {name for name, kind, own in _symbols(library) if own and kind not in ("STT_OBJECT", "STT_TLS")}
+    missing = [name for name in functions if name not in there]
+    if there and missing:
+        raise KernelLibraryError(
+            f"{design}: its cores call {listed(map(clip, missing))}, which none of its kernels defines "
+            f'({listed(map(clip_path, sources))}); define it there as extern "C", or name its source in kernels'
+        )
 
 
 def load_kernels(path: Path | str) -> Mapping[str, Callable[..., Any]]:

@@ -17,6 +17,7 @@ from SCons.Script import Action, Builder
 from bdforge.common.files import write_whole
 from bdforge.design.manifest import SCHEMA_FILE, json_schema
 from bdforge.operators import built_files, manifest
+from bdforge.runtime.host_kernels import check_called
 
 
 @sentence("written")
@@ -26,6 +27,8 @@ def write_manifest(target, source, env):
     problems, file = plan.problems, Path(target[0].get_abspath())
     built = {Path(node.get_abspath()) for node in source[1:]}
     paths = {role: file.parent / path for role, path in built_files(plan, problems).items()}
+    if plan.writes_sequences and plan.kernels.sources:  # of a template's text nobody reads which it calls
+        check_called(paths["host_kernels"], plan.kernels.symbols, plan.spec.name, plan.kernels.sources)
     hashes = {role: _sha256(path) for role, path in paths.items() if path in built}
     hashes = _earlier(file, hashes["mlir"], paths) | hashes
     confirmed = json.loads(paths["placement"].read_text())["read_back"] if "placement" in hashes else ""

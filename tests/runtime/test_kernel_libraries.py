@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bdforge.runtime import KernelFault, KernelLibraryError, load_kernels
+from bdforge.runtime.host_kernels import check_called
 from support.differences import same
 
 SOURCE = """
@@ -113,6 +114,14 @@ def test_what_a_library_lacks_and_what_is_data_are_no_kernels(library: Path):
         load_kernels(library.parent / "no.so")
     with pytest.raises(KernelLibraryError, match=r"absent\.so: no such kernel library"):
         load_kernels(library.parent / "absent.so")
+
+
+def test_a_build_names_functions_that_no_kernel_defines(library: Path):
+    check_called(library, ["count", "negated"], "mine", ["mine.cc"])
+    with pytest.raises(KernelLibraryError, match=r"mine: its cores call number, absent, which .* defines \(mine\.cc\)"):
+        check_called(library, ["number", "count", "absent"], "mine", ["mine.cc"])
+    (library.parent / "no.so").write_bytes(b"no library")
+    check_called(library.parent / "no.so", ["absent"], "mine", [])  # nothing is known of it
 
 
 def test_a_modules_public_functions_are_kernels(tmp_path: Path):

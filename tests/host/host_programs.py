@@ -41,6 +41,11 @@ def line(program: Content, parameters: list[int], wide: bool = False, target: An
     return json.dumps({"sequence": {"program": program, "target": target, "wide": wide}, "parameters": parameters})
 
 
+def lines(program: Program, given: list[list[int]]) -> list[str]:
+    """One program for many parameters, which is read once."""
+    return [line(content_of(program), given[0]), *(json.dumps({"parameters": parameters}) for parameters in given[1:])]
+
+
 def python_words(program: Program, parameters: list[int], wide: bool = False) -> list[int] | str:
     """The words, or why there are none."""
     given = dict(zip(program.parameters, parameters, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from host_programs import CORE, content_of, difference, line, moved, python_words
+from host_programs import CORE, content_of, difference, line, lines, moved, python_words
 
 from bdforge.design.sequences import Builder, Expr, Program, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import LARGEST, LEAST, OPERATIONS, operate
@@ -47,7 +47,7 @@ def test_an_operator_beside_gemm_gives_the_same_words(probe, content, array, mos
     program, rng = plan(spec, device_named("strix_halo")).program, np.random.default_rng(array["columns"])
     ends = [[size] * len(most) for size in (0, 1, 2, 63, 64, 65, 66, 1 << 30, (1 << 30) + 1)]
     sizes = [*ends, *((2 ** rng.uniform(0, most, (30, len(most)))).astype(int).tolist())]
-    answers = probe([line(content_of(program), given) for given in sizes])
+    answers = probe(lines(program, sizes))
     for given, answer in zip(sizes, answers, strict=True):
         assert not (why := difference(python_words(program, given), answer)), f"{given}: {why}"
 
@@ -63,7 +63,7 @@ def test_every_operation_gives_what_python_gives(probe, name):
     program = stored([operate(name, *(Expr("parameter", (p,)) for p in parameters))], parameters)
     given = [[rng.choice(numbers) for _ in parameters] for _ in range(400)]
     refused = 0
-    for values, answer in zip(given, probe([line(content_of(program), v) for v in given]), strict=True):
+    for values, answer in zip(given, probe(lines(program, given)), strict=True):
         expected = python_words(program, values)
         refused += isinstance(expected, str)
         if isinstance(expected, str):

@@ -1,7 +1,8 @@
-"""Libraries compiled once in a test run: all builds that a module lists in BUILDS together, in a unit for each
-generation."""
+"""Libraries of kernels: all builds that a module lists in BUILDS together, in a unit for each generation.
 
-import hashlib
+They and what g++ refuses are kept in build/test-kernels, so that a second run compiles nothing.
+"""
+
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,14 +22,14 @@ from kernel_library import (
     unit,
 )
 
-from support.once import made_once
+from support.built_designs import made_of_kernels
 
 HEADERS = ("aie_api/aie.hpp", "algorithm", "array", "cstdint", "cstring", "iterator", "utility")
 Api = Callable[..., tuple[str, ...]]
 
 
 @pytest.fixture(scope="session")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+def api() -> Api:
     """Options that give a source the stand-in of a generation, precompiled: parsing it takes most of the time."""
 
     @cache
@@ -40,14 +41,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
             header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
             compile_without_warning(*options, "-x", "c++-header", header, "-o", f"{header}.gch")
 
-        folder = made_once(tmp_path_factory, "-".join(["api", generation, *others]), make)
+        folder = made_of_kernels(("api", *options, *HEADERS), make)
         return (*options, "-include", str(folder / "api.hpp"), "-Winvalid-pch")
 
     return build
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory, api: Api) -> Callable[..., Library]:
+def shared(api: Api) -> Callable[..., Library]:
     """A library of sources, or of a unit of builds, by g++ options, with what lets hosts call kernels and set their
     modes."""
 
@@ -62,11 +63,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory, api: Api) -> Callable[..., 
             if builds := [part for part in of if isinstance(part, Build)]:
                 files = [folder / "unit.cc"]
                 files[0].write_text(unit(builds, options))
-            objects = made_once(tmp_path_factory, "entry", entry).glob("*.o")
+            objects = made_of_kernels("entry", entry).glob("*.o")
             compile_without_warning("-shared", *options, *files, *objects, "-o", folder / "kernels.so")
 
-        name = hashlib.sha256(repr((of, options)).encode()).hexdigest()[:16]
-        return made_once(tmp_path_factory, f"kernels-{name}", make) / "kernels.so"
+        return made_of_kernels((of, options), make) / "kernels.so"
 
     return lambda of, *options, suffix="": Library(build(tuple(of), *options), suffix)
 
@@ -76,8 +76,13 @@ def refusal(api: Api) -> Callable[..., str]:
     """What g++ says of a kernel, by generation, name and options, when it refuses it; nothing when it takes it."""
 
     def compile(generation: str, name: str, *options: str) -> str:
-        result = gxx("-fsyntax-only", "-fPIC", *api(generation), *options, *sources(name))
-        return result.stderr if result.returncode != 0 else ""
+        command = ("-fsyntax-only", "-fPIC", *api(generation), *options, *sources(name))
+
+        def make(folder: Path) -> None:
+            result = gxx(*command)
+            (folder / "stderr").write_text(result.stderr if result.returncode != 0 else "")
+
+        return (made_of_kernels(command, make) / "stderr").read_text()
 
     return compile
 

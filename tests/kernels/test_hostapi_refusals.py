@@ -10,33 +10,33 @@ import pytest
 from kernel_library import ARCH, Build, KernelError, aligned, gxx
 
 from support.api_probes import PRELUDE, Probe, probes, unit
-from support.once import made_once
+from support.built_designs import made_of_kernels
 
 PROBES = probes()
 
 
 @pytest.fixture(scope="module")
-def errors(tmp_path_factory: pytest.TempPathFactory, api: Callable[[str], tuple[str, ...]]):
+def errors(api: Callable[[str], tuple[str, ...]]):
     """What g++ says of a probe, by generation and place in the list."""
 
     @cache
     def of_all(generation: str) -> dict[int, list[str]]:
-        return compiled("all", PROBES, generation)
+        return compiled(PROBES, generation)
 
     def of(generation: str, index: int) -> list[str]:
         found = of_all(generation)[index]
         if found or PROBES[index].accepted(generation):
             return found
         # A class that two probes make wrongly is reported for the first of them.
-        return compiled(f"{index}", [PROBES[index]], generation)[0]
+        return compiled([PROBES[index]], generation)[0]
 
-    def compiled(name: str, probes: list[Probe], generation: str) -> dict[int, list[str]]:
+    def compiled(probes: list[Probe], generation: str) -> dict[int, list[str]]:
         def make(folder: Path) -> None:
             (folder / "probes.cc").write_text(unit(probes))
             done = gxx("-fsyntax-only", "-fPIC", *api(generation), "-w", folder / "probes.cc")
             (folder / "stderr").write_text(done.stderr)
 
-        folder = made_once(tmp_path_factory, f"probes-{generation}-{name}", make)
+        folder = made_of_kernels((generation, unit(probes)), make)
         return errors_by_probe(folder / "probes.cc", (folder / "stderr").read_text())
 
     return of

@@ -14,6 +14,7 @@ from bdforge.common.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import Plan, Problem, SpecError, built_files, gemm, manifest, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign, load_kernels
+from support.once import made_in
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "test-kernels"
@@ -154,6 +155,12 @@ def _compiled(suffix: str, *words: str, text: str = "") -> Path:
     return kept
 
 
+def made_of_kernels(words: object, make: Callable[[Path], None]) -> Path:
+    """A folder that `make` fills with what g++ makes of kernels, kept by the words and all that could be included."""
+    key = repr((words, _gxx(), _kernel_sources()))
+    return made_in(KEPT / hashlib.sha256(key.encode()).hexdigest(), make)
+
+
 def _gxx() -> list[str]:
     return ["g++", "-std=c++20", "-O1", *native_flags("g++", "-O1"), "-fPIC", f"-I{ROOT / 'kernels' / 'hostapi'}"]
 
@@ -163,4 +170,5 @@ def _kernel_sources() -> str:
     """Everything that a kernel could include, and the compiler."""
     version = subprocess.run(["g++", "--version"], check=True, capture_output=True).stdout
     files = sorted(path for path in (ROOT / "kernels").rglob("*") if path.is_file())
+    files += sorted(path for path in (ROOT / "tests" / "kernels").glob("*.*") if not path.name.startswith("test_"))
     return hashlib.sha256(version + b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -21,8 +21,12 @@ def locked(file: Path) -> Iterator[None]:
 def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder of the run's, filled by `make` in the first of its processes that asks."""
     base = folders.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    with locked(folder.with_name(f"{name}.lock")):
+    return made_in((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name, make)
+
+
+def made_in(folder: Path, make: Callable[[Path], None]) -> Path:
+    """The folder, filled by `make` where no process has done so yet."""
+    with locked(folder.with_name(f"{folder.name}.lock")):
         if not (folder / ".made").exists():
             folder.mkdir(parents=True, exist_ok=True)
             make(folder)

@@ -10,7 +10,7 @@ from bdforge.devices.timing import timing_of
 from bdforge.operators.gemv import GemvSpec, plan_gemv
 from support.differences import same
 
-RUNS = {"two columns": 6, "one core": 6}
+RUNS = {"two columns": 4, "one core": 4}
 WHOLE_ARRAY_RUNS = 1
 
 

@@ -50,6 +50,13 @@ GEMMS: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+HASHES = {
+    "gemm of rows that are not all used": "8344576534a4fff03e008ebdd53627eac9a51151f6417dfd9e1a8e0147761bbb",
+    "gemv of two channels": "2cafe4bac75a95734c8e5fec285e3eab05e20ecdd705806772acd3b85f994a37",
+}
+"""Of the MLIR of designs whose documents say little that others don't."""
+
+
 def plan_of(name: str) -> Plan:
     if name in GEMMS:
         tile, changes = GEMMS[name]
@@ -59,7 +66,7 @@ def plan_of(name: str) -> Plan:
     return operator.plan(operator.load(content, "small", "small.toml"), device_named(product))
 
 
-@pytest.mark.parametrize("name", [*DESIGNS, *GEMMS])
+@pytest.mark.parametrize("name", [name for name in (*DESIGNS, *GEMMS) if name not in HASHES])
 def test_a_design_is_written_as_reviewed(name: str, file_regression):
     design = plan_of(name).design
     text = render(design)
@@ -68,3 +75,11 @@ def test_a_design_is_written_as_reviewed(name: str, file_regression):
         f"{written}# MLIR {sha256(text.encode()).hexdigest()}\n", extension=".toml", check_fn=as_reviewed
     )
     assert render(design_of(written, name)) == text
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_a_design_has_the_text_that_it_had(name: str):
+    design = plan_of(name).design
+    text = render(design)
+    assert sha256(text.encode()).hexdigest() == HASHES[name]
+    assert render(design_of(document(design), name)) == text

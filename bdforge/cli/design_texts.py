@@ -14,11 +14,7 @@ from bdforge.design.document import STDIN, design_of
 from bdforge.design.render import render as render_design
 from bdforge.design.template import is_template, load_template_spec, render_template
 from bdforge.devices import DEVICES
-from bdforge.operators import (
-    document_at,
-    document_name,
-    render,
-)
+from bdforge.operators import document_at, document_name, render
 
 DesignFile = Annotated[
     Path,

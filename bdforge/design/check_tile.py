@@ -13,12 +13,7 @@ from bdforge.design.placement import aligned, occupied
 from bdforge.design.reasons import Places, Reason, within
 from bdforge.design.tile_memory import Bd, Buffer, Padding
 from bdforge.devices import Generation, TileKind, TileLimits
-from bdforge.devices.limits import (
-    DEFAULT_STACK_BYTES,
-    GRANULE_BYTES,
-    MEMTILE_NEIGHBOUR_CHANNELS,
-    TASK_QUEUE_ENTRIES,
-)
+from bdforge.devices.limits import DEFAULT_STACK_BYTES, GRANULE_BYTES, MEMTILE_NEIGHBOUR_CHANNELS, TASK_QUEUE_ENTRIES
 from bdforge.devices.rules import outside
 
 

@@ -10,15 +10,7 @@ from bdforge.cli import machine_code, texts, tune
 from bdforge.cli.commands import app
 from bdforge.cli.contract import _sizes, _strides
 from bdforge.cli.device import _run
-from bdforge.cli.options import (
-    layouts,
-    print_or_write,
-    print_warnings,
-    problem,
-    problems_of,
-    sizes,
-    whole_numbers,
-)
+from bdforge.cli.options import layouts, print_or_write, print_warnings, problem, problems_of, sizes, whole_numbers
 from bdforge.cli.run import _count
 from bdforge.cli.timing import Timed, _named_cycles
 from bdforge.common.files import FileError

@@ -8,20 +8,7 @@ import pytest
 
 import bdforge
 from bd_patterns import Pattern
-from bdforge.design import (
-    Acquire,
-    Bd,
-    Buffer,
-    Channel,
-    Design,
-    Flow,
-    Lock,
-    Packet,
-    Release,
-    Tile,
-    placed,
-    render,
-)
+from bdforge.design import Acquire, Bd, Buffer, Channel, Design, Flow, Lock, Packet, Release, Tile, placed, render
 from bdforge.devices import TileKind
 
 VALUES = tuple(range(1, 9))

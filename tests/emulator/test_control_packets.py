@@ -6,17 +6,7 @@ import pytest
 import bdforge
 from bdforge.array.emulator import LoadError, RegisterAccessError
 from bdforge.array.mlir import MlirError
-from support.array_text import (
-    Task,
-    bd,
-    buffer,
-    flow,
-    lock,
-    module,
-    packet_flow,
-    program,
-    tile,
-)
+from support.array_text import Task, bd, buffer, flow, lock, module, packet_flow, program, tile
 from support.differences import same
 
 DEVICES = ("npu1_3col", "npu2_3col")

@@ -9,14 +9,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import bdforge
-from bdforge.array.emulator import (
-    ArgumentError,
-    Deadlock,
-    DmaError,
-    LoadError,
-    LockError,
-    RegisterAccessError,
-)
+from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, LoadError, LockError, RegisterAccessError
 from bdforge.array.emulator.strictness import CHECKS, StrictnessError
 from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir.allocate import AllocationError

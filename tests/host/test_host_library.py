@@ -7,16 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import (
-    ROOT,
-    built,
-    edit_manifest,
-    replace_kernels,
-    run,
-    small_design,
-    small_plan,
-    write_manifest,
-)
+from library_builds import ROOT, built, edit_manifest, replace_kernels, run, small_design, small_plan, write_manifest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from

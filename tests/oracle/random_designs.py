@@ -10,17 +10,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from math import gcd
 
-from oracle.array_design import (
-    Bd,
-    Chain,
-    Core,
-    Design,
-    Flow,
-    Port,
-    Program,
-    Tile,
-    UseLock,
-)
+from oracle.array_design import Bd, Chain, Core, Design, Flow, Port, Program, Tile, UseLock
 from oracle.random_cores import CorePlan
 from oracle.random_parts import Parts
 from oracle.random_patterns import divisors, random_split

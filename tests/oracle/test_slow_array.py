@@ -4,19 +4,8 @@ Its walks, locks and packets are held by its agreement with the emulated array o
 each of them, tests/emulator compares with numpy.
 """
 
-from oracle.array_design import (
-    Argument,
-    Configure,
-    Design,
-    Memcpy,
-    UseLock,
-    WriteWords,
-    statements,
-)
-from oracle.comparison import (
-    disagreement,
-    expected_of,
-)
+from oracle.array_design import Argument, Configure, Design, Memcpy, UseLock, WriteWords, statements
+from oracle.comparison import disagreement, expected_of
 from oracle.random_designs import random_design
 from oracle.slow_array import Outcome, SlowArray
 from support.differences import same

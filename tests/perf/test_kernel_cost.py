@@ -11,12 +11,7 @@ from bdforge.devices import AIE2, AIE2P, DEVICES
 from bdforge.devices.types import PEAK_MACS
 from bdforge.operators import load_spec, operator_of, plan
 from bdforge.operators.gemm.kernels import KERNELS
-from bdforge.perf.kernels.kernel_cost import (
-    ScheduleError,
-    kernel_cost,
-    matrix_kernel,
-    pass_cycles,
-)
+from bdforge.perf.kernels.kernel_cost import ScheduleError, kernel_cost, matrix_kernel, pass_cycles
 from tools.docs.counted import OURS, counted_rows
 from tools.docs.kernel_costs import known_passes
 from tools.fit.kernel_rates import HAND_WRITTEN, comparisons

@@ -16,15 +16,7 @@ from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import Estimate, GemmCase, PerfError, estimate
 from bdforge.perf.bounds.copies import Copy, run_as
 from bdforge.perf.bounds.layers import OperatorTime, _part, crossover, layers, overlapped_ms, write_csv
-from bdforge.perf.bounds.models import (
-    ATTENTION,
-    BITNET,
-    GPT2_TRAIN,
-    Linear,
-    Model,
-    Stage,
-    model_named,
-)
+from bdforge.perf.bounds.models import ATTENTION, BITNET, GPT2_TRAIN, Linear, Model, Stage, model_named
 from support.built_designs import ROOT
 from tools.docs.bitnet import measured_cpu_us
 

@@ -1,19 +1,6 @@
 """One memtile buffer handed out to four cores by channels that share two locks."""
 
-from support.array_text import (
-    Task,
-    acquire,
-    bd,
-    buffer,
-    flow,
-    lock,
-    memcpy,
-    module,
-    program,
-    release,
-    ring,
-    tile,
-)
+from support.array_text import Task, acquire, bd, buffer, flow, lock, memcpy, module, program, release, ring, tile
 
 
 def distribute(rounds: int = 3) -> str:

@@ -17,13 +17,7 @@ from bdforge.devices.switch_registers import (
     SHIM_MUX,
     SLAVE,
 )
-from bdforge.devices.switches import (
-    MSELS_PER_ARBITER,
-    SHIM_MM2S_SLAVES,
-    SHIM_S2MM_MASTERS,
-    masters_of,
-    slaves_of,
-)
+from bdforge.devices.switches import MSELS_PER_ARBITER, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, masters_of, slaves_of
 
 
 def smallest_device(state: ArrayState) -> Device:

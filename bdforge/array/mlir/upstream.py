@@ -31,9 +31,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    FormatProgram,
-)
+from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface

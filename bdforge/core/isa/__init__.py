@@ -17,11 +17,7 @@ parts of composed registers. All slots of a bundle read before any of them write
 
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.core_registers import RegisterLeaf, leaves
-from bdforge.core.isa.effects import (
-    RegisterAccess,
-    effects,
-    memory_turn,
-)
+from bdforge.core.isa.effects import RegisterAccess, effects, memory_turn
 from bdforge.core.isa.errors import DecodeError, EncodeError, HazardError, IsaError
 from bdforge.core.isa.forms import Bundle, Form, Instruction
 from bdforge.core.isa.isa_tables import GENERATIONS

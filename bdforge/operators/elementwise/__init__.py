@@ -14,12 +14,7 @@ from bdforge.devices import Device
 from bdforge.devices.formats import shifted
 from bdforge.devices.limits import BYTE_BITS, CORE
 from bdforge.devices.types import TYPES, ElementType
-from bdforge.operators.elementwise.mapping import (
-    LARGEST_LENGTH,
-    ElementwiseProgram,
-    ElementwiseTiling,
-    map_elementwise,
-)
+from bdforge.operators.elementwise.mapping import LARGEST_LENGTH, ElementwiseProgram, ElementwiseTiling, map_elementwise
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,

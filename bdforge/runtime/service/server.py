@@ -15,16 +15,7 @@ from bdforge.runtime.built_design import BuildError
 from bdforge.runtime.service.client_runner import Tell
 from bdforge.runtime.service.holder import hold
 from bdforge.runtime.service.origin import Built, Wanted, configured
-from bdforge.runtime.service.wire import (
-    Status,
-    WireError,
-    connected,
-    discard,
-    parse_answer,
-    receive,
-    say,
-    text_to_open,
-)
+from bdforge.runtime.service.wire import Status, WireError, connected, discard, parse_answer, receive, say, text_to_open
 
 HELD_MAX = 4
 """Designs that stay loaded, the last ones used; of others only clients keep a holder."""

@@ -16,15 +16,7 @@ from bdforge.devices import device_named
 from bdforge.devices.txn_format.codec import decode, encode
 from bdforge.devices.txn_format.operations import BlockWrite, Patch, Sync
 from bdforge.operators import manifest, render
-from bdforge.operators.gemm import (
-    GemmPlan,
-    GemmProblem,
-    SequenceOptions,
-    SpecError,
-    plan_gemm,
-    sequence,
-    spec_from,
-)
+from bdforge.operators.gemm import GemmPlan, GemmProblem, SequenceOptions, SpecError, plan_gemm, sequence, spec_from
 from support.built_designs import small_gemm, spec_content
 from support.differences import same
 from support.gemm_problems import natural_leading

@@ -17,12 +17,7 @@ from bdforge.core.codegen.pipeline.block_dataflow import (
     steppers,
     walks,
 )
-from bdforge.core.codegen.pipeline.pipelined_function import (
-    FunctionPart,
-    function,
-    set_control,
-    set_register,
-)
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, set_control, set_register
 from bdforge.core.codegen.pipeline.product import PART, BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.steady_block import Scheduled
 from bdforge.core.codegen.pipeline.tile_cover import best, expected_by_shape

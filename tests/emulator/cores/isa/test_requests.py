@@ -15,15 +15,7 @@ from bdforge.core.exact import verdicts
 from bdforge.core.exact.core_memory import END, FIRST, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.core_state import checked
 from bdforge.core.exact.profile import NO_NAME, Parts, shares
-from bdforge.core.exact.requests import (
-    Asking,
-    GetRegister,
-    GetTimer,
-    PutHeader,
-    PutRegister,
-    answered,
-    request_of,
-)
+from bdforge.core.exact.requests import Asking, GetRegister, GetTimer, PutHeader, PutRegister, answered, request_of
 from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.errors import AccessError, ControlError, ExecutionError, OpenError, StepBudgetError
 from bdforge.core.isa.hazard_layout import Hazard

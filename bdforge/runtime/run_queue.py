@@ -89,7 +89,7 @@ class RunQueue:
     def submit(self, what: str, work: Callable[[], Any]) -> Pending:
         """Do some work behind what was submitted before."""
         with self._lock:
-            _ = self.backend
+            _ = self.backend  # UseError where it was closed
             self._pool = self._pool or ThreadPoolExecutor(1, f"bdforge {self.name}")
             return Pending(f"{what} of {self.name}", self._pool.submit(work))
 
@@ -97,7 +97,7 @@ class RunQueue:
         """Wait for what runs or was submitted, then give back the array; nothing when that was done."""
         with self._lock:
             if self._pool is not None:
-                self._pool.shutdown()
+                self._pool.shutdown()  # runs take `_running` alone, so they can end
             with self._running:
                 if not self._closed:
                     self._closed = True

@@ -96,7 +96,7 @@ class LoadedXclbin:
         `live` ones the host changes between runs, or runs do.
         """
         with _named("placing what stays from run to run"):
-            group = self._kernel.group_id(3 + argument)
+            group = self._kernel.group_id(3 + argument)  # behind opcode, instructions and their count
             buffer = self._filled(array, self.pyxrt.bo(self._device, array.nbytes, self.pyxrt.bo.host_only, group))
         shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
         self._resident[id(shown)] = buffer, live

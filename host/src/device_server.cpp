@@ -150,7 +150,7 @@ bool send_packet(int connection, const std::vector<std::uint32_t>& words, int fi
         std::memcpy(CMSG_DATA(header), &file, sizeof file);
     }
     ssize_t sent = 0;
-    do sent = sendmsg(connection, &message, MSG_NOSIGNAL);
+    do sent = sendmsg(connection, &message, MSG_NOSIGNAL);  // a server that ended is no SIGPIPE
     while (sent < 0 && errno == EINTR);
     return sent >= 0;
 }

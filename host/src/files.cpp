@@ -86,7 +86,7 @@ void compress(Words& hash, const unsigned char* block) {
 
 std::string padded_tail(const std::string& content, std::size_t from) {
     std::string tail = content.substr(from) + '\x80';
-    tail.append((120 - tail.size() % 64) % 64, '\0');
+    tail.append((120 - tail.size() % 64) % 64, '\0');  // a block but the 8 bytes of the length (FIPS 180-4, 5.1.1)
     const std::uint64_t bits = std::uint64_t{content.size()} * 8;
     for (int shift = 56; shift >= 0; shift -= 8) tail.push_back(static_cast<char>(bits >> shift));
     return tail;
@@ -173,7 +173,7 @@ std::vector<std::size_t> numbers_of(std::string_view tuple) {
 
 /// Bytes of an element of a type, such as 4 of "<f4"; 0 for one that is no number's.
 std::size_t element_bytes(const std::string& type) {
-    constexpr std::string_view orders = "<|=", kinds = "iufV";
+    constexpr std::string_view orders = "<|=", kinds = "iufV";  // V: bfloat16 and its like
     if (type.size() != 3 || orders.find(type[0]) == std::string_view::npos ||
         kinds.find(type[1]) == std::string_view::npos)
         return 0;
@@ -215,7 +215,7 @@ void save_npy(const std::string& path, const NpyArray& array) {
     std::string text = "{'descr': '" + array.type + "', 'fortran_order': False, 'shape': (";
     for (const std::size_t size : array.shape) text += concat(size, ", ");
     text += "), }";
-    constexpr std::size_t alignment = 64, length_bytes = 2;
+    constexpr std::size_t alignment = 64, length_bytes = 2;  // where numpy's format has the data begin
     while ((length_at + length_bytes + text.size() + 1) % alignment != 0) text.push_back(' ');
     text.push_back('\n');
     std::ofstream file(path, std::ios::binary);

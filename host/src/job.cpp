@@ -284,7 +284,7 @@ void Job::wait(std::chrono::milliseconds timeout) {
 
 void Job::run(std::chrono::milliseconds timeout) {
     const Users::Turn turn = state_->turn();
-    state_->execution.check(timeout);
+    state_->execution.check(timeout);  // wait() would refuse it only once the job runs
     run_async();
     wait(timeout);
 }

@@ -150,7 +150,7 @@ class DmaChannel(Agent):
             self.tasks.popleft()
             self.tile.count_tasks(task.chain, -1)
             if task.token:
-                self.array.issue_token(self)
+                self.array.issue_token(self)  # behind count_tasks: who awaits it may rewrite the BDs
             self.notify("end task", task.token)
 
     def _run_chain(self, first: int) -> Generator[None, None, None]:
@@ -177,7 +177,7 @@ class DmaChannel(Agent):
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if self.sink is not None and self.sink.finishes:
-                self.notify("received", self._position)
+                self.notify("received", self._position)  # replays take what came, not the BD's length
             if self.tile.kind is TileKind.SHIM and self.sink is not None:
                 self.array.host.wrote(self._memory, self._places(0, self._position), self.tile.column)
             if bd.release is not None:

@@ -200,6 +200,6 @@ class EmulatedTile:
         field = self.registers.bd.fields["iteration_current"]
         if field.word == word:
             self._iterations[bd] = field.extract(words)
-            words[word] &= ~field.mask
+            words[word] &= ~field.mask  # kept apart: BDs that differ by their counter decode once
         self._bds[bd] = tuple(words)
         self._sources[bd] = source or self._sources[bd]

@@ -110,6 +110,7 @@ def _lock(tile: TileOp, bd: DmaBdOp, ops: list[UseLockOp], allocation: AddressMa
         return None
     op, last = ops[0], bd.use_locks[-1]
     value = acquire_value(op, partial(fault, "acquire-zero")) if op.is_acquire else op.value
+    # The window is the last lock's for both, as mlir-aie has it.
     number = window(tile, last.lock.tile) * MEMTILE_WINDOW_LOCKS + allocation.locks[op.lock]
     return BdLock(number, value, op.enabled)
 

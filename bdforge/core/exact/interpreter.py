@@ -125,7 +125,7 @@ class Interpreter:
             raise type(error)(f"at {pc:#x}: {error}") from error
 
     def _issue(self, pc: int) -> Steps:
-        self.registers.land(self.cycle)
+        self.registers.land(self.cycle)  # what lands in a cycle is seen by what reads in it
         bundle = self.isa.decode(self.code, checked(pc, self.code))
         plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
         yield from self._wait(pc, *memory_turn(bundle))

@@ -143,6 +143,7 @@ class _Checker:
         known = self.states.get(point)
         if known is not None:
             return point if known.join(state) else None
+        # Hazards of paths beyond the limit stay unseen.
         if place[0] not in self.program.bundles or self.paths.get(place, 0) >= _MOST_PATHS:
             return None
         self.paths[place] = self.paths.get(place, 0) + 1

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import jinja2
 import SCons.Errors
+from choices import describing_only, stop
 from SCons.Script import Action, Builder, Value
 
-from bdforge.common.messages import InputError
+from bdforge.common.messages import InputError, clip, clip_path, listed
 from bdforge.common.tree import PACKAGE, tree
 from bdforge.devices import device_named
 from bdforge.operators import Plan, load_spec, plan
@@ -90,9 +91,13 @@ def sentence(what: str) -> Callable:
     return wrapped
 
 
-def kernels(env, place, name: str, sources: Sequence[str], macros: Sequence[str], compiled: bool) -> tuple:
-    """The kernels of a design: the library for this machine, and if `compiled` the object that its cores link."""
+def kernels(env, place, name: str, spec: Path, sources: Sequence[str], macros: Sequence[str], compiled: bool) -> tuple:
+    """The kernels of a design: the library for this machine, and if `compiled` the object that its cores link.
+
+    They are looked for beside its `spec`'s file first.
+    """
     architecture = device_named(env["device"]).generation.compiler_architecture
+    env = env.Clone(BESIDE=spec.absolute().parent)
     found, flags = [searched(env, source) for source in sources], [f"-D{macro}" for macro in macros]
     for_tile = env.Clone(KERNEL_DEFINES=flags)  # Peano defines the architecture itself
     for_host = env.Clone(KERNEL_DEFINES=[*flags, f"-D__AIE_ARCH__={architecture}"])
@@ -110,8 +115,10 @@ def planned(spec, env) -> Plan:
 
 
 def _roots(env) -> list[Path]:
-    """Where files are looked for: the project, then what came with bdforge; in a checkout both are the same."""
-    return list(dict.fromkeys((Path(env.Dir("#").get_abspath()), tree())))
+    """Where files are looked for: a design's folder, that above it, the project, what came with bdforge; each once."""
+    beside = env.get("BESIDE")
+    own = () if beside is None else (beside, beside.parent)
+    return list(dict.fromkeys((*own, Path(env.Dir("#").get_abspath()), tree())))
 
 
 def _below(env, path: Path) -> str:
@@ -126,14 +133,20 @@ def _node(env, path: Path):
 
 
 def searched(env, name: str):
-    """The file `name` of the project, else bdforge's; one of the project where there is none.
+    """The file `name` of a design's folder, of the project, else bdforge's; one of the project where there is none.
 
-    Designs name kernels without their folder, as those of a project have none.
+    Designs name kernels without their folder, as those of a project have none; `bdforge build` ends where there is no
+    such kernel, a project may make it by a rule of its own.
     """
-    root, *_ = roots = _roots(env)
-    names = [name, name.replace("kernels/", "kernels/aie2p/", 1)] if name.startswith("kernels/") else [name]
-    found = (place / each for each in names for place in roots)
-    return _node(env, next((path for path in found if path.is_file()), root / name))
+    project, bare = Path(env.Dir("#").get_abspath()), name.removeprefix("kernels/")
+    tried = [env["BESIDE"] / bare] if "BESIDE" in env else []
+    names = [name] if bare == name else [name, f"kernels/aie2p/{bare}"]
+    tried += [place / each for each in names for place in _roots(env)]
+    found = next((path for path in tried if path.is_file()), None)
+    if found is None and "BESIDE" in env and project == tree() and not describing_only():
+        folders = listed(dict.fromkeys(clip_path(path.parent) for path in tried))
+        stop(f"kernel {clip(bare)}: not found; looked for it in {folders}.")
+    return _node(env, found or project / name)
 
 
 def includes(env, *folders: str) -> list[str]:

@@ -225,6 +225,25 @@ def test_files_of_a_project_come_before_those_of_bdforge(tool, tmp_path):
     assert len(headers) == 1 + sum(path.suffix in (".h", ".hpp") for path in (ROOT / "kernels").rglob("*"))
 
 
+SOURCE = "kernels/aie2p/elementwise_bf16.cc"
+
+
+def test_kernels_of_a_design_elsewhere_are_looked_for_beside_it(tool, tmp_path, capsys):
+    module = tool("commands")
+    for name in ("designs/beside.cc", "kernels/above.cc"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    env = Env(BESIDE=tmp_path / "designs")
+    for bare, place in {"beside": tmp_path / "designs", "above": tmp_path / "kernels"}.items():
+        assert module.searched(env, f"kernels/{bare}.cc") == str(place / f"{bare}.cc")
+    assert module.searched(env, SOURCE) == f"#{SOURCE}"
+    assert module.includes(env, "kernels") == [f"-I{tmp_path / 'kernels'}", "-Ikernels"]
+    with pytest.raises(SystemExit):
+        module.searched(env, "kernels/nowhere.cc")
+    said = f"kernel nowhere.cc: not found; looked for it in {tmp_path / 'designs'}, {tmp_path / 'designs/kernels'}, "
+    assert capsys.readouterr().err.startswith(f"scons: {said}{tmp_path / 'kernels'}, {ROOT / 'kernels'}")
+
+
 @pytest.mark.parametrize(("compiled", "architecture", "device"), [
     (True, 21, HALO), (False, 21, HALO), (False, 20, PHOENIX),
 ])  # fmt: skip
@@ -250,10 +269,10 @@ def test_kernels_know_their_generation_on_the_host_and_one_object_is_linked(tool
 
     assert device_named(device).generation.compiler_architecture == architecture
     place, env = SimpleNamespace(File=lambda name: f"b/{name}"), Kernels(device=device)
-    library, merged = tool("commands").kernels(env, place, "d", ["kernels/mm.cc"], ["M=4"], compiled)
+    library, merged = tool("commands").kernels(env, place, "d", Path("d.toml"), [SOURCE], ["M=4"], compiled)
     assert library == "b/kernels/libd.so"
     _, sources, defines = made.pop()
     assert defines == ["-DM=4", f"-D__AIE_ARCH__={architecture}"]
-    assert [source.name for source in sources] == ["kernels/mm.cc", "kernels/hostapi/entry.cc"]
-    objects = ["b/kernels/mm.o of kernels/mm.cc with ['-DM=4']"]
+    assert [source.name for source in sources] == [SOURCE, "kernels/hostapi/entry.cc"]
+    objects = [f"b/kernels/elementwise_bf16.o of {SOURCE} with ['-DM=4']"]
     assert merged == (("b/d.o", objects) if compiled else [])

@@ -20,11 +20,11 @@ from SCons.Script import (
 )
 
 from bdforge.array.mlir import Era
-from bdforge.common.messages import InputError
+from bdforge.common.messages import InputError, clip
 from bdforge.core.codegen.kernels.kernel_options import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
-from bdforge.operators import Plan, Spec, load_spec, operator_of, plan
+from bdforge.operators import Plan, Spec, WrittenSpec, load_spec, operator_of, plan
 from bdforge.runtime.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
@@ -161,6 +161,9 @@ def chosen_plans(wanted: str, files: dict[str, Path], device: Device) -> list[Pl
     names = [Path(name).stem if name.endswith(SPECS) else name for name in names]
     try:
         specs = [load_spec(files[name]) for name in dict.fromkeys(names)]
+        if other := [spec for spec in specs if isinstance(spec, WrittenSpec) and spec.made.name != spec.name]:
+            name, wanted = other[0].made.name, other[0].name
+            stop(f"{files[wanted]}: name = {clip(name)!r}, but what is built has its file's; write name = {wanted!r}.")
         fitting = [spec for spec in specs if operator_of(spec).fits(spec, device)]
         if not describing_only() and (not fitting or (wanted not in several and len(fitting) < len(specs))):
             stop(_misfit(specs, fitting, device))

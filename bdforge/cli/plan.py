@@ -55,12 +55,13 @@ def plan_command(
 
     With --shape its tasks for those sizes instead; `render` makes MLIR of it.
     """
-    if (content := document_at(design)) is not None:
+    as_written = not (shape or wait or in_flight is not None)
+    if as_written and (content := document_at(design)) is not None:
         return print_or_write(document(design_of(content, str(design))), out, force)
     made, chosen = planned(design, device, shape, wait, in_flight)
     found = made.whole
     if shape:
-        found = replace(found, program=None, sequences=design_for(made, chosen).sequences)
+        found = replace(found, program=None, problems=(), sequences=design_for(made, chosen).sequences)
     return print_or_write(document(found), out, force)
 
 

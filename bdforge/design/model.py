@@ -141,7 +141,8 @@ class Design:
     `sequences` are for a problem each, `program` is the sequence of any size with its operands. `reference` says what
     outputs must be: a numpy function ("module:function") or a golden file. `made_from` is the content of the spec that
     it was planned from, its `kind` included. `kernels` are sources of what cores call, below kernels/, compiled with
-    `macros` ("ROWS=64"). `place_of` tells where a document says something, "" where it does not.
+    `macros` ("ROWS=64"), `problems` sizes that are built in, by name. `place_of` tells where a document says something,
+    "" where it does not.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Design:
     made_from: Mapping[str, Any] | None = field(default=None, hash=False)
     kernels: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
+    problems: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     place_of: Callable[[Subject], str] = field(default=lambda subject: "", compare=False, repr=False)
 
     @property

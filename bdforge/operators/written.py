@@ -250,6 +250,11 @@ class WrittenPlan(Plan):
         return self.spec.content
 
     @property
+    def whole(self) -> Design:
+        """The design as it was written."""
+        return replace(self.design, program=self.program)
+
+    @property
     def reference_file(self) -> Path | None:
         """The file that its `reference` names; None for a module, or where there is no such file."""
         place = self.spec.made.reference.partition(":")[0]

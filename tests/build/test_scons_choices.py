@@ -7,6 +7,7 @@ import pytest
 from scratch_tree import built, copy_tree
 
 from bdforge.devices import DEVICES
+from support.examples import EXAMPLES
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +111,15 @@ def test_a_faulty_spec_stops_with_every_reason_before_any_work(scons, tree):
     assert "tile.n = 65" in result.stderr
     assert "Traceback" not in result.stderr
     assert not built(tree)
+
+
+def test_a_document_is_built_under_its_files_name(scons, tree):
+    text = (EXAMPLES / "documents" / "transpose.toml").read_text()
+    (tree / "designs" / "own.toml").write_text(text)
+    result = scons("host", "design=own")
+    (tree / "designs" / "own.toml").unlink()
+    assert result.returncode == 2
+    assert "own.toml: name = 'transpose', but what is built has its file's; write name = 'own'." in result.stderr
 
 
 def test_missing_tools_are_named_together_before_any_work(scons, tree):

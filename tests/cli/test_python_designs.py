@@ -35,3 +35,17 @@ def test_a_file_prints_what_its_document_does(command: str, run, tmp_path: Path)
     first, second = run(command, str(path)), run(command, "transpose.py")
     assert first[0] == 0
     assert first == second
+
+
+def test_a_document_is_planned_for_sizes_and_keeps_its_problems(run, tmp_path: Path):
+    text = (EXAMPLES / "documents" / "transpose.toml").read_text() + "\n[[problems]]\nM = 16\nN = 32\n"
+    (tmp_path / "own.toml").write_text(text)
+    sized = run("plan", "own.toml", "--shape", "32x48")[1]
+    (tmp_path / "sized.toml").write_text(sized)
+    assert "[[runtime_sequence]]" in sized
+    assert not {"[sequence]", "[[problems]]"} & set(sized.splitlines())
+    tasks = [run("render", *words)[1] for words in (("own.toml", "--shape", "32x48"), ("sized.toml",))]
+    assert tasks[0].partition("aie.runtime_sequence")[2] == tasks[1].partition("aie.runtime_sequence")[2] != ""
+    code, _, err = run("plan", "own.toml", "--shape", "32")
+    assert (code, "is not MxN" in err) == (2, True)
+    assert run("plan", "own.toml")[1].count("[[problems]]\nM = 16\nN = 32\n") == 1

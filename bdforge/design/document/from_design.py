@@ -53,6 +53,7 @@ def _tables(design: Design) -> Plain:
         runtime_sequence=written([_sequence(sequence) for sequence in design.sequences]),
         sequence=written(sequence, _OF_SEQUENCES),
         operand=written(operands),
+        problems=[dict(problem) for problem in design.problems],
         made_from=design.made_from,
     )
 

@@ -121,6 +121,7 @@ class _Reading:
                 made_from=given["made_from"],
                 kernels=tuple(given["kernels"]),
                 macros=tuple(text(macro, scope) for macro in given["macros"]),
+                problems=tuple(given["problems"]),
             )
         )
         if not raw.keys() & {"sequence", "operand"}:
@@ -174,6 +175,17 @@ def _tables(found: Any, scope: Scope) -> dict[str, Any]:
 
 @described({})
 def _as_it_is(found: Any, scope: Scope) -> Any:
+    return found
+
+
+@described({"type": "array", "items": {"type": "object"}})
+def _problems(found: Any, scope: Scope) -> list[dict[str, int | str]]:
+    """As they are: whoever builds the design judges them by its sequence's sizes."""
+    if not isinstance(found, list):
+        raise Wrong(f"should be a list of tables, got {clip(repr(found))}")
+    for problem in found:
+        if strange := [one for one in _tables(problem, scope).values() if not isinstance(one, int | str)]:
+            raise Wrong(f"should give numbers, got {clip(repr(strange[0]))}")
     return found
 
 
@@ -366,7 +378,7 @@ DOCUMENT = Table(
         "kind": Key(one_of(_KIND)), "name": Key(text), "device": Key(text), "comments": Key(many(text), ()),
         "reference": Key(plain, ""), "kernels": Key(many(plain), ()), "macros": Key(_as_it_is, ()),
         "made_from": Key(_tables, None), "let": Key(_tables, {}), "patterns": Key(_tables, {}),
-        "problems": Key(_as_it_is, ()), "tile": Key(_part(many(TILE))), "flow": Key(_part(_PARTS["flow"]), ()),
+        "problems": Key(_problems, ()), "tile": Key(_part(many(TILE))), "flow": Key(_part(_PARTS["flow"]), ()),
         "allocations": Key(_part(_PARTS["allocations"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
         "program": Key(_programs, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
         "sequence": Key(_part(SEQUENCE), None), "operand": Key(_part(many(OPERAND)), ()),

@@ -6,7 +6,7 @@ from typing import Any
 
 from bdforge.design.document.tables import COMMENT
 
-_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand", "made_from")
+_TABLES = ("tile", "flow", "cascade", "program", "runtime_sequence", "sequence", "operand", "problems", "made_from")
 _WIDTH = 150
 _LONGEST = 400  # of a line with a table that cannot be broken but at its last list
 

@@ -17,8 +17,15 @@ namespace {
 constexpr std::int64_t byte_bits = 8;
 constexpr std::int64_t reach_max = std::int64_t{1} << 50;  // elements of a buffer: sums of a few fit 64 bits
 constexpr std::int64_t moved_max = 1 << 12;                // far above an array's rows
+constexpr const char* one_place = ": an element has one place, and a place one element";
 
 std::int64_t up(std::int64_t value, std::int64_t multiple) { return value / multiple + (value % multiple != 0); }
+
+/// Positions from the first on that `count` places hold in tiles, of which the last one ends where the walk does.
+std::int64_t held_of_tiles(std::int64_t count, std::int64_t walked, std::int64_t tile) {
+    const std::int64_t whole = count / tile * tile;
+    return std::min(walked, std::max(whole, std::min(whole, walked - tile) + count - whole));
+}
 
 /// Whether a type holds a value, which is then written.
 template <class Number>
@@ -56,8 +63,10 @@ void Layout::read_loops(const Values& values) {
         if (found.count < 1 || found.count > reach_max || found.stride < 0 || found.stride > reach_max)
             refuse(concat("has a loop of ", found.count, " by ", found.stride,
                         "; counts begin at 1, strides at 0, both end at ", reach_max));
+        if (found.count > 1 && found.stride == 0) refuse(concat("has a loop of ", found.count, " by 0", one_place));
         loops_.push_back(found);
     }
+    check_strides();
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
         std::vector<ElementLoop*> along;
         for (ElementLoop& loop : loops_)
@@ -73,6 +82,19 @@ void Layout::read_loops(const Values& values) {
     }
 }
 
+/// `second.stride / common` turns of the first loop lead where `first.stride / common` of the second do.
+void Layout::check_strides() const {
+    for (std::size_t i = 0; i < loops_.size(); ++i)
+        for (std::size_t j = i + 1; j < loops_.size(); ++j) {
+            const ElementLoop &first = loops_[i], &second = loops_[j];
+            if (first.count == 1 || second.count == 1) continue;
+            const std::int64_t common = std::gcd(first.stride, second.stride);
+            if (second.stride / common < first.count && first.stride / common < second.count)
+                refuse(concat("has loops of ", first.count, " by ", first.stride, " and ", second.count, " by ",
+                              second.stride, ", which lead to the same place of the buffer", one_place));
+        }
+}
+
 void Layout::read_axis(std::size_t axis, const Axis& from, const Values& values) {
     Positions& positions = axes_[axis];
     positions.size = values[from.size];
@@ -82,7 +104,8 @@ void Layout::read_axis(std::size_t axis, const Axis& from, const Values& values)
     if (from.tile != no_value && (tile < 1 || walked < tile))
         refuse(concat("has tiles of ", tile, " in ", walked, " positions"));
     positions.count *= side();
-    if (positions.count < positions.size) refuse(concat("holds ", positions.count, " of ", positions.size, " positions"));
+    const std::int64_t held = tile == 0 ? positions.count : held_of_tiles(positions.count, walked, tile);
+    if (held < positions.size) refuse(concat("holds ", held, " of ", positions.size, " positions"));
     find_stretches(positions, walked, tile, from.once);
 }
 

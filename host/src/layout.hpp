@@ -36,7 +36,7 @@ struct ElementLoop {
 /// `leading` elements apart, are rows, or columns where `column_major`.
 class Layout {
 public:
-    /// SequenceError where loops leave the buffer, or hold an element twice.
+    /// SequenceError where loops leave the buffer, where an element has no place, or where two loops lead to one place.
     Layout(const Operand& operand, const Argument& argument, const Values& values);
 
     /// The operand in lines of the user's elements (of block floats in the array's form), `leading` of them apart, in a
@@ -89,6 +89,7 @@ private:
     [[noreturn]] void refuse(const std::string& what) const;
     void read_axis(std::size_t axis, const Axis& from, const Values& values);
     void read_loops(const Values& values);
+    void check_strides() const;
     void find_stretches(Positions& axis, std::int64_t walked, std::int64_t tile, bool once) const;
     void check_bounds(std::int64_t elements) const;
     std::int64_t last() const;

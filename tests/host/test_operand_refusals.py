@@ -16,6 +16,7 @@ from bdforge.design.sequences.sequence_program import Program
 from bdforge.devices.types import TYPES
 from bdforge.operators import manifest
 from support.family import GROUPS
+from support.shared_places import LEGAL_PLACES, REFUSED_PLACES
 
 
 def test_operands_need_no_more_sizes_than_they_depend_on(tmp_path: Path):
@@ -107,6 +108,21 @@ def test_the_first_value_row_by_row_is_named_in_any_order(tmp_path: Path, type_:
         answer.partition("the value at ")[2].partition(", expected -5 to 100")[0] or answer for answer in probe(orders)
     ]
     assert said == expected
+
+
+def test_an_element_has_one_place_in_the_words_of_python(tmp_path: Path):
+    content = json.loads(write_manifest(tmp_path / "any", member_of(0)[0]).read_text()) | {"problems": []}
+    (tmp_path / "array").write_bytes(bytes(64))
+    orders = []
+    for number, (axes, dims, *_) in enumerate([*REFUSED_PLACES, *LEGAL_PLACES]):
+        build = Builder([], 1)
+        build.operand("X", build.argument("X", "i8", 8, 64), "in", "int8", 8, axes, dims)
+        content["sequence"]["program"] = build.program.model_dump(exclude_none=True)
+        (path := tmp_path / f"{number}.json").write_text(json.dumps(content))
+        orders.append(f"{path} place X 0 {tmp_path / 'array'} {tmp_path / 'none'}")
+    expected = [said for *_, said in REFUSED_PLACES] + ["ok "] * len(LEGAL_PLACES)
+    answers = probe(orders)
+    assert [said for said, answer in zip(expected, answers, strict=True) if said not in answer] == [], answers
 
 
 NUMBERS = [-(1 << 63), -(1 << 40), -9, -1, 0, 1, 2, 3, 7, 8, 9, 64, 100, 4097, 1 << 20, 1 << 31, 1 << 50, (1 << 63) - 1]

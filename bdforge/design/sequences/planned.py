@@ -12,6 +12,7 @@ from bd_patterns import Pattern
 from bdforge.common.messages import InputError
 from bdforge.design.sequences.instruction_words import illegal, operations
 from bdforge.design.sequences.interpret import Event, Start, StartedTask, interpret, values_of
+from bdforge.design.sequences.operand_places import check_places
 from bdforge.design.sequences.sequence_options import SequenceOptions
 from bdforge.design.sequences.sequence_program import Program
 from bdforge.devices import Device, TileKind
@@ -113,12 +114,15 @@ def planned(
 ) -> PlannedSequence:
     """Run `program` for `parameters` on an array; those that are no size may be left out: 0, lines without gaps.
 
-    `options` say how it waits, as the program does by default. ProgramError lists the requirements that do not hold,
-    WalkError why the array cannot do what it says.
+    `options` say how it waits, as the program does by default. ProgramError lists the requirements that do not hold, or
+    says which operand gives an element no place or several; WalkError says why the array cannot do what it is told.
     """
     limits = device.generation.limits(TileKind.SHIM)
     given = dict.fromkeys(set(program.parameters) - set(program.sizes), 0) | dict(parameters)
     events = tuple(interpret(program, given, limits, options.steps if options else None))
     if faults := illegal(program, events, device):
         raise WalkError("\n  - ".join(["cannot be walked:", *faults]))
-    return PlannedSequence(program, given, device, options.wide if options else False, events)
+    made = PlannedSequence(program, given, device, options.wide if options else False, events)
+    for operand in program.operands:
+        check_places(operand, made.values)
+    return made

@@ -1,0 +1,71 @@
+"""Whether an operand's loops give each element of the user's array a place of its own in the buffer.
+
+Checked for the numbers of one problem, as `host/src/layout.cpp` does in C++: counts, strides and steps of loops, that
+no two loops of an operand lead to one place of the buffer, and that places hold each position of an axis. Not checked:
+three or more loops of which only the sum leads to a place twice, and operands of one buffer that stand in each other.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import gcd, prod
+
+from bdforge.design.sequences.expressions import ProgramError
+from bdforge.design.sequences.sequence_program import Operand, PlacedAxis, PlacedDim
+from bdforge.devices.formats import BLOCK
+
+_ONE_PLACE = ": an element has one place, and a place one element"
+
+
+def check_places(operand: Operand, values: Sequence[int]) -> None:
+    """ProgramError for loops by which elements would have no place, or two would share one."""
+    try:
+        _check_strides([(values[dim.count], values[dim.stride]) for dim in operand.dims])
+        for number, axis in enumerate(operand.axes):
+            dims = [dim for dim in operand.dims if dim.axis == number]
+            _check_steps(dims, values)
+            count = prod(values[dim.count] for dim in dims) * (BLOCK if operand.blocked else 1)
+            _check_held(axis, count, values)
+    except ProgramError as error:
+        raise ProgramError(f"operand {operand.name} {error}") from None
+
+
+def _check_strides(loops: Sequence[tuple[int, int]]) -> None:
+    for count, stride in loops:
+        if count < 1 or stride < 0:
+            raise ProgramError(f"has a loop of {count} by {stride}; counts begin at 1, strides at 0")
+        if count > 1 and stride == 0:
+            raise ProgramError(f"has a loop of {count} by 0{_ONE_PLACE}")
+    for (count, stride), (other, by) in combinations([loop for loop in loops if loop[0] > 1], 2):
+        common = gcd(stride, by)  # `by / common` turns of one loop lead where `stride / common` of the other do
+        if by // common < count and stride // common < other:
+            raise ProgramError(
+                f"has loops of {count} by {stride} and {other} by {by}, which lead to the same place of the "
+                f"buffer{_ONE_PLACE}"
+            )
+
+
+def _check_steps(dims: Sequence[PlacedDim], values: Sequence[int]) -> None:
+    """Places of an axis are numbered by its loops as digits number: each steps over what those in it make."""
+    places = 1
+    for dim in sorted(dims, key=lambda dim: values[dim.step]):
+        count, step = values[dim.count], values[dim.step]
+        if count > 1 and step != places:
+            raise ProgramError(f"has a loop with step {step} where the loops in it make {places} places")
+        places *= count
+
+
+def _check_held(axis: PlacedAxis, count: int, values: Sequence[int]) -> None:
+    size, held = values[axis.size], count
+    if axis.tile is not None:
+        walked, tile = values[axis.walked], values[axis.tile]
+        if not 1 <= tile <= walked:
+            raise ProgramError(f"has tiles of {tile} in {walked} positions")
+        held = _held_of_tiles(count, walked, tile)
+    if held < size:
+        raise ProgramError(f"holds {held} of {size} positions")
+
+
+def _held_of_tiles(count: int, walked: int, tile: int) -> int:
+    """Positions from the first on that `count` places hold in tiles, of which the last one ends where the walk does."""
+    whole = count // tile * tile
+    return min(walked, max(whole, min(whole, walked - tile) + count - whole))

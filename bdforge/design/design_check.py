@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from bdforge.common.messages import clip
+from bdforge.common.messages import clip, listed
 from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
 from bdforge.design.lowering import Kernels, core_program
@@ -60,10 +60,23 @@ def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reaso
     kernels: Kernels = {}
     for tile in design.tiles:
         yield from ((tile, reason) for reason in tile_reasons(tile, places, generation))
+        yield from ((tile, reason) for reason in _headers(design, tile))
         wrong = list(program_reasons(tile, places))
         if tile.core and not wrong:
             wrong = list(within(("core",), core_program(tile, tile.core, (), kernels)[1]))
         yield from ((tile, reason) for reason in wrong)
+
+
+def _headers(design: Design, tile: Tile) -> Iterator[Reason]:
+    """BDs whose packets no flow leads on; a channel without any flow is left alone, and headers that lie in memory."""
+    for index, channel in enumerate(tile.channels):
+        ids = {flow.packet for flow in design.flows if flow.source == tile.dma(channel.index)}
+        for place, bd in enumerate(channel.bds):
+            if bd.packet and channel.direction == "MM2S" and ids and bd.packet.id not in ids:
+                carried = listed(sorted(number for number in ids if number is not None))
+                what = f"it sends packet {bd.packet.id}, flows from there {f'carry {carried}' if carried else 'none'}"
+                where = f"MM2S {channel.index}, BD {place}"
+                yield Reason("packet", what, "give a flow that packet, or the BD another", where, about=(index, place))
 
 
 def _ways(design: Design) -> Iterator[Reason]:

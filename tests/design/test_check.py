@@ -267,6 +267,20 @@ FAULTS = {
         r"core \(0, 2\): turn has 0 turns; give it 1 or more",
     ),
     "rounds": ({"body": (Loop(-1, ()),)}, r"core \(0, 2\): -1 rounds; use 0 or more"),
+    "packet without a flow": (
+        {
+            "more": (Channel("MM2S", 1, (Bd(HELD, whole(HELD), packet=Packet(4)),)),),
+            "flows": (Flow(Port("mem", 1), (Port("core", 0),), packet=3),),
+        },
+        r"memtile \(0, 1\), MM2S 1, BD 0: it sends packet 4, flows from there carry 3; give a flow that packet, or .*",
+    ),
+    "packet on a circuit": (
+        {
+            "more": (Channel("MM2S", 1, (Bd(HELD, whole(HELD), packet=Packet(4)),)),),
+            "flows": (Flow(Port("mem", 1), (Port("core", 0),)),),
+        },
+        r"memtile \(0, 1\), MM2S 1, BD 0: it sends packet 4, flows from there none; give a flow that packet, or .*",
+    ),
     "fraction": ({"body": (Store(0.5, LINE),)}, r"core \(0, 2\): 0.5 is no i32; use a number .*"),
     "wide": ({"body": (Store(1 << 32, LINE),)}, r"core \(0, 2\): 4294967296 is no i32; use a number .*"),
     "low": ({"body": (Store(-(1 << 31) - 1, LINE),)}, r"core \(0, 2\): -2147483649 is no i32; use a number .*"),

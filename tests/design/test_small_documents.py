@@ -32,6 +32,13 @@ WRONG = {
     'from = "mem DMA 0"': ('from = "mem DMA"', "from", "'mem DMA' is no port"),
     'to = "mem DMA 0"': ('too = "mem DMA 0"', "too", "too: unexpected key"),
     'kind = "design"': ('kind = "design"\nfor = ["i in 2"]', "for", "for: unexpected key"),
+    "two = 2 }": ("two = 2 }\noperands = 1", "operands", "operands: unexpected key; did you mean operand?"),
+    '{ fill = "r" }': ('{ for = { i = "2..0" }, fill = "r" }', "{ for", "for: i = '2..0' is empty"),
+    "tile = [": (
+        'tile = [\n  { name = "mem", at = [0, 2] },',
+        "kind",
+        "two tiles are called mem; rename one",
+    ),
     "two = 2": ('two = "3 / 2"', "kind", "leaves 1 over"),
     "at = [0, 1]": ('at = [0, "one"]', "at = [", "one is no number here; there is two"),
     '"npu2_1col"': ('"npu9"', "kind", "npu9"),
@@ -282,6 +289,8 @@ WRONG_SEQUENCES = {
         "sequence.for",
         "unexpected key",
     ),
+    "token = true, ": ("", "awaits", "no task of S2MM 0 in column 0 has `token = true`"),
+    'awaits = [{ token = "S2MM 0"': ('awaits = [{ column = 1, token = "S2MM 0"', "awaits", "S2MM 0 in column 1 has"),
     "{ size = ": ("{ sizes = ", 'sizes = "n" }', "unexpected key"),
 }
 

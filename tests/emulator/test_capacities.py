@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bdforge
-from bdforge.array.emulator import ArgumentError, Deadlock, TimingOptions
+from bdforge.array.emulator import ArgumentError, Deadlock, DmaError, TimingOptions
 from bdforge.devices import AIE2, AIE2P
 from bdforge.devices.capacities import StreamCapacities
 from support.array_text import (
@@ -117,6 +117,12 @@ def test_so_many_words_pass_ahead_of_those_that_a_core_wants_first_and_one_more_
     options = {"capacity": capacity} | ({} if seed is None else {"schedule": "random", "seed": seed})
     ends = [runs_head_of_line(words, device, packets, **options) for words in (held + 1, held + 2)]
     assert ends == [True, False]
+
+
+def test_data_without_a_packet_on_a_way_of_packets_says_where_its_header_came_from():
+    text = head_of_line(1, "npu2_1col", packets=True).replace(PACKET.format(1), "")
+    with pytest.raises(DmaError, match=r"its BD has no packet, so .* header: packet id 4 .* matches no packet rule"):
+        bdforge.emulate(text, [np.arange(100, 164, dtype=np.int32)])
 
 
 def overrun(words: int, device: str, *, packets: bool, repeat: int = 0) -> str:

@@ -260,9 +260,12 @@ class DmaChannel(Agent):
             return
         last = self._position == bd.order.length and bd.ends_packet
         if switch is not None and starts:
-            yield from switch.start(header, self.where, last)
+            yield from switch.start(header, self.where if bd.packet else self._headerless, last)
         else:
             yield from stream.push(np.array([header], np.uint32), self.source, last)
+
+    def _headerless(self) -> str:
+        return f"{self.where()}: its BD has no packet, so that the first word of its data is the header"
 
     def unmoved(self) -> str | None:
         """A BD without a host address for which no word has come, as a sentence."""

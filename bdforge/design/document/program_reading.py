@@ -87,6 +87,7 @@ def read_program(tables: Mapping[str, Any], scope: Scope, around: Callable[[], S
         if "operand" in tables:
             many(reading.operand)(tables["operand"], Scope(known, scope.faults, ("operand",)))
         reading.block(tables["sequence"].get("body", []), block.at("body"))
+        reading.check_tokens()
         return None if scope.faults.reasons else reading.build.program
     except (Wrong, ProgramError) as error:
         inside.tell(error)
@@ -106,6 +107,10 @@ class _Reading:
     build: Builder
     surround: Callable[[], Surrounding]
     arguments: dict[str, int] = field(default_factory=dict)
+    started: list[tuple[str, int, int | None]] = field(default_factory=list)
+    """(direction, channel, column) of tasks with a token; None for a column that follows from something."""
+    awaited: list[tuple[dict[str, Any], Scope]] = field(default_factory=list)
+    writes: bool = False
 
     @cached_property
     def around(self) -> Surrounding:
@@ -220,8 +225,21 @@ class _Reading:
     def read_step(self, given: dict[str, Any], scope: Scope) -> None:
         note, values = given["step"]
         awaits = [(*self.channel(wait["token"])[:2], wait["column"], wait["columns"]) for wait in given["awaits"]]
+        self.awaited += [(wait, scope.at("awaits")) for wait in given["awaits"]]
         with self.build.step(awaits, note, values):
             self.block(given["body"], scope.at("body"))
+
+    def check_tokens(self) -> None:
+        """Tell what is awaited though no task gives its token; registers that a program writes may start any."""
+        for wait, scope in self.awaited:
+            channel = self.channel(wait["token"])[:2]
+            columns = [at for *started, at in self.started if tuple(started) == channel]
+            first, count = wait["column"].constant, wait["columns"].constant
+            awaited = () if first is None or count is None else range(first, first + count)
+            missing = next((at for at in awaited if at not in columns), None)
+            if None not in columns and not self.writes and (missing is not None or not columns):
+                where = "" if missing is None else f" in column {missing}"
+                scope.tell(f"no task of {channel[0]} {channel[1]}{where} has `token = true`")
 
     def read_task(self, given: dict[str, Any], scope: Scope) -> None:
         direction, channel, column = self.channel(given["task"])
@@ -232,6 +250,8 @@ class _Reading:
         bds = map(self.bd, given["bds"])
         at = given["column"] if column is None else column
         self.build.task(direction, channel, at, *bds, runs=given["runs"], token=given["token"])
+        if given["token"]:
+            self.started.append((direction, channel, expression(at).constant))
 
     def bd(self, given: dict[str, Any]) -> ProgramBd | None:
         sizes, strides = zip(*given["dims"], strict=True)
@@ -251,6 +271,7 @@ class _Reading:
 
     def read_write(self, given: dict[str, Any], scope: Scope) -> None:
         self.build.write(given["write"], *given["values"])
+        self.writes = True
 
     def read_rtp(self, given: dict[str, Any], scope: Scope) -> None:
         address = self.held(self.around.buffers, given["rtp"], "buffer")

@@ -7,6 +7,7 @@ read. Numbers may be expressions, texts hold expressions in braces, `for` in an 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -38,7 +39,10 @@ def _span(name: str, found: Any, scope: Scope) -> range:
         raise Wrong(f"for: {clip(repr(name))} is no name")
     if not isinstance(found, str) or (ends := _RANGE.fullmatch(found)) is None:
         raise Wrong(f"for: {clip(name)} = {clip(repr(found))} is no range; write first..end, such as 0..8")
-    return range(number(ends[1], scope), number(ends[2], scope))
+    span = range(number(ends[1], scope), number(ends[2], scope))
+    if span.stop < span.start:
+        raise Wrong(f"for: {clip(name)} = {clip(repr(found))} is empty; write first..end, the smaller number first")
+    return span
 
 
 def each(items: Any, scope: Scope) -> Iterator[tuple[Any, Scope]]:
@@ -133,7 +137,9 @@ class Table:
         wrong = False
         repeats = {"for"} if self.where == "item" else set()
         for key in found.keys() - self.keys.keys() - repeats:
-            scope.at(key).tell(f"{clip(key)}: unexpected key; remove it or check its spelling")
+            near = get_close_matches(key, self.keys.keys() - found.keys(), 1)
+            way = f"did you mean {near[0]}?" if near else "remove it or check its spelling"
+            scope.at(key).tell(f"{clip(key)}: unexpected key; {way}")
             wrong = True
         values = {key: self._value(key, found, scope) for key in self.keys}
         if missing := [key for key, one in values.items() if one is _MISSING and key not in found]:

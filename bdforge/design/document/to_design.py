@@ -102,7 +102,10 @@ class _Reading:
         for name, number_ in given["let"].items():
             names[name] = number(number_, Scope(names, scope.faults, ("let", name)))
         scope = replace(scope, names=names, patterns=given["patterns"])
-        self.tiles = {tile.name: tile for tile in self._tiles(raw, scope)}
+        for tile in self._tiles(raw, scope):
+            if tile.name in self.tiles:
+                raise Wrong(f"two tiles are called {clip(tile.name)}; rename one")
+            self.tiles[tile.name] = tile
         here = replace(scope, inside=self)
         parts = {key: tuple(part(raw.get(key, []), here.at(key))) for key, part in _PARTS.items()}
         if scope.faults.reasons:

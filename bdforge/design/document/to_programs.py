@@ -173,6 +173,8 @@ def _named(found: Any, scope: Scope) -> Any:
 
 @described({"type": ["number", "string"]})
 def _times(found: Any, scope: Scope) -> Any:
+    if isinstance(found, str) and found != "forever" and "".join(found.lower().split()) == "forever":
+        raise Wrong(f"{found!r} is no number; write 'forever'")
     return None if found == "forever" else _named(found, scope)
 
 

@@ -29,7 +29,7 @@ from bdforge.common.messages import listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
-from bdforge.operators import Spec, load_spec, operator_of, plan
+from bdforge.operators import Spec, load_spec, operator_of, plan, plan_of
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, estimate, estimate_table
 from bdforge.perf.bounds.case import case_of
@@ -43,6 +43,7 @@ from bdforge.perf.goals import goals
 from bdforge.perf.tune.shapes import NAMES, Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.time_model import basis_named, kernel_on
+from bdforge.runtime import BuiltDesign
 
 
 def model_command(name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], modelled: Modelled) -> None:
@@ -100,7 +101,7 @@ app = typer.Typer()
 
 @app.command(name="estimate")
 def estimate_command(
-    design: Annotated[Path | None, typer.Argument(help="Design spec, such as designs/gemm_i8_i2_bitnet.toml.")] = None,
+    design: Annotated[Path | None, typer.Argument(help="Design spec, or folder of a built design.")] = None,
     shape: Shapes = None,
     shapes: ManyShapes = None,
     device: ProductName = DEFAULT_PRODUCT,
@@ -142,7 +143,7 @@ def estimate_command(
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
-        where, spec = _where(device, power, dispatch), load_spec(design)
+        where, spec = _where(device, power, dispatch), _spec(design)
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
                 raise typer.BadParameter(f"--model, --shapes, --versus, --rate, --kernel need a GEMM, not {spec.kind}")
@@ -159,6 +160,11 @@ def estimate_command(
             _print_each(spec, design, [report(modelled(each)) for each in problems(shape) or spec.problems])
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
+
+
+def _spec(design: Path) -> Spec:
+    """The spec of a file, or that of which the design in a folder was built."""
+    return plan_of(BuiltDesign.load(design).manifest, design).spec if design.is_dir() else load_spec(design)
 
 
 def _accuracy() -> None:

@@ -126,6 +126,9 @@ class WrittenSpec(Spec):
         """What the function "module:function" or "file.py:function" makes of inputs; SpecError where it cannot."""
         label = self.reference_label
         place, _, name = self.made.reference.partition(":")
+        if place.endswith(".py") and not self.file(place).is_file():
+            folders = listed(dict.fromkeys(map(clip_path, (folder / place for folder in _folders(self.folder)))))
+            raise SpecError(f"{label}: there is no such file; looked for {folders}")
         with foreign(label, SpecError):
             known = runpy.run_path(str(self.file(place))) if place.endswith(".py") else vars(import_module(place))
         if not callable(known.get(name)):

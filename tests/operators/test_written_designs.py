@@ -65,9 +65,10 @@ PRODUCERS = ("written", "python", "plain", "template")
 
 
 @pytest.mark.parametrize("name", PRODUCERS)
-def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, tmp_path: Path):
+def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, run, tmp_path: Path):
     spec = load_spec(producers(tmp_path)[name])
     design = build_plan(tmp_path / "built", plan(spec, device_named("strix_halo")))
+    assert run("estimate", str(tmp_path / "built"), "--shape", "32x48")[0] == 0
     again = design.plan
     with bdforge.load(design.folder, "emulated") as transpose:
         for shape in ((16, 16), (32, 48), (48, 16)):
@@ -162,6 +163,11 @@ def test_a_document_of_an_operator_keeps_its_reference(tmp_path: Path):
         ("right.py:transposed", "wrong.py:more", "reference wrong.py:more: gives 2 arrays; there is b"),
         ("right.py:transposed", "wrong.py:other", "its reference gives c; there is b"),
         ("right.py:transposed", "broken.py:any", r"reference broken.py:any: SyntaxError"),
+        (
+            "right.py:transposed",
+            "lost.py:any",
+            r"reference lost.py:any: there is no such file; looked for .*lost.py, /",
+        ),
         ("right.py:transposed", "golden.npz", "golden.npz"),
         ("right.py:transposed", "damaged.npz", "damaged.npz: is no .npz of arrays"),
         ("right.py:transposed", "wide.npz", "wide.npz: operand a must be an int32 matrix, got int64"),

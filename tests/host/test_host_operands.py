@@ -8,8 +8,9 @@ import pytest
 from library_builds import write_manifest
 from operand_cases import in_memory, member_of, probe, random_array, shape_of, words_of
 
-from bdforge.design.sequences import Builder
+from bdforge.design.sequences import Builder, ProgramError
 from bdforge.design.sequences.interpret import values_of
+from bdforge.design.sequences.operand_places import check_places
 from bdforge.design.sequences.operands import fetch, place
 from bdforge.design.sequences.sequence_program import Program
 from bdforge.devices import device_named
@@ -194,11 +195,21 @@ def elements_of(program: Program) -> list[set[tuple[int, int]]]:
     return found
 
 
+def has_places(program: Program) -> bool:
+    """Whether its operand gives each element a place of its own."""
+    try:
+        check_places(program.operands[0], values_of(program, {}))
+    except ProgramError:
+        return False
+    return True
+
+
 def test_memory_is_used_in_place_only_where_it_holds_the_lines(tmp_path: Path):
     """By the elements that hold each position alone: the array's lines, and nothing else of it."""
     path = write_manifest(tmp_path / "any", member_of(0)[0])
     content = json.loads(path.read_text()) | {"problems": []}
-    programs = [some_lines(np.random.default_rng(seed)) for seed in range(120)]
+    drawn = (some_lines(np.random.default_rng(seed)) for seed in range(400))
+    programs = [case for case in drawn if has_places(case[0])][:120]
     for seed, (program, _) in enumerate(programs):
         content["sequence"]["program"] = program.model_dump(exclude_none=True)
         (tmp_path / f"{seed}.json").write_text(json.dumps(content))

@@ -18,8 +18,6 @@ REFUSED_PLACES = [
     (_TWO, [Dim(0, 3, 1, 6), Dim(1, 4, 1, 4)], "has loops of 3 by 6 and 4 by 4" + _SAME),
     ([Axis(4)], [Dim(0, 2)], "holds 2 of 4 positions"),
     ([Axis(4, 2)], (), "holds 2 of 4 positions"),
-    ([Axis(5, 5, 3)], [Dim(0, 5)], "holds 4 of 5 positions"),  # the last tile holds positions 2 and 3, and no 4
-    ([Axis(5, 4, 3)], [Dim(0, 6)], "holds 4 of 5 positions"),
     ([Axis(2, 2, 3)], [Dim(0, 3)], "has tiles of 3 in 2 positions"),
 ]
 LEGAL_PLACES = [

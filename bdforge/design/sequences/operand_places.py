@@ -2,7 +2,8 @@
 
 Checked for the numbers of one problem, as `host/src/layout.cpp` does in C++: counts, strides and steps of loops, that
 no two loops of an operand lead to one place of the buffer, and that places hold each position of an axis. Not checked:
-three or more loops of which only the sum leads to a place twice, and operands of one buffer that stand in each other.
+three or more loops of which only the sum leads to a place twice, tiles that end before their axis does, and operands of
+one buffer that stand in each other.
 """
 
 from collections.abc import Sequence
@@ -55,17 +56,9 @@ def _check_steps(dims: Sequence[PlacedDim], values: Sequence[int]) -> None:
 
 
 def _check_held(axis: PlacedAxis, count: int, values: Sequence[int]) -> None:
-    size, held = values[axis.size], count
     if axis.tile is not None:
         walked, tile = values[axis.walked], values[axis.tile]
         if not 1 <= tile <= walked:
             raise ProgramError(f"has tiles of {tile} in {walked} positions")
-        held = _held_of_tiles(count, walked, tile)
-    if held < size:
-        raise ProgramError(f"holds {held} of {size} positions")
-
-
-def _held_of_tiles(count: int, walked: int, tile: int) -> int:
-    """Positions from the first on that `count` places hold in tiles, of which the last one ends where the walk does."""
-    whole = count // tile * tile
-    return min(walked, max(whole, min(whole, walked - tile) + count - whole))
+    if count < (size := values[axis.size]):
+        raise ProgramError(f"holds {count} of {size} positions")

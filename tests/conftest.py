@@ -12,7 +12,7 @@ HELPERS = [p.stem for p in Path(__file__).parent.rglob("*.py") if not p.stem.sta
 pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  # their asserts show values too
 
 from bdforge.cli import SEARCHES, main  # noqa: E402
-from bdforge.operators.gemm import load_spec  # noqa: E402
+from bdforge.operators.gemm import GemmPlan, load_spec  # noqa: E402
 from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
 from support.failures import compared, explain  # noqa: E402
 
@@ -28,6 +28,21 @@ def pytest_runtest_makereport(item, call):
     if call.excinfo is not None and not isinstance(call.excinfo.value, pytest.skip.Exception):
         explain(item.function, item.callspec.params if hasattr(item, "callspec") else {}, call.excinfo)
     return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays: it isn't searched for what can be freed, not even at the end."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture
+def plan(request: pytest.FixtureRequest) -> GemmPlan:
+    """The design that the test is parametrized with."""
+    return request.param()
 
 
 @pytest.fixture(scope="session")

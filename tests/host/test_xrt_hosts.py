@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,12 @@ PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
 SIZES = ["-M", "33", "-K", "40", "-N", "70"]
 ONCE = ["-i", "1", "--warmup", "0"]
-(PDI,) = pdis(coded_xclbin(render(PLAN, PLAN.spec.problems), PLAN))
+
+
+@cache
+def pdi() -> bytes:
+    (found,) = pdis(coded_xclbin(render(PLAN, PLAN.spec.problems), PLAN))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +77,7 @@ def design(xrt: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     xclbin.write_bytes(marked_xclbin(render(PLAN, PLAN.spec.problems)))
     coded = folder / "code" / xclbin.name
     coded.parent.mkdir()
-    shutil.copy(make_elf(xrt, make_xclbin(xrt, coded, PDI, PLAN.spec.columns), PLAN), folder)
+    shutil.copy(make_elf(xrt, make_xclbin(xrt, coded, pdi(), PLAN.spec.columns), PLAN), folder)
     write_manifest(folder, PLAN)
     return xclbin
 
@@ -132,11 +138,11 @@ def test_an_xclbin_is_read_back_as_the_manifest_describes_it(xrt: Packages, desi
 
 
 def test_xclbinutil_writes_the_same_bytes(xrt: Packages, tmp_path: Path):
-    theirs = make_xclbin(xrt, tmp_path / "theirs.xclbin", PDI, PLAN.spec.columns).read_bytes()
+    theirs = make_xclbin(xrt, tmp_path / "theirs.xclbin", pdi(), PLAN.spec.columns).read_bytes()
     container = read_image(theirs).container
     assert container is not None
     uuid = bytes.fromhex(container.uuid)
-    ours = xclbin(PDI, PLAN.spec.columns, container.seconds, buffers=3, pdi_uuid=PDI_UUID.bytes, uuid=uuid)
+    ours = xclbin(pdi(), PLAN.spec.columns, container.seconds, buffers=3, pdi_uuid=PDI_UUID.bytes, uuid=uuid)
     assert ours == theirs
 
 
@@ -330,9 +336,9 @@ def test_files_that_are_no_designs_are_refused(npu: SoftwareNpu, xrt: Packages, 
 
 
 def test_a_kernel_that_is_not_the_manifests_is_refused(npu: SoftwareNpu, xrt: Packages, program: Path, copy: Path):
-    path = make_xclbin(xrt, copy / "small.xclbin", PDI, PLAN.spec.columns, kernel="OTHER")
+    path = make_xclbin(xrt, copy / "small.xclbin", pdi(), PLAN.spec.columns, kernel="OTHER")
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "the manifest names kernel MLIR_AIE, the xclbin has OTHER")
-    make_xclbin(xrt, path, PDI, PLAN.spec.columns, operands=2)
+    make_xclbin(xrt, path, pdi(), PLAN.spec.columns, operands=2)
     write_manifest(copy, PLAN)
     refused(npu.run(program, "-x", path, *SIZES), 2, "kernel MLIR_AIE takes 5 arguments, the design needs 6")

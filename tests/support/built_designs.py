@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bdforge.common.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
-from bdforge.operators import Plan, Problem, SpecError, built_files, gemm, manifest, plan, plan_of, render, spec_from
+from bdforge.operators import Plan, Problem, built_files, gemm, manifest, operator_of, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign, load_kernels
 from support.once import made_in
 
@@ -56,16 +58,23 @@ def small_gemm(m: int = 16, k: int = 16, n: int = 32, device: str = "strix_halo"
 
 
 @cache
-def named_plans() -> tuple[gemm.GemmPlan, ...]:
-    """Every GEMM of `designs/` on every array that it fits, a product for each array."""
-    found = []
-    for path in sorted((ROOT / "designs").glob("gemm_*.toml")):
-        for product in ("strix_halo", "phoenix"):
-            try:
-                found.append(gemm.plan_gemm(gemm.load_spec(path), DEVICES[product]))
-            except SpecError:
-                continue  # a kernel or an array that this product lacks
-    return tuple(found)
+def named_designs() -> dict[str, Callable[[], gemm.GemmPlan]]:
+    """Every GEMM of `designs/` on every array that it fits, a product for each array; planned when it is called."""
+    specs = map(gemm.load_spec, sorted((ROOT / "designs").glob("gemm_*.toml")))
+    pairs = [(spec, DEVICES[product]) for spec in specs for product in ("strix_halo", "phoenix")]
+    return {
+        f"{spec.name}-{device.name}": cache(partial(gemm.plan_gemm, spec, device))
+        for spec, device in pairs
+        if operator_of(spec).fits(spec, device)
+    }
+
+
+def named_plans() -> list[gemm.GemmPlan]:
+    return [planned() for planned in named_designs().values()]
+
+
+each_named = pytest.mark.parametrize("plan", named_designs().values(), ids=named_designs(), indirect=True)
+"""A test for each, with its plan: collecting tests plans nothing."""
 
 
 class PlannedDesign(BuiltDesign):

@@ -12,7 +12,7 @@ import pytest
 from bdforge.devices import DEVICES
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem, load_spec, plan_gemm, sequence
-from support.built_designs import ROOT, named_plans
+from support.built_designs import ROOT, named_designs
 
 BITS = {"i8": 8, "i16": 16, "i32": 32, "bf16": 16, "f32": 32}
 TILE = re.compile(r"%(\w+) = aie\.tile\(\d+, (\d+)\)(.*)")
@@ -43,7 +43,7 @@ def bank_aware(text: str) -> dict[str, int]:
     return placed
 
 
-@pytest.mark.parametrize("plan", named_plans()[::4], ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
+@pytest.mark.parametrize("plan", [*named_designs().values()][::4], ids=[*named_designs()][::4], indirect=True)
 def test_the_default_keeps_every_address_of_named_designs(plan: GemmPlan):
     """And with them the words: parameters are written where the cores read them."""
     placed = bank_aware(render(plan, []))

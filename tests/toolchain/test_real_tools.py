@@ -25,7 +25,7 @@ from bdforge.runtime.toolchain import find_aiebu, find_aiecc, find_peano, find_x
 from bdforge.runtime.toolchain.aiecc import form_of
 from bdforge.runtime.toolchain.assembled import built_image
 from bdforge.runtime.toolchain.read_back import differences, read_back
-from support.built_designs import PlannedDesign, named_plans
+from support.built_designs import PlannedDesign, each_named, named_designs
 from support.differences import same
 from support.image_contents import program_bytes, xclbin_contents
 
@@ -43,18 +43,9 @@ LOWER = (
     "aie-dma-tasks-to-npu", "aie-dma-to-npu", "aie-lower-set-lock",
 )  # fmt: skip
 WHOLE_BUILDS = ("gemm_i8_i2_bitnet", "gemm_i8_i2_tuned", "gemm_i8_i8_i32_96x64x96", "gemm_bf16_bf16_f32_64x64x32")
+"""One design for each kind of core program: aiecc takes minutes for each."""
 
 
-def whole_builds() -> list[GemmPlan]:
-    """One design for each kind of core program: aiecc takes minutes for each."""
-    return [plan for plan in named_plans() if plan.spec.name in WHOLE_BUILDS]
-
-
-def name_of(plan: GemmPlan) -> str:
-    return f"{plan.spec.name}-{plan.device.name}"
-
-
-each_plan = pytest.mark.parametrize("plan", named_plans(), ids=name_of)
 Tool = Callable[..., str]
 
 
@@ -94,13 +85,13 @@ def problem_of(plan: GemmPlan) -> GemmProblem:
     return plan.spec.problems[0] if plan.spec.problems else GemmProblem(tile.m + 1, 2 * tile.k, tile.n + 4)
 
 
-@each_plan
+@each_named
 def test_the_dialects_verifier_accepts_the_design(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     (tmp_path / "design.mlir").write_text(text_of(plan, plan.spec.problems or [problem_of(plan)]))
     assert "aie.runtime_sequence" in mlir_aie("aie-opt", "design.mlir")
 
 
-@each_plan
+@each_named
 def test_the_routes_exist(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     (tmp_path / "design.mlir").write_text(text_of(plan, []))
     routed = mlir_aie("aie-opt", "--aie-create-pathfinder-flows", "design.mlir")
@@ -108,7 +99,7 @@ def test_the_routes_exist(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     assert "aie.connect<" in routed
 
 
-@each_plan
+@each_named
 def test_mlir_aie_lowers_to_our_words(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     problem = problem_of(plan)
     (tmp_path / "design.mlir").write_text(text_of(plan, [problem]))
@@ -119,7 +110,7 @@ def test_mlir_aie_lowers_to_our_words(plan: GemmPlan, mlir_aie: Tool, tmp_path: 
     same(theirs, sequence(plan, problem.M, problem.K, problem.N).words())
 
 
-@each_plan
+@each_named
 def test_the_default_placement_moves_nothing(plan: GemmPlan, mlir_aie: Tool, tmp_path: Path):
     work = tmp_path / "design.mlir.prj"
     work.mkdir()
@@ -131,10 +122,10 @@ def test_the_default_placement_moves_nothing(plan: GemmPlan, mlir_aie: Tool, tmp
     assert differences(found, plan.design) == ""
 
 
-@pytest.fixture(scope="module", params=whole_builds(), ids=name_of)
+@pytest.fixture(scope="module", params=[name for name in named_designs() if name.rpartition("-")[0] in WHOLE_BUILDS])
 def built(request: pytest.FixtureRequest, tools: None, tmp_path_factory: pytest.TempPathFactory) -> PlannedDesign:
     """A design as `scons device=... format=...` leaves it; the full ELF too where aiebu-asm is."""
-    plan: GemmPlan = request.param
+    plan = named_designs()[request.param]()
     build = tmp_path_factory.mktemp("build")
     words = [f"device={plan.device.name}", f"design={plan.spec.name}", f"build={build}", "xrt=none"]
     kind = "elf" if find_aiebu() and plan.spec.problems else "xclbin"

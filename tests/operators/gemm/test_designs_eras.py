@@ -8,7 +8,7 @@ from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import Era, convert
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem
-from support.built_designs import named_plans
+from support.built_designs import named_designs
 from support.differences import same
 from support.txn_vectors import encode_mlir
 
@@ -22,12 +22,11 @@ QUICK = ("gemm_bf16_bf16_f32_64x64x32",)
 
 def each_plan():
     """Every design, most of them for the long sweep."""
-    for plan in named_plans():
-        marks = () if plan.spec.name in QUICK else pytest.mark.slow
-        yield pytest.param(plan, id=f"{plan.spec.name}-{plan.device.name}", marks=marks)
+    for name, planned in named_designs().items():
+        yield pytest.param(planned, id=name, marks=() if name.rpartition("-")[0] in QUICK else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("plan", list(each_plan()))
+@pytest.mark.parametrize("plan", list(each_plan()), indirect=True)
 def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: GemmPlan):
     tile = plan.spec.tile
     march = render(plan, [GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])

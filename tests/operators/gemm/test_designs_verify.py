@@ -5,18 +5,19 @@ import pytest
 from bdforge.array.emulator.verification import verify_design
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem
-from support.built_designs import ROOT, named_plans
+from support.built_designs import ROOT, named_designs, named_plans
 
-OFTEN = {"gemm_i8_i2_resident", "gemm_i8_i8_i8_112x112x112"}
+OFTEN = ("gemm_i8_i2_resident", "gemm_i8_i8_i8_112x112x112")
 """Both generations, B that stays; the sweep tries all."""
 
 
-def kept(plan: GemmPlan) -> object:
-    name = f"{plan.spec.name}-{plan.device.name}"
-    return pytest.param(plan, id=name, marks=() if plan.spec.name in OFTEN else pytest.mark.slow)
+EACH = [
+    pytest.param(planned, id=name, marks=() if name.rpartition("-")[0] in OFTEN else pytest.mark.slow)
+    for name, planned in named_designs().items()
+]
 
 
-@pytest.mark.parametrize("plan", [kept(plan) for plan in named_plans()])
+@pytest.mark.parametrize("plan", EACH, indirect=True)
 def test_a_named_design_has_no_fault(plan: GemmPlan):
     tile = plan.spec.tile
     ragged = GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)

@@ -10,15 +10,12 @@ from bdforge.design.model import Tile
 from bdforge.devices import AIE2P, DEVICES, TileKind
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm
-from support.built_designs import ROOT, named_plans
+from support.built_designs import ROOT, each_named, named_plans
 from support.family import GROUPS, SEED, SIZE, group
 
 CORE = AIE2P.limits(TileKind.CORE)
 BANK = {TileKind.CORE: 0x4000, TileKind.MEMTILE: 0x10000}
 MEMORY = {TileKind.CORE: 0x10000, TileKind.MEMTILE: 0x80000}
-
-
-each_named = pytest.mark.parametrize("plan", named_plans(), ids=lambda plan: f"{plan.spec.name}-{plan.device.name}")
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def plan_of(types: tuple[str, ...] = INT8, device: str = "strix_halo", **content
 
 def verified(build: Path, image: Path, sizes: tuple[int, int, int], *more: Path | str) -> Done:
     M, K, N = map(str, sizes)
-    words = ["-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "2", "--warmup", "0"]
+    words = ["-M", M, "-K", K, "-N", N, "-d", "emulated", "--verify", "-i", "1", "--warmup", "0"]
     return run(build / "bin" / "bdforge-run", "-x", image, *words, *more)
 
 

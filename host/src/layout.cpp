@@ -44,6 +44,7 @@ Layout::Layout(const Operand& operand, const Argument& argument, const Values& v
     check_bounds(bits / operand.bits);
     if (first > 0) axes_[0].stretches = {{0, 1, 0}};
     for (std::size_t i = 0; i < operand.axes.size(); ++i) read_axis(first + i, operand.axes[i], values);
+    check_shared(first);
     for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ = product("rows of an operand", rows_, axes_[i].size);
     missing_element();  // refuses what the type does not hold
 }
@@ -57,10 +58,8 @@ void Layout::read_loops(const Values& values) {
         if (found.count < 1 || found.count > reach_max || found.stride < 0 || found.stride > reach_max)
             refuse(concat("has a loop of ", found.count, " by ", found.stride,
                         "; counts begin at 1, strides at 0, both end at ", reach_max));
-        if (found.count > 1 && found.stride == 0) refuse(concat("has a loop of ", found.count, " by 0", one_place));
         loops_.push_back(found);
     }
-    check_strides();
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
         std::vector<ElementLoop*> along;
         for (ElementLoop& loop : loops_)
@@ -76,16 +75,24 @@ void Layout::read_loops(const Values& values) {
     }
 }
 
-/// `second.stride / common` turns of the first loop lead where `first.stride / common` of the second do.
-void Layout::check_strides() const {
+/// `second.stride / common` turns of the first loop lead where `first.stride / common` of the second do. Turns count that
+/// lead to elements of the user's: rows may be read beyond their end.
+void Layout::check_shared(std::size_t before) const {
+    const auto used = [&](const ElementLoop& loop) {
+        if (operand_.axes[loop.axis - before].tile != no_value) return loop.count;
+        return std::min(loop.count, up(axes_[loop.axis].size, loop.step * side()));
+    };
+    for (const ElementLoop& loop : loops_)
+        if (loop.stride == 0 && used(loop) > 1) refuse(concat("has a loop of ", used(loop), " by 0", one_place));
     for (std::size_t i = 0; i < loops_.size(); ++i)
         for (std::size_t j = i + 1; j < loops_.size(); ++j) {
-            const ElementLoop &first = loops_[i], &second = loops_[j];
-            if (first.count == 1 || second.count == 1) continue;
-            const std::int64_t common = std::gcd(first.stride, second.stride);
-            if (second.stride / common < first.count && first.stride / common < second.count)
-                refuse(concat("has loops of ", first.count, " by ", first.stride, " and ", second.count, " by ",
-                              second.stride, ", which lead to the same place of the buffer", one_place));
+            const std::int64_t turns = used(loops_[i]), others = used(loops_[j]);
+            const std::int64_t stride = loops_[i].stride, by = loops_[j].stride;
+            if (turns == 1 || others == 1) continue;
+            const std::int64_t common = std::gcd(stride, by);
+            if (by / common < turns && stride / common < others)
+                refuse(concat("has loops of ", turns, " by ", stride, " and ", others, " by ", by,
+                              ", which lead to the same place of the buffer", one_place));
         }
 }
 

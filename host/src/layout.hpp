@@ -89,7 +89,7 @@ private:
     [[noreturn]] void refuse(const std::string& what) const;
     void read_axis(std::size_t axis, const Axis& from, const Values& values);
     void read_loops(const Values& values);
-    void check_strides() const;
+    void check_shared(std::size_t before) const;
     void find_stretches(Positions& axis, std::int64_t walked, std::int64_t tile, bool once) const;
     void check_bounds(std::int64_t elements) const;
     std::int64_t last() const;

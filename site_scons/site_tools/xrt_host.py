@@ -21,8 +21,6 @@ from bdforge.runtime.npu import find_development
 from bdforge.runtime.toolchain import find_cxx
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-UNCOLLECTED = ["--param", "ggc-min-expand=1000", "--param", "ggc-min-heapsize=4000000"]
-"""For gcc, which looks for memory to take back only when it has taken 4 GB: an eighth of its time at -O0."""
 
 
 def _includes(env) -> list[str]:
@@ -37,8 +35,7 @@ def compile_command(target, source, env) -> list[str]:
     system += [word for folder in env.get("SYSTEM", []) for word in ("-isystem", folder)]
     include = _includes(env)
     defines = [f"-D{macro}" for macro in env.get("CPPDEFINES", [])]
-    quick = UNCOLLECTED if env["OPTIMISE"] == "-O0" and "clang" not in env["cxx"] else []
-    flags = ["-std=c++20", env["OPTIMISE"], *quick, "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
+    flags = ["-std=c++20", env["OPTIMISE"], "-fPIC", *WARNINGS, *_sanitizers(env), *defines]
     return [env["cxx"], *flags, *include, *system, "-c", str(source[0]), "-o", str(target[0])]
 
 

@@ -27,5 +27,6 @@ LEGAL_PLACES = [
     ([Axis(5, 5, 3, True)], [Dim(0, 6)]),
     ([Axis(3, 5, 3)], [Dim(0, 3)]),
     (_TWO, [Dim(0, 3, 1, 3), Dim(1, 4, 1, 10)]),  # no two places in one, though neither loop lies in the other
+    (_TWO, [Dim(0, 3, 1, 4), Dim(1, 8)]),  # lines are read beyond their end
     ([Axis(1), Axis(4)], [Dim(0, 1, 0, 0), Dim(1, 4)]),  # a loop of one leads nowhere
 ]

@@ -20,23 +20,34 @@ _ONE_PLACE = ": an element has one place, and a place one element"
 def check_places(operand: Operand, values: Sequence[int]) -> None:
     """ProgramError for loops by which elements would have no place, or two would share one."""
     try:
-        _check_strides([(values[dim.count], values[dim.stride]) for dim in operand.dims])
+        side = BLOCK if operand.blocked else 1
+        _check_loops([(values[dim.count], values[dim.stride]) for dim in operand.dims])
         for number, axis in enumerate(operand.axes):
             dims = [dim for dim in operand.dims if dim.axis == number]
             _check_steps(dims, values)
-            count = prod(values[dim.count] for dim in dims) * (BLOCK if operand.blocked else 1)
-            _check_held(axis, count, values)
+            _check_held(axis, prod(values[dim.count] for dim in dims) * side, values)
+        _check_shared([_used(dim, operand.axes[dim.axis], values, side) for dim in operand.dims])
     except ProgramError as error:
         raise ProgramError(f"operand {operand.name} {error}") from None
 
 
-def _check_strides(loops: Sequence[tuple[int, int]]) -> None:
+def _check_loops(loops: Sequence[tuple[int, int]]) -> None:
     for count, stride in loops:
         if count < 1 or stride < 0:
             raise ProgramError(f"has a loop of {count} by {stride}; counts begin at 1, strides at 0")
-        if count > 1 and stride == 0:
-            raise ProgramError(f"has a loop of {count} by 0{_ONE_PLACE}")
-    for (count, stride), (other, by) in combinations([loop for loop in loops if loop[0] > 1], 2):
+
+
+def _used(dim: PlacedDim, axis: PlacedAxis, values: Sequence[int], side: int) -> tuple[int, int]:
+    """The turns of a loop that lead to elements of the user's, and its stride: rows may be read beyond their end."""
+    count, step = values[dim.count], max(values[dim.step], 1) * side
+    return count if axis.tile is not None else min(count, -(-values[axis.size] // step)), values[dim.stride]
+
+
+def _check_shared(loops: Sequence[tuple[int, int]]) -> None:
+    moving = [loop for loop in loops if loop[0] > 1]
+    for count in (count for count, stride in moving if stride == 0):
+        raise ProgramError(f"has a loop of {count} by 0{_ONE_PLACE}")
+    for (count, stride), (other, by) in combinations(moving, 2):
         common = gcd(stride, by)  # `by / common` turns of one loop lead where `stride / common` of the other do
         if by // common < count and stride // common < other:
             raise ProgramError(

@@ -8,7 +8,7 @@ from itertools import groupby
 from bdforge.design.model import Design
 from bdforge.design.sequence import Event, LockWrite, RegisterWrite, RtpWrite, Task, TaskBd, TokenWait
 from bdforge.design.sequence import Sequence as RuntimeSequence
-from bdforge.design.sequences import Await, Program, Start, StartedTask, Stored
+from bdforge.design.sequences import Await, Program, Start, StartedTask, Stored, WalkError
 from bdforge.design.sequences import Event as SequenceEvent
 from bdforge.design.sequences.instruction_words import Sync, syncs
 from bdforge.design.tile_memory import Buffer, Lock
@@ -29,7 +29,8 @@ def placed_sequence(
 ) -> RuntimeSequence:
     """What the events of a program's run are in MLIR; lowered, it is the same stream of words.
 
-    `elements` of each of the program's arguments; `wide`: one wait for tokens of several columns.
+    `elements` of each of the program's arguments; `wide`: one wait for tokens of several columns. WalkError for a task
+    on a channel that no allocation of the design names.
     """
     arguments = tuple(
         Buffer(argument.name, count, argument.type, argument.note)
@@ -106,7 +107,11 @@ def _started(event: Start, names, arguments, allocations, writes: _Writes) -> It
 
 
 def _allocation(allocations: Mapping[tuple[int, str, int], str], task: StartedTask) -> str:
-    return allocations[task.column, task.direction, task.channel]
+    name = allocations.get((task.column, task.direction, task.channel))
+    if name is None:
+        channel = f"{task.direction} {task.channel}"
+        raise WalkError(f"a task is on {channel} of column {task.column}, which no allocation names; add one")
+    return name
 
 
 def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, ...]) -> Task:

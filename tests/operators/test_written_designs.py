@@ -201,3 +201,16 @@ def test_a_design_for_another_array_is_refused(tmp_path: Path):
     assert not operator_of(spec).fits(spec, device_named("phoenix"))
     with pytest.raises(InputError, match="written: is for npu2_1col, but phoenix is an npu1"):
         plan(spec, device_named("phoenix"))
+
+
+def test_a_task_on_a_channel_without_an_allocation_is_refused(tmp_path: Path):
+    text = (EXAMPLES / "documents" / "add_one.toml").read_text()
+    for old, new in (
+        ('{ name = "from_host", channel = "shim MM2S 0" }, ', ""), ('task = "from_host"', 'task = "MM2S 0", column = 0')
+    ):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "add_one.toml").write_text(text)
+    made = plan(load_spec(tmp_path / "add_one.toml"), device_named("strix_halo"))
+    with pytest.raises(InputError, match="MM2S 0 of column 0"):
+        render(made, [operator_of(made.spec).problem((32,))])

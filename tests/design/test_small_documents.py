@@ -291,6 +291,12 @@ WRONG_SEQUENCES = {
     ),
     "token = true, ": ("", "awaits", "no task of S2MM 0 in column 0 has `token = true`"),
     'awaits = [{ token = "S2MM 0"': ('awaits = [{ column = 1, token = "S2MM 0"', "awaits", "S2MM 0 in column 1 has"),
+    'direction = "in"': ('direction = "out"', "[[operand]]", "no S2MM task writes argument X"),
+    'axis = 0, count = "n" }]\n': (
+        'axis = 0, count = "n" }]\n[[operand]]\nname="X"\ndirection = "in"\ntype = "int32"\naxes = [{ size = "n" }]\n',
+        '[[operand]]\nname="X"',
+        "there is an operand X already",
+    ),
     "{ size = ": ("{ sizes = ", 'sizes = "n" }', "unexpected key"),
 }
 

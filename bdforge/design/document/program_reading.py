@@ -29,6 +29,7 @@ from bdforge.design.document.document_values import (
 from bdforge.design.document.tables import Key, Table, first_key, many, told, turns
 from bdforge.design.sequences import Axis, Builder, Dim, Program, ProgramError
 from bdforge.design.sequences.expressions import expression
+from bdforge.design.sequences.program_check import OperandFault
 from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.devices.types import TYPES
@@ -89,6 +90,8 @@ def read_program(tables: Mapping[str, Any], scope: Scope, around: Callable[[], S
         reading.block(tables["sequence"].get("body", []), block.at("body"))
         reading.check_tokens()
         return None if scope.faults.reasons else reading.build.program
+    except OperandFault as error:
+        reading.operands[error.place].tell(error)
     except (Wrong, ProgramError) as error:
         inside.tell(error)
     except ValidationError as error:
@@ -111,6 +114,7 @@ class _Reading:
     """(direction, channel, column) of tasks with a token; None for a column that follows from something."""
     awaited: list[tuple[dict[str, Any], Scope]] = field(default_factory=list)
     writes: bool = False
+    operands: list[Scope] = field(default_factory=list)
 
     @cached_property
     def around(self) -> Surrounding:
@@ -150,6 +154,7 @@ class _Reading:
             given["name"], argument, given["direction"], given["type"], bits, axes, dims,
             staged=given["staged"], offset=given["offset"], **facts,
         )  # fmt: skip
+        self.operands.append(scope)
         return True
 
     def index(self, name: str) -> int:

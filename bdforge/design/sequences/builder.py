@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from bdforge.design.sequences.expressions import Expr, Operand, ProgramError, expression
-from bdforge.design.sequences.program_check import checked
+from bdforge.design.sequences.program_check import meant
 from bdforge.design.sequences.sequence_program import (
     For,
     If,
@@ -168,9 +168,8 @@ class Builder:
         )
 
     def require(self, condition: Operand, text: str, *values: Operand) -> None:
-        """Refuse to run where `condition` is 0, with `text` and its values; ProgramError where it is Python's False."""
-        if condition is False:
-            raise ProgramError(f"required is False at any size: {text}; expressions are compared by .equals()")
+        """Refuse to run where `condition` is 0, with `text` and its values; ProgramError where it is Python's bool."""
+        _check_condition(condition, text)
         note = Note(text=text, values=self._listed(values))
         self._requires.append(Requirement(when=self.place(condition), otherwise=note))
 
@@ -185,7 +184,8 @@ class Builder:
 
     @contextmanager
     def when(self, condition: Operand) -> Iterator[None]:
-        """What follows, only where `condition` is not 0."""
+        """What follows, only where `condition` is not 0; ProgramError where that is Python's bool."""
+        _check_condition(condition, "when")
         value = expression(condition)
         with self._block("when") as body:
             yield
@@ -291,8 +291,8 @@ class Builder:
 
     @property
     def program(self) -> Program:
-        """The program; ProgramError where a value is used outside of its loop."""
-        return checked(
+        """The program; ProgramError as of `program_check.meant`."""
+        return meant(
             Program(
                 parameters=self._parameters,
                 values=self._values,
@@ -318,6 +318,11 @@ class Builder:
         finally:
             self._blocks.pop()
             self._around.pop()
+
+
+def _check_condition(condition: Operand, what: str) -> None:
+    if isinstance(condition, bool):
+        raise ProgramError(f"{what} is {condition} at any size; expressions are compared by .equals(), not by == or !=")
 
 
 def lines_of(counts: Sequence[Expr], order: str) -> list[Dim]:

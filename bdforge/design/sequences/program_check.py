@@ -1,6 +1,6 @@
 """The check of a sequence program: all that a run could trip over but values; and where each value is computed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,9 +13,18 @@ from bdforge.design.sequences.sequence_program import (
     Program,
     ProgramError,
     ProgramPart,
+    ProgramTask,
     Value,
     loops_of,
 )
+
+
+class OperandFault(ProgramError):
+    """What is wrong with the operand at `place` of a program."""
+
+    def __init__(self, place: int, message: str):
+        super().__init__(message)
+        self.place = place
 
 
 def load_program(content: Any) -> Program:
@@ -78,6 +87,38 @@ def _check_operand(program: Program, reach: "_Reach", operand: Operand) -> None:
     if beyond := [dim.axis for dim in operand.dims if dim.axis >= len(operand.axes)]:
         raise ProgramError(f"sequence program: {what} has a loop over axis {beyond[0]} of {len(operand.axes)}")
     reach.part(operand, (), what)
+
+
+def meant(program: Program) -> Program:
+    """`checked` for who writes a program: also what hosts would run, but nobody can mean of operands."""
+    for place in range(len(checked(program).operands)):
+        try:
+            _check_made(program, place)
+        except ProgramError as error:
+            raise OperandFault(place, str(error)) from None
+    return program
+
+
+def _check_made(program: Program, place: int) -> None:
+    """A name of its own, and for what the array makes a task that writes it, where there are tasks."""
+    operand = program.operands[place]
+    if operand.name in (one.name for one in program.operands[:place]):
+        raise ProgramError(f"sequence program: there is an operand {operand.name} already; give each a name of its own")
+    tasks = list(_tasks(program.do))
+    written = {bd.argument for task in tasks if task.direction == "S2MM" for bd in task.bds}
+    if operand.direction == "out" and tasks and operand.argument not in written:
+        raise ProgramError(
+            f"sequence program: operand {operand.name} is made by the array, but no S2MM task writes argument "
+            f"{program.arguments[operand.argument].name}"
+        )
+
+
+def _tasks(statements: Sequence[Any]) -> Iterator[ProgramTask]:
+    for statement in statements:
+        if statement.kind == "task":
+            yield statement
+        for block in statement.blocks:
+            yield from _tasks(block)
 
 
 def _check_note(note: Note) -> None:

@@ -10,7 +10,7 @@ from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.gemm.kernels import KERNELS
 from bdforge.operators.gemm.spec import _GemmFile
 from support.differences import same
-from support.family import GROUPS, SEED, SIZE, TURNS, Member, group, kernel_of
+from support.family import GROUPS, REFUSED, SEED, SIZE, TURNS, Member, group, kernel_of, refused
 from support.family_oracle import check, random_data, wanted
 from support.family_runs import fault
 
@@ -118,3 +118,9 @@ def test_the_runtimes_reference_and_the_oracle_agree_on_ragged_depths(b, depth):
     plan = member.plan
     data = random_data(plan, member.problem, 6)
     same(plan.reference(data.inputs)["C"].values, wanted(plan, data), rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", REFUSED)
+def test_draws_that_are_left_out_are_refused(index: int):
+    assert refused(index)

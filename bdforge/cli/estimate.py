@@ -143,7 +143,7 @@ def estimate_command(
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
-        where, spec = _where(device, power, dispatch), _spec(design)
+        spec, where = _spec(design, device, power, dispatch)
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
                 raise typer.BadParameter(f"--model, --shapes, --versus, --rate, --kernel need a GEMM, not {spec.kind}")
@@ -160,11 +160,6 @@ def estimate_command(
             _print_each(spec, design, [report(modelled(each)) for each in problems(shape) or spec.problems])
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
-
-
-def _spec(design: Path) -> Spec:
-    """The spec of a file, or that of which the design in a folder was built."""
-    return plan_of(BuiltDesign.load(design).manifest, design).spec if design.is_dir() else load_spec(design)
 
 
 def _accuracy() -> None:
@@ -203,6 +198,16 @@ def _check_extras(
 
 Where = tuple[Device, Timing]
 """A product, and its constants in a power mode and with a way in which runs are handed over."""
+
+
+def _spec(design: Path, device: str, power: str | None, dispatch: str) -> tuple[Spec, Where]:
+    """The spec of a file and its product, or those of which the design in a folder was built."""
+    if not design.is_dir():
+        return load_spec(design), _where(device, power, dispatch)
+    manifest = BuiltDesign.load(design).manifest
+    if device not in (manifest.device, DEFAULT_PRODUCT):
+        raise typer.BadParameter(f"{design} was built for {manifest.device}; leave --device {device} out")
+    return plan_of(manifest, design).spec, _where(manifest.device, power, dispatch)
 
 
 def _where(device: str, power: str | None, dispatch: str) -> Where:

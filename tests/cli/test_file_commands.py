@@ -1,6 +1,8 @@
 """Commands that read one file and write another: machine code, streams, weights, routes; and what they list."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,6 +189,17 @@ def test_other_operators_are_estimated_for_their_own_or_given_sizes(run, name: s
     bare = Path("bare.toml")
     bare.write_text(path.read_text().split("[[problems]]")[0].split("problems =")[0])
     assert run("estimate", str(bare))[0] == 2
+
+
+def test_a_built_design_is_estimated_for_the_product_that_it_was_built_for(run, small):
+    folder = Path(shutil.copytree(small.folder, "built"))
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"device": "krackan"}))
+    halo, krackan = (run("estimate", str(one), "--shape", "32x32x64") for one in (small.folder, folder))
+    assert (halo[0], krackan[0]) == (0, 0)
+    assert halo[1] != krackan[1]
+    code, _, err = run("estimate", str(folder), "--device", "phoenix")
+    assert (code, "built was built for krackan; leave --device phoenix out" in err) == (2, True)
 
 
 def test_functions_to_link_are_taken_before_our_own(monkeypatch):

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from bdforge.array.routing.fabric import wires
 from bdforge.array.routing.nets import Net, named, routing_error
 from bdforge.devices import Device, PortBundle, neighbour
@@ -56,22 +58,19 @@ def check_cuts(device: Device, nets: Sequence[Net]) -> None:
     Each circuit needs a wire of its own; all packets together need one. The border with the fewest exits around the
     smallest rectangle is reported.
     """
-    ends = [(_bit(device, net.source.tile), _mask(device, [sink.tile for sink in net.sinks])) for net in nets]
-    # A tile is a bit, so that each of some thousand borders meets each net by an AND.
-    masks = [(source, sinks, net.packet_id is None) for (source, sinks), net in zip(ends, nets, strict=True)]
-    for border in _borders(device):
-        crossing = [circuit for source, sinks, circuit in masks if _crosses(source, sinks, border)]
-        circuits = sum(crossing)
-        wanted = circuits + (circuits < len(crossing))
-        if wanted > border.wires:
-            blamed = [net for net, (source, sinks) in zip(nets, ends, strict=True) if _crosses(source, sinks, border)]
-            raise routing_error(blamed[0].flows[0], f"{_message(device, border, wanted)}: {named(blamed)}")
-
-
-def _crosses(source: int, sinks: int, border: Border) -> bool:
-    if border.inward:
-        return not source & border.mask and bool(sinks & border.mask)
-    return bool(source & border.mask) and bool(sinks & ~border.mask)
+    sources = np.array([_bit(device, net.source.tile) for net in nets], np.int64)
+    sinks = np.array([_mask(device, [sink.tile for sink in net.sinks]) for net in nets], np.int64)
+    circuits = np.array([net.packet_id is None for net in nets], bool)
+    borders, masks, inward, exits = _borders(device)
+    starts, stays = (sources & masks) != 0, (sinks & masks) != 0
+    crossing = np.where(inward, ~starts & stays, starts & ((sinks & ~masks) != 0))
+    wanted = (crossing & circuits).sum(1) + (crossing & ~circuits).any(1)
+    if (over := np.flatnonzero(wanted > exits)).size:
+        first = int(over[0])
+        blamed = [nets[i] for i in np.flatnonzero(crossing[first]).tolist()]
+        raise routing_error(
+            blamed[0].flows[0], f"{_message(device, borders[first], int(wanted[first]))}: {named(blamed)}"
+        )
 
 
 def _bit(device: Device, tile: Coordinates) -> int:
@@ -86,8 +85,11 @@ def _mask(device: Device, tiles: Sequence[Coordinates]) -> int:
 
 
 @cache
-def _borders(device: Device) -> list[Border]:
-    """Borders of all rectangles, in the order in which they are reported."""
+def _borders(device: Device) -> tuple[list[Border], np.ndarray, np.ndarray, np.ndarray]:
+    """Borders of all rectangles in the order in which they are reported; their masks, directions and wires in columns.
+
+    A tile is a bit, so that each of some thousand borders meets each net by an AND.
+    """
     exits = _exits(device)
     found = []
     for region in _regions(device):
@@ -95,7 +97,9 @@ def _borders(device: Device) -> list[Border]:
         for inward in (False, True):
             over = tuple(way for way, a, b in exits if bool(a & mask) != inward and bool(b & mask) == inward)
             found.append(Border(region, mask, inward, over, sum(e.wires for e in over)))
-    return sorted(found, key=lambda border: (len(border.exits), len(border.region.tiles())))
+    found.sort(key=lambda border: (len(border.exits), len(border.region.tiles())))
+    masks, inward = (np.array([[getattr(border, name)] for border in found]) for name in ("mask", "inward"))
+    return found, masks, inward, np.array([border.wires for border in found])
 
 
 def _exits(device: Device) -> list[tuple[Exit, int, int]]:

@@ -31,6 +31,7 @@ WRONG = {
     '"S2MM 0"': ('"S2M 0"', "dma", "'S2M 0' is no channel"),
     'from = "mem DMA 0"': ('from = "mem DMA"', "from", "'mem DMA' is no port"),
     'to = "mem DMA 0"': ('too = "mem DMA 0"', "too", "too: unexpected key"),
+    'name = "small"': ('name = "small"\nproblems = [{ n = true }]', "problems", "should give numbers, got True"),
     'kind = "design"': ('kind = "design"\nfor = ["i in 2"]', "for", "for: unexpected key"),
     "two = 2 }": ("two = 2 }\noperands = 1", "operands", "operands: unexpected key; did you mean operand?"),
     '{ fill = "r" }': ('{ for = { i = "2..0" }, fill = "r" }', "{ for", "for: i = '2..0' is empty"),

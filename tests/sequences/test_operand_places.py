@@ -18,7 +18,7 @@ def plan_of(axes: list[Axis], dims: list[Dim]) -> None:
 def test_an_element_has_one_place(axes: list[Axis], dims: list[Dim], said: str):
     with pytest.raises(ProgramError) as refused:
         plan_of(axes, dims)
-    assert str(refused.value) == f"operand X {said}"
+    assert str(refused.value).startswith(f"operand X {said}")
 
 
 @pytest.mark.parametrize(("axes", "dims"), LEGAL_PLACES)

@@ -187,7 +187,9 @@ def _problems(found: Any, scope: Scope) -> list[dict[str, int | str]]:
     if not isinstance(found, list):
         raise Wrong(f"should be a list of tables, got {clip(repr(found))}")
     for problem in found:
-        if strange := [one for one in _tables(problem, scope).values() if not isinstance(one, int | str)]:
+        sizes = _tables(problem, scope).values()
+        strange = [one for one in sizes if isinstance(one, bool) or not isinstance(one, int | str)]
+        if strange:
             raise Wrong(f"should give numbers, got {clip(repr(strange[0]))}")
     return found
 

@@ -14,6 +14,7 @@ from bdforge.design.sequences.expressions import ProgramError
 from bdforge.design.sequences.sequence_program import Operand, PlacedAxis, PlacedDim
 from bdforge.devices.formats import BLOCK
 
+_MOST = 1 << 50  # elements of a buffer, as layout.cpp has it: sums of a few fit 64 bits
 _ONE_PLACE = ": an element has one place, and a place one element"
 
 
@@ -33,8 +34,10 @@ def check_places(operand: Operand, values: Sequence[int]) -> None:
 
 def _check_loops(loops: Sequence[tuple[int, int]]) -> None:
     for count, stride in loops:
-        if count < 1 or stride < 0:
-            raise ProgramError(f"has a loop of {count} by {stride}; counts begin at 1, strides at 0")
+        if not (1 <= count <= _MOST and 0 <= stride <= _MOST):
+            raise ProgramError(
+                f"has a loop of {count} by {stride}; counts begin at 1, strides at 0, both end at {_MOST}"
+            )
 
 
 def _used(dim: PlacedDim, axis: PlacedAxis, values: Sequence[int], side: int) -> tuple[int, int]:
@@ -67,9 +70,11 @@ def _check_steps(dims: Sequence[PlacedDim], values: Sequence[int]) -> None:
 
 
 def _check_held(axis: PlacedAxis, count: int, values: Sequence[int]) -> None:
+    if not 1 <= (size := values[axis.size]) <= _MOST:
+        raise ProgramError(f"has {size} positions; there must be 1 to {_MOST}")
     if axis.tile is not None:
         walked, tile = values[axis.walked], values[axis.tile]
         if not 1 <= tile <= walked:
             raise ProgramError(f"has tiles of {tile} in {walked} positions")
-    if count < (size := values[axis.size]):
+    if count < size:
         raise ProgramError(f"holds {count} of {size} positions")

@@ -211,6 +211,7 @@ def test_memory_is_used_in_place_only_where_it_holds_the_lines(tmp_path: Path):
     content = json.loads(path.read_text()) | {"problems": []}
     drawn = (some_lines(np.random.default_rng(seed)) for seed in range(400))
     programs = [case for case in drawn if has_places(case[0])][:120]
+    assert len(programs) == 120
     for seed, (program, _) in enumerate(programs):
         content["sequence"]["program"] = program.model_dump(exclude_none=True)
         (tmp_path / f"{seed}.json").write_text(json.dumps(content))

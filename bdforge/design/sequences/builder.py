@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from bdforge.design.sequences.expressions import Expr, Operand, ProgramError, expression
-from bdforge.design.sequences.program_check import meant
+from bdforge.design.sequences.program_check import check_authored
 from bdforge.design.sequences.sequence_program import (
     For,
     If,
@@ -292,7 +292,7 @@ class Builder:
     @property
     def program(self) -> Program:
         """The program; ProgramError as of `program_check.meant`."""
-        return meant(
+        return check_authored(
             Program(
                 parameters=self._parameters,
                 values=self._values,

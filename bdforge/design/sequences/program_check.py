@@ -89,28 +89,28 @@ def _check_operand(program: Program, reach: "_Reach", operand: Operand) -> None:
     reach.part(operand, (), what)
 
 
-def meant(program: Program) -> Program:
-    """`checked` for who writes a program: also what hosts would run, but nobody can mean of operands."""
-    for place in range(len(checked(program).operands)):
-        try:
-            _check_made(program, place)
-        except ProgramError as error:
-            raise OperandFault(place, str(error)) from None
-    return program
+def check_authored(program: Program) -> Program:
+    """`checked`, and what hosts would run but no author means: operands of one name, outputs that nothing writes.
 
-
-def _check_made(program: Program, place: int) -> None:
-    """A name of its own, and for what the array makes a task that writes it, where there are tasks."""
-    operand = program.operands[place]
-    if operand.name in (one.name for one in program.operands[:place]):
-        raise ProgramError(f"sequence program: there is an operand {operand.name} already; give each a name of its own")
-    tasks = list(_tasks(program.do))
+    OperandFault says which operand it is.
+    """
+    tasks = list(_tasks(checked(program).do))
     written = {bd.argument for task in tasks if task.direction == "S2MM" for bd in task.bds}
-    if operand.direction == "out" and tasks and operand.argument not in written:
-        raise ProgramError(
-            f"sequence program: operand {operand.name} is made by the array, but no S2MM task writes argument "
-            f"{program.arguments[operand.argument].name}"
-        )
+    names: set[str] = set()
+    for place, operand in enumerate(program.operands):
+        if operand.name in names:
+            raise OperandFault(
+                place, f"sequence program: there is an operand {operand.name} already; give each a name of its own"
+            )
+        names.add(operand.name)
+        if operand.direction == "out" and tasks and operand.argument not in written:
+            argument = program.arguments[operand.argument].name
+            raise OperandFault(
+                place,
+                f"sequence program: operand {operand.name} is made by the array, but no S2MM task writes argument "
+                f"{argument}",
+            )
+    return program
 
 
 def _tasks(statements: Sequence[Any]) -> Iterator[ProgramTask]:

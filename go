@@ -7,7 +7,6 @@ venv=$root/.venv
 python=$venv/bin/python
 stamp=$venv/.bdforge-stamp           # written last: what this environment was made from
 unfinished=$venv/.bdforge-unfinished # there while a new environment is being made
-export PYRIGHT_PYTHON_IGNORE_WARNINGS=1 # no search for newer versions
 device=strix_halo
 design=gemm_i8_i2_bitnet
 model_design=gemm_i8_i2_bf16 # BitNet's linear layers with their scales on the array
@@ -139,42 +138,29 @@ stage() { # stage NAME COMMAND...: stops at the first that fails
   fi
 }
 
-checked() { # checked PID FILE: what a process that ran beside the stages wrote, and its exit code
-  local status=0
-  wait "$1" || status=$?
-  cat -- "$2"
-  return "$status"
-}
-
 lint() {
   setup
   cd -- "$root"
   stage 'ruff check' "$python" -m ruff check --quiet
   stage 'ruff format' "$python" -m ruff format --check --quiet
+  stage 'pyrefly' "$python" -m pyrefly check --summary=none
 }
 
 check() {
   lint
-  stage 'pyright and pytest' "$python" tools/testing/check.py
+  stage 'pytest' "$python" tools/testing/check.py
 }
 
 run_tests() {
   lint
-  # One processor, where pytest leaves it some time. The types of tests take as long again, and are for the sweep.
-  "$python" -m pyright bdforge bd_patterns benchmarks tools >"$venv/pyright.txt" 2>&1 &
-  local pyright=$!
-  # shellcheck disable=SC2064
-  trap "kill $pyright 2>/dev/null || true" EXIT
   stage 'build' build host
   stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m 'not slow' "$@"
-  stage 'pyright' checked "$pyright" "$venv/pyright.txt"
 }
 
 sweep() {
   setup
   build host
   cd -- "$root"
-  stage 'pyright' "$python" -m pyright
   stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
 }
 

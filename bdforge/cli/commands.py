@@ -33,12 +33,12 @@ _USAGE_BYTES = 1024  # a frame is drawn around it
 class _Commands(UserDict[str, Any]):
     """Commands by name. Only the module of the one that runs is imported: all of them take seconds."""
 
-    def __getitem__(self, name: str) -> Any:
-        if self.data[name] is None:
+    def __getitem__(self, key: str) -> Any:
+        if self.data[key] is None:
             with importing():
-                part = import_module(f"bdforge.cli.{HOMES[name]}").app
+                part = import_module(f"bdforge.cli.{HOMES[key]}").app
             self.data |= {name: _without_empty(found) for name, found in typer.main.get_group(part).commands.items()}
-        return self.data[name]
+        return self.data[key]
 
 
 class _Group(TyperGroup):

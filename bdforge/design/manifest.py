@@ -43,7 +43,7 @@ class _Part(BaseModel):
 def _below(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-        raise PydanticCustomError("path", f"{clip(repr(path))} is no place below the manifest's folder")  # pyright: ignore
+        raise PydanticCustomError("path", f"{clip(repr(path))} is no place below the manifest's folder")  # pyrefly: ignore
     return path
 
 

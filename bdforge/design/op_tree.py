@@ -22,7 +22,7 @@ class Value:
 
     name: str
     type: str
-    number: int | None = None
+    number: float | None = None
 
 
 _DMA = {TileKind.SHIM: "shim_dma", TileKind.MEMTILE: "memtile_dma", TileKind.CORE: "mem"}

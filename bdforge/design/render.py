@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bdforge.common.tree import tree
 from bdforge.design.design_check import check
@@ -47,7 +47,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Sandbox:
     """Where templates are looked for, `limited`: in `folders`, in a project's, then among bdforge's."""
     found = Sandbox([*folders, *_OF_PROJECT, TEMPLATES])
     macros = found.get_template("ops.mlir.j2").module
-    found.globals["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
+    cast(dict, found.globals)["written"] = lambda op, indent="    ": "\n".join(_lines(macros, op, indent))
     return found
 
 

@@ -67,7 +67,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(loader=_loader(folders), undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
         del self.globals["lipsum"]
         self.filters |= {name: _bounded(self.filters[name]) for name in _FILTERS}
-        self.filters["format"] = lambda text, *given, **named: _format(text) % (named or given)
+        self.filters["format"] = lambda text, *given, **named: _format(str(text)) % (named or given)
         self.filters["counted"] = _counted
 
     def _generate(self, source: Any, *rest: Any, **named: Any) -> str:

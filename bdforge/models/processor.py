@@ -37,7 +37,7 @@ class Numpy:
     """Products by numpy. Objects of this class have no state that changes: any thread may call."""
 
     name = "numpy"
-    _timed = (2560, 2048, 1024)  # K, and N for one row and for more, that are timed
+    _timed: tuple[int, int, int] = (2560, 2048, 1024)  # K, and N for one row and for more, that are timed
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
         """Ternary weights (int8, K x N) as `scaled` takes them, four to a byte."""

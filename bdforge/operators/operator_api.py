@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -82,9 +82,14 @@ class Plan(ABC):
     """
 
     __slots__ = ()
-    spec: Any  # a `Spec`
-    device: Device
-    design: Design
+    if TYPE_CHECKING:  # fields of a frozen dataclass, which an abstract property would be the default of
+
+        @property
+        def spec(self) -> Any: ...  # a `Spec`
+        @property
+        def device(self) -> Device: ...
+        @property
+        def design(self) -> Design: ...
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ its spec is a `FormSpec` of it; one whose spec is more than its file derives fro
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -141,9 +141,14 @@ class Spec(ABC):
 
     __slots__ = ()
     kind: ClassVar[str]
-    name: str
-    problems: tuple[Any, ...]  # `Problem`s
-    sequence: SequenceOptions
+    if TYPE_CHECKING:  # fields of a frozen dataclass, which an abstract property would be the default of
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def problems(self) -> tuple[Any, ...]: ...  # `Problem`s
+        @property
+        def sequence(self) -> SequenceOptions: ...
 
     @property
     @abstractmethod

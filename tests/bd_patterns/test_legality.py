@@ -3,6 +3,7 @@
 from itertools import chain
 from math import prod
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def words_in(pattern: Pattern, limits: TileLimits, element_bits: int, *, static:
     if static:
         whole = pattern.rank == 1 and not padding  # written without dimensions
         dims = [] if whole else static_dims(list(pattern.dims()), element_bits)
-        pads = [*padding[:-1], tuple(granules(n, element_bits, "padding") for n in padding[-1])] if padding else []
+        pads: Any = [*padding[:-1], tuple(granules(n, element_bits, "padding") for n in padding[-1])] if padding else []
         sizes = [size + sum(pad) for (size, _), pad in zip(dims, pads or [(0, 0)] * len(dims), strict=True)]
         length = prod(sizes) if sizes else granules(pattern.count, element_bits, "length")
         return encode_bd(limits.kind, length_words=length, dims_words=dims, padding=pads)

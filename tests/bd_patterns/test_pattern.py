@@ -196,7 +196,7 @@ def test_a_malformed_pattern_is_refused_with_every_fault():
     ("make", "fault"),
     [
         (lambda: Pattern((), ()), "no dimension"),
-        (lambda: Pattern((2.5,), (1,)), "use integers"),  # pyright: ignore[reportArgumentType]
+        (lambda: Pattern((2.5,), (1,)), "use integers"),  # pyrefly: ignore[bad-argument-type]
         (lambda: Pattern.of_shape((4, 4)).split(1, 3), "size 4 of dimension 1 is no multiple of the inner size 3"),
         (lambda: Pattern.of_shape((4, 4)).split(2, 2), "no dimension 2"),
         (lambda: Pattern.of_shape((4, 4)).sliced(0, 3, 5), "slice 3:5 is empty or outside dimension 0 of size 4"),

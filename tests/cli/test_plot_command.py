@@ -122,7 +122,7 @@ def test_published_depths_are_those_of_the_very_tile_and_problem(monkeypatch):
     for field in ("m", "k", "n", "M", "K", "N"):
         assert own not in plot._published_depths(replace(case, **{field: getattr(case, field) + 1})), field
     for field in ("a", "b", "c", "b_layout"):
-        assert own not in plot._published_depths(replace(case, **{field: "other"})), field
+        assert own not in plot._published_depths(replace(case, **dict[str, Any]({field: "other"}))), field
     other = "strix_halo" if case.array.mlir == "npu1" else "phoenix"
     assert own not in plot._published_depths(replace(case, device=other))
     later = [row for row in MEASURED if row.tops and not row.case.bd_overlap]

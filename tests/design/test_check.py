@@ -1,6 +1,7 @@
 """What an array cannot hold: a good design, spoilt in one place, and the whole reason."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def design(
     beside = Tile("beside", 1, 1, TileKind.MEMTILE, (NEXT,))
     core = Tile("core", 0, 2, TileKind.CORE, line, (GO,), core=Core(body, stack))
     made = Design("good", "npu2_2col", (shim, mem, beside, core), (Flow(shim.dma(0), (mem.dma(0),)),))
-    made = replace(made, **({"allocations": (Allocation("into", shim, "MM2S", 0),)} | changes))
+    made = replace(made, **dict[str, Any](allocations=(Allocation("into", shim, "MM2S", 0),)) | changes)
     return placed(made) if place else made
 
 

@@ -97,8 +97,8 @@ def _rule(mask: str, value: str) -> Case:
     return _switch(f"%a = aie.amsel<0> (0)\naie.masterset(South : 0, %a)\n{rule}")
 
 
-def _words(pattern: Pattern, **options: Any) -> list[str]:
-    return problems(pattern, SHIM, **({"element_bits": 32, "static": True} | options))
+def _words(pattern: Pattern, element_bits: int = 32, static: bool = True, **options: Any) -> list[str]:
+    return problems(pattern, SHIM, element_bits=element_bits, static=static, **options)
 
 
 QUEUE_BD = "aiex.npu.push_queue(0, 0, MM2S : 0) {issue_token = false, repeat_count = {n} : i32, bd_id = 0 : i32}"

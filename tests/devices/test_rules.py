@@ -1,6 +1,7 @@
 """One comparison for integers and arrays, against the registers themselves."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ def words(random: Random, limits: TileLimits) -> dict:
     rank = random.randint(1, limits.dims)
     wraps = (*limits.wraps, 100)
     dims = [(edge(random, wraps[min(n, len(wraps) - 1)]), edge(random, limits.step_max)) for n in reversed(range(rank))]
-    found = {"dims": dims, "length": edge(random, limits.length_max)}
+    found: dict[str, Any] = {"dims": dims, "length": edge(random, limits.length_max)}
     if random.random() < 0.5:
         found["iteration"] = (edge(random, limits.iteration_wrap_max), edge(random, limits.step_max))
     if limits.pad_max:

@@ -263,7 +263,7 @@ def test_functions_are_rounded_to_float32(vector):
 def fused(kind: str, vector: bool, *operands: np.ndarray) -> np.ndarray:
     """x * y + w."""
     name = "vector.fma" if vector else "math.fma"
-    inputs = dict(zip("xyw", operands, strict=True))
+    inputs: dict[str, np.ndarray] = dict(zip("xyw", operands, strict=True))
     result = {"z": zeros(len(operands[0]), kind)}
     return computed(lambda of: [f"%z = {name} %x, %y, %w : {of(kind)}"], inputs, result, vector)["z"]
 

@@ -17,7 +17,7 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.lower.array_state import PushedTask, TileState
 from bdforge.array.mlir import parse
 from bdforge.devices import mlir_device_named
-from bdforge.devices.txn_format.operations import Patch, Write
+from bdforge.devices.txn_format.operations import Operation, Patch, Write
 from support.differences import same
 
 TEXT = """aie.device(npu2_1col) {{
@@ -147,7 +147,7 @@ def test_tasks_of_an_image_are_pushed_as_it_says(task: PushedTask):
     for bd in (5, 9):
         tile.write(tile.registers.bd_offset(bd) + 4 * (tile.registers.bd.words - 1), 1 << 25)  # valid
     written = TileState.__new__(TileState)
-    written.bds, written.registers, written.tasks, written.pushes = {}, {}, [task], [Write(0, 0)]
+    written.bds, written.registers, written.tasks, written.pushes = {}, {}, [task], list[Operation]([Write(0, 0)])
     set_dmas(tile, written)
     (queued,) = tile.channels[task.direction, task.channel].tasks
     assert (queued.bd, queued.runs, queued.token) == (task.bd, task.repeat + 1, task.token)

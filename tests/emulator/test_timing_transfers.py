@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,7 +190,7 @@ def test_writes_have_a_price_of_their_own():
     assert slow.cycles == pytest.approx(TRANSFER + WORDS * 4 / 2)
 
 
-def ends(flows: Mapping[str, tuple], **fields: float) -> dict[str, float]:
+def ends(flows: Mapping[str, tuple], **fields: Any) -> dict[str, float]:
     """When each flow of DRAM ends: bytes, access, cycles per byte of the stream, whether it writes, when it begins."""
     clock, found = Clock(0.0), dict[str, float]()
     dram = Dram(clock, replace(FREE, stream_bytes_per_cycle=1 << 20, **fields))

@@ -7,7 +7,7 @@ writes 2.bin back.
 import sys
 from pathlib import Path
 
-import pyxrt  # pyright: ignore[reportMissingImports]
+import pyxrt  # pyrefly: ignore[missing-import]
 
 
 def main(xclbin: str, folder: Path) -> None:

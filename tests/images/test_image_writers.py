@@ -111,7 +111,7 @@ def test_cores_without_code_make_no_image():
     with pytest.raises(NoCodeError, match=r"core \(0, 2\) has no machine code"):
         image(found, ".pdi")
     for count, named in ((4, "(0, 2), (0, 3), (0, 4), (0, 5) have"), (5, "(0, 5) and 1 more have")):
-        bare = replace(found, bare={(i // 4, 2 + i % 4): None for i in range(count)})
+        bare = replace(found, bare={(i // 4, 2 + i % 4): () for i in range(count)})
         with pytest.raises(NoCodeError, match=rf"cores .*{re.escape(named)} no machine code"):
             image(bare, ".pdi")
     assert image(found, ".pdi", bare=True) == pdis(IMAGES["xclbin_small"])[0]

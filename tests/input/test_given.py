@@ -30,7 +30,7 @@ WRONG = [
 def test_each_argument_of_a_run_is_of_its_kind(given: dict[str, Any]):
     (name,) = given
     with pytest.raises(ArgumentError, match=rf"(?s)^(each of )?{name} (must be|is 0; steps)"):
-        emulate(**{"mlir": TEXT, "args": [X]} | given)
+        emulate(**dict[str, Any]({"mlir": TEXT, "args": [X]}) | given)
 
 
 def test_arguments_of_their_kinds_are_taken():

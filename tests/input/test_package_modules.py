@@ -23,7 +23,7 @@ from bdforge.core.python_kernel import acquire, acquire_equal, get_cascade, get_
 from support.differences import same
 
 DATA = bytes(range(1, 11))
-NUMBERS = {
+NUMBERS: dict[str, tuple[Any, tuple, Any]] = {
     "the first word": (word, (DATA, 0, "magic"), 0x04030201),
     "the last word": (word, (DATA, 6, "magic"), 0x0A090807),
     "a word and a byte short": (word, (DATA, 7, "magic"), "magic at 0x7 needs 4 bytes, but the data has 0xa"),

@@ -128,7 +128,11 @@ def test_cores_call_what_the_spec_says(kind: str, changes: dict[str, Any], wante
 
 
 MILLION, BILLION = 1 << 20, 1 << 30
-GEMM = {"gemm": {"types": ("int8", "int8", "int32")}, "floats": {"types": ("bf16", "bf16", "f32")}, "ternary": {}}
+GEMM: dict[str, dict[str, Any]] = {
+    "gemm": {"types": ("int8", "int8", "int32")},
+    "floats": {"types": ("bf16", "bf16", "f32")},
+    "ternary": {},
+}
 SIZES = {
     # by design: sizes that are taken; by size, what is said of those that are refused.
     "gemm": ([(1, 1, 1), (MILLION, (1 << 17) - 1, MILLION)], {

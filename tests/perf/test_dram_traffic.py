@@ -1,5 +1,7 @@
 """DRAM traffic against panels counted one by one and against published figures."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ small = st.integers(1, 5)
 
 
 def case(**changes) -> GemmCase:
-    facts = {
+    facts: dict[str, Any] = {
         "device": "krackan", "a": "int8", "b": "int8", "c": "int32", "m": 16, "k": 8, "n": 24, "k_mt": 16, "rows": 4,
         "columns": 8, "M": 128, "K": 48, "N": 384, "b_layout": "column",
     }  # fmt: skip

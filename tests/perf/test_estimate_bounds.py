@@ -1,6 +1,7 @@
 """Estimates: which bound binds, and how time answers to a design's numbers."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from bdforge.perf.bounds.estimate import reconfiguration_ns
 
 def case(**changes) -> GemmCase:
     """A balanced int8 GEMM on Krackan that its cores bind."""
-    facts = {
+    facts: dict[str, Any] = {
         "device": "krackan", "a": "int8", "b": "int8", "c": "int8", "m": 144, "k": 72, "n": 144, "k_mt": 432, "rows": 4,
         "columns": 8, "M": 4032, "K": 4320, "N": 4608, "b_layout": "column", "core_macs_per_cycle": 300.0,
     }  # fmt: skip

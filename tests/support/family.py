@@ -147,7 +147,7 @@ def _drawn(rng: random.Random, kernel: Kernel, turn: int) -> dict[str, Any]:
 
 def _orders(rng: random.Random, turn: int) -> dict[str, str]:
     """Those of the turn; now and then any, since not every kernel can have those."""
-    wanted = dict(zip("abc", ORDERS[turn % len(ORDERS)], strict=True))
+    wanted: dict[str, str] = dict(zip("abc", ORDERS[turn % len(ORDERS)], strict=True))
     drawn = {"a": rng.choice(("row", "column")), "b": rng.choice(("packed", "row", "column"))}
     return wanted if rng.random() < 0.8 else drawn | {"c": rng.choice(("row", "column"))}
 

@@ -8,7 +8,7 @@ from bdforge.core.isa.operand_kinds import RegisterClass
 
 def draw(form: Form, rng: random.Random) -> Instruction:
     """The form with random legal operands."""
-    values = []
+    values: list[int | str] = []
     for f in form.fields:
         kind = f.kind
         choices = list(kind.codes) if isinstance(kind, RegisterClass) else range(kind.low, kind.high + 1, kind.step)

@@ -117,7 +117,7 @@ def test_the_manifest_names_what_made_an_image_by_its_hash(tmp_path):
 
 def test_the_hash_of_bdforge_follows_from_names_and_content_of_its_code_and_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(assembled, "PACKAGE", tmp_path)
-    seen = {}
+    seen: dict[str, list[int | str]] = {}
     for number, (name, content) in enumerate(
         [("b.py", "1"), ("a/b.csv", "2"), ("c.hpp", "3"), ("c.cpp", "4"), ("c.cpp", "5"), ("notes.md", "6")]
     ):

@@ -1,5 +1,7 @@
 """Words and operations of instruction streams."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -227,7 +229,7 @@ ENDS: dict[type[Operation], dict[str, int]] = {
     Patch: {"register": B32, "argument": B32, "plus": B64},
     Unknown: {"opcode": B8, "extra": B24},
 }
-DATA = {BlockWrite: {"words": (7,)}, Unknown: {"payload": (7,)}}
+DATA: dict[type[Operation], dict[str, Any]] = {BlockWrite: {"words": (7,)}, Unknown: {"payload": (7,)}}
 
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ENDS for field in ENDS[kind]])

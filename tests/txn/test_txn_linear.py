@@ -36,7 +36,7 @@ def bd_of(text: str) -> tuple[tuple[int, ...], list[str]]:
     """Words of a text's only BD, and the warnings about it."""
     strictness = Strictness()
     block, *_ = lower(select_sequence(parse(text, "design.mlir")), policy=strictness)
-    return block.words, strictness.warnings  # pyright: ignore[reportAttributeAccessIssue]
+    return block.words, strictness.warnings  # pyrefly: ignore[missing-attribute]
 
 
 def test_runs_of_a_linear_task_still_iterate():

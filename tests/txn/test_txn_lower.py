@@ -355,7 +355,7 @@ def test_other_devices_are_loaded_and_their_sequences_run():
     module = parse(text)
     _, operations = lower_module(module, "all", controller_ids=ControllerIds.TEXT)
     assert operations[0] == LoadPdi(1, 0, 0)
-    assert operations[0].device == "work"  # pyright: ignore
+    assert operations[0].device == "work"  # pyrefly: ignore
     assert operations[1] == Write(address(1, 2, 1028), 9)
     assert operations[3] == Patch(address(1, 0, 0x1D084), 1, 0)
     assert [(op, op.device) for op in operations[5:] if isinstance(op, LoadPdi)] == [

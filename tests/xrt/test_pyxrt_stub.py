@@ -24,17 +24,17 @@ def stub() -> Path:
 
 
 def faults(folder: Path, stub: Path, source: str) -> list[str]:
-    """What pyright finds in `source` when pyxrt has the stub's types."""
+    """What pyrefly finds in `source` when pyxrt has the stub's types."""
     (folder / "stubs").mkdir(exist_ok=True)
     shutil.copy(stub, folder / "stubs")
     (folder / "runner.py").write_text(source)
-    config = {"include": ["runner.py"], "stubPath": "stubs", "extraPaths": [str(ROOT)], "pythonVersion": "3.12"}
-    (folder / "pyrightconfig.json").write_text(json.dumps(config | {"reportMissingModuleSource": "none"}))
+    paths = [str(folder / "stubs"), str(ROOT)]
+    (folder / "pyrefly.toml").write_text(f'project-includes = ["runner.py"]\nsearch-path = {paths}\n')
     done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", "-p", str(folder)],
-        capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-m", "pyrefly", "check", "--output-format=json", "--python-interpreter-path", sys.executable],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    return [found["message"] for found in json.loads(done.stdout)["generalDiagnostics"]]
+    return [found["description"] for found in json.loads(done.stdout)["errors"]]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ forward with ternary weights and int8 activations, gradients as if nothing were 
 version of torch and one kind of processor.
 """
 
-# pyright: reportMissingImports=false
+# pyrefly: ignore-errors[missing-import]
 
 import math
 import sys

@@ -219,7 +219,7 @@ def _typed(kind: Any, text: str) -> Any:
     return {"int": int, "float": float, "str": str, int: int, float: float, str: str}[kind](text)
 
 
-def write_table(rows: Iterable[Row], path: Path) -> None:
+def write_table(rows: Iterable[Counted | Choice | Reached], path: Path) -> None:
     """Write rows for `read_table`."""
     rows = list(rows)
     with path.open("w", encoding="utf-8", newline="") as file:

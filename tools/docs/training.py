@@ -91,7 +91,8 @@ def layout_lines() -> Iterator[tuple[str, ...]]:
 
 def _turned(product: str, spec: GemmSpec, index: int) -> str:
     linear = GPT2_TRAIN.linears[index]
-    names = dict(zip("ABC", {0: ("X", "W", "Y"), 5: ("dY", "W", "dX"), 6: ("dY", "X", "dW")}[index], strict=True))
+    given = {0: ("X", "W", "Y"), 5: ("dY", "W", "dX"), 6: ("dY", "X", "dW")}[index]
+    names = dict[str, str](zip("ABC", given, strict=True))
     _, copies = run_as(
         linear, GemmProblem(linear.M, linear.K, linear.N), lambda problem: modelled_on(product, spec, problem)
     )

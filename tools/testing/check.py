@@ -1,4 +1,4 @@
-"""`./go check`: types of the Python files that differ from main, and the tests that belong to all files that do.
+"""The tests of `./go check`: those that belong to the files that differ from main.
 
 Of the tests the nearest ones run, for as long as there is time; the one that runs when it is over counts as not run.
 """
@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tools.testing.affected import affected_tests  # noqa: E402
 
-SECONDS = 50  # of a minute, from before the tests are collected; pyright runs beside them
+SECONDS = 45  # of a minute, from before the tests are collected; lint and types have run
 BASE = ("main", "origin/main", "HEAD")
-TYPED = ("bdforge/", "bd_patterns/", "tests/", "benchmarks/", "tools/")
 
 
 def changed(root: Path = ROOT) -> list[Path]:
@@ -63,16 +62,12 @@ class Clock:
 
 
 def check(files: list[Path], seconds: int = SECONDS) -> int:
-    """Exit code of what fails first, 0 when types and tests hold."""
-    names = [str(file.relative_to(ROOT)) for file in files]
-    typed = [name for name in names if name.endswith(".py") and name.startswith(TYPED)]
+    """Exit code of pytest; 0 when no test belongs to the files."""
     tests = [str(test.relative_to(ROOT)) for test in affected_tests(files)]
-    print(f"{len(names)} files differ: {len(typed)} to type, tests of {len(tests)} files", flush=True)
-    pyright = subprocess.Popen([sys.executable, "-m", "pyright", *typed]) if typed else None
+    print(f"{len(files)} files differ: tests of {len(tests)} files", flush=True)
     words = ["-q", "--no-header", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:warnings", *tests]
     tested = pytest.main(words, plugins=[Clock(seconds)]) if tests else 0
-    code = 0 if tested == pytest.ExitCode.NO_TESTS_COLLECTED else int(tested)
-    return code or (pyright.wait() if pyright else 0)
+    return 0 if tested == pytest.ExitCode.NO_TESTS_COLLECTED else int(tested)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ def emulate(
     for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
     """
     check_given(locals())
-    recorders = [] if timing is None else [Recorder()]
-    scheduler = scheduler_named(schedule, seed, budget, [*observers, *recorders])
+    recorder = None if timing is None else Recorder()
+    scheduler = scheduler_named(schedule, seed, budget, [*observers, *([recorder] if recorder else [])])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
     strictness, module = Strictness.without(permissive), parsed(text, file)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
@@ -111,7 +111,7 @@ def emulate(
     array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
     machine = Machine(module, start, {} if kernels is None else kernels, array, only_configuration(image))
     _run(machine, entry, instructions)
-    trace = next((recorder.finish(array.device, array.capacities.most) for recorder in recorders), None)
+    trace = recorder.finish(array.device, array.capacities.most) if recorder else None
     report = None if trace is None or timing is None else replay(trace, timing)
     warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
     return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))

@@ -156,7 +156,8 @@ class Array:
 
     def releasers(self, lock: EmulatedLock) -> list[Agent]:
         """Cores and channels with tasks that could release `lock`."""
-        known = [*self.core_releases.get(id(lock), []), *(c for c in self.channels() if _releases(c, lock))]
+        known: list[Agent] = [*self.core_releases.get(id(lock), [])]
+        known += (channel for channel in self.channels() if _releases(channel, lock))
         homes = [place for place, tile in self.tiles.items() if lock in tile.locks]
         return known or [c for c in self.cores if c.waits_in_kernels and any(c.reaches(*place) for place in homes)]
 

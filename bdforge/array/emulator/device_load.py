@@ -1,10 +1,11 @@
 """From a parsed `aie.device` to a configured array: it boots from the writes of the text; cores get their bodies."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
@@ -165,7 +166,7 @@ class LoadedDevice:
 
     def _lowered(self, device: DeviceOp) -> Lowered:
         """The text's register writes; LoadError for what registers cannot hold and for routes that are none."""
-        if (kept := _kept(device)) and not self.array.elfs:
+        if (kept := _kept(cast(Hashable, device))) and not self.array.elfs:
             return kept[0]
         policy = _Policy(self.array.strictness)
         given = {at: elf.code if isinstance(elf, CoreProgram) else elf for at, elf in self.array.elfs.items()}

@@ -56,7 +56,7 @@ class Agent:
     """
 
     kind = "agent"
-    place = (0, 0)
+    place: tuple[int, int] = (0, 0)
     direction = ""
 
     def __init__(self, name: str, scheduler: "Scheduler | None" = None):

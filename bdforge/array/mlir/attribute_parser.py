@@ -1,6 +1,7 @@
 """The parser's types, numbers and constants: xDSL's, each plain spelling read once, constants of bounded size."""
 
 import re
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -158,7 +159,8 @@ class TextAttrParser(Parser):
         else:
             self.go_on_from(end + 1)
         found = self.parse_optional_type() if self.parse_optional_punctuation(":") else None
-        return found if isinstance(found, MemRefType | TensorType | VectorType) and has_constants(found) else None
+        ranked = isinstance(found, MemRefType | TensorType | VectorType) and has_constants(found)
+        return cast(RankedStructure[AnyDenseElement], found) if ranked else None
 
     def _dense_elements(self, type: RankedStructure[AnyDenseElement] | None, start: int) -> DenseIntOrFPElementsAttr:
         """What is not plain numbers, as xDSL reads it."""

@@ -42,9 +42,9 @@ def _parse_part(parser: Parser, properties: dict[str, Attribute]) -> None:
     elif parser.parse_optional_keyword("pad_value"):
         name, value = "pad_value", _parse_pad_value(parser)
     elif "dimensions" not in properties:
-        name, value = "dimensions", DimensionsAttr(DimensionsAttr.parse_parameter(parser))
+        name, value = "dimensions", DimensionsAttr.new(DimensionsAttr.parse_parameter(parser))
     else:
-        name, value = "pad_dimensions", PaddingsAttr(PaddingsAttr.parse_parameter(parser))
+        name, value = "pad_dimensions", PaddingsAttr.new(PaddingsAttr.parse_parameter(parser))
     if name in properties or POSITIONAL.index(name) != len(properties):
         parser.raise_error(
             "expected (buffer : type, offset, len, [dimensions], [padding], pad_value = v): a part needs all before it",
@@ -71,7 +71,7 @@ def parse_modern(parser: Parser, properties: dict[str, Attribute]) -> list[SSAVa
             static = [entry if isinstance(entry, int) else DYNAMIC_INDEX for entry in entries]
             properties[attribute] = DenseArrayBase.from_list(i64, static)
     if parser.parse_optional_keyword("pad"):
-        properties["pad_dimensions"] = PaddingsAttr(PaddingsAttr.parse_parameter(parser))
+        properties["pad_dimensions"] = PaddingsAttr.new(PaddingsAttr.parse_parameter(parser))
     if parser.parse_optional_keyword("pad_value"):
         properties["pad_value"] = _parse_pad_value(parser)
     if any(entries is not None for entries in given.values()) or properties:
@@ -122,7 +122,7 @@ def folded(properties: dict[str, Attribute], dynamic: Sequence[SSAValue]) -> dic
     if len(sizes or ()) != len(strides or ()):
         raise ValueError(f"has {len(sizes or ())} sizes but {len(strides or ())} strides; give as many of both")
     if sizes is not None and strides is not None:
-        found["dimensions"] = DimensionsAttr(tuple(map(Dimension, sizes, strides)))
+        found["dimensions"] = DimensionsAttr.new(tuple(map(Dimension, sizes, strides)))
     return found
 
 

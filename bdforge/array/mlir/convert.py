@@ -79,7 +79,7 @@ def _printed(op: Operation) -> str:
     stream = StringIO()
     printer = _NamedPrinter(stream, generic=False)
     printer.print_string(op.name)
-    op.print(printer)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
+    op.print(printer)
     return stream.getvalue()
 
 

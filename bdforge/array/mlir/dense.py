@@ -54,7 +54,7 @@ def dtype_of(element: Attribute) -> np.dtype | None:
     if isinstance(element, BlockFloatType):
         block = BLOCK_FORMATS.get(element.block_type.data)
         return None if block is None else np.dtype((np.void, block.bytes))
-    kind = _FLOATS.get(type(element))  # pyright: ignore[reportArgumentType]
+    kind = _FLOATS.get(type(element))  # pyrefly: ignore[bad-argument-type]
     return None if kind is None else np.dtype(kind)
 
 

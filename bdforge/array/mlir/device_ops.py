@@ -110,7 +110,7 @@ class LogicalTileOp(AieOperation):
     name = "aie.logical_tile"
 
     @classmethod
-    def parse(cls, parser: Parser) -> TileOp:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse(cls, parser: Parser) -> TileOp:  # pyrefly: ignore[bad-override]
         """Read `<CoreTile>(column, row)`."""
         with parser.in_angle_brackets():
             start = parser.pos

@@ -13,7 +13,7 @@ from xdsl.dialects.memref import MemRef
 from xdsl.dialects.scf import Scf
 from xdsl.dialects.ub import UB
 from xdsl.dialects.vector import Vector
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Attribute, Dialect, Operation
 
 from bdforge.array.mlir import (
     array_ops,
@@ -56,8 +56,8 @@ def _operations(dialect: str) -> list[type[Operation]]:
     return list(dict.fromkeys(named))
 
 
-_ATTRIBUTES = [PacketInfoAttr, DimensionAttr, DimensionsAttr, PaddingAttr, PaddingsAttr, IterationAttr]
-AIE = Dialect("aie", _operations("aie"), _ATTRIBUTES)
+_ATTRIBUTES = (PacketInfoAttr, DimensionAttr, DimensionsAttr, PaddingAttr, PaddingsAttr, IterationAttr)
+AIE = Dialect("aie", _operations("aie"), list[type[Attribute]](_ATTRIBUTES))
 AIEX = Dialect("aiex", _operations("aiex"), [BlockFloatType])
 
 

@@ -1,7 +1,7 @@
 """Operations of the arith dialect that xDSL reads for scalars only: here their operands may be vectors too."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, VectorType, i1, i64
@@ -127,9 +127,9 @@ class ComparisonOp(IRDLOperation):
         """Write the custom form."""
         printer.print_string(f" {self.WORDS[self.predicate.value.data]}, ")
         printer.print_list(self.operands, printer.print_ssa_value)
-        if isinstance(self, CmpfOp) and self.fastmath != _NO_FAST_MATH:
+        if isinstance(self, CmpfOp) and (flags := cast(FastMathFlagsAttr, self.fastmath)) != _NO_FAST_MATH:
             printer.print_string(" fastmath")
-            self.fastmath.print_parameter(printer)
+            flags.print_parameter(printer)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.lhs.type)

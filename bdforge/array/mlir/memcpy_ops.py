@@ -47,7 +47,7 @@ class NpuDmaMemcpyNdOp(AieOperation):
     axcache = optional_integer(IntegerAttr)
     """AXI cache code, if given (from mlir-aie #3546 on)."""
     MODERN_NAMES: ClassVar[tuple[str, ...]] = ("axcache",)
-    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())  # pyrefly: ignore
     assembly_format = (
         "`(` $buffer `` custom<FourEntries>($dynamic_offsets, $static_offsets) "
         "`` custom<FourEntries>($dynamic_sizes, $static_sizes) "

@@ -116,7 +116,7 @@ class TextParser(TextAttrParser):
     def _raise_legacy(self, op_type: type[Operation], error: ParseError) -> None:
         if self._operations[-1][0] is not op_type or getattr(error, "explained", False):
             return
-        error.explained = True  # pyright: ignore[reportAttributeAccessIssue]
+        error.explained = True  # pyrefly: ignore[missing-attribute]
         hint = legacy_form(op_type.name, self.source.text[self._operations[-1][1] + len(op_type.name) :][:200])
         if hint is not None:
             error.msg = hint
@@ -142,7 +142,7 @@ class TextParser(TextAttrParser):
                 self.raise_error(problem, start)
         return values
 
-    def parse_optional_argument(self, expect_type: bool = True):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse_optional_argument(self, expect_type: bool = True):  # pyrefly: ignore[bad-override]
         """Read `%name: type`, and a location after it."""
         argument = super().parse_optional_argument(expect_type)
         if argument is not None and expect_type:
@@ -163,7 +163,7 @@ class TextParser(TextAttrParser):
         self.ssa_values, self.forward_ssa_references = values, forward
         return region
 
-    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:  # pyrefly: ignore[bad-override]
         """The value of a name; remembers where a name was used first."""
         if operand.operand_name not in self.ssa_values:
             self._forward_spans.setdefault(operand.operand_name, operand.span)

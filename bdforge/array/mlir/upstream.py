@@ -136,7 +136,7 @@ _COPY = "$source `,` $destination attr-dict `:` type($source) `to` type($destina
 
 def _parse_while(cls: type[scf.WhileOp], parser: Parser) -> scf.WhileOp:
     if parser.parse_optional_punctuation(":") is None:
-        return cast(scf.WhileOp, super(cls, cls).parse(parser))
+        return cast(scf.WhileOp, super(cls, cls).parse(parser))  # pyrefly: ignore[invalid-argument]
     start = parser.pos
     kind = parser.parse_function_type()
     if kind.inputs.data:

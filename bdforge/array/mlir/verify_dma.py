@@ -33,7 +33,7 @@ from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, MEMTILE, MEMTILE_NEIGHBOUR_CHANNELS
 from bdforge.devices.rules import exceeded
 
-_KINDS = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
+_KINDS: dict[type, TileKind] = {MemOp: TileKind.CORE, MemtileDmaOp: TileKind.MEMTILE, ShimDmaOp: TileKind.SHIM}
 
 
 @rule

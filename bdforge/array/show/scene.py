@@ -28,7 +28,7 @@ def roles_of(nets: Sequence[Net]) -> dict[Net, Role]:
 
     Where that gives more roles than colours, the source's port no longer counts.
     """
-    fine = {net: (*_kinds(net), str(net.start.bundle), str(net.start.channel)) for net in nets}
+    fine: dict[Net, Role] = {net: (*_kinds(net), str(net.start.bundle), str(net.start.channel)) for net in nets}
     if len(set(fine.values())) <= len(STREAM_COLORS):
         return fine
     return {net: _kinds(net) for net in nets}

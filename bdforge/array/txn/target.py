@@ -65,6 +65,7 @@ class Policy(Protocol):
 
     def caution(self, name: str, warning: str) -> None:
         """Remember a warning, unless the one called `name` is switched off."""
+        return
 
 
 class RefusingPolicy(Policy):

@@ -52,7 +52,7 @@ class Dim(NamedTuple):
     """A loop over an operand in its buffer: `count` times `step` positions along `axis`, `stride` elements apart."""
 
     axis: int
-    count: Operand  # pyright: ignore[reportIncompatibleMethodOverride]  tuples have one
+    count: Operand  # pyrefly: ignore[bad-override]  tuples have one
     step: Operand = 1
     stride: Operand = 1
 

@@ -73,7 +73,7 @@ def opened(path: Path) -> Iterator["GgufFile"]:
 class GgufFile(WeightFile):
     """A GGUF file that is open; of blocks of unequal scales, too, no matrix is made."""
 
-    path: Path
+    path: Path  # pyrefly: ignore[bad-override]  here it cannot be set
     data: mmap
     header: GgufHeader
 

@@ -34,7 +34,6 @@ class ContractionForm(SpecForm[ProblemForm]):
 class ContractionSpec(FormSpec[ContractionForm]):
     """A contraction's spec."""
 
-    __slots__ = ()
     kind: ClassVar[str] = KIND
     FORM = ContractionForm
 

@@ -87,7 +87,6 @@ class ElementwiseForm(SpecForm[LengthProblem]):
 class ElementwiseSpec(FormSpec[ElementwiseForm]):
     """An element-wise design's spec."""
 
-    __slots__ = ()
     kind: ClassVar[str] = KIND
     FORM = ElementwiseForm
 

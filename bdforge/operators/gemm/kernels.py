@@ -49,7 +49,7 @@ def _kernels(
     generation: Generation, a: str, b: str, limits: dict[str, int], shape: tuple[int, int, int], **facts: Any
 ) -> dict[tuple[str, str, str, str], Kernel]:
     """One entry for each type of accumulator, with its limit of K."""
-    facts = {"multiples": shape} | facts
+    facts = dict[str, Any](multiples=shape) | facts
     return {
         (generation.name, a, b, name): Kernel(
             generation, TYPES[a], TYPES[b], TYPES[name], *shape, depth_limit=depth, **facts

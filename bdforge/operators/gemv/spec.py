@@ -57,7 +57,6 @@ class GemvForm(SpecForm[MatrixProblem]):
 class GemvSpec(FormSpec[GemvForm]):
     """A GEMV design's spec."""
 
-    __slots__ = ()
     kind: ClassVar[str] = KIND
     FORM = GemvForm
 

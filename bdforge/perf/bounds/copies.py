@@ -48,7 +48,7 @@ def run_as(linear: Linear, problem: GemmProblem, modelled: Modelled) -> tuple[Es
     if not linear.held:
         return found, ()
     elements = {"A": problem.M * problem.K, "B": problem.K * problem.N, "C": problem.M * problem.N}
-    ways = [dict(zip("ABC", way, strict=True)) for way in _turned(linear.held, found.case)]
+    ways: list[dict[str, bool]] = [dict(zip("ABC", way, strict=True)) for way in _turned(linear.held, found.case)]
     itself, transposed = (sum(elements[name] for name in elements if way[name]) for way in ways)
     if transposed < itself:
         found = modelled(GemmProblem(problem.N, problem.K, problem.M, problem.name))

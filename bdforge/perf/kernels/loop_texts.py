@@ -151,8 +151,9 @@ def _words(v: Vectors, turned: bool) -> tuple[list[Texts], list[Texts]]:
         return [(f"vlda {part}, [p2, #0]",) for part in parts], [(f"vst {part}, [p2, #0]",) for part in parts]
     register, turn = _register(v), "vshuffle x4, x4, x5, r2"
     last = (turn, "vmov {0}, wl4") if v.access < 64 else ("vshuffle {0}, x4, x5, r2",)
-    enter = [(f"vld? {register}, [p2, #0]", turn, *(text.format(part) for text in last)) for part in parts]
-    return enter, [(f"vmov {register}, {part}", turn, turn, f"vst {register}, [p2, #0]") for part in parts]
+    enter: list[Texts] = [(f"vld? {register}, [p2, #0]", turn, *(text.format(part) for text in last)) for part in parts]
+    leave: list[Texts] = [(f"vmov {register}, {part}", turn, turn, f"vst {register}, [p2, #0]") for part in parts]
+    return enter, leave
 
 
 def _narrow(v: Vectors, size: int, turned: bool) -> tuple[list[Texts], list[Texts]]:

@@ -142,8 +142,8 @@ def find_aie_api(environ: Mapping[str, str] = os.environ) -> Tool:
     """The AIE API header; the include folder is the parent of its folder."""
     search = ToolSearch(("include/aie_api/aie.hpp",), "MLIR_AIE_INSTALL_DIR", (_mlir_aie_wheel(),))
     path, searched = search.run(environ)
-    if path is None and (aiecc := find_aiecc(environ)).root is not None:
-        path, beside = ToolSearch(search.files, folders=(("beside aiecc", aiecc.root),)).run(environ)
+    if path is None and (root := find_aiecc(environ).root) is not None:
+        path, beside = ToolSearch(search.files, folders=(("beside aiecc", root),)).run(environ)
         searched += beside
     version = str(path.stat().st_size) if path else ""  # its package's version is part of aiecc's
     return Tool("AIE API headers", path, version, searched, AIECC_REMEDY)
@@ -161,10 +161,10 @@ def find_aiebu(environ: Mapping[str, str] = os.environ) -> Tool:
     folders = (("XRT's usual place", Path("/opt/xilinx/xrt")),)
     search = ToolSearch(("bin/aiebu-asm", "unwrapped/aiebu-asm"), "XILINX_XRT", folders, ("aiebu-asm",))
     tool = _tool("aiebu-asm", AIEBU_REMEDY, environ, search)
-    if tool or (aiecc := find_aiecc(environ)).root is None:
+    if tool or (root := find_aiecc(environ).root) is None:
         return tool
     beside = _tool(
-        "aiebu-asm", AIEBU_REMEDY, environ, ToolSearch(("bin/aiebu-asm",), folders=(("beside aiecc", aiecc.root),))
+        "aiebu-asm", AIEBU_REMEDY, environ, ToolSearch(("bin/aiebu-asm",), folders=(("beside aiecc", root),))
     )
     return replace(beside, searched=tool.searched + beside.searched)
 

@@ -78,7 +78,6 @@ class RowscaleForm(SpecForm[RowscaleProblem]):
 class RowscaleSpec(FormSpec[RowscaleForm]):
     """A design's spec."""
 
-    __slots__ = ()
     kind = KIND
     FORM = RowscaleForm
 

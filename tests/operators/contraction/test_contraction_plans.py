@@ -70,7 +70,7 @@ def _tasks(plan: ContractionPlan, batch: int) -> list[StartedTask]:
 
 def test_configurations_hold_every_position(phoenix):
     plan = plan_contraction(contraction("abk,kn->abn", {"a": 8, "b": 64, "k": 128, "n": 512}), phoenix)
-    sizes = dict.fromkeys("MNK", 1)
+    sizes: dict[str, int] = dict.fromkeys("MNK", 1)
     for level in config_of(plan.choice.mapped).levels:
         sizes[level.type] *= level.size
     assert sizes == {"M": 512, "N": 512, "K": 128}

@@ -86,7 +86,7 @@ CASES = {
 
 
 def planned(case: Case) -> ContractionPlan:
-    facts = {"m": 8, "k": 16, "n": 8, "types": INT8, "layouts": ROWS, **case.design}
+    facts: dict[str, Any] = {"m": 8, "k": 16, "n": 8, "types": INT8, "layouts": ROWS, **case.design}
     gemm = small_gemm(**facts)
     return plan_contraction(contraction(case.expression, case.sizes, case.strides), gemm, case.staged)
 

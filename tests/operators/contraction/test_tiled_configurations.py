@@ -1,6 +1,7 @@
 """Tiled execution configurations as TEIR writes them: the published one of Phoenix, and what contradicts itself."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_its_answer_is_the_contraction_s(phoenix):
     ],
 )
 def test_what_contradicts_itself_is_refused(phoenix, changes, said):
-    facts = {"types": TYPES, "execs": EXECS, "sizes": SIZES, "strides": STRIDES, **changes}
+    facts: dict[str, Any] = {"types": TYPES, "execs": EXECS, "sizes": SIZES, "strides": STRIDES, **changes}
     with pytest.raises(ContractionError, match=said):
         plan_config(Config.of(**facts), phoenix)
 

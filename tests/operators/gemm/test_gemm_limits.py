@@ -129,7 +129,7 @@ CHECKS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any
 
 
 def reasons(changes: dict[str, Any]) -> list[str]:
-    facts = {"m": 16, "k": 16, "n": 32, **changes}
+    facts: dict[str, Any] = {"m": 16, "k": 16, "n": 32, **changes}
     device = device_named(facts.pop("device", "strix_halo"))
     return spec_problems(spec_from(spec_content(**facts), "small"), device)
 
@@ -276,7 +276,7 @@ def test_sums_are_kept_in_c_s_type_unless_they_would_not_survive_it(types: tuple
 ])  # fmt: skip
 def test_a_design_is_for_products_that_have_its_kernel_and_columns(changes: dict[str, Any], products: str):
     """One that no product can compute is for all, so that each says why not; a named array is all that counts."""
-    facts = {"m": 16, "k": 16, "n": 32, **changes}
+    facts: dict[str, Any] = {"m": 16, "k": 16, "n": 32, **changes}
     array = facts.pop("array", None)
     content = spec_content(**facts)
     content["array"] |= {"device": array} if array else {}

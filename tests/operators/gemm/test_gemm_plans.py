@@ -226,7 +226,8 @@ def test_a_plan_is_told_in_a_line():
     ({"pool_bytes": 16 * 128, "k_mt": 64}, 16 * 16 + 1, 14 / 20),
 ])  # fmt: skip
 def test_a_share_of_a_panel_stays(facts: dict[str, Any], depth: int, share: float):
-    content = spec_content(**{"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1, **facts})
+    facts = {"m": 8, "k": 16, "n": 32, "residency": "b", "c_memtile_buffers": 1, **facts}
+    content = spec_content(**facts)
     assert kept_share(spec_from(content, "small"), device_named("strix_halo"), depth) == share
 
 

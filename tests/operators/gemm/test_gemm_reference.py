@@ -15,7 +15,8 @@ BF16, ROWS = ("bf16", "bf16", "bf16", "f32"), "row row row"
 
 
 def planned(**changes: Any) -> GemmPlan:
-    return small_gemm(**{"m": 8, "k": 8, "rows": 1, "columns": 1, **changes})
+    changes = {"m": 8, "k": 8, "rows": 1, "columns": 1, **changes}
+    return small_gemm(**changes)
 
 
 @pytest.mark.parametrize(("size", "tile", "starts"), [

@@ -129,8 +129,8 @@ SENT: dict[str, tuple[dict[str, Any], str, np.ndarray]] = {
 def test_a_memtile_sends_slabs_in_the_order_of_the_kernel_and_c_in_lines(name: str):
     changes, channel, wanted = SENT[name]
     facts = {"m": 16, "k": 16, "n": 32, "k_mt": 32, "rows": 1, "columns": 1, "types": ("int8", "int8", "int32"),
-             "layouts": "row row row", **changes}  # fmt: skip
-    plan = small_gemm(**facts)
+             "layouts": "row row row"}  # fmt: skip
+    plan = small_gemm(**dict[str, Any](facts) | changes)
     memtile = next(tile for tile in plan.design.tiles if tile.name == "mem_0")
     found = next(c for c in memtile.channels if f"{c.direction} {c.index}" == channel)
     first = found.bds[0].buffer

@@ -1,6 +1,7 @@
 """Planned sequences: the same words as their MLIR lowered, staging and edges, counts, and what is refused."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def small() -> GemmPlan:
 
 
 INT8, BF16 = ("int8", "int8", "int32"), ("bf16", "bf16", "f32")
-DESIGNS = {
+DESIGNS: dict[str, dict[str, Any]] = {
     "ternary": {"m": 16, "k": 16, "n": 32, "k_mt": 32},
     "4 x 4": {"m": 16, "k": 8, "n": 32, "rows": 4, "columns": 4},
     "panels longer than a wrap": {"m": 320, "k": 8, "n": 32, "rows": 4, "columns": 4},

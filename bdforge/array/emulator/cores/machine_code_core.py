@@ -248,7 +248,7 @@ def profiles(cores: Iterable[EmulatedCore]) -> Iterator[CoreProfile]:
 
 def memory_of(core: EmulatedCore) -> DataMemory:
     tiles = [_tile(core, *_place(core, *window)) for window in CORE_LOCK_WINDOWS]
-    return DataMemory([t and t.bytes for t in tiles], [t and t.written for t in tiles])
+    return DataMemory([t.bytes if t else None for t in tiles], [t.written if t else None for t in tiles])
 
 
 def _place(core: EmulatedCore, east: int, north: int) -> tuple[int, int]:

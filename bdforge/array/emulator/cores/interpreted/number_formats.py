@@ -64,7 +64,7 @@ def width(type_: Attribute) -> int:
     if isinstance(element, IndexType):
         return INDEX_BITS
     if is_float(element):
-        return _FLOAT_BITS[type(element)]  # pyright: ignore[reportArgumentType]
+        return _FLOAT_BITS[type(element)]  # pyrefly: ignore[bad-index]
     raise CoreError(f"values of type {type_} are not supported in a core program")
 
 

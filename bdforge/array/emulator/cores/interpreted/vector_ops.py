@@ -98,7 +98,7 @@ class _Transfer:
         _fits(op, type_, array)
         self.element, self.shape = type_.element_type, type_.get_shape()
         bounds = op.properties.get("in_bounds")
-        self.in_bounds = [False] * len(self.shape) if bounds is None else [bool(b.value.data) for b in bounds]  # pyright: ignore
+        self.in_bounds = [False] * len(self.shape) if bounds is None else [bool(b.value.data) for b in bounds]  # pyrefly: ignore
         self.axes: dict[int, int] = {}  # dimension of the memref: that of the vector
         for axis, result in enumerate(map_.results):
             if isinstance(result, AffineDimExpr):

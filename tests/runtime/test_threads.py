@@ -13,7 +13,7 @@ import pytest
 import bdforge
 from bdforge.array.emulator import emulate
 from bdforge.common.files import write_whole
-from bdforge.core.exact.translated_program import TranslatedProgram, translated
+from bdforge.core.exact.translated_program import TranslatedProgram, _translation
 from bdforge.core.isa.elf import program_of
 from bdforge.design.sequences import PlannedSequence, planned
 from bdforge.runtime import Loaded, OperandError, UseError
@@ -187,7 +187,7 @@ def test_cores_of_arrays_in_several_threads_share_a_translated_program(monkeypat
         emulate(text, given, elfs={(0, 2): program})
         same(given[2], expected, "C")
 
-    translated.cache_clear()
+    _translation.cache_clear()
     monkeypatch.setattr(TranslatedProgram, "translate", translate)
     together(run, range(2))
     assert inside.most == 1

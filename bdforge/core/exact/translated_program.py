@@ -100,7 +100,11 @@ class TranslatedProgram:
         return self._constants[place.value]
 
 
-@lru_cache(maxsize=64)
+_translation = lru_cache(maxsize=64)(TranslatedProgram)
+_MAKING = Lock()
+
+
 def translated(isa: Isa, code: bytes) -> TranslatedProgram:
-    """The translation of a program; made once for all cores that run it."""
-    return TranslatedProgram(isa, code)
+    """The translation of a program; made once for all cores that run it, in whatever threads."""
+    with _MAKING:
+        return _translation(isa, code)

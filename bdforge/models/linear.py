@@ -63,9 +63,9 @@ class Products:
                 f"design {self.loaded.design.name} is no GEMM of int8 with int2 to bf16 or int32; "
                 "designs/gemm_i8_i2_bf16.toml is one"
             )
-        self._scaled = spec.epilogue.scale
-        if spec.epilogue.relu or spec.epilogue.bias or self._scaled != (spec.c == "bf16"):
-            raise ModelError(f"design {self.loaded.design.name}: its epilogue must scale bf16, and do no more")
+        self._scaled, self._rounds_sums = spec.epilogue.scale, spec.c == "bf16" and not spec.epilogue.scale
+        if spec.epilogue.relu or spec.epilogue.bias or (self._scaled and spec.c != "bf16"):
+            raise ModelError(f"design {self.loaded.design.name}: its epilogue may scale bf16, and do no more")
         loaded = self.loaded
         self._problem = lru_cache(_PROBLEMS_MAX)(lambda M, K, N: loaded.prepared(M=M, K=K, N=N))
 
@@ -101,7 +101,7 @@ class Products:
         decision = self.split(len(codes), K, N)
         if not decision.array:
             with self.ledger.timed(linear.name, "CPU", decision.why):
-                return self.on_cpu(linear, codes, scales, narrow=self._scaled)
+                return self._as_array(linear, codes, scales)
         where = _PLACES[self.loaded.device]
         with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
             packed, problem = _of_array(linear), self._problem(len(codes), K, N).take()
@@ -110,6 +110,15 @@ class Products:
                 problem.arrays["row_scales"][...] = scales
                 return problem(B=packed).astype(np.float32)
             return problem(B=packed).astype(np.float32) * scales[:, None] * linear.scales
+
+    def _as_array(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        """The product on the CPU, rounded where the design rounds."""
+        if not self._rounds_sums:
+            return self.on_cpu(linear, codes, scales, narrow=self._scaled)
+        ones, (K, _) = np.ones_like(scales), linear.shape
+        packed, columns = self.codes_of(linear), np.ones_like(linear.scales)
+        sums = self.split.processor.scaled(packed, K, codes, ones, columns, narrow=True)
+        return sums * scales[:, None] * linear.scales
 
     def on_cpu(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray, *, narrow: bool) -> np.ndarray:
         """The product on the CPU whatever the split says, with results in float32, or rounded to bfloat16."""

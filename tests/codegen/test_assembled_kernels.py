@@ -236,7 +236,7 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
     bias = rng.uniform(-50, 50, n) if "BIAS" in defines else np.zeros(n)
     epilogue = np.concatenate([rows, columns, bias]).astype(np.float32)
     memory = tiles.micro_tiled(c * field, 8, 8, turned).astype(np.int32)
-    options = (f"DIM_M={m}", f"DIM_N={n}", "ARRAY_ROWS=4", *defines)
+    options = (f"DIM_M={m}", f"DIM_N={n}", "ARRAY_ROWS=4", "SCALE", *defines)
     call(assembled("finish_i32_bf16", "aie2p", options), "aie2p", [epilogue, memory], core_row, part)
 
     rho = 3 if part else 1
@@ -254,6 +254,44 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
         same(found[2::8, 3:8], exact[2::8, 3:8].astype(ml_dtypes.bfloat16).astype(float))
     untouched = [*range(mine.start), *range(mine.stop, m)]
     same(tiles.from_micro_tiles(memory, m, n, 8, 8)[untouched], (c * field)[untouched])
+
+
+EXACT = 1 << 24  # sums that float32 holds
+
+
+@pytest.mark.parametrize("executor", [Translated, Interpreter])
+@pytest.mark.parametrize(
+    ("tile", "part", "defines"),
+    [
+        ((8, 8), 0, ()),
+        ((24, 24), 0, ("RELU",)),
+        ((16, 32), 0, ("FIELD_SCALED",)),
+        ((16, 64), 0, ("FIELD_SCALED", "RELU", "C_TRANSPOSED")),
+        ((24, 40), 1, ("C_IN_PARTS", "DIM_RHO=3")),
+        ((24, 32), 2, ("FIELD_SCALED", "C_IN_PARTS", "DIM_RHO=3")),
+    ],
+)
+def test_sums_as_they_are_become_the_nearest_bfloat16(tile, part, defines, executor):
+    (m, n), rng, turned = tile, np.random.default_rng(9), "C_TRANSPOSED" in defines
+    rho, field = (3 if "DIM_RHO=3" in defines else 1), tiles.field_scale(n) if "FIELD_SCALED" in defines else 1
+    c = rng.integers(-EXACT, EXACT, (m, n)) >> rng.integers(0, 24, (m, n))
+    c[::8, :8] = [0, -1, 257, 259, -257, 3 << 15 | 1, EXACT, -EXACT]  # ties, what is nearly one, the ends
+    memory = tiles.micro_tiled(c * field, 8, 8, turned).astype(np.int32)
+    kernel = assembled("finish_i32_bf16", "aie2p", (f"DIM_M={m}", f"DIM_N={n}", *defines))
+    call(kernel, "aie2p", [memory], part, executor=executor)
+
+    mine = slice(part * m // rho, (part + 1) * m // rho)
+    words = memory.view(np.uint16)[2 * mine.start * n :][: c[mine].size]
+    expected = np.maximum(c[mine], 0) if "RELU" in defines else c[mine]
+    expected = tiles.micro_tiled(expected, 8, 8, turned).ravel().astype(np.float32).astype(ml_dtypes.bfloat16)
+    same(words, expected.view(np.uint16))
+    untouched = [*range(mine.start), *range(mine.stop, m)]
+    same(tiles.from_micro_tiles(memory, m, n, 8, 8, turned)[untouched], (c * field)[untouched])
+
+
+@pytest.mark.parametrize(("defines", "cycles"), [((), 1200), (("FIELD_SCALED",), 1200)])
+def test_sums_as_they_are_take_seven_cycles_a_micro_tile(defines, cycles):
+    assert assembled("finish_i32_bf16", "aie2p", ("DIM_M=64", "DIM_N=160", *defines)).cycles <= cycles
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def build_of(generation, out, tile, macros):
 
 
 def scaled_of(generation, tile, macros):
-    options = (f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{x}" for x in macros))
+    options = ("-DSCALE", f"-DARRAY_ROWS={ARRAY_ROWS}", *(f"-D{x}" for x in macros))
     return Build(generation, ("finish_i32_bf16",), tile, options)
 
 
@@ -162,7 +162,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
         ("finish_i32_i8", [*tile_options(8, 8, 8), "-DROUNDING=upwards"], "upwards"),
         ("finish_i32_i8", [*tile_options(8, 8, 8), "-DSHIFT=32"], "SHIFT must be 0 to 31"),
         ("finish_i32_i8", [*tile_options(8, 8, 24), "-DFIELD_SCALED"], "n must be a multiple of 4 t"),
-        ("finish_i32_bf16", tile_options(8, 8, 8), "define the rows of the array with -DARRAY_ROWS=rows"),
+        ("finish_i32_bf16", [*tile_options(8, 8, 8), "-DBIAS"], "define the rows of the array with -DARRAY_ROWS=rows"),
     ],
 )
 def test_what_finish_kernels_cannot_do_does_not_compile(refusal, name, options, sentence):

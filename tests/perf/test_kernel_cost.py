@@ -153,9 +153,11 @@ PASSES = {  # elements of an iteration, its loads, stores and products
     ("AIE2P", "finish_bf16_bfp16", ""): (64, 2, 2, 0),
     ("AIE2P", "finish_f32_bfp16", ""): (64, 4, 2, 0),
     ("AIE2P", "finish_f32_bf16", "SCALE"): (32, 2, 1 + 12, 26),  # 3 parts of each of 4 factors
-    ("AIE2P", "finish_i32_bf16", ""): (32, 2, 1 + 12, 2 * (9 + 4) + 5),
+    ("AIE2P", "finish_i32_bf16", "SCALE"): (32, 2, 1 + 12, 2 * (9 + 4) + 5),
+    ("AIE2P", "finish_i32_bf16", "BIAS"): (32, 2, 1 + 12, 2 * (9 + 4) + 5),
     ("AIE2", "finish_f32_bf16", "SCALE"): (16, 2, 1 + 12, 26),
-    ("AIE2", "finish_i32_bf16", ""): (16, 2, 1 + 12, 31),
+    ("AIE2", "finish_i32_bf16", ""): (16, 2, 1, 5),
+    ("AIE2", "finish_i32_bf16", "SCALE"): (16, 2, 1 + 12, 31),
 }
 
 

@@ -91,7 +91,7 @@ def _kernels(generation: Generation) -> Iterable[str]:
 def known_passes(generation: Generation) -> list[tuple[str, str]]:
     """Passes over C with a cost, each with the option with which it costs that: assembled ones and `PASSES`."""
     types = [TYPES[name].code for name in ("int8", "int16", "int32", "bf16", "f32")]
-    names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:3]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
+    names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:4]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
     described = [(symbol, option) for name, symbol, option in PASSES if name == generation.name]
     counted = [(name, "") for name in names if (name, "") not in described]
     return counted + described

@@ -10,8 +10,8 @@ _TO_BLOCKS = {("bf16", "bfp16"), ("f32", "bfp16")}
 """The same, on arrays that multiply block floats."""
 _FED = {("int32", "bf16"), ("f32", "bf16")}
 """Those that can take scales and biases."""
-_ALWAYS_FED = {("int32", "bf16")}
-"""Those that multiply with scales in any case."""
+_SCALED_IF_FED = {("int32", "bf16")}
+"""Those that multiply with scales where biases are added."""
 
 
 def finish_for(kernel: Kernel, spec: GemmSpec) -> Finish | None:
@@ -39,8 +39,6 @@ def finish_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
         reasons.append(
             f"epilogue.scale and epilogue.bias are there for {options}, not for {pair[0]} to {pair[1]}: change types"
         )
-    if pair in _ALWAYS_FED and not epilogue.fed:
-        reasons.append(f"types.c = {spec.c} of {spec.accumulator} sums is always scaled; set epilogue.scale = true")
     if pair in _FED and epilogue.fed and (rows := spec.rows * spec.tile.m) % kernel.t:
         reasons.append(
             f"epilogue: the scales of {spec.rows} x {spec.tile.m} = {rows} rows are no whole vectors of {kernel.t}; "
@@ -64,7 +62,7 @@ def epilogue_bytes(spec: GemmSpec) -> tuple[int, int]:
 def fed_operands(spec: GemmSpec) -> tuple[bool, bool]:
     """Whether the kernel that finishes C takes scales, and biases."""
     epilogue = spec.epilogue
-    scaled = epilogue.scale or (epilogue.fed and (spec.accumulator, spec.c) in _ALWAYS_FED)
+    scaled = epilogue.scale or (epilogue.fed and (spec.accumulator, spec.c) in _SCALED_IF_FED)
     return scaled, epilogue.bias
 
 

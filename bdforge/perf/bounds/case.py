@@ -9,6 +9,7 @@ from bdforge.devices import Device
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES
+from bdforge.operators.gemm.finish import fed_operands
 from bdforge.operators.gemm.mapping import kept_share
 from bdforge.operators.gemm.spec import GemmProblem, GemmSpec
 from bdforge.perf.bounds import traffic
@@ -38,9 +39,10 @@ class GemmCase:
     Layouts are those in DRAM: of B "row" (runs of n), "column" (runs of k_mt) or "packed" (in the order of use), of A
     and C "row" or "column". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims`
     bring one row's A. `bd_overlap` tells whether BDs are written while others run, `b_kept` which share of a panel of
-    B is read once and stays in memtiles. `c_in_parts`: C leaves a core in its rho parts. With `m_used` only so many of
-    a tile's m rows hold data (0: all), memtiles make the rest. `core_macs_per_cycle` is the kernel's rate when known,
-    `clock_hz` the array's clock when it is not the device's highest. `assumed` says what a table's reader filled in.
+    B is read once and stays in memtiles. `c_in_parts`: C leaves a core in its rho parts; `scaled`: times scales of rows
+    and columns. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
+    `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
+    highest. `assumed` says what a table's reader filled in.
     Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho, b_kept, c_in_parts) may be arrays of one length: many
     designs of one kind, which `estimate` models at once.
     """
@@ -71,6 +73,7 @@ class GemmCase:
     m_used: int = 0
     b_kept: Any = 0.0
     c_in_parts: Any = False
+    scaled: bool = False
     assumed: tuple[str, ...] = field(default=())
 
     @property
@@ -174,5 +177,5 @@ def case_of(
         accumulator=spec.accumulator, a_shims=spec.buffers.a_shims,
         m_used=spec.tile.m_used, c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho,
         core_macs_per_cycle=core_macs_per_cycle, b_kept=kept_share(spec, device, problem.K),
-        c_in_parts=spec.buffers.c_in_parts,
+        c_in_parts=spec.buffers.c_in_parts, scaled=fed_operands(spec)[0],
     )  # fmt: skip

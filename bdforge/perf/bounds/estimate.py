@@ -169,7 +169,7 @@ def _ends_cycles(case: GemmCase, timing: Timing) -> Any:
     cycles = 2 * timing.core_lock_cycles + len(passes) * timing.kernel_call_cycles
     for symbol in passes:
         try:
-            cycles = cycles + pass_cycles(symbol, case.m * case.n, case.array.generation)
+            cycles = cycles + pass_cycles(symbol, case.m * case.n, case.array.generation, ("SCALE",) * case.scaled)
         except ScheduleError:  # a published design of types that no kernel of ours has
             continue
     return cycles

@@ -202,7 +202,7 @@ def kernel_cost(
     With asymmetric tile buffering a matrix kernel works on `a_rows` of the m rows at a time (m / a_rows is rho, the
     number of calls); passes over C always take all m. `transposed` names the operands ("a", "b", "c") whose
     micro-tiles are stored column by column. `blocking` is for kernels of others. `options` are macros that a pass over
-    C is built with; `SCALE` changes its cost.
+    C is built with; `SCALE` changes its cost, and `BIAS` that of `finish_i32_bf16`.
 
     ScheduleError: no such kernel for this generation, or sizes that are no positive multiples of its micro-tiles.
     """
@@ -243,12 +243,12 @@ def _matrix_blocks(
     )  # fmt: skip
 
 
-def pass_cycles(symbol: str, elements: Any, generation: Generation) -> Any:
+def pass_cycles(symbol: str, elements: Any, generation: Generation, options: tuple[str, ...] = ()) -> Any:
     """Cycles of one call of a pass over C (`zero_i32`, `unscale_i32`, `finish_i32_bf16`, …) on m · n `elements`.
 
-    A number or an array; ScheduleError where no such pass is known.
+    A number or an array; ScheduleError where no such pass is known. `options` as `kernel_cost` takes them.
     """
-    found = _pass(symbol, generation, ())
+    found = _pass(symbol, generation, options)
     return found.loop.alone(elements / found.elements)
 
 

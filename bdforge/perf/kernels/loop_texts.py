@@ -180,7 +180,7 @@ def _register(v: Vectors) -> str:
     return "wl4" if v.access < 64 else "x4"
 
 
-def _scaled(generation: str, conversions: int) -> Texts:
+def _scaled(generation: str, conversions: int, scales: int = 2) -> Texts:
     """Lanes of one float product times a scale of the row and one of the column, float32 all: both operands are taken
     apart, and the parts multiplied. What the API moves between registers is left out; it has the move slot alone."""
     aie2 = generation == AIE2.name
@@ -190,7 +190,7 @@ def _scaled(generation: str, conversions: int) -> Texts:
     by_scale = (*apart, *apart, *(product,) * FLOAT_PARTS**2)
     store = moved(generation, "bf16", False).leave[0]
     loads = _loaded(0, "wl", "wh").plain if aie2 else ("vld? x0, [p0, #0]", "vld? x1, [p0, #0]")
-    return (*loads, *(product,) * conversions, *by_scale, *by_scale, store)
+    return (*loads, *(product,) * conversions, *by_scale * scales, store)
 
 
 def _finish(wide: str, narrow: str) -> Texts:
@@ -204,8 +204,11 @@ PASSES: Mapping[tuple[str, str, str], tuple[int, Texts]] = {
     (AIE2P.name, "zero_bfp16", ""): (512, ("vst x0, [p2, #0]",) * 9),  # 72 bytes to 64 elements
     (AIE2P.name, "finish_f32_bf16", "SCALE"): (32, _scaled(AIE2P.name, 0)),
     (AIE2.name, "finish_f32_bf16", "SCALE"): (16, _scaled(AIE2.name, 0)),
-    (AIE2P.name, "finish_i32_bf16", ""): (32, _scaled(AIE2P.name, TO_FLOAT_OPERATIONS)),
-    (AIE2.name, "finish_i32_bf16", ""): (16, _scaled(AIE2.name, TO_FLOAT_OPERATIONS)),
+    (AIE2.name, "finish_i32_bf16", ""): (16, _scaled(AIE2.name, TO_FLOAT_OPERATIONS, scales=0)),
+    **{
+        (generation.name, "finish_i32_bf16", option): (lanes, _scaled(generation.name, TO_FLOAT_OPERATIONS))
+        for generation, lanes in ((AIE2P, 32), (AIE2, 16)) for option in ("SCALE", "BIAS")
+    },
 }  # fmt: skip
 """Passes over C: elements of an iteration and its instructions, by generation, entry point and the option with which
 the kernel costs this."""

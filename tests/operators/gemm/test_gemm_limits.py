@@ -117,10 +117,6 @@ CHECKS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any
          {"types": ("int8", "int8", "int16", "int16")}, {"types": INT8, "epilogue": {}}],
         [{"types": INT8}, {"types": BF16}, FED | {"epilogue": {"shift": 1, "scale": True}}],
     ),
-    "of int32 sums is always scaled; set epilogue.scale = true": (
-        FED | {"k": 64}, [{}, {"epilogue": {"bias": True}}, {"types": INT8, "epilogue": {}}],
-        [{"epilogue": {}}, {"epilogue": {"relu": True}}],
-    ),
     "epilogue.relu needs a kernel that finishes int8 as int8": (
         {"types": NARROW}, [{}, {"types": INT8, "epilogue": {"relu": True}}], [{"epilogue": {"relu": True}}],
     ),
@@ -209,6 +205,7 @@ FINISHED = {
     # accumulator, C, epilogue: symbol and macros of what makes C, None where nothing has to, "" where nothing can.
     ("int32", "int32", ""): None, ("int32", "int32", "relu"): "finish_i32_i32 RELU",
     ("int32", "int8", ""): "finish_i32_i8", ("int32", "int16", "relu"): "finish_i32_i16 RELU",
+    ("int32", "bf16", ""): "finish_i32_bf16", ("int32", "bf16", "relu"): "finish_i32_bf16 RELU",
     ("int32", "bf16", "scale"): "finish_i32_bf16 ARRAY_ROWS=2 SCALE",
     ("int32", "bf16", "bias relu"): "finish_i32_bf16 ARRAY_ROWS=2 BIAS RELU",
     ("int16", "int16", ""): None, ("int16", "int8", ""): "", ("int8", "int8", ""): None, ("int8", "int16", ""): "",

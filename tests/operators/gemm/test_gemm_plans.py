@@ -59,7 +59,8 @@ OPERANDS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"types": FED, "k": 64, "epilogue": {"scale": True}}, "A:int8 B:int8 C:bf16 R:f32 S:f32",
         "A0 B1 C2 row_scales3 column_scales4",
     ),
-    "biases of integers, which are always scaled": (
+    "sums as they are": ({"types": FED}, "A:int8 B:int8 C:bf16", "A0 B1 C2"),
+    "biases of integers, which are added to scaled ones": (
         {"types": FED, "k": 64, "epilogue": {"bias": True}}, "A:int8 B:int8 C:bf16 R:f32 S:f32",
         "A0 B1 C2 row_scales3 column_scales4 bias4",
     ),

@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
@@ -85,5 +86,10 @@ def _check(name: str, product: MatrixProduct) -> None:
         raise CodegenError(f"{name}: m/rho, k, n = {m}, {k}, {n} are no multiples of {least}")
 
 
+def _to_bf16(name: str, generation: str, options: Options) -> Maker:
+    """bfloat16 of int32 sums, times scales where there are any."""
+    return (scaled if options.has("SCALE") or options.has("BIAS") else rounded)(name, generation, options)
+
+
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
-_MAKERS_BY_NAME = {"finish_i32_bf16": scaled}
+_MAKERS_BY_NAME = {"finish_i32_bf16": _to_bf16}

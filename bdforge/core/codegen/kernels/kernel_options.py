@@ -1,10 +1,12 @@
 """Options of kernels, as the C++ ones take them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bdforge.core.codegen.abi import AssemblyKernel
+from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.pipeline.pipelined_function import set_register
 
 ROUNDINGS = {
     "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_ceil": 3, "negative_inf": 8,
@@ -84,3 +86,12 @@ class Options:
         if name not in ROUNDINGS:
             raise CodegenError(f"ROUNDING={name} is unknown; there are {', '.join(ROUNDINGS)}")
         return ROUNDINGS[name]
+
+
+def to_part(size: int, parts: int) -> Iterator[AssemblyOp]:
+    """Let p0 point at the part of C that r0 names."""
+    if parts > 1:
+        yield set_register("r1", size)
+        yield AssemblyOp("mul r0, r0, r1", "the part")
+        yield AssemblyOp("mov m0, r0")
+        yield AssemblyOp("padda [p0], m0")

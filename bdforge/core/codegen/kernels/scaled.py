@@ -26,21 +26,22 @@ from functools import cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.digits import (
+    BLOCKS,
+    BYTES,
+    IDENTITIES,
+    PARTS,
+    SHIFTS,
+    SIDE,
+    cut,
+    digits_setup,
+    whole_tiles,
+)
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
-from bdforge.core.codegen.pipeline.product import FIELDS
 
-_SIDE = 8  # of a micro-tile
-_PARTS = ("bmll", "bmlh", "bmhl", "bmhh")
-_DIGITS = (28, 21, 14, 7, 0)  # shifts of a sum's digits
-_FLOATS, _BLOCKS, _INTEGERS = 0x3C, 0x30C, 0x318  # confs: bf16 lane by lane, 8 x 8 x 8 of block floats, int16
-_BYTES = 0x01010101
-_UNIT, _DIGIT_UNIT = 127, 133  # exponents of blocks whose mantissas 64, or 1, are worth 1
-_IDENTITY = tuple((0x40 << 8 * (i // 2 % 4)) if i in (0, 2, 4, 6) else 0 for i in range(8)) + tuple(
-    (0x40 << 8 * (i // 2)) if i % 2 else 0 for i in range(8)
-)
+_FLOATS, _INTEGERS = 0x3C, 0x318  # confs: bf16 lane by lane, int16
 _ONE, _TINY = 127 << 23, 97 << 23  # 1.0, and 2^-30: nothing beside a sum that is not 0
 _SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
 """What callers keep, and where it waits: r16 to r21 become masks of results that are 0."""
@@ -66,20 +67,15 @@ class _Scaled:
     @property
     def tiles(self) -> int:
         """Micro-tiles of a call."""
-        return self.rows * self.columns // _SIDE**2
+        return self.rows * self.columns // SIDE**2
 
 
 def scaled(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation or a tile without an assembled one."""
-    if generation != "aie2p":
-        raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    fields = FIELDS if options.has("FIELD_SCALED") else 1
-    m, n = options.number("DIM_M"), options.number("DIM_N")
-    rows = m // options.parts
-    if rows % _SIDE or n % (_SIDE * fields):
-        raise CodegenError(f"{name}: rows of a pass, n = {rows}, {n} are no multiples of {_SIDE}, {_SIDE * fields}")
+    rows, columns, fields = whole_tiles(name, generation, options)
+    m, scales = options.number("DIM_M"), options.number("ARRAY_ROWS") * options.number("DIM_M")
     turned, bias, relu = (options.has(option) for option in ("C_TRANSPOSED", "BIAS", "RELU"))
-    return partial(_written, _Scaled(rows, n, m, options.number("ARRAY_ROWS") * m, fields, turned, bias, relu))
+    return partial(_written, _Scaled(rows, columns, m, scales, fields, turned, bias, relu))
 
 
 def _op(text: str, bank: str | None = None) -> DataflowOp:
@@ -118,58 +114,31 @@ def _arguments(wanted: _Scaled) -> Iterator[AssemblyOp]:
 def _to_floats(wanted: _Scaled) -> FunctionPart:
     """The first pass: sums in p1 become floats in p2."""
     setup = [*_arguments(wanted), AssemblyOp("mov p1, p7"), AssemblyOp("mov p2, p7")]
-    controls = {"crRnd": ROUNDINGS["floor"], "crSat": 0, "crSRSMode": 0, "crUPSMode": 0}
-    setup += [op for register, value in controls.items() for op in set_control(register, value)]
-    setup += [set_register("r3", _BLOCKS), set_register("r10", 0x7F * _BYTES), AssemblyOp("vbcst.32 x5, r10", "7 bits")]
-    setup += [
-        op for i, shift in enumerate(_DIGITS[:3]) for op in (set_register("r10", shift), AssemblyOp(f"mov s{i}, r10"))
-    ]
-    setup += [set_register(f"r{11 + i}", shift) for i, shift in enumerate(_DIGITS[3:])]
-    for i, shift in enumerate(_DIGITS):
-        setup += _exponents(f"{i}", _DIGIT_UNIT + shift)
-    setup += [set_register("r10", 0), AssemblyOp("vbcst.32 x8, r10")]
-    for word in _IDENTITY:
-        setup += [set_register("r10", word), AssemblyOp("vpush.hi.32 x8, x8, r10", "the identity")]
-    for field in range(wanted.fields):
-        setup += [AssemblyOp(f"vmov x{8 + field}, x8")] if field else []
-        setup += _exponents(f"{8 + field}", _UNIT - 2 * field)
-    setup += [
-        set_register("r10", _TINY),
-        AssemblyOp("vbcst.32 x6, r10"),
-        *(AssemblyOp(f"vmov {part}4, x6") for part in _PARTS),
-    ]
+    setup += [*set_control("crRnd", ROUNDINGS["floor"]), *digits_setup(wanted.fields)]
+    setup += [set_register("r10", _TINY), AssemblyOp("vbcst.32 x6, r10")]
+    setup += [AssemblyOp(f"vmov {part}4, x6") for part in PARTS]
     tiles = wanted.tiles
     group = next(group for group in (4, 2, 1) if tiles % group == 0)
-    ops = [op for tile in range(group) for op in _digits(tile, 8 + tile % wanted.fields)]
+    ops = [op for tile in range(group) for op in _digits(tile, IDENTITIES + tile % wanted.fields)]
     return repeated("aie2p", setup, ops, tiles // group, {"dm": (0, 1, 2, 3)})
-
-
-def _exponents(register: str, value: int) -> list[AssemblyOp]:
-    """The same exponent for all blocks of a register."""
-    return [set_register("r10", value * _BYTES), *(AssemblyOp(f"mov e{half}{register}, r10") for half in "lh")]
 
 
 def _digits(tile: int, identity: int) -> Iterator[DataflowOp]:
     """A micro-tile's floats: digits summed from the uppermost on, so that no sum of some is 0."""
     sums, floats = f"{{sums{tile}}}", "4"
-    for part in _PARTS:
+    for part in PARTS:
         yield _op(f"vlda {part}{sums}, [p1], #64", _C)
-    for i in range(len(_DIGITS)):
-        if i >= 3:
-            yield _op(f"mov s3, r{8 + i}")
-        yield _op(f"vsrs.4x x{i}, dm{sums}, s{min(i, 3)}, srsSign1")
-        if i:
-            yield _op(f"vband x{i}, x{i}, x5")
-    for i in range(len(_DIGITS)):
+    yield from (_op(text) for i in range(len(SHIFTS)) for text in cut(i, sums, i, i))
+    for i in range(len(SHIFTS)):
         before, floats = floats, f"{{floats{tile}{i}}}"
-        yield _op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, r3")
-    for part in _PARTS:
+        yield _op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, {BLOCKS}")
+    for part in PARTS:
         yield _op(f"vst {part}{floats}, [p2], #64", _C)
 
 
 def _scaled(wanted: _Scaled) -> FunctionPart:
     """The second pass: floats in p1, again in p5, times scales become floats in p2."""
-    across = wanted.columns // _SIDE - 1
+    across = wanted.columns // SIDE - 1
     setup = [AssemblyOp(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
     setup += [
         AssemblyOp("mov p3, p0"),
@@ -177,11 +146,11 @@ def _scaled(wanted: _Scaled) -> FunctionPart:
         AssemblyOp("padda [p3], m2", "scales of columns"),
     ]
     setup += [AssemblyOp("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
-    setup += [*_walk(0, across, 4 * _SIDE, -4 * _SIDE * across), *_walk(1, across, 0, 4 * _SIDE)]
+    setup += [*_walk(0, across, 4 * SIDE, -4 * SIDE * across), *_walk(1, across, 0, 4 * SIDE)]
     setup += [set_register("r0", _FLOATS), set_register("r4", _INTEGERS), set_register("r10", 1)]
     setup += [AssemblyOp("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
     setup += [set_register("r13", _ONE), set_register("r14", 0)]
-    masks = {"r1": 15, "r2": 0x204081, "r3": _BYTES, "r8": 0xFF, "r9": -4, "r10": -16}
+    masks = {"r1": 15, "r2": 0x204081, "r3": BYTES, "r8": 0xFF, "r9": -4, "r10": -16}
     setup += [set_register(register, value) for register, value in masks.items()]
     return replace(_products(wanted.transposed), setup=setup, times=wanted.tiles)
 
@@ -191,7 +160,7 @@ def _products(transposed: bool) -> FunctionPart:
     """The second pass over one micro-tile: what it does is the same for all sizes."""
     columns, rows = ("p3", "d0"), ("p4", "d1")
     minor, major = (rows, columns) if transposed else (columns, rows)
-    ops = [_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in _PARTS]
+    ops = [_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in PARTS]
     ops += [*_minor("c", *minor), *_cut("t"), *_cut("c"), *_product("t", "c", "s")]
     ops += [*_major("r", *major), *_cut("s"), *_cut("r"), *_product("s", "r", "u"), *_zeroed()]
     return repeated("aie2p", [], ops, 1, _FREE, list(_order()))
@@ -213,7 +182,7 @@ def _minor(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Factors of lanes in turn, 1 where they are 0; r12 = lanes of 16 where they are."""
     yield from _fixed(name, pointer, step, "r20")
     yield _op("or r12, r20, r20")
-    yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in _PARTS)
+    yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in PARTS)
 
 
 def _major(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
@@ -242,7 +211,7 @@ def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[DataflowOp
 def _lines(name: str, eight: str) -> Iterator[DataflowOp]:
     """Each of eight numbers in eight lanes."""
     yield _op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
-    for i, part in enumerate(_PARTS):
+    for i, part in enumerate(PARTS):
         four = f"x{{{name}four{i // 2}}}"
         if i % 2 == 0:
             yield _op(f"vshuffle {four}, x{{{name}pair}}, x{{{name}pair}}, r{5 + i // 2}")
@@ -281,7 +250,7 @@ def _product(one: str, other: str, result: str) -> Iterator[DataflowOp]:
 def _zeroed() -> Iterator[DataflowOp]:
     """Results, 0 where a sum was below 1 or a scale 0."""
     yield _op("vbcst.32 x{one}, r13")
-    for i in range(len(_PARTS)):
+    for i in range(len(PARTS)):
         mask = f"r{16 + i}"
         yield _op(f"vldb x{{sum{i}}}, [p5], #64", _C)
         yield _op(f"vlt.32 {mask}, x{{sum{i}}}, x{{one}}, vaddSign0")
@@ -291,7 +260,7 @@ def _zeroed() -> Iterator[DataflowOp]:
             yield _op(f"lshl r15, {half}, r10")
         yield _op(f"or {mask}, {mask}, {'r15' if i % 2 else half}")
     yield _op("vbcst.32 x{zero}, r14")
-    for i, part in enumerate(_PARTS):
+    for i, part in enumerate(PARTS):
         yield _op(f"vmov x{{u{i}}}, {part}{{u}}")
         yield _op(f"vsel.32 x{{done{i}}}, x{{u{i}}}, x{{zero}}, r{16 + i}")
         yield _op(f"vst x{{done{i}}}, [p2], #64", _C)
@@ -305,25 +274,25 @@ def _order() -> Iterator[tuple[str, str]]:
             f"vlt.32 r{16 + i}, x{{sum{i}}}, x{{one}}, vaddSign0",
             f"vlt.32 r{17 + i}, x{{sum{i + 1}}}, x{{one}}, vaddSign0",
         )
-        yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {_PARTS[i + 1]}{{u}}"
+        yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {PARTS[i + 1]}{{u}}"
 
 
 def _rounded(wanted: _Scaled) -> FunctionPart:
     """The third pass: floats in p1 become bfloat16 in p2."""
-    across = wanted.columns // _SIDE - 1
+    across = wanted.columns // SIDE - 1
     setup = [
         AssemblyOp("mov p1, p7"),
         AssemblyOp("mov p2, p7"),
         *set_control("crRnd", ROUNDINGS["conv_even"], "rounding"),
     ]
-    ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in _PARTS]
+    ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in PARTS]
     if wanted.bias:
         setup += [
             AssemblyOp("mov p3, p0"),
             set_register("m2", 4 * (wanted.scales + wanted.columns)),
             AssemblyOp("padda [p3], m2"),
         ]
-        setup += _walk(0, across, 4 * _SIDE, -4 * _SIDE * across)
+        setup += _walk(0, across, 4 * SIDE, -4 * SIDE * across)
         ops += [*_eight("raw", "p3", "d0"), *_biases(wanted)]
         ops.append(_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
     result = "sum" if wanted.bias else "f"
@@ -341,4 +310,4 @@ def _rounded(wanted: _Scaled) -> FunctionPart:
 def _biases(wanted: _Scaled) -> Iterator[DataflowOp]:
     if wanted.transposed:
         return _lines("bias", "raw")
-    return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in _PARTS)
+    return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in PARTS)

@@ -10,7 +10,7 @@ from functools import partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options, to_part
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.product import AIE2_FLOATS, FIELDS, VECTORS, Vectors
@@ -35,19 +35,10 @@ def zero(name: str, generation: str, options: Options) -> Maker:
     return partial(_cleared, name, generation, size, options)
 
 
-def _to_part(size: int, parts: int) -> Iterator[AssemblyOp]:
-    """Let p0 point at the part of C that r0 names."""
-    if parts > 1:
-        yield set_register("r1", size)
-        yield AssemblyOp("mul r0, r0, r1", "the part")
-        yield AssemblyOp("mov m0, r0")
-        yield AssemblyOp("padda [p0], m0")
-
-
 def _cleared(name: str, generation: str, size: int, options: Options) -> AssemblyKernel:
     parts, hardware = options.parts, options.hardware_loops
     access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
-    setup = [*_to_part(size, parts), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
+    setup = [*to_part(size, parts), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
     store = DataflowOp("store", (f"vst {register}, [p0], #{access}",), bank=_C)
     part = repeated(generation, setup, [store], size // access)
     about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
@@ -90,7 +81,7 @@ def _finished(name: str, generation: str, wanted: "_Finish") -> AssemblyKernel:
     setup = [
         *set_control("crRnd", wanted.rounding, "rounding"), *set_control("crSat", 1, "saturate"),
         set_register("r8", 0), AssemblyOp("mov s0, r8", "no shift up"),
-        *_to_part(wanted.tile_bytes * wanted.tiles, wanted.parts),
+        *to_part(wanted.tile_bytes * wanted.tiles, wanted.parts),
     ]  # fmt: skip
     if wanted.size == 4:
         parts = _pass(generation, wanted, wide=True)

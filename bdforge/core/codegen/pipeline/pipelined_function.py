@@ -59,18 +59,22 @@ def function(
 def repeated(
     generation: str, setup: Sequence[AssemblyOp], ops: Sequence[DataflowOp], times: int,
     free: Mapping[str, Sequence[int]] = MappingProxyType({}), order: Sequence[tuple[str, str]] = (),
+    fixed: Mapping[str, int] = MappingProxyType({}),
 ) -> FunctionPart:  # fmt: skip
     """A part whose blocks follow each other as soon as registers and units allow.
 
     `free` are the registers of each file ("x", "y", "dm") that the values of its ops may have; `order` are keys of ops
-    of which the second comes after the first, so that fewer values live at a time.
+    of which the second comes after the first, so that fewer values live at a time. `fixed` are the cycles of those that
+    leave no other choice, by their keys: then ops that are `late` come as late as they may.
     """
     isa = load(generation)
     number = {op.key: i for i, op in enumerate(ops)}
     ordered = [Edge(number[first], number[second], 1, 0) for first, second in order]
-    problem = ModuloProblem([places(generation, op) for op in ops], [*dependences(isa, ops), *ordered], {}, ())
+    edges, late = [*dependences(isa, ops), *ordered], [i for i, op in enumerate(ops) if op.late and fixed]
+    settled = {number[key]: (at, 0) for key, at in fixed.items()}
+    problem = ModuloProblem([places(generation, op) for op in ops], edges, settled, late)
     for period in range(1, _MOST_PERIOD):
-        for plan in (late_plans if free else plans)(problem, period):
+        for plan in (late_plans if free and not fixed else plans)(problem, period):
             registers = _registers(isa, ops, plan, free)
             if registers is None:
                 continue

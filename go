@@ -88,9 +88,9 @@ install() {
   printf 'go: installing what requirements.lock names into .venv\n' >&2
   rm -f -- "$stamp"
   local pip=(env -u PYTHONPATH -u PYTHONHOME PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1
-    "$python" -m pip install --no-input --progress-bar off --no-compile) # Python compiles what is imported, a small part
+    "$python" -m pip install --no-input --progress-bar off --no-compile --no-deps) # what is imported is compiled then; the lock is whole
   quietly 'installing requirements.lock' "${pip[@]}" "${update[@]}" --require-hashes -r "$root/requirements.lock"
-  quietly 'installing bdforge' "${pip[@]}" --no-deps --no-build-isolation -e "$root"
+  quietly 'installing bdforge' "${pip[@]}" --no-build-isolation -e "$root"
   fingerprint "$python" >"$stamp"
   rm -f -- "$unfinished"
 }
@@ -153,13 +153,11 @@ check() {
 
 run_tests() {
   lint
-  stage 'build' build host
   stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m 'not slow' "$@"
 }
 
 sweep() {
   setup
-  build host
   cd -- "$root"
   stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
 }

@@ -158,7 +158,6 @@ STAGES = {
     "ruff check": "ruff check",
     "ruff format": "ruff format",
     "pyrefly": "pyrefly",
-    "build": "SCons",
     "pytest": "pytest",
 }
 
@@ -189,7 +188,6 @@ def test_tests_pass_arguments_on(go):
     result = go("test", "-k", "locks")
     assert result.returncode == 0, result.stderr
     assert go.calls("-m pytest") == ["-m pytest -n 2 --dist worksteal -m not slow -k locks"]
-    assert go.calls("SCons")[-1] == "-m SCons -Q --silent -j 3 device=strix_halo host"
 
 
 def test_an_unknown_command_is_named(go):

@@ -116,8 +116,8 @@ def test_examples_are_built_without_aiecc_and_run_from_their_images(scons, tree,
 
 
 def test_several_things_are_built_at_once(scons, tree, tmp_path):
-    """Two compilers wait for each other: one at a time would never end."""
-    meet = f"""[ "$1" = --version ] && {{ echo 1; exit; }}
+    """Two compilers of kernels wait for each other: one at a time would never end."""
+    meet = f"""case "$*" in --version) echo 1; exit;; *-shared*) ;; *) exit 1;; esac
     touch '{tmp_path}'/$$.here
     for i in $(seq 200); do [ $(ls '{tmp_path}' | grep -c here) -ge 2 ] && break; sleep 0.05; done
     [ $i -lt 200 ] || exit 9

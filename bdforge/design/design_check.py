@@ -68,7 +68,8 @@ def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reaso
 
 
 def _headers(design: Design, tile: Tile) -> Iterator[Reason]:
-    """BDs whose packets no flow leads on; a channel without any flow is left alone, and headers that lie in memory."""
+    """BDs whose packets no flow leads on, where flows are circuits too; headers that lie in memory are left alone, and
+    channels without any flow."""
     for index, channel in enumerate(tile.channels):
         ids = {flow.packet for flow in design.flows if flow.source == tile.dma(channel.index)}
         for place, bd in enumerate(channel.bds):

@@ -117,6 +117,7 @@ REFUSED = [
     ("finish_f32_i8", "aie2", sizes(8, 0, 8), "not assembled for aie2"),
     ("finish_i32_i4", "aie2p", sizes(8, 0, 8), "int8, int16"),
     ("finish_i32_bf16", "aie2", sizes(8, 0, 8, "ARRAY_ROWS=4"), "not assembled for aie2, only for aie2p"),
+    ("finish_i32_bf16", "aie2p", sizes(8, 0, 8, "ARRAY_ROWS=4"), "ARRAY_ROWS is for scales and biases"),
     ("finish_i32_bf16", "aie2p", sizes(4, 0, 8, "ARRAY_ROWS=4"), "4, 8 are no multiples of 8, 8"),
     ("finish_i32_bf16", "aie2p", sizes(8, 0, 24, "ARRAY_ROWS=4", "FIELD_SCALED"), "8, 24 are no multiples of 8, 32"),
     ("finish_i32_bf16", "aie2p", sizes(8, 0, 8, "ARRAY_ROWS=4", "C_IN_PARTS", "DIM_RHO=2"), "4, 8 are no multiples"),

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import get_args
 
+import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import Build, aligned_copy, tile_options
@@ -44,6 +45,11 @@ UNSCALED = [
     for case in (("aie2p", (24, 8, 32)), ("aie2", (12, 8, 64)))
     for macros in ((), ("-DRELU", "-DSHIFT=3"))
 ]
+AS_THEY_ARE = [
+    ("aie2p", (24, 8, 40), ()),
+    ("aie2p", (16, 8, 64), ("FIELD_SCALED", "RELU", "C_TRANSPOSED")),
+    ("aie2", (12, 8, 32), ("FIELD_SCALED",)),
+]
 WRAPPING = ("aie2p", "i32", (8, 8, 32), ("FIELD_SCALED", "BIAS", "SHIFT=3"))
 SCALES_OF_ONE = ("aie2p", (8, 8, 32), ("FIELD_SCALED",))
 ARRAY_ROWS = 4
@@ -60,6 +66,10 @@ def scaled_of(generation, tile, macros):
     return Build(generation, ("finish_i32_bf16",), tile, options)
 
 
+def as_they_are_of(generation, tile, macros):
+    return Build(generation, ("finish_i32_bf16",), tile, tuple(f"-D{x}" for x in macros))
+
+
 def unscaled_of(generation, tile, macros):
     return Build(generation, ("unscale_i32", "reference"), tile, (f"-DMICRO_R={MICRO[generation, 'i2'][0]}", *macros))
 
@@ -69,6 +79,7 @@ def rounded_of(mode):
 
 
 BUILDS = [build_of(*case) for case in [*CASES, WRAPPING]] + [rounded_of(mode) for mode in get_args(Rounding)]
+BUILDS += [as_they_are_of(*case) for case in AS_THEY_ARE]
 BUILDS += [unscaled_of(*case) for case in UNSCALED] + [scaled_of(*case) for case in [*SCALED_CASES, SCALES_OF_ONE]]
 
 
@@ -162,6 +173,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
         ("finish_i32_i8", [*tile_options(8, 8, 8), "-DROUNDING=upwards"], "upwards"),
         ("finish_i32_i8", [*tile_options(8, 8, 8), "-DSHIFT=32"], "SHIFT must be 0 to 31"),
         ("finish_i32_i8", [*tile_options(8, 8, 24), "-DFIELD_SCALED"], "n must be a multiple of 4 t"),
+        ("finish_i32_bf16", [*tile_options(8, 8, 8), "-DARRAY_ROWS=4"], "define SCALE or BIAS too, or leave it out"),
         ("finish_i32_bf16", [*tile_options(8, 8, 8), "-DBIAS"], "define the rows of the array with -DARRAY_ROWS=rows"),
     ],
 )
@@ -204,6 +216,23 @@ def test_scaled_results_stay_within_the_stated_error(kernel_library, case):
         magnitude = np.abs(product) + (np.abs(bias) if biased else 0.0)
         assert (np.abs(results - exact) <= 2.0**-8 * np.abs(exact) + 2.0**-21 * magnitude).all()
         same(buffer[m * n :], 7)
+
+
+@pytest.mark.parametrize("case", AS_THEY_ARE, ids=lambda case: "-".join(map(str, case)))
+def test_sums_as_they_are_become_the_nearest_bfloat16(kernel_library, case):
+    """Below 2^24; above, that of float32."""
+    generation, (m, _, n), macros = case
+    r, _, t = MICRO[generation, "i8"]
+    fields, turned = "FIELD_SCALED" in macros, "C_TRANSPOSED" in macros
+    rng, scale = np.random.default_rng(10), field_scale(n) if fields else np.ones(n, int)
+    c = rng.integers(-(2**24), 2**24, (m, n)) >> rng.integers(0, 24, (m, n))
+    c[::4, :6] = [0, 257, 259, -257, 2**24 + 1, -(2**24) - 3]
+    buffer = aligned_copy(micro_tiled(c * scale, r, t, turned), np.int32)
+    library = kernel_library(as_they_are_of(*case))
+    library.call("set_modes", 1, 3)  # ceil, symmetric: left by another kernel
+    library.call("finish_i32_bf16", buffer)
+    expected = (np.maximum(c, 0) if "RELU" in macros else c).astype(np.float32).astype(ml_dtypes.bfloat16)
+    same(buffer.view(np.uint16)[: m * n], micro_tiled(expected.view(np.uint16), r, t, turned).ravel())
 
 
 def test_scales_of_one_give_small_sums_back(kernel_library):

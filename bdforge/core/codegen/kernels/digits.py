@@ -87,6 +87,8 @@ class _Rounded:
 def rounded(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel for sums as they are; CodegenError for a generation or a tile without an assembled one."""
     rows, columns, fields = whole_tiles(name, generation, options)
+    if options.has("ARRAY_ROWS"):
+        raise CodegenError(f"{name}: ARRAY_ROWS is for scales and biases; give SCALE or BIAS too, or leave it out")
     tiles, relu = rows * columns // SIDE**2, options.has("RELU")
     return partial(_written, name, _Rounded(tiles, fields, options.parts, relu, options.hardware_loops))
 

@@ -20,6 +20,10 @@
 //   step of K.
 #include "../include/finish_floats.h"
 
+#if defined(ARRAY_ROWS) && !defined(SCALE) && !defined(BIAS)  // what scaled without SCALE once would have other arguments
+#error "ARRAY_ROWS is for scales and biases: define SCALE or BIAS too, or leave it out"
+#endif
+
 extern "C" void finish_i32_bf16(EPILOGUE_TILE_PARAMETER int32_t *c CORE_ROW_PARAMETER PASS_PARAMETER) {
     finish_floats<mac_rows, 8>(scales, c + pass * c_elements, core_row * DIM_M + pass * pass_rows);
 }

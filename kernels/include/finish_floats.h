@@ -27,9 +27,6 @@ constexpr bool scaled_by_rows_and_columns = false;
 #define CORE_ROW_PARAMETER , int32_t core_row
 constexpr unsigned epilogue_rows = ARRAY_ROWS * DIM_M;  // with a scale each
 #else
-#ifdef ARRAY_ROWS
-#error "ARRAY_ROWS is for scales and biases: define SCALE or BIAS too, or leave it out"
-#endif
 #define EPILOGUE_TILE_PARAMETER
 #define CORE_ROW_PARAMETER
 constexpr const float *scales = nullptr;

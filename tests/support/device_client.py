@@ -42,7 +42,10 @@ class DeviceClient:
 
     def answer(self) -> tuple[int, str]:
         """What stands on the connection: status and text, (-1, "") for its end."""
-        packet = self.socket.recv(8192)
+        try:
+            packet = self.socket.recv(8192)
+        except ConnectionResetError:  # the end of a server that had not read all of what was sent to it
+            packet = b""
         return (int.from_bytes(packet[:4], "little"), packet[8:].decode()) if packet else (-1, "")
 
     def share(self, content: np.ndarray) -> tuple[int, np.ndarray]:

@@ -93,7 +93,9 @@ def test_a_compiler_of_cores_is_switched_off_where_it_is_the_vendors(backend: Co
 OF_OPERATORS = {path.name for path in (ROOT / "tests" / "operators").iterdir() if path.is_dir()}
 CASES: dict[str, tuple[Callable[[], set[str]], set[str]]] = {
     "operators": (lambda: set(OPERATORS), OF_OPERATORS),
-    "element-wise functions": (lambda: set(FUNCTIONS), {"add", "mul", "relu2_gate"}),
+    "element-wise functions": (
+        lambda: set(FUNCTIONS), {"add", "mul", "relu2_gate", "silu", "gelu", "silu_gate", "gelu_gate"},
+    ),
     "orders of operands": (lambda: set(ORDERS), {"row", "column", "packed"}),
     "operations of control packets": (
         lambda: set(OPERATIONS), {"write", "read", "write with increment", "block write"},

@@ -58,7 +58,7 @@ def test_help_lists_each_variable_with_default_and_choices(scons, tree):
         ("colour=no", "unknown variable 'colour'; 'scons --help' lists all."),
         ("device=strix_hola", "'strix_hola'"),
         ("kernel_opt=fast", "'fast'"),
-        ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, add_i8"),
+        ("design=gemm_i8", "unknown design 'gemm_i8'; there is default, all, add_bf16, add_i8"),
         ("cxx=no-such-compiler", "cxx=no-such-compiler is not on PATH; install g++"),
     ],
 )

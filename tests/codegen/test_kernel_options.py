@@ -85,6 +85,8 @@ TAKEN = [
     ("elementwise_i8", "aie2p", ("FUNCTION=add", "TILE_ELEMENTS=64")),
     ("elementwise_i8", "aie2p", ("FUNCTION=mul", "TILE_ELEMENTS=64")),
     ("elementwise_i8", "aie2", ("FUNCTION=add", "TILE_ELEMENTS=32")),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=add", "TILE_ELEMENTS=32")),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=gelu", "TILE_ELEMENTS=32", "OPERANDS=1")),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -127,7 +129,10 @@ REFUSED = [
     ("elementwise_i8", "aie2", ("FUNCTION=add", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),
     ("elementwise_i8", "aie2", ("FUNCTION=mul", "TILE_ELEMENTS=64"), "for aie2 as mul: of int8 there is add"),
     ("elementwise_i8", "aie2p", ("TILE_ELEMENTS=64",), "for aie2p as nothing: of int8 there is add and mul"),
-    ("elementwise_bf16", "aie2p", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2p as add"),
+    ("elementwise_bf16", "aie2", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2 as add"),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=tanh",), "not assembled for aie2p as tanh: for aie2p there is add, mul"),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=mul", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),
+    ("elementwise_bf16", "aie2p", ("FUNCTION=silu", "TILE_ELEMENTS=32"), "OPERANDS=1 says so"),
     ("mm_i8_i8_i32", "aie2p", ("DIM_M=8",), "DIM_K is missing"), ("gemv_bf16", "aie2p", (), "there are mm_"),
     ("finish_i32_i8", "aie2p", ("BIAS",), "not assembled with BIAS"),
     ("finish_f32_bf16", "aie2", sizes(4, 0, 4, "SCALE"), "not assembled with SCALE"),

@@ -61,7 +61,23 @@ def bf16_of(generation, function):
     return build_of(generation, "elementwise_bf16", PAIRS_OF_BF16, function)
 
 
-BUILDS = [int8_of(*case) for case in INT8_CASES] + [bf16_of(*case) for case in BF16_CASES]
+NEAR = {  # on float64, and the terms of its argument that are rounded where e is small
+    "silu": lambda a: (a, np.zeros_like(a)),
+    "gelu": lambda a: (np.sqrt(8 / np.pi) * (a + 0.044715 * a**3), np.minimum(1, abs(a) / 8)),
+}
+NEAR_CASES = [(generation, name) for generation in VECTOR_BYTES for name in NEAR]
+FINITE = 255 << 8  # bfloat16 numbers
+
+
+def near_of(generation, function):
+    return build_of(generation, "elementwise_bf16", FINITE, function, "-DOPERANDS=1")
+
+
+BUILDS = (
+    [near_of(*case) for case in NEAR_CASES]
+    + [int8_of(*case) for case in INT8_CASES]
+    + [bf16_of(*case) for case in BF16_CASES]
+)
 
 
 @pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
@@ -111,6 +127,22 @@ def test_bfloat16_is_rounded_once_for_each_operation(kernel_library, generation,
     same(found.astype(float)[~subnormal], expected[~subnormal])
     signed = ~subnormal & ~np.isnan(expected)
     same(np.signbit(found)[signed], np.signbit(expected)[signed])
+
+
+@pytest.mark.parametrize(("generation", "function"), NEAR_CASES)
+def test_near_functions_keep_to_their_bound_on_every_number(kernel_library, generation, function):
+    every = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16).view(BF16)
+    a = every[np.isfinite(every.astype(np.float32))]
+    library, y = kernel_library(near_of(generation, function)), aligned(FINITE, BF16)
+    library.call("set_modes", *LEFT_BY_ANOTHER_KERNEL)
+    library.call("elementwise_bf16", aligned_copy(a, BF16), y)
+    wide, found = a.astype(float), y.astype(float)
+    with np.errstate(over="ignore"):
+        z, more = NEAR[function](wide)
+        exact = wide / (1 + np.exp(-z))
+    bound = abs(exact) * (2**-7 + 2**-11 + more * 2**-8) + abs(wide) * 2.0**-120 + 2.0**-126
+    assert (abs(found - exact) <= bound).all()
+    assert abs(found - exact)[abs(wide) < 8].mean() < 2**-10
 
 
 @pytest.mark.parametrize("generation", VECTOR_BYTES)

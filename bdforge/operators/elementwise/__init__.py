@@ -1,6 +1,6 @@
-"""Element-wise operators y = f(a, b): what a spec says, its plan for a product, numpy reference and cost."""
+"""Element-wise operators y = f(a) or f(a, b): what a spec says, its plan for a product, numpy reference and cost."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
@@ -14,6 +14,7 @@ from bdforge.devices import Device
 from bdforge.devices.formats import shifted
 from bdforge.devices.limits import BYTE_BITS, CORE
 from bdforge.devices.types import TYPES, ElementType
+from bdforge.operators.elementwise.functions import FUNCTIONS, Function
 from bdforge.operators.elementwise.mapping import LARGEST_LENGTH, ElementwiseProgram, ElementwiseTiling, map_elementwise
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
@@ -39,26 +40,6 @@ KIND = "elementwise"
 AXES = ("length",)
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """f by its name in specs: exact on int64, and on bfloat16 with `round_` after each operation.
-
-    Cycles are a core's for one vector of each type, as many as the busiest slot of the kernel's loop has on AIE2P.
-    """
-
-    of: Callable[[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]], np.ndarray]
-    bf16_cycles: int
-    int8_cycles: int
-
-
-FUNCTIONS: Mapping[str, Function] = {
-    "add": Function(lambda a, b, round_: round_(a + b), 2, 2),
-    "mul": Function(lambda a, b, round_: round_(a * b), 1, 1),
-    "relu2_gate": Function(lambda a, b, round_: round_(round_(np.where(np.signbit(a), 0, a) ** 2) * b), 2, 3),
-}
-"""Functions by name; relu2_gate is BitNet's relu(a)^2 * b."""
-
-
 class Narrowing(Section):
     """int8 results are f / 2^shift, rounded as `rounding` says and saturated."""
 
@@ -76,7 +57,7 @@ class ElementwiseForm(SpecForm[LengthProblem]):
     """An element-wise design. Cores take `tile` elements at a time; no `columns`: all of the product's."""
 
     kind: Literal["elementwise"]
-    function: Literal["add", "mul", "relu2_gate"]
+    function: Literal["add", "mul", "relu2_gate", "silu", "gelu", "silu_gate", "gelu_gate"]
     type: Literal["int8", "bf16"]
     tile: Size
     array: ArraySection = ArraySection()
@@ -111,26 +92,28 @@ class ElementwisePlan(Plan):
         symbol, spec = _symbol(self.tiling.type), self.spec.form
         shift, rounding = spec.narrowing.shift, spec.narrowing.rounding
         narrowing = (f"SHIFT={shift}", f"ROUNDING={rounding}") if self.tiling.type.integer else ()
-        defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *narrowing)
+        one = ("OPERANDS=1",) if self.function.operands == 1 else ()
+        defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *one, *narrowing)
         return Kernels.ours([symbol], defines, {symbol: self._cycles})
 
     @property
+    def function(self) -> Function:
+        """What is computed."""
+        return FUNCTIONS[self.spec.form.function]
+
+    @property
     def _cycles(self) -> int:
-        function, type_ = FUNCTIONS[self.spec.form.function], self.tiling.type
-        vectors = self.tiling.tile * type_.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
-        return vectors * (function.int8_cycles if type_.integer else function.bf16_cycles)
+        vectors = self.tiling.tile * self.tiling.type.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
+        return vectors * self.function.cycles[self.tiling.type.name]
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """Y of the inputs' shape, exact. Of bfloat16 that is so where no subnormal occurs, which the device flushes."""
-        form, dtype = self.spec.form, self.tiling.type.dtype
-        function, narrowing = FUNCTIONS[form.function].of, form.narrowing
-        a, b = inputs["A"], inputs["B"]
-        if self.tiling.type.integer:
-            exact = function(a.astype(np.int64), b.astype(np.int64), lambda x: x)
-            return {"Y": Expected(shifted(exact, narrowing.shift, narrowing.rounding, dtype).astype(dtype))}
-        with np.errstate(over="ignore", invalid="ignore"):  # as IEEE 754 has it
-            y = function(a.astype(np.float32), b.astype(np.float32), lambda x: x.astype(dtype).astype(np.float32))
-            return {"Y": Expected(y.astype(dtype))}
+        """Y of the inputs' shape: exact, of bfloat16 where no subnormal occurs, which the device flushes; or near."""
+        narrowing, dtype = self.spec.form.narrowing, self.tiling.type.dtype
+        operands = [inputs[name] for name in self.tiling.operands]
+        if not self.tiling.type.integer:
+            return {"Y": self.function.expected(operands, np.dtype(dtype))}
+        exact = self.function.of(*(x.astype(np.int64) for x in operands), lambda x: x)
+        return {"Y": Expected(shifted(exact, narrowing.shift, narrowing.rounding, dtype).astype(dtype))}
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the cycles of the first column's cores, which have the most tiles."""
@@ -146,10 +129,12 @@ def _symbol(type_: ElementType) -> str:
 def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form = spec.form
-    tiling = ElementwiseTiling(TYPES[form.type], form.tile, form.array.rows, form.array.columns or device.columns)
+    operands = tuple("AB"[: FUNCTIONS[form.function].operands])
+    columns = form.array.columns or device.columns
+    tiling = ElementwiseTiling(TYPES[form.type], operands, form.tile, form.array.rows, columns)
     refuse(spec, _reasons(form, tiling, device))
     comment = (
-        f"{spec.name}: y = {form.function}(a, b), {form.type}, tile of {form.tile} elements, "
+        f"{spec.name}: y = {form.function}({', '.join(operands).lower()}), {form.type}, tile of {form.tile} elements, "
         f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
     array = device.part(tiling.columns)
@@ -161,6 +146,8 @@ def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
 def _reasons(form: ElementwiseForm, tiling: ElementwiseTiling, device: Device) -> Iterator[str]:
     yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
+    if form.type not in FUNCTIONS[form.function].cycles:
+        yield f"{form.function} is of {', '.join(FUNCTIONS[form.function].cycles)}, not of {form.type}"
     if not tiling.type.integer and form.narrowing != Narrowing():
         yield "narrowing is of integers; leave it out, bf16 is rounded to nearest even"
 

@@ -1,4 +1,4 @@
-"""How the bytes of y = f(a, b) go: the array's design, and the sequence program of any length.
+"""How the bytes of y = f(a, b), or f(a), go: the array's design, and the sequence program of any length.
 
 Each column works alone on a run of the elements. Its memtile deals tiles of a and b to its cores, in turn on one
 channel of each, and joins theirs of y. A panel is what a column takes at a time: a tile for each core.
@@ -45,6 +45,7 @@ class ElementwiseTiling:
     """Cores in use, and the elements of a core's tile."""
 
     type: ElementType
+    operands: tuple[str, ...]
     tile: int
     rows: int
     columns: int
@@ -58,25 +59,28 @@ class ElementwiseTiling:
 def map_elementwise(
     name: str, device: str, tiling: ElementwiseTiling, symbol: str, stack_bytes: int, comment: str
 ) -> Design:
-    """The design for the array that MLIR calls `device`, without sequences; cores call `symbol(a, b, y)` for a tile."""
+    """The design for the array that MLIR calls `device`, without sequences; cores call `symbol` with tiles of all."""
     columns, rows = range(tiling.columns), range(FIRST_CORE_ROW, FIRST_CORE_ROW + tiling.rows)
     shims = [Tile.shim(c) for c in columns]
     memtiles = [_memtile(tiling, c) for c in columns]
     cores = [[_core_tile(tiling, c, row, symbol, stack_bytes, f"{name}.o") for row in rows] for c in columns]
     tiles = (*shims, *memtiles, *(tile for column in cores for tile in column))
-    flows = tuple(_flows(shims, memtiles, cores))
-    channels = (("a", "MM2S", 0), ("b", "MM2S", 1), ("y", "S2MM", 0))
+    flows = tuple(_flows(tiling, shims, memtiles, cores))
+    channels = (*((x.lower(), "MM2S", i) for i, x in enumerate(tiling.operands)), ("y", "S2MM", 0))
     names = tuple(Allocation(f"{x}_{shim.column}", shim, way, i) for shim in shims for x, way, i in channels)
     return placed(Design(name, device, tiles, flows, names, comments=(comment,)))
 
 
-def _flows(shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
+def _flows(
+    tiling: ElementwiseTiling, shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]
+) -> Iterator[Flow]:
+    what = " and ".join(tiling.operands).lower()
     for shim, memtile in zip(shims, memtiles, strict=True):
-        for channel in range(2):
-            yield Flow(shim.dma(channel), (memtile.dma(channel),), "a and b: DRAM to memtiles")
+        for channel in range(len(tiling.operands)):
+            yield Flow(shim.dma(channel), (memtile.dma(channel),), f"{what}: DRAM to memtiles")
     for memtile, column in zip(memtiles, cores, strict=True):
         for channel, core in zip(DEAL_CHANNELS, column, strict=False):
-            yield Flow(memtile.dma(channel), (core.dma(0),), "a and b: tiles in turn to each core")
+            yield Flow(memtile.dma(channel), (core.dma(0),), f"{what}: tiles in turn to each core")
     for memtile, column in zip(memtiles, cores, strict=True):
         for row, core in enumerate(column):
             yield Flow(core.dma(0), (memtile.dma(2 + row),), "y: tiles of a column join in its memtile")
@@ -88,39 +92,40 @@ def _memtile(tiling: ElementwiseTiling, column: int) -> Tile:
     """Each core row has stores of its own: with one for all, a fast core would take a slow one's turn."""
     locks = Locks(f"mem_{column}")
     rows, tile = range(tiling.rows), (tiling.tile, tiling.type)
-    a, b, y = ([Slots.of(locks, f"{x}{row}", *tile, f"{x} of core row {row}") for row in rows] for x in "aby")
-    channels = [Channel("S2MM", i, in_turn(s.fill() for s in (a, b)[i]), f"{'ab'[i]} from DRAM") for i in range(2)]
+    names = [name.lower() for name in (*tiling.operands, "y")]
+    *given, y = ([Slots.of(locks, f"{x}{row}", *tile, f"{x} of core row {row}") for row in rows] for x in names)
+    channels = [Channel("S2MM", i, in_turn(s.fill() for s in x), f"{names[i]} from DRAM") for i, x in enumerate(given)]
     channels += [Channel("S2MM", 2 + row, y[row].fill(), f"y from core row {row}") for row in rows]
     channels.append(Channel("MM2S", JOIN_CHANNEL, in_turn(s.send() for s in y), "y of the column"))
     for row in rows:
-        both = in_turn((a[row].send(), b[row].send()))
-        channels.append(Channel("MM2S", DEAL_CHANNELS[row], both, f"a and b to core row {row}"))
-    return Tile.holding(locks, column, 1, (*a, *b, *y), channels)
+        tiles = in_turn(x[row].send() for x in given)
+        channels.append(Channel("MM2S", DEAL_CHANNELS[row], tiles, f"{' and '.join(names[:-1])} to core row {row}"))
+    return Tile.holding(locks, column, 1, tuple(slots for x in (*given, y) for slots in x), channels)
 
 
 def _core_tile(tiling: ElementwiseTiling, column: int, row: int, symbol: str, stack_bytes: int, link_with: str) -> Tile:
-    """A core: once told of how many tiles, for each it waits for a and b and room for y."""
-    locks = Locks(f"core_{column}_{row}")
-    a, b, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in "aby")
+    """A core: once told of how many tiles, for each it waits for its operands and room for y."""
+    locks, names = Locks(f"core_{column}_{row}"), [name.lower() for name in (*tiling.operands, "y")]
+    *given, y = (Slots.of(locks, x, tiling.tile, tiling.type, f"{x} tile") for x in names)
     parameters = Parameters.of(locks, "tiles", ["tiles"])
     turn = Rotation("turn")
     tile = (
-        *(Acquire(lock) for lock in (a.full, b.full, y.free)),
-        Call(symbol, tuple(turn.of(slots.buffers) for slots in (a, b, y))),
-        *(Release(lock) for lock in (a.free, b.free, y.full)),
+        *(Acquire(lock) for lock in (*(x.full for x in given), y.free)),
+        Call(symbol, tuple(turn.of(slots.buffers) for slots in (*given, y))),
+        *(Release(lock) for lock in (*(x.free for x in given), y.full)),
         Advance(turn),
     )
     body = (parameters.problems(Loop("tiles", tile, "tile")),)
     channels = (
-        Channel("S2MM", 0, in_turn((a.fill(), b.fill())), "a and b in"),
+        Channel("S2MM", 0, in_turn(x.fill() for x in given), f"{' and '.join(names[:-1])} in"),
         Channel("MM2S", 0, y.send(), "y out"),
     )
     core = Core(body, stack_bytes, link_with)
-    return Tile.holding(locks, column, row, (a, b, y), channels, core, parameters.buffer)
+    return Tile.holding(locks, column, row, (*given, y), channels, core, parameters.buffer)
 
 
 class ElementwiseProgram:
-    """Writes the sequence program: y = f(a, b) of `length` elements, in one step.
+    """Writes the sequence program: y of `length` elements, in one step.
 
     Columns take as many panels each, but for one, one behind the other. The last panel moves back, so that it ends with
     the operands: what it covers twice is computed twice, with one result. Operands of no whole words, or of less than a
@@ -142,16 +147,18 @@ class ElementwiseProgram:
         build, n = self.build, self.length
         outside = any_of(n < 1, n > LARGEST_LENGTH)
         build.require(~outside, f"length = {{}} is outside 1 to {LARGEST_LENGTH}", n)
-        for name, way in (("A", "in"), ("B", "in"), ("Y", "out")):
-            self.operand(name, way)
+        given = self.tiling.operands
+        for name in given:
+            self.operand(name, "in")
+        self.operand("Y", "out")
         with build.step([("S2MM", 0, 0, self.used)], "{} panels on {} columns", (self.panels, self.used)):
-            for argument, way, channel in ((0, "MM2S", 0), (1, "MM2S", 1)):
-                self.tasks(argument, way, channel)
+            for argument in range(len(given)):
+                self.tasks(argument, "MM2S", argument)
             for core in self.cores:
                 _, tiles = self.share(core.column)
                 with build.when(tiles > 0):
                     build.set_parameters(core.parameters, {0: tiles}, core.go)
-            self.tasks(2, "S2MM", 0)
+            self.tasks(len(given), "S2MM", 0)
         return build.program
 
     def operand(self, name: str, way: str) -> None:

@@ -40,6 +40,29 @@ def test_the_reference_rounds_each_operation_once(function: str, type_: str):
     same(np.signbit(found.values.astype(float)), np.signbit(wanted.astype(float)), "signs")
 
 
+# Sums of series by hand to nine digits; GELU in its form with tanh.
+NEAR = {
+    "silu": ([0, 1, -2, 20, -20], [0, 0.731058579, -0.238405844, 20 - 4.12230724e-8, -4.12230724e-8]),
+    "gelu": ([0, 1, -1, 3], [0, 0.841191990, -0.158808009, 2.996362695]),
+    "silu_gate": ([0, 1, -2], [0, 2.193175736, -0.715217531]),
+    "gelu_gate": ([1, -1], [2.523575972, -0.476424028]),
+}
+
+
+@pytest.mark.parametrize("function", NEAR)
+def test_near_functions_have_a_bound_of_some_roundings(function: str):
+    content = LEAST | {"function": function, "type": "bf16", "tile": 32, "array": {"rows": 1, "columns": 1}}
+    given, wanted = NEAR[function]
+    a = np.array(given).astype(TYPES["bf16"].dtype)
+    found = plan(spec_from(content, "mine"), device_named("phoenix")).reference({"A": a, "B": np.full_like(a, 3)})["Y"]
+    assert found.bound is not None
+    np.testing.assert_allclose(found.values.astype(float), wanted, rtol=3e-8, atol=1e-15)
+    roundings = 2 + function.endswith("gate")
+    least = abs(np.array(wanted)) * roundings * 2**-8
+    assert (found.bound >= least * 0.999).all()
+    assert (found.bound <= least * 1.6 + 2**-110).all()
+
+
 def test_random_operands_have_every_value_of_their_type():
     least = LEAST | {"array": {"rows": 1, "columns": 1}}
     for type_, ends in (("int8", (-128, 127)), ("bf16", None)):

@@ -1,4 +1,4 @@
-"""Kernels that this project assembles: the integer family, by the names and options of those in `kernels/`."""
+"""Kernels that this project assembles: the integer family and element-wise ones, by names of those in `kernels/`."""
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.digits import rounded
+from bdforge.core.codegen.kernels.element_floats import element_floats
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
@@ -92,4 +93,4 @@ def _to_bf16(name: str, generation: str, options: Options) -> Maker:
 
 
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
-_MAKERS_BY_NAME = {"finish_i32_bf16": _to_bf16}
+_MAKERS_BY_NAME = {"finish_i32_bf16": _to_bf16, "elementwise_bf16": element_floats}

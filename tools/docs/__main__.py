@@ -1,11 +1,12 @@
 """`python -m tools.docs [PAGE ...]`: write the pages that are made from models and plans, by default all of them.
 
 `features` prints what the emulated array does and which test shows it; `emulated` runs the designs of docs/accuracy.md
-on the emulated array again (minutes) and keeps what it finds for that page; `counted` does so for the machine code of
-docs/assembled.md and docs/kernel_costs.md. Run it in the repository's root.
+on the emulated array again (minutes) and keeps what it finds for that page; `operators` does so for docs/operators,
+`counted` for the machine code of docs/assembled.md and docs/kernel_costs.md. Run it in the repository's root.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from tools.docs import (
     features,
     isa_forms,
     kernel_costs,
+    operators,
     training,
 )  # fmt: skip
 
@@ -33,17 +35,21 @@ PAGES: dict[str, Callable[[], str]] = {
     "family": family.page,
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
+    "operators/elementwise": partial(operators.page, "elementwise"),
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
-RUNS = {"emulated": emulated.run_all, "counted": counted.run_all}
+RUNS = {"emulated": emulated.run_all, "counted": counted.run_all, "operators": operators.run_all}
 """Minutes of work that make the tables which pages read."""
-PICTURES = {"bitnet": bitnet.picture}
+PICTURES = {
+    "bitnet": bitnet.picture,
+    "operators/elementwise": partial(operators.picture, "silu_gate_bf16"),
+}
 """Those that come with pages, in docs/images."""
 
 
 def main(
-    pages: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PAGES)}, features, emulated, counted.")] = None,
+    pages: Annotated[list[str] | None, typer.Argument(help=f"{', '.join(PAGES)}, features, {', '.join(RUNS)}.")] = None,
 ) -> None:
     """Write pages of docs/ anew."""
     for name in pages or PAGES:
@@ -53,11 +59,10 @@ def main(
             for line in RUNS[name]():
                 typer.echo(line)
         elif name in PAGES:
-            path = DOCS / f"{name}.md"
-            path.write_text(PAGES[name](), encoding="utf-8")
-            typer.echo(f"wrote docs/{path.name}")
+            (DOCS / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
+            typer.echo(f"wrote docs/{name}.md")
             if name in PICTURES:
-                save(PICTURES[name], DOCS / "images" / f"{name}.png")
+                save(PICTURES[name], DOCS / "images" / f"{Path(name).name}.png")
         else:
             raise typer.BadParameter(f"{name!r} is none of {', '.join((*PAGES, *RUNS, 'features'))}")
 

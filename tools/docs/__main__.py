@@ -36,6 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
     "operators/elementwise": partial(operators.page, "elementwise"),
+    "operators/rows": partial(operators.page, "rows"),
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
@@ -44,6 +45,7 @@ RUNS = {"emulated": emulated.run_all, "counted": counted.run_all, "operators": o
 PICTURES = {
     "bitnet": bitnet.picture,
     "operators/elementwise": partial(operators.picture, "silu_gate_bf16"),
+    "operators/rows": partial(operators.picture, "rmsnorm_bf16"),
 }
 """Those that come with pages, in docs/images."""
 

@@ -87,6 +87,7 @@ TAKEN = [
     ("elementwise_i8", "aie2", ("FUNCTION=add", "TILE_ELEMENTS=32")),
     ("elementwise_bf16", "aie2p", ("FUNCTION=add", "TILE_ELEMENTS=32")),
     ("elementwise_bf16", "aie2p", ("FUNCTION=gelu", "TILE_ELEMENTS=32", "OPERANDS=1")),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=1e-06F")),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -129,6 +130,11 @@ REFUSED = [
     ("elementwise_i8", "aie2", ("FUNCTION=add", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),
     ("elementwise_i8", "aie2", ("FUNCTION=mul", "TILE_ELEMENTS=64"), "for aie2 as mul: of int8 there is add"),
     ("elementwise_i8", "aie2p", ("TILE_ELEMENTS=64",), "for aie2p as nothing: of int8 there is add and mul"),
+    ("rmsnorm_bf16", "aie2", ("TILE_ELEMENTS=32", "EPSILON=1e-6F"), "not assembled for aie2, only for aie2p"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=48", "EPSILON=1e-6F"), "48 elements are no multiple of 32"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),
     ("elementwise_bf16", "aie2", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2 as add"),
     ("elementwise_bf16", "aie2p", ("FUNCTION=tanh",), "not assembled for aie2p as tanh: for aie2p there is add, mul"),
     ("elementwise_bf16", "aie2p", ("FUNCTION=mul", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),

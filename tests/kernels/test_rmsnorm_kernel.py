@@ -5,6 +5,10 @@ import numpy as np
 import pytest
 from kernel_library import Build, aligned, aligned_copy
 
+from bdforge.core.codegen.kernels import assembled
+from codegen.test_assembled_kernels import call
+from support.differences import same
+
 BF16 = ml_dtypes.bfloat16
 CASES = [("aie2p", 32), ("aie2p", 2560), ("aie2", 48), ("aie2p", 4096), ("aie2p", 6912)]
 EPSILON = 1e-6
@@ -39,6 +43,19 @@ def test_rows_keep_to_their_bound(kernel_library, generation, width):
         exact = wide * w.astype(float) / np.sqrt((wide**2).mean() + EPSILON)
         assert (abs(y[:width].astype(float) - exact) <= (2**-7 + 2**-12) * abs(exact) + 2.0**-125).all()
         assert (y[width:].astype(float) == 7).all()
+
+
+@pytest.mark.parametrize("width", [32, 2560])
+def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, width):
+    library, rng = kernel_library(build_of("aie2p", width)), np.random.default_rng(3)
+    kernel = assembled("rmsnorm_bf16", "aie2p", (f"TILE_ELEMENTS={width}", f"EPSILON={EPSILON}F"))
+    w = rng.normal(size=width).astype(BF16)
+    w[0] = 0
+    for row in rows(width):
+        x, wanted, found = row.astype(BF16), aligned(width, BF16), np.zeros(width, BF16)
+        library.call("rmsnorm_bf16", aligned_copy(x, BF16), aligned_copy(w, BF16), wanted)
+        call(kernel, "aie2p", [x, w, found])
+        same(found.view(np.uint16), wanted.view(np.uint16))
 
 
 def test_every_mean_has_its_root(kernel_library):

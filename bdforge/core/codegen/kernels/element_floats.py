@@ -290,3 +290,5 @@ def _setup(wanted: str) -> Iterator[AssemblyOp]:
     constants = _CONFS | _MODES | _CONSTANTS | _OWN.get(wanted, {})
     yield from (set_register(register, value) for register, value in constants.items())
     yield AssemblyOp(f"vbcst.16 {_UNIT}, r15")
+    # sums are of twice the lanes of a block: the others stay 0
+    yield from (AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"])

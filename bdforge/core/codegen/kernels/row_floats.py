@@ -1,0 +1,151 @@
+"""Norms of rows of bfloat16 on AIE2P: `rmsnorm_bf16`, with the bits of `kernels/aie2p/rmsnorm_bf16.cc`.
+
+A pass over the row sums squares in the lanes of one accumulator, in their order; then lanes are added in pairs, and the
+root is made in scalar integers, step by step as the C++ kernel tells; a second pass scales.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from bdforge.core.codegen.abi import AssemblyKernel
+from bdforge.core.codegen.basic_block import AssemblyOp
+from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+
+NAME = "rmsnorm_bf16"
+_LANES, _BYTES, _WIDEST = 32, 64, 32768
+_FLOATS = 0x3C  # conf: bf16 lane by lane
+_EVEN, _ODD = 4, 5  # VSHUFFLE modes: every other lane of 32 bits of two vectors
+_SUMS, _HIGH, _LOW = "dm4", "x10", "x11"
+_FREE = {"x": range(10), "dm": range(4)}
+
+
+def row_norm(name: str, generation: str, options: Options) -> Maker:
+    """What writes the kernel; CodegenError for a generation, a width or an epsilon without one."""
+    if generation != "aie2p":
+        raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
+    width, epsilon = options.number("TILE_ELEMENTS", 0), options.given.get("EPSILON", "").rstrip("fF")
+    if not 0 < width <= _WIDEST or width % _LANES:
+        raise CodegenError(f"{name}: {width} elements are no multiple of {_LANES} up to {_WIDEST}")
+    try:
+        added = np.float32(np.float32(epsilon) * np.float32(width))
+    except ValueError:
+        raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
+    if not added > 0:
+        raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
+    return partial(_written, width, int(added.view(np.int32)), options.hardware_loops)
+
+
+def _op(text: str, *names: str, bank: str | None = None) -> DataflowOp:
+    return DataflowOp(text, (text,), {name: (name, 0) for name in names}, bank=bank)
+
+
+def _written(width: int, added: int, hardware: bool) -> AssemblyKernel:
+    vectors = width // _LANES
+    parts = [_squares(vectors), _scaled(vectors, list(_root(width, added)))]
+    about = f"{NAME}: a row of {width} elements; p0 = x, p1 = w, p2 = y: {{cycles}} cycles (exact)."
+    return function(NAME, "aie2p", parts, about, hardware=hardware)
+
+
+def _squares(vectors: int) -> FunctionPart:
+    setup = [
+        AssemblyOp("mov p3, p0", "x once more"), set_register("r0", _FLOATS), AssemblyOp(f"vclr {_SUMS}"),
+        *set_control("crRnd", ROUNDINGS["conv_even"]),
+    ]  # fmt: skip
+    ops = [
+        _op(f"vlda x{{x}}, [p0], #{_BYTES}", "x", bank="p0"),
+        _op(f"vmac.f {_SUMS}, {_SUMS}, x{{x}}, x{{x}}, r0", "x"),
+    ]
+    return repeated("aie2p", setup, ops, vectors, _FREE)
+
+
+def _root(width: int, added: int) -> Iterator[AssemblyOp]:
+    """The root's two parts, in all lanes of two registers."""
+    yield from (set_register("r1", _EVEN), set_register("r2", _ODD), set_register("r3", added))
+    yield from (AssemblyOp("vmov x0, bmll4"), AssemblyOp("vmov x1, bmlh4"))
+    yield from (AssemblyOp(f"vclr dm{i}") for i in (0, 1))
+    for _ in range(_LANES.bit_length() - 1):
+        yield from (AssemblyOp("vshuffle x2, x0, x1, r1"), AssemblyOp("vshuffle x3, x0, x1, r2"))
+        yield from (AssemblyOp("vmov bmll0, x2"), AssemblyOp("vmov bmll1, x3"))
+        yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "lanes in pairs")
+        yield from (AssemblyOp("vmov x0, bmll0"), AssemblyOp("vmov x1, bmll0"))
+    yield from (AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
+    yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "epsilon times the width")
+    yield from (AssemblyOp("vmov x0, bmll0"), set_register("r2", 0), AssemblyOp("vextract.32 r1, x0, r2, vaddSign1"))
+    yield from _scalar(*_inverse(width))
+    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
+
+
+def _inverse(width: int) -> tuple[int, int]:
+    """1 / width = mantissa / 2^15 * 2^exponent, the mantissa of 16 bits."""
+    exponent = -(width - 1).bit_length()
+    scaled = (1 << 16 - exponent) // width
+    return min((scaled + 1) // 2 if scaled > 1 << 16 else 1 << 15, (1 << 16) - 1), exponent
+
+
+def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
+    """r13, r15: bfloat16 bits of both parts of 1 / sqrt of the mean, whose sum's bits are in r1."""
+
+    def with_constant(operation: str, to: str, source: str, value: int, reverse: bool = False) -> list[AssemblyOp]:
+        operands = f"r6, {source}" if reverse else f"{source}, r6"
+        return [set_register("r6", value), AssemblyOp(f"{operation} {to}, {operands}")]
+
+    yield from with_constant("lshl", "r2", "r1", -8)
+    yield from with_constant("and", "r2", "r2", 0x7FFF)
+    yield from with_constant("or", "r2", "r2", 0x8000)
+    yield from with_constant("mul", "r2", "r2", mantissa)
+    yield from with_constant("lshl", "r3", "r2", -31)
+    yield from with_constant("sub", "r4", "r3", 1, reverse=True)
+    yield AssemblyOp("lshl r2, r2, r4", "from 1 to 2")
+    yield from with_constant("lshl", "r5", "r1", -23)
+    yield from with_constant("add", "r5", "r5", exponent - 127)
+    yield AssemblyOp("add r5, r5, r3", "exponent")
+    yield from with_constant("and", "r4", "r5", 1)
+    yield from with_constant("add", "r4", "r4", -17)
+    yield AssemblyOp("lshl r8, r2, r4", "from 1 to 4")
+    yield from with_constant("mul", "r9", "r8", 3356)
+    yield from with_constant("lshl", "r9", "r9", -15)
+    yield from with_constant("sub", "r9", "r9", 13457, reverse=True)
+    yield AssemblyOp("mul r9, r9, r8")
+    yield from with_constant("lshl", "r9", "r9", -14)
+    yield from with_constant("sub", "r9", "r9", 43759, reverse=True)
+    for _ in range(2):
+        yield AssemblyOp("mul r10, r9, r9")
+        yield from with_constant("lshl", "r10", "r10", -15)
+        yield AssemblyOp("mul r10, r10, r8")
+        yield from with_constant("lshl", "r10", "r10", -14)
+        yield from with_constant("sub", "r10", "r10", 98304, reverse=True)
+        yield AssemblyOp("mul r9, r9, r10")
+        yield from with_constant("lshl", "r9", "r9", -16)
+    yield from with_constant("lshl", "r10", "r9", -7)
+    yield from with_constant("add", "r10", "r10", -1)
+    yield from with_constant("and", "r11", "r9", 127)
+    yield from with_constant("lshl", "r12", "r10", -7)
+    yield from with_constant("sub", "r12", "r12", 1, reverse=True)
+    yield from with_constant("ashl", "r5", "r5", -1)
+    yield AssemblyOp("lshl r13, r10, r12")
+    yield from with_constant("and", "r13", "r13", 127)
+    yield from with_constant("sub", "r14", "r5", 126, reverse=True)
+    yield AssemblyOp("sub r14, r14, r12")
+    yield from with_constant("sub", "r15", "r5", 119, reverse=True)
+    yield from with_constant("lshl", "r14", "r14", 7)
+    yield from with_constant("lshl", "r15", "r15", 7)
+    yield from (AssemblyOp("or r13, r13, r14"), AssemblyOp("or r15, r15, r11"))
+
+
+def _scaled(vectors: int, setup: list[AssemblyOp]) -> FunctionPart:
+    ops = [
+        _op(f"vlda x{{w}}, [p1], #{_BYTES}", "w", bank="p1"),
+        _op(f"vmul.f dm{{first}}, x{{w}}, {_HIGH}, r0", "first", "w"),
+        _op(f"vmac.f dm{{scale}}, dm{{first}}, x{{w}}, {_LOW}, r0", "scale", "first", "w"),
+        _op("vconv.bf16.fp32 x{s}, cml{scale}", "s", "scale"),
+        _op(f"vldb x{{x}}, [p3], #{_BYTES}", "x", bank="p0"),
+        _op("vmul.f dm{y}, x{x}, x{s}, r0", "y", "x", "s"),
+        _op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{_BYTES}", "y", bank="p2"),
+    ]
+    return replace(repeated("aie2p", [], ops, vectors, _FREE), setup=setup)

@@ -5,7 +5,7 @@
 //   EPSILON   above 0, a float's literal (1e-6F).
 //   y = bf16(x * bf16(w * r)). Squares are summed in float32, lane by lane, then lanes in pairs; r = 1 / sqrt(...) is made
 //   in integers and within 2^-13 of itself. So y is within 2^-7 + 2^-12 of the formula, beside what is flushed to 0.
-//   x and w are finite. Squares below 2^-126 count as 0 on the device.
+//   x and w are finite, and so is the sum of squares in float32: |x| up to 2^63 / sqrt(TILE_ELEMENTS). Squares below 2^-126 count as 0 on the device.
 //   Rounding: set to conv_even by every call, and stays.
 //
 // r is made in integers since the core's own inverse square root is not published bit by bit, and a scalar float is
@@ -80,7 +80,8 @@ static inline Parts inverse_root(uint32 sum) {
 
 extern "C" void rmsnorm_bf16(const bfloat16 *__restrict x, const bfloat16 *__restrict w, bfloat16 *__restrict y) {
     using namespace rmsnorm;
-    static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0 && TILE_ELEMENTS <= 32768, "a row must be whole vectors, 32768 at most");
+    static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "a row must be whole vectors");
+    static_assert(TILE_ELEMENTS <= 32768, "a row has 32768 elements at most");
     static_assert(EPSILON > 0, "EPSILON must be above 0");
     aie::set_rounding(aie::rounding_mode::conv_even);
     event0();

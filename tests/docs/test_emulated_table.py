@@ -4,6 +4,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import GemmProblem, plan_gemm
+from tools.docs import operators
 from tools.docs.emulated import AGREEMENT, Comparison, compare, read_table, side_by_side, write_table
 
 ROWS = [row for row in read_table() if row.group == "agreement"]
@@ -35,6 +36,12 @@ def test_a_row_is_what_a_run_says_today():
 def test_all_rows_are_what_runs_say_today():
     assert [run_again(i) for i in range(len(AGREEMENT))] == ROWS
     assert list(side_by_side()) == [row for row in read_table() if row.group == "side by side"]
+
+
+@pytest.mark.slow
+def test_operators_take_what_runs_say_today():
+    for row in operators.read_table():
+        assert operators.timed_again(row) == row
 
 
 def test_a_table_survives_writing_and_reading(tmp_path):

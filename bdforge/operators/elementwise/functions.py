@@ -12,6 +12,7 @@ Rounding = Callable[[np.ndarray], np.ndarray]
 
 _HALF_ULP = 2.0**-8  # of bfloat16: the most that rounding takes of a number
 _LEAST = 2.0**-126  # of normal numbers: what is smaller may become 0
+_FLOOR = 2.0**-120  # what s stays at far below 0, at most
 _SIGMOID = 2.0**-11  # of s before it is rounded (kernels/include/sigmoid.h)
 
 
@@ -38,7 +39,7 @@ class Function:
             exact = self.of(*wide, lambda x: x)
             roundings = len(operands) * _HALF_ULP
             gate = np.abs(wide[1]) if self.operands == 2 else 1.0
-            left = (np.abs(wide[0]) * 2.0**-120 + _LEAST) * gate + _LEAST
+            left = (np.abs(wide[0]) * _FLOOR + _LEAST) * gate + _LEAST
             return Expected(exact, np.abs(exact) * (roundings + self.error(wide[0])) + left)
 
 
@@ -46,18 +47,18 @@ def _relu2_gate(a: np.ndarray, b: np.ndarray, rounded: Rounding) -> np.ndarray:
     return rounded(rounded(np.where(np.signbit(a), 0, a) ** 2) * b)
 
 
-def sigmoid(z: np.ndarray) -> np.ndarray:
+def _sigmoid(z: np.ndarray) -> np.ndarray:
     """1 / (1 + e^-z), near 0 as well as near 1."""
     e = np.exp(-np.abs(z))
     return np.where(z < 0, e, 1) / (1 + e)
 
 
 def _silu(a: np.ndarray, rounded: Rounding) -> np.ndarray:
-    return a * sigmoid(a)
+    return a * _sigmoid(a)
 
 
 def _gelu(a: np.ndarray, rounded: Rounding) -> np.ndarray:
-    return a * sigmoid(np.sqrt(8 / np.pi) * (a + 0.044715 * a**3))
+    return a * _sigmoid(np.sqrt(8 / np.pi) * (a + 0.044715 * a**3))
 
 
 def _gate(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

@@ -40,7 +40,7 @@ def test_the_reference_rounds_each_operation_once(function: str, type_: str):
     same(np.signbit(found.values.astype(float)), np.signbit(wanted.astype(float)), "signs")
 
 
-# Sums of series by hand to nine digits; GELU in its form with tanh.
+# To nine digits; GELU in its form with tanh.
 NEAR = {
     "silu": ([0, 1, -2, 20, -20], [0, 0.731058579, -0.238405844, 20 - 4.12230724e-8, -4.12230724e-8]),
     "gelu": ([0, 1, -1, 3], [0, 0.841191990, -0.158808009, 2.996362695]),

@@ -6,7 +6,6 @@ accumulators of 64 bits, which the store slot shifts and rounds. Constants are b
 values live at a time. An operand that is wanted late is loaded a second time.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,12 +14,11 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
-from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import function, repeated, set_control, set_register
 
 NAME = "elementwise_bf16"
 _LANES, _BYTES = 32, 64
-_HOLES = re.compile(r"{(\w+)")
 _UNIT = "x11"  # 128 in each lane
 _FREE = {"x": range(11), "dm": range(5)}
 _CONSTANTS = {
@@ -52,10 +50,9 @@ class _Block:
     written: int = 0
 
     def op(self, text: str, bank: str | None = None) -> DataflowOp:
-        """An operation whose holes are named as the values in them."""
+        """`named_op`, by its place among the block's."""
         self.written += 1
-        values = {name: (name, 0) for name in _HOLES.findall(text)}
-        return DataflowOp(f"{self.written}: {text}", (text,), values, bank=bank)
+        return named_op(text, bank, f"{self.written}: {text}")
 
     def load(self, name: str, pointer: str, slot: str = "vldb", bank: str | None = None) -> DataflowOp:
         return self.op(f"{slot} x{{{name}}}, [{pointer}], #{_BYTES}", bank or pointer)
@@ -273,7 +270,7 @@ def element_floats(name: str, generation: str, options: Options) -> Maker:
 def _written(wanted: str, elements: int, hardware: bool) -> AssemblyKernel:
     operands, body = _FUNCTIONS[wanted]
     part = repeated("aie2p", [], list(body(_Block(operands))), elements // _LANES, _FREE)
-    restored = [_Block(operands).op(f"mov {register}, {place}") for register, place in _SAVED.items()]
+    restored = [named_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
     parts = [replace(part, setup=list(_setup(wanted))), repeated("aie2p", [], restored, 1)]
     pointers = ", ".join(f"p{i} = {name}" for i, name in enumerate("ab"[:operands] + "y"))
     about = f"{NAME}: y = {wanted} of {elements} elements; {pointers}: {{cycles}} cycles (exact)."

@@ -14,7 +14,7 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
-from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 
 NAME = "rmsnorm_bf16"
@@ -41,10 +41,6 @@ def row_norm(name: str, generation: str, options: Options) -> Maker:
     return partial(_written, width, int(added.view(np.int32)), options.hardware_loops)
 
 
-def _op(text: str, *names: str, bank: str | None = None) -> DataflowOp:
-    return DataflowOp(text, (text,), {name: (name, 0) for name in names}, bank=bank)
-
-
 def _written(width: int, added: int, hardware: bool) -> AssemblyKernel:
     vectors = width // _LANES
     parts = [_squares(vectors), _scaled(vectors, list(_root(width, added)))]
@@ -58,8 +54,8 @@ def _squares(vectors: int) -> FunctionPart:
         *set_control("crRnd", ROUNDINGS["conv_even"]),
     ]  # fmt: skip
     ops = [
-        _op(f"vlda x{{x}}, [p0], #{_BYTES}", "x", bank="p0"),
-        _op(f"vmac.f {_SUMS}, {_SUMS}, x{{x}}, x{{x}}, r0", "x"),
+        named_op(f"vlda x{{x}}, [p0], #{_BYTES}", "p0"),
+        named_op(f"vmac.f {_SUMS}, {_SUMS}, x{{x}}, x{{x}}, r0"),
     ]
     return repeated("aie2p", setup, ops, vectors, _FREE)
 
@@ -140,12 +136,12 @@ def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
 
 def _scaled(vectors: int, setup: list[AssemblyOp]) -> FunctionPart:
     ops = [
-        _op(f"vlda x{{w}}, [p1], #{_BYTES}", "w", bank="p1"),
-        _op(f"vmul.f dm{{first}}, x{{w}}, {_HIGH}, r0", "first", "w"),
-        _op(f"vmac.f dm{{scale}}, dm{{first}}, x{{w}}, {_LOW}, r0", "scale", "first", "w"),
-        _op("vconv.bf16.fp32 x{s}, cml{scale}", "s", "scale"),
-        _op(f"vldb x{{x}}, [p3], #{_BYTES}", "x", bank="p0"),
-        _op("vmul.f dm{y}, x{x}, x{s}, r0", "y", "x", "s"),
-        _op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{_BYTES}", "y", bank="p2"),
+        named_op(f"vlda x{{w}}, [p1], #{_BYTES}", "p1"),
+        named_op(f"vmul.f dm{{first}}, x{{w}}, {_HIGH}, r0"),
+        named_op(f"vmac.f dm{{scale}}, dm{{first}}, x{{w}}, {_LOW}, r0"),
+        named_op("vconv.bf16.fp32 x{s}, cml{scale}"),
+        named_op(f"vldb x{{x}}, [p3], #{_BYTES}", "p0"),
+        named_op("vmul.f dm{y}, x{x}, x{s}, r0"),
+        named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{_BYTES}", "p2"),
     ]
     return replace(repeated("aie2p", [], ops, vectors, _FREE), setup=setup)

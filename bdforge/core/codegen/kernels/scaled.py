@@ -19,7 +19,6 @@ has 32 (four cuts of 4, two products of 8), 6 by the bank of C in the third. Reg
 longer: a product holds up to four pairs of vectors for as long as the parts of its operands take, one after the other.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -38,7 +37,7 @@ from bdforge.core.codegen.kernels.digits import (
     whole_tiles,
 )
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
-from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 
 _FLOATS, _INTEGERS = 0x3C, 0x318  # confs: bf16 lane by lane, int16
@@ -48,7 +47,6 @@ _SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
 _LOW, _HIGH = 16, 17  # VSHUFFLE modes T32_2x16: two vectors' lanes in turn, lower and upper halves of it
 _FREE = {"x": (1, 2, 3), "y": (2, 3, 4, 5), "dm": (0, 1, 2, 3, 4)}
 _C, _SCALES = "C", "scales"
-_HOLES = re.compile(r"{(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,9 @@ def scaled(name: str, generation: str, options: Options) -> Maker:
     return partial(_written, _Scaled(rows, columns, m, scales, fields, turned, bias, relu))
 
 
-def _op(text: str, bank: str | None = None) -> DataflowOp:
-    """An operation whose holes are named as the values in them."""
-    return DataflowOp(text, (text,), {name: (name, 0) for name in _HOLES.findall(text)}, bank=bank)
-
-
 def _written(wanted: _Scaled) -> AssemblyKernel:
     parts = [_to_floats(wanted), _scaled(wanted), _rounded(wanted)]
-    restored = [_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
+    restored = [named_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
     parts.append(repeated("aie2p", [], restored, 1))
     about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16"
     given = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
@@ -127,13 +120,13 @@ def _digits(tile: int, identity: int) -> Iterator[DataflowOp]:
     """A micro-tile's floats: digits summed from the uppermost on, so that no sum of some is 0."""
     sums, floats = f"{{sums{tile}}}", "4"
     for part in PARTS:
-        yield _op(f"vlda {part}{sums}, [p1], #64", _C)
-    yield from (_op(text) for i in range(len(SHIFTS)) for text in cut(i, sums, i, i))
+        yield named_op(f"vlda {part}{sums}, [p1], #64", _C)
+    yield from (named_op(text) for i in range(len(SHIFTS)) for text in cut(i, sums, i, i))
     for i in range(len(SHIFTS)):
         before, floats = floats, f"{{floats{tile}{i}}}"
-        yield _op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, {BLOCKS}")
+        yield named_op(f"vmac.f dm{floats}, dm{before}, ex{i}, ex{identity}, {BLOCKS}")
     for part in PARTS:
-        yield _op(f"vst {part}{floats}, [p2], #64", _C)
+        yield named_op(f"vst {part}{floats}, [p2], #64", _C)
 
 
 def _scaled(wanted: _Scaled) -> FunctionPart:
@@ -160,7 +153,7 @@ def _products(transposed: bool) -> FunctionPart:
     """The second pass over one micro-tile: what it does is the same for all sizes."""
     columns, rows = ("p3", "d0"), ("p4", "d1")
     minor, major = (rows, columns) if transposed else (columns, rows)
-    ops = [_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in PARTS]
+    ops = [named_op(f"vlda {part}{{t}}, [p1], #64", _C) for part in PARTS]
     ops += [*_minor("c", *minor), *_cut("t"), *_cut("c"), *_product("t", "c", "s")]
     ops += [*_major("r", *major), *_cut("s"), *_cut("r"), *_product("s", "r", "u"), *_zeroed()]
     return repeated("aie2p", [], ops, 1, _FREE, list(_order()))
@@ -174,21 +167,21 @@ def _walk(unit: int, count: int, step: int, last: int) -> list[AssemblyOp]:
 
 def _eight(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Eight numbers, twice."""
-    yield _op(f"vlda wl{{{name}}}, [{pointer}, #0]", _SCALES)
-    yield _op(f"vldb.2d wh{{{name}}}, [{pointer}], {step}", _SCALES)
+    yield named_op(f"vlda wl{{{name}}}, [{pointer}, #0]", _SCALES)
+    yield named_op(f"vldb.2d wh{{{name}}}, [{pointer}], {step}", _SCALES)
 
 
 def _minor(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Factors of lanes in turn, 1 where they are 0; r12 = lanes of 16 where they are."""
     yield from _fixed(name, pointer, step, "r20")
-    yield _op("or r12, r20, r20")
-    yield from (_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in PARTS)
+    yield named_op("or r12, r20, r20")
+    yield from (named_op(f"vmov {part}{{{name}}}, x{{{name}not}}") for part in PARTS)
 
 
 def _major(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
     """Factors of lines of eight lanes, 1 where they are 0; r21 and r11 = lanes of each half where they are."""
     yield from _fixed(name, pointer, step, "r27")
-    yield _op("lshl r11, r27, r9")
+    yield named_op("lshl r11, r27, r9")
     for half in ("r21", "r11"):
         for text in (
             f"and {half}, {'r27' if half == 'r21' else half}, r1",
@@ -196,26 +189,26 @@ def _major(name: str, pointer: str, step: str) -> Iterator[DataflowOp]:
             f"and {half}, {half}, r3",
             f"mul {half}, {half}, r8",
         ):
-            yield _op(text)
+            yield named_op(text)
     yield from _lines(name, f"{name}not")
 
 
 def _fixed(name: str, pointer: str, step: str, mask: str) -> Iterator[DataflowOp]:
     """Eight numbers, twice, 1 where they are 0, and a mask of these."""
     yield from _eight(f"{name}raw", pointer, step)
-    yield _op(f"veqz.32 {mask}, x{{{name}raw}}")
-    yield _op(f"vbcst.32 x{{{name}one}}, r13")
-    yield _op(f"vsel.32 x{{{name}not}}, x{{{name}raw}}, x{{{name}one}}, {mask}")
+    yield named_op(f"veqz.32 {mask}, x{{{name}raw}}")
+    yield named_op(f"vbcst.32 x{{{name}one}}, r13")
+    yield named_op(f"vsel.32 x{{{name}not}}, x{{{name}raw}}, x{{{name}one}}, {mask}")
 
 
 def _lines(name: str, eight: str) -> Iterator[DataflowOp]:
     """Each of eight numbers in eight lanes."""
-    yield _op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
+    yield named_op(f"vshuffle x{{{name}pair}}, x{{{eight}}}, x{{{eight}}}, r5")
     for i, part in enumerate(PARTS):
         four = f"x{{{name}four{i // 2}}}"
         if i % 2 == 0:
-            yield _op(f"vshuffle {four}, x{{{name}pair}}, x{{{name}pair}}, r{5 + i // 2}")
-        yield _op(f"vshuffle {part}{{{name}}}, {four}, {four}, r{5 + i % 2}")
+            yield named_op(f"vshuffle {four}, x{{{name}pair}}, x{{{name}pair}}, r{5 + i // 2}")
+        yield named_op(f"vshuffle {part}{{{name}}}, {four}, {four}, r{5 + i % 2}")
 
 
 def _cut(name: str) -> Iterator[DataflowOp]:
@@ -223,47 +216,47 @@ def _cut(name: str) -> Iterator[DataflowOp]:
     rest = name
     for i in (1, 2):
         less, part, wide, left = f"{name}less{i}", f"{name}{i}", f"{name}wide{i}", f"{name}left{i}"
-        yield _op(f"vmsc dm{{{less}}}, dm{{{rest}}}, x0, x0, r4")
+        yield named_op(f"vmsc dm{{{less}}}, dm{{{rest}}}, x0, x0, r4")
         for half in (0, 1):
-            yield _op(f"vconv.bf16.fp32 x{{{part}.{half}}}, cm{'lh'[half]}{{{less}}}")
+            yield named_op(f"vconv.bf16.fp32 x{{{part}.{half}}}, cm{'lh'[half]}{{{less}}}")
         for half in (0, 1):
-            yield _op(f"vconv.fp32.bf16 cm{'lh'[half]}{{{wide}}}, x{{{part}.{half}}}")
-        yield _op(f"vsub.f dm{{{left}}}, dm{{{rest}}}, dm{{{wide}}}, r0")
+            yield named_op(f"vconv.fp32.bf16 cm{'lh'[half]}{{{wide}}}, x{{{part}.{half}}}")
+        yield named_op(f"vsub.f dm{{{left}}}, dm{{{rest}}}, dm{{{wide}}}, r0")
         rest = left
     for half in (0, 1):
-        yield _op(f"vconv.bf16.fp32 x{{{name}3.{half}}}, cm{'lh'[half]}{{{rest}}}")
+        yield named_op(f"vconv.bf16.fp32 x{{{name}3.{half}}}, cm{'lh'[half]}{{{rest}}}")
 
 
 def _product(one: str, other: str, result: str) -> Iterator[DataflowOp]:
     """result = one x other: the product of the greatest parts, and all the others but the least."""
-    yield _op(f"vmul.f dm{{{result}most}}, y{{{one}1}}, y{{{other}1}}, r0")
+    yield named_op(f"vmul.f dm{{{result}most}}, y{{{one}1}}, y{{{other}1}}, r0")
     sums = ""
     for i, j in ((1, 2), (2, 1), (2, 2), (1, 3), (2, 3), (3, 1)):
         following = f"{result}sum{i}{j}"
         operands = f"y{{{one}{i}}}, y{{{other}{j}}}, r0"
         start = f"vmac.f dm{{{following}}}, dm{{{sums}}}" if sums else f"vmul.f dm{{{following}}}"
-        yield _op(f"{start}, {operands}")
+        yield named_op(f"{start}, {operands}")
         sums = following
-    yield _op(f"vadd.f dm{{{result}}}, dm{{{result}most}}, dm{{{sums}}}, r0")
+    yield named_op(f"vadd.f dm{{{result}}}, dm{{{result}most}}, dm{{{sums}}}, r0")
 
 
 def _zeroed() -> Iterator[DataflowOp]:
     """Results, 0 where a sum was below 1 or a scale 0."""
-    yield _op("vbcst.32 x{one}, r13")
+    yield named_op("vbcst.32 x{one}, r13")
     for i in range(len(PARTS)):
         mask = f"r{16 + i}"
-        yield _op(f"vldb x{{sum{i}}}, [p5], #64", _C)
-        yield _op(f"vlt.32 {mask}, x{{sum{i}}}, x{{one}}, vaddSign0")
-        yield _op(f"or {mask}, {mask}, r12")
+        yield named_op(f"vldb x{{sum{i}}}, [p5], #64", _C)
+        yield named_op(f"vlt.32 {mask}, x{{sum{i}}}, x{{one}}, vaddSign0")
+        yield named_op(f"or {mask}, {mask}, r12")
         half = ("r21", "r11")[i // 2]
         if i % 2:
-            yield _op(f"lshl r15, {half}, r10")
-        yield _op(f"or {mask}, {mask}, {'r15' if i % 2 else half}")
-    yield _op("vbcst.32 x{zero}, r14")
+            yield named_op(f"lshl r15, {half}, r10")
+        yield named_op(f"or {mask}, {mask}, {'r15' if i % 2 else half}")
+    yield named_op("vbcst.32 x{zero}, r14")
     for i, part in enumerate(PARTS):
-        yield _op(f"vmov x{{u{i}}}, {part}{{u}}")
-        yield _op(f"vsel.32 x{{done{i}}}, x{{u{i}}}, x{{zero}}, r{16 + i}")
-        yield _op(f"vst x{{done{i}}}, [p2], #64", _C)
+        yield named_op(f"vmov x{{u{i}}}, {part}{{u}}")
+        yield named_op(f"vsel.32 x{{done{i}}}, x{{u{i}}}, x{{zero}}, r{16 + i}")
+        yield named_op(f"vst x{{done{i}}}, [p2], #64", _C)
 
 
 def _order() -> Iterator[tuple[str, str]]:
@@ -285,7 +278,7 @@ def _rounded(wanted: _Scaled) -> FunctionPart:
         AssemblyOp("mov p2, p7"),
         *set_control("crRnd", ROUNDINGS["conv_even"], "rounding"),
     ]
-    ops = [_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in PARTS]
+    ops = [named_op(f"vlda {part}{{f}}, [p1], #64", _C) for part in PARTS]
     if wanted.bias:
         setup += [
             AssemblyOp("mov p3, p0"),
@@ -294,15 +287,15 @@ def _rounded(wanted: _Scaled) -> FunctionPart:
         ]
         setup += _walk(0, across, 4 * SIDE, -4 * SIDE * across)
         ops += [*_eight("raw", "p3", "d0"), *_biases(wanted)]
-        ops.append(_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
+        ops.append(named_op("vadd.f dm{sum}, dm{f}, dm{bias}, r0"))
     result = "sum" if wanted.bias else "f"
     for half in "lh":
         if wanted.relu:
-            ops.append(_op(f"vconv.bf16.fp32 x{{{half}}}, cm{half}{{{result}}}"))
-            ops.append(_op(f"vmax_lt.16 x{{{half}max}}, r16, x{{{half}}}, x0, vaddSign1"))
-            ops.append(_op(f"vst x{{{half}max}}, [p2], #64", _C))
+            ops.append(named_op(f"vconv.bf16.fp32 x{{{half}}}, cm{half}{{{result}}}"))
+            ops.append(named_op(f"vmax_lt.16 x{{{half}max}}, r16, x{{{half}}}, x0, vaddSign1"))
+            ops.append(named_op(f"vst x{{{half}max}}, [p2], #64", _C))
         else:
-            ops.append(_op(f"vst.conv.bf16.fp32 cm{half}{{{result}}}, [p2], #64", _C))
+            ops.append(named_op(f"vst.conv.bf16.fp32 cm{half}{{{result}}}, [p2], #64", _C))
     setup.append(AssemblyOp("vbcst.32 x0, r14"))
     return repeated("aie2p", setup, ops, wanted.tiles, _FREE)
 
@@ -310,4 +303,4 @@ def _rounded(wanted: _Scaled) -> FunctionPart:
 def _biases(wanted: _Scaled) -> Iterator[DataflowOp]:
     if wanted.transposed:
         return _lines("bias", "raw")
-    return (_op(f"vmov {part}{{bias}}, x{{raw}}") for part in PARTS)
+    return (named_op(f"vmov {part}{{bias}}, x{{raw}}") for part in PARTS)

@@ -55,6 +55,12 @@ class DataflowOp:
         )
 
 
+def named_op(text: str, bank: str | None = None, key: str = "") -> DataflowOp:
+    """An operation whose holes are named as their values, known by its text, or by `key` where that stands twice."""
+    values = {match[1]: (match[1], 0) for match in _HOLE.finditer(text)}
+    return DataflowOp(key or text, (text,), values, bank=bank)
+
+
 @dataclass(frozen=True, slots=True)
 class OpTouch:
     """A read or write by an op: of a leaf of a register that stays, or of a leaf of a value's register."""

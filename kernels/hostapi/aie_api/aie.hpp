@@ -4,7 +4,8 @@
 // C++20, for the emulator). Results are those of the device; what the real headers refuse is refused at compile time
 // (tests/kernels/data/api_probes.toml lists uses of both kinds), and what the device does silently wrong (misaligned
 // accesses, undefined vectors and accumulators) throws hostapi::Fault. Left out: bfp16ebs16, mmul of bfloat16 by
-// bfp16ebs8, sparse operands, tensor streams, dynamic sign, unaligned access, to_fixed, shifts of whole vectors.
+// bfp16ebs8, sparse operands, tensor streams, dynamic sign, unaligned access, to_fixed, shifts of whole vectors, parallel lookup, raw intrinsics. Functions that the
+// device approximates (inv, sqrt, invsqrt, exp2, tanh) are near it, not its bits: float_functions.hpp.
 #pragma once
 
 #include "accum.hpp"
@@ -15,11 +16,13 @@
 #include "convert.hpp"
 #include "float_accum.hpp"
 #include "float_arithmetic.hpp"
+#include "float_functions.hpp"
 #include "float_mmul.hpp"
 #include "mask.hpp"
 #include "memory.hpp"
 #include "mmul.hpp"
 #include "modes.hpp"
+#include "products.hpp"
 #include "shuffle.hpp"
 #include "types.hpp"
 #include "vector.hpp"

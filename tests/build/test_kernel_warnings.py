@@ -10,7 +10,6 @@ KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 GENERATIONS = {"aie2": 20, "aie2p": 21}  # __AIE_ARCH__
 TILE = [
     *(f"-DDIM_{axis}=64" for axis in "MKN"),
-    "-DARRAY_ROWS=4",
     "-DFUNCTION=relu2_gate",
     "-DTILE_ELEMENTS=64",
     "-DEPSILON=1e-6F",

@@ -1,10 +1,12 @@
 // Reductions of float lanes, and functions that the device approximates.
 //
-// A sum adds halves of a vector until one lane is left, in float32. Inverses, roots, 2^x and tanh are those of the core's
+// A sum adds halves of a vector until one lane is left, in float32; that the device adds in this order is assumed, so its
+// sums may differ by their roundings. Inverses, roots, 2^x and tanh are those of the core's
 // own tables, whose bits nobody has published: here they are the function in double, rounded. Compare kernels that call
 // them with a tolerance.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "float_arithmetic.hpp"

@@ -5,63 +5,71 @@
 
 namespace hostapi {
 
-/// A scalar operand of a product: an element, which is neither a vector nor an accumulator.
+/// An element, which is neither a vector nor an accumulator.
 template <class S>
 concept scalar = !is_vector<S> && element<S>::exists;
+
+/// A vector and a scalar, in any order.
+template <class A, class B>
+concept scaled_operands = (is_vector<A> && scalar<B>) || (scalar<A> && is_vector<B>);
+
+/// A factor of N lanes; unlike `operand`, a scalar keeps its own type.
+template <unsigned N, class X> HOSTAPI_INLINE auto factor(const X &x) {
+    if constexpr (is_vector<X>)
+        return x;
+    else
+        return aie::broadcast<X, N>(x);
+}
 
 }  // namespace hostapi
 
 namespace aie {
 
-template <class T, unsigned N, hostapi::scalar S> HOSTAPI_INLINE auto mul(const vector<T, N> &v, S s) {
-    return mul(v, broadcast<S, N>(s));
+template <class A, class B>
+    requires hostapi::scaled_operands<A, B>
+HOSTAPI_INLINE auto mul(const A &a, const B &b) {
+    constexpr unsigned lanes = hostapi::joined_t<A, B>::size();
+    return mul(hostapi::factor<lanes>(a), hostapi::factor<lanes>(b));
 }
-template <class T, unsigned N, hostapi::scalar S> HOSTAPI_INLINE auto mul(S s, const vector<T, N> &v) {
-    return mul(broadcast<S, N>(s), v);
+template <class Tag, unsigned N, class A, class B>
+    requires hostapi::scaled_operands<A, B>
+HOSTAPI_INLINE auto mac(const accum<Tag, N> &acc, const A &a, const B &b) {
+    return mac(acc, hostapi::factor<N>(a), hostapi::factor<N>(b));
 }
-template <class Tag, unsigned M, class T, unsigned N, hostapi::scalar S>
-HOSTAPI_INLINE auto mac(const accum<Tag, M> &acc, const vector<T, N> &v, S s) {
-    return mac(acc, v, broadcast<S, N>(s));
-}
-template <class Tag, unsigned M, class T, unsigned N, hostapi::scalar S>
-HOSTAPI_INLINE auto mac(const accum<Tag, M> &acc, S s, const vector<T, N> &v) {
-    return mac(acc, broadcast<S, N>(s), v);
-}
-template <class Tag, unsigned M, class T, unsigned N, hostapi::scalar S>
-HOSTAPI_INLINE auto msc(const accum<Tag, M> &acc, const vector<T, N> &v, S s) {
-    return msc(acc, v, broadcast<S, N>(s));
-}
-template <class Tag, unsigned M, class T, unsigned N, hostapi::scalar S>
-HOSTAPI_INLINE auto msc(const accum<Tag, M> &acc, S s, const vector<T, N> &v) {
-    return msc(acc, broadcast<S, N>(s), v);
+template <class Tag, unsigned N, class A, class B>
+    requires hostapi::scaled_operands<A, B>
+HOSTAPI_INLINE auto msc(const accum<Tag, N> &acc, const A &a, const B &b) {
+    return msc(acc, hostapi::factor<N>(a), hostapi::factor<N>(b));
 }
 
 template <class T, unsigned N> HOSTAPI_INLINE auto mul_square(const vector<T, N> &v) { return mul(v, v); }
-template <class Tag, unsigned M, class T, unsigned N>
-HOSTAPI_INLINE auto mac_square(const accum<Tag, M> &acc, const vector<T, N> &v) {
+template <class Tag, class T, unsigned N>
+HOSTAPI_INLINE auto mac_square(const accum<Tag, N> &acc, const vector<T, N> &v) {
     return mac(acc, v, v);
 }
-template <class Tag, unsigned M, class T, unsigned N>
-HOSTAPI_INLINE auto msc_square(const accum<Tag, M> &acc, const vector<T, N> &v) {
+template <class Tag, class T, unsigned N>
+HOSTAPI_INLINE auto msc_square(const accum<Tag, N> &acc, const vector<T, N> &v) {
     return msc(acc, v, v);
 }
 
 /// acc + coefficients[start] * first + coefficients[start + 1] * second + ..., in this order.
 template <unsigned Lanes, class Tag, class C, unsigned M, class T, class... Rest>
-auto accumulate(accum<Tag, Lanes> acc, const vector<C, M> &coefficients, unsigned start, const vector<T, Lanes> &first,
-                const Rest &...rest) {
-    hostapi::require_range("aie::accumulate", "last coefficient", int64_t{start} + sizeof...(rest), 0, M - 1);
-    acc = mac(acc, first, C(coefficients.get(start)));
-    ((acc = mac(acc, rest, C(coefficients.get(++start)))), ...);
-    return acc;
+auto accumulate(const accum<Tag, Lanes> &acc, const vector<C, M> &coefficients, unsigned start,
+                const vector<T, Lanes> &first, const Rest &...rest) {
+    const auto sum = mac(acc, first, coefficients.get(start));
+    if constexpr (sizeof...(rest) == 0)
+        return sum;
+    else
+        return accumulate<Lanes>(sum, coefficients, start + 1, rest...);
 }
-/// The same from zeros.
+/// The same without a sum before it.
 template <unsigned Lanes, class C, unsigned M, class T, class... Rest>
 auto accumulate(const vector<C, M> &coefficients, unsigned start, const vector<T, Lanes> &first, const Rest &...rest) {
-    hostapi::require_range("aie::accumulate", "last coefficient", int64_t{start} + sizeof...(rest), 0, M - 1);
-    auto acc = mul(first, C(coefficients.get(start)));
-    ((acc = mac(acc, rest, C(coefficients.get(++start)))), ...);
-    return acc;
+    const auto sum = mul(first, coefficients.get(start));
+    if constexpr (sizeof...(rest) == 0)
+        return sum;
+    else
+        return accumulate<Lanes>(sum, coefficients, start + 1, rest...);
 }
 
 }  // namespace aie

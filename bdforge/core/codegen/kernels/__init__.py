@@ -1,4 +1,4 @@
-"""Kernels that this project assembles: the integer family and element-wise ones, by names of those in `kernels/`."""
+"""Kernels that this project assembles, by names of those in `kernels/`: integer ones, element-wise ones and norms."""
 
 from collections.abc import Iterable
 from functools import lru_cache, partial

@@ -15,7 +15,7 @@ from bdforge.common.messages import clip, listed
 from bdforge.common.screen import say
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
-from bdforge.operators import Operator, Problem
+from bdforge.operators import DATA, Operator, Problem
 from bdforge.operators.gemm import AXES, GemmProblem
 
 LARGE = (1 << 63) - 1
@@ -44,6 +44,12 @@ def whole_numbers(text: str, option: str, least: int, most: int = SIZE_MAX) -> l
             f"{clip(repr(text))}: give whole numbers from {least} to {most}, with commas", param_hint=option
         )
     return [int(part) for part in parts]
+
+
+def _data(kind: str) -> str:
+    if kind not in DATA:
+        raise typer.BadParameter(f"{clip(repr(kind))}: choose {', '.join(DATA)}")
+    return kind
 
 
 app = typer.Typer()
@@ -80,6 +86,10 @@ InFlight = Annotated[int | None, number("Steps at a time, 1 to 4 (wide: 1); 0 ta
 Seed = Annotated[
     int,
     number("Seed of what is random: a run's data, a schedule, or what is drawn.", most=LARGE),
+]
+Data = Annotated[
+    str,
+    typer.Option(help=f"What inputs are: {', '.join(DATA)}.", callback=_data),
 ]
 Tensors = Annotated[
     list[str] | None, typer.Option("--tensor", help="Tensors of the file of weights, fused along N; repeatable.")

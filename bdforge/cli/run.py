@@ -3,7 +3,7 @@
 The latter is for bdforge-run --verify.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
+    Data,
     Force,
     InFlight,
     Kernel,
@@ -39,10 +40,10 @@ from bdforge.design.sequences.sequence_program import Operand
 from bdforge.devices import DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.models.weights import TernaryMatrix, check_shape, read
-from bdforge.operators import Expected, Plan, Problem, SpecError, load_spec, operator_of, plan_of
+from bdforge.operators import Expected, Plan, Problem, SpecError, input_data, load_spec, operator_of, plan_of
 from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.time_model import Basis, basis_named
-from bdforge.runtime import BuiltDesign, ElementMismatch, Run, first_mismatch, run
+from bdforge.runtime import BuiltDesign, Closeness, ElementMismatch, Run, first_mismatch, run
 from bdforge.runtime.array_files import load_arrays
 
 _MANY = 10_000_000  # operations
@@ -85,12 +86,13 @@ def run_problems(
     timed: TimedRuns | None = None,
     *,
     poison: bool = False,
+    data: str = "random",
 ) -> int:
     """Run and check each problem (the plan's own by default); the exit code is 1 when an element is wrong.
 
-    Data are random values of the design's types from `seed`; `weights` and `tensors` name a file for the operand that
-    stays from run to run. With `timed`, tables tell where each run's time goes; a timeline takes one problem. With
-    `poison`, reading tile memory that nobody wrote is an error.
+    Inputs are of a kind of `bdforge.operators.DATA`, in the design's types, from `seed`; `weights` and `tensors` name a
+    file for the operand that stays from run to run. With `timed`, tables tell where each run's time goes; a timeline
+    takes one problem. With `poison`, reading tile memory that nobody wrote is an error.
     """
     problems = tuple(problems) or tuple(plan.problems)
     if not problems:
@@ -101,7 +103,7 @@ def run_problems(
     console = screen()
     rows: list[_Checked] = []
     for i, problem in enumerate(problems):
-        inputs = plan.random(problem, seed)
+        inputs = input_data(data, plan.random(problem, seed))
         if stored is not None:
             inputs |= _stored(design, problem, stored)
         with emulating(f"{i + 1}/{len(problems)}: {problem} {problem.name}", screen(stderr=True)):
@@ -136,8 +138,15 @@ def _run_one(
         write_timeline(timed.timeline, spans, found.timing.array_hz)
     right = plan.expected(inputs)
     wrong = (first_mismatch(found.outputs[name], want.values, want.bound, name) for name, want in right.items())
-    closeness = "exact" if all(want.bound is None for want in right.values()) else "within its bound"
-    return _Checked(problem, found, next((one for one in wrong if one), None), closeness if right else "")
+    return _Checked(problem, found, next((one for one in wrong if one), None), _closeness(found, right))
+
+
+def _closeness(found: Run, right: Mapping[str, Expected]) -> str:
+    near = [(name, want.values, want.bound) for name, want in right.items() if want.bound is not None]
+    if not near:
+        return "exact" if right else ""
+    worst = max((Closeness.of(found.outputs[name], *want) for name, *want in near), key=lambda one: one.bound)
+    return f"within its bound ({worst.bound:.2f} of it, mean error {worst.mean:.2g})"
 
 
 def _print(console: Console, plan: Plan, rows: Sequence[_Checked], cores: str) -> None:
@@ -177,6 +186,7 @@ def run_command(
     weights: Annotated[Path | None, typer.Option(help="Ternary weights: .safetensors or .gguf.")] = None,
     tensor: Tensors = None,
     seed: Seed = 0,
+    data: Data = "random",
     poison: Poison = False,
     timing: Timing = False,
     kernel: Kernel = "ideal",
@@ -197,7 +207,7 @@ def run_command(
     built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))
     plan = plan_of(built.manifest, folder)
     chosen = problems_of(operator_of(plan.spec), shape)
-    raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, poison=poison))
+    raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, poison=poison, data=data))
 
 
 def _folder(design: Path) -> Path:

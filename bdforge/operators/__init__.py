@@ -13,6 +13,7 @@ from bdforge.design.manifest import Manifest
 from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
 from bdforge.operators.built import built_files, design_for, manifest, render
+from bdforge.operators.input_data import DATA, input_data
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.registry import OPERATORS
 from bdforge.operators.specs import (
@@ -44,10 +45,11 @@ from bdforge.operators.written import (
 )
 
 __all__ = [
-    "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "FormSpec", "Kernels", "Operator",
-    "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "SpecForm", "WalkError", "WrittenSpec",
-    "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "document_name", "for_array",
-    "load_spec", "manifest", "operator_of", "plan", "plan_of", "refuse", "render", "spec_from", "stack_reasons",
+    "DATA", "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "FormSpec", "Kernels",
+    "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "SpecForm", "WalkError",
+    "WrittenSpec", "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "document_name",
+    "for_array", "input_data", "load_spec", "manifest", "operator_of", "plan", "plan_of", "refuse", "render",
+    "spec_from", "stack_reasons",
 ]  # fmt: skip
 
 

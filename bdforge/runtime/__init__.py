@@ -5,10 +5,11 @@ from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.host_kernels import KernelFault, KernelLibraryError, load_kernels
 from bdforge.runtime.loading import Loaded, load
 from bdforge.runtime.prepared import PackedOperands, Prepared
-from bdforge.runtime.run import ElementMismatch, Run, first_mismatch, run
+from bdforge.runtime.run import Closeness, ElementMismatch, Run, first_mismatch, run
 from bdforge.runtime.run_queue import Pending, UseError
 
 __all__ = [
-    "BuildError", "BuiltDesign", "ElementMismatch", "KernelFault", "KernelLibraryError", "Loaded", "OperandError",
-    "PackedOperands", "Pending", "Prepared", "Run", "UseError", "first_mismatch", "load", "load_kernels", "run",
+    "BuildError", "BuiltDesign", "Closeness", "ElementMismatch", "KernelFault", "KernelLibraryError", "Loaded",
+    "OperandError", "PackedOperands", "Pending", "Prepared", "Run", "UseError", "first_mismatch", "load",
+    "load_kernels", "run",
 ]  # fmt: skip

@@ -63,6 +63,28 @@ def run(
     return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)
 
 
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """How near an output is: of its `bound` the largest share that an element takes, and the `mean` error.
+
+    The mean error is the sum of all errors' sizes over that of the exact values' sizes; 0 where nothing is off.
+    """
+
+    bound: float
+    mean: float
+
+    @classmethod
+    def of(cls, got: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> "Closeness":
+        """Of an output with a bound for each element; a bound of 0 is left out of shares."""
+        if not got.size:
+            return cls(0.0, 0.0)
+        exact = expected.astype(np.float64)
+        error = np.abs(got.astype(np.float64) - exact)
+        shares = np.divide(error, bound, out=np.zeros(error.shape), where=bound > 0)
+        size = np.abs(exact).sum()
+        return cls(float(shares.max()), float(error.sum() / size) if size else 0.0)
+
+
 def first_mismatch(
     got: np.ndarray, expected: np.ndarray, bound: np.ndarray | None = None, name: str = "C"
 ) -> ElementMismatch | None:

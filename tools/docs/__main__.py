@@ -2,7 +2,8 @@
 
 `features` prints what the emulated array does and which test shows it; `emulated` runs the designs of docs/accuracy.md
 on the emulated array again (minutes) and keeps what it finds for that page; `operators` does so for docs/operators,
-`counted` for the machine code of docs/assembled.md and docs/kernel_costs.md. Run it in the repository's root.
+`errors` for docs/numerics.md, `counted` for the machine code of docs/assembled.md and docs/kernel_costs.md. Run it in
+the repository's root.
 """
 
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from tools.docs import (
     features,
     isa_forms,
     kernel_costs,
+    numerics,
     operators,
     training,
 )  # fmt: skip
@@ -35,12 +37,18 @@ PAGES: dict[str, Callable[[], str]] = {
     "family": family.page,
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
+    "numerics": numerics.page,
     "operators/elementwise": partial(operators.page, "elementwise"),
     "operators/rows": partial(operators.page, "rows"),
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
-RUNS = {"emulated": emulated.run_all, "counted": counted.run_all, "operators": operators.run_all}
+RUNS = {
+    "emulated": emulated.run_all,
+    "counted": counted.run_all,
+    "errors": numerics.run_all,
+    "operators": operators.run_all,
+}
 """Minutes of work that make the tables which pages read."""
 PICTURES = {
     "bitnet": bitnet.picture,

@@ -19,6 +19,7 @@ _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 _LARGEST_INT8 = 128
 _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
+_LOST = 2.0**-122  # of 9 products of such parts, each of which becomes 0 below 2^-126, as parts do
 _SMALL = (-8, 7)
 
 
@@ -145,6 +146,7 @@ class Reference:
             bias = np.asarray(inputs.get("bias", np.zeros(c.shape[1])), np.float64)
             factor = rows[:, None] * columns
             bound = bound * np.abs(factor) + _SCALING_ROUNDOFF * (np.abs(c * factor) + np.abs(bias))
+            bound = bound + _LOST * (1 + np.abs(c)) * (1 + np.abs(rows[:, None]) + np.abs(columns))
             c = c * factor + bias
         if epilogue.relu:
             c = np.maximum(c, 0)

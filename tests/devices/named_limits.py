@@ -49,7 +49,7 @@ NO_LIMIT = {
     "design.sequences.sequence_program.MOST_WRITTEN": "as above: Write.values",
     "operators.contraction.walks.MOST_BDS": "tests/operators/contraction/test_contraction_walks.py unrolls as many",
     "operators.gemm.kernels.UNLIMITED_DEPTH": "operators.specs.LARGEST_SIZE, where sums never overflow",
-    "operators.elementwise.mapping.LARGEST_LENGTH": "tests/operators/elementwise/test_elementwise_program.py",
+    "operators.stream_program.LARGEST_LENGTH": "tests/operators/elementwise/test_elementwise_program.py",
     "runtime.service.server.HELD_MAX": "tests/runtime/test_device_service.py holds two arrays more",
     "runtime.service.wire.FILES_MAX": "room to receive files in: requests have one at most",
     "cli.machine_code.MOST_LOOKS": "the length of an output",

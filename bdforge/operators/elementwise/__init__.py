@@ -15,7 +15,6 @@ from bdforge.devices.formats import shifted
 from bdforge.devices.limits import BYTE_BITS, CORE
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.elementwise.functions import FUNCTIONS, Function
-from bdforge.operators.elementwise.mapping import LARGEST_LENGTH, ElementwiseProgram, ElementwiseTiling, map_elementwise
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
@@ -35,6 +34,9 @@ from bdforge.operators.specs import (
     sizes_tried,
     stack_reasons,
 )
+from bdforge.operators.stream_mapping import map_streams
+from bdforge.operators.stream_program import LARGEST_LENGTH, StreamProgram
+from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "elementwise"
 AXES = ("length",)
@@ -79,22 +81,27 @@ class ElementwisePlan(Plan):
     spec: ElementwiseSpec
     device: Device
     design: Design
-    tiling: ElementwiseTiling
+    tiling: StreamTiling
 
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any length."""
-        return ElementwiseProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
+        return StreamProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
 
     @property
     def kernels(self) -> Kernels:
         """The one function of a tile."""
-        symbol, spec = _symbol(self.tiling.type), self.spec.form
+        symbol, spec = _symbol(self.type), self.spec.form
         shift, rounding = spec.narrowing.shift, spec.narrowing.rounding
-        narrowing = (f"SHIFT={shift}", f"ROUNDING={rounding}") if self.tiling.type.integer else ()
+        narrowing = (f"SHIFT={shift}", f"ROUNDING={rounding}") if self.type.integer else ()
         one = ("OPERANDS=1",) if self.function.operands == 1 else ()
         defines = (f"FUNCTION={spec.function}", f"TILE_ELEMENTS={spec.tile}", *one, *narrowing)
         return Kernels.ours([symbol], defines, {symbol: self._cycles})
+
+    @property
+    def type(self) -> ElementType:
+        """Of all operands."""
+        return TYPES[self.spec.form.type]
 
     @property
     def function(self) -> Function:
@@ -103,14 +110,14 @@ class ElementwisePlan(Plan):
 
     @property
     def _cycles(self) -> int:
-        vectors = self.tiling.tile * self.tiling.type.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
-        return vectors * self.function.cycles[self.tiling.type.name]
+        vectors = self.tiling.tile * self.type.bits // (BYTE_BITS * self.device.generation.vector_align_bytes)
+        return vectors * self.function.cycles[self.type.name]
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Y of the inputs' shape: exact, of bfloat16 where no subnormal occurs, which the device flushes; or near."""
-        narrowing, dtype = self.spec.form.narrowing, self.tiling.type.dtype
-        operands = [inputs[name] for name in self.tiling.operands]
-        if not self.tiling.type.integer:
+        narrowing, dtype = self.spec.form.narrowing, self.type.dtype
+        operands = [inputs[stream.name] for stream in self.tiling.inputs]
+        if not self.type.integer:
             return {"Y": self.function.expected(operands, np.dtype(dtype))}
         exact = self.function.of(*(x.astype(np.int64) for x in operands), lambda x: x)
         return {"Y": Expected(shifted(exact, narrowing.shift, narrowing.rounding, dtype).astype(dtype))}
@@ -129,26 +136,27 @@ def _symbol(type_: ElementType) -> str:
 def plan_elementwise(spec: ElementwiseSpec, device: Device) -> ElementwisePlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form = spec.form
-    operands = tuple("AB"[: FUNCTIONS[form.function].operands])
-    columns = form.array.columns or device.columns
-    tiling = ElementwiseTiling(TYPES[form.type], operands, form.tile, form.array.rows, columns)
+    type_, columns = TYPES[form.type], form.array.columns or device.columns
+    a, b, y = (TileStream(name, type_) for name in "ABY")
+    operands = (a, b)[: FUNCTIONS[form.function].operands]
+    tiling = StreamTiling("length", form.tile, operands, (y,), form.array.rows, columns)
     refuse(spec, _reasons(form, tiling, device))
     comment = (
-        f"{spec.name}: y = {form.function}({', '.join(operands).lower()}), {form.type}, tile of {form.tile} elements, "
-        f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
+        f"{spec.name}: y = {form.function}({', '.join(x.name.lower() for x in operands)}), {form.type}, "
+        f"tile of {form.tile} elements, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
     array = device.part(tiling.columns)
-    design = map_elementwise(spec.name, array, tiling, _symbol(tiling.type), form.stack_bytes, comment)
+    design = map_streams(spec.name, array, tiling, _symbol(type_), form.stack_bytes, comment)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return ElementwisePlan(spec, device, design, tiling)
 
 
-def _reasons(form: ElementwiseForm, tiling: ElementwiseTiling, device: Device) -> Iterator[str]:
+def _reasons(form: ElementwiseForm, tiling: StreamTiling, device: Device) -> Iterator[str]:
     yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
     if form.type not in FUNCTIONS[form.function].cycles:
         yield f"{form.function} is of {', '.join(FUNCTIONS[form.function].cycles)}, not of {form.type}"
-    if not tiling.type.integer and form.narrowing != Narrowing():
+    if not TYPES[form.type].integer and form.narrowing != Narrowing():
         yield "narrowing is of integers; leave it out, bf16 is rounded to nearest even"
 
 

@@ -15,7 +15,6 @@ from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
-from bdforge.operators.elementwise.mapping import LARGEST_LENGTH, ElementwiseProgram, ElementwiseTiling, map_elementwise
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
@@ -31,6 +30,9 @@ from bdforge.operators.specs import (
     refuse,
     stack_reasons,
 )
+from bdforge.operators.stream_mapping import map_streams
+from bdforge.operators.stream_program import LARGEST_LENGTH, StreamProgram
+from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "rows"
 AXES = ("rows",)
@@ -72,12 +74,12 @@ class RowsPlan(Plan):
     spec: RowsSpec
     device: Device
     design: Design
-    tiling: ElementwiseTiling
+    tiling: StreamTiling
 
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any number of rows."""
-        return ElementwiseProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
+        return StreamProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
 
     @property
     def kernels(self) -> Kernels:
@@ -116,19 +118,20 @@ def _lanes(device: Device) -> int:
 def plan_rows(spec: RowsSpec, device: Device) -> RowsPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, columns = spec.form, spec.form.array.columns or device.columns
-    tiling = ElementwiseTiling(BF16, ("X",), form.width, form.array.rows, columns, "W", form.buffers)
+    x, w, y = (TileStream(name, BF16, (form.width,)) for name in "XWY")
+    tiling = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (w,), form.buffers)
     refuse(spec, _reasons(form, tiling, device))
     comment = (
         f"{spec.name}: y = {form.function}(x, w), bf16, rows of {form.width} elements, "
         f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
     array = device.part(tiling.columns)
-    design = map_elementwise(spec.name, array, tiling, _symbol(form), form.stack_bytes, comment)
+    design = map_streams(spec.name, array, tiling, _symbol(form), form.stack_bytes, comment)
     refuse(spec, design_reasons(design, {"memory": "buffers = 1, a smaller width or stack_bytes"}))
     return RowsPlan(spec, device, design, tiling)
 
 
-def _reasons(form: RowsForm, tiling: ElementwiseTiling, device: Device) -> Iterator[str]:
+def _reasons(form: RowsForm, tiling: StreamTiling, device: Device) -> Iterator[str]:
     yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
     if form.width % _lanes(device):

@@ -9,7 +9,7 @@ from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
 from bdforge.operators import OPERATORS
 from bdforge.operators.elementwise import ElementwisePlan, ElementwiseSpec, plan_elementwise
-from bdforge.operators.elementwise.mapping import LARGEST_LENGTH
+from bdforge.operators.stream_program import LARGEST_LENGTH
 
 LEAST = {"kind": "elementwise", "function": "add"}
 CASES = {
@@ -55,7 +55,7 @@ def lengths(plan: ElementwisePlan) -> list[int]:
 @pytest.mark.parametrize("name", CASES)
 def test_every_length_is_covered_within_its_bounds(name):
     plan = planned(name)
-    panel, bits = plan.tiling.panel, plan.tiling.type.bits
+    panel, bits = plan.tiling.panel, plan.type.bits
     for length in lengths(plan):
         found, tiles, walked = runs_of(plan, length)
         columns = sorted({column for column, _ in found})
@@ -78,7 +78,7 @@ def test_every_length_is_covered_within_its_bounds(name):
 @pytest.mark.parametrize("name", CASES)
 def test_operands_are_staged_only_where_they_must_be(name):
     plan = planned(name)
-    words = 32 // plan.tiling.type.bits
+    words = 32 // plan.type.bits
     for length in lengths(plan):
         sequence = plan.sequence(OPERATORS["elementwise"].problem([length]))
         staged = {bool(sequence.values[operand.staged]) for operand in sequence.program.operands}

@@ -1,0 +1,94 @@
+"""Operators on streams, y, s = f(a, b, w) tile by tile: what an operator tells their mapping of its operands.
+
+`stream_mapping.map_streams` is the array's design, `stream_program.StreamProgram` the sequence program of any size;
+both take a `StreamTiling`. A problem is so many *positions* along one axis, "length" (elements) or "rows". A core's
+*tile* is some positions of every stream that comes and goes, a *panel* what a column takes at a time: a tile for each
+of its cores. What is held comes once for a problem and stays in each core.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from bdforge.devices.limits import HOST_BUFFERS
+from bdforge.devices.types import ElementType
+
+DEAL, HOLD = 0, 1
+"""MM2S channel of shims, S2MM channel of memtiles and cores: of what comes tile by tile, and of what is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileStream:
+    """An operand of the user's: its name there ("X"), element type, and what stands at a position.
+
+    The array of the user has the shape (positions, *shape): () is an element, (width,) a row. Of an operand that is
+    held, `shape` is all of it.
+    """
+
+    name: str
+    type: ElementType
+    shape: tuple[int, ...] = ()
+
+    @property
+    def elements(self) -> int:
+        """At a position, or of all that is held."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTiling:
+    """The streams of an operator in the order of its arguments, the positions of a tile, and the cores in use.
+
+    The kernel is called with a tile of each of `inputs`, all that is `held`, and a tile of each of `outputs`. A tile of
+    a single element stands in a whole vector of a core's memory, of which DMAs move the first element. `buffers` are
+    those of a stream in a core. `axis` names the parameter of problems.
+    """
+
+    axis: str
+    tile: int
+    inputs: tuple[TileStream, ...]
+    outputs: tuple[TileStream, ...]
+    rows: int
+    columns: int
+    held: tuple[TileStream, ...] = ()
+    buffers: int = 2
+
+    @property
+    def panel(self) -> int:
+        """Positions of a panel."""
+        return self.rows * self.tile
+
+    @property
+    def fed(self) -> tuple[tuple[int, tuple[TileStream, ...]], ...]:
+        """(channel, inputs that take turns on it), as shims send and memtiles receive them.
+
+        Where nothing is held its channel is free, so that every other input goes there.
+        """
+        ways = 1 if self.held else min(2, len(self.inputs))
+        return tuple((channel, self.inputs[channel::ways]) for channel in range(ways))
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether streams take turns on a shim's channel."""
+        return len(self.outputs) > 1 or any(len(streams) > 1 for _, streams in self.fed)
+
+    @property
+    def arguments(self) -> tuple[tuple[TileStream, ...], ...]:
+        """Streams by the arguments of a sequence, of which NPUs take five.
+
+        Where each cannot have its own, what is held shares one, and a last output of single elements follows the one
+        before it; hosts copy what shares.
+        """
+        inputs, held, outputs = (tuple((one,) for one in some) for some in (self.inputs, self.held, self.outputs))
+        if held and len(inputs) + len(held) + len(outputs) > HOST_BUFFERS:
+            held = (self.held,)
+        if len(inputs) + len(held) + len(outputs) > HOST_BUFFERS and self.outputs[-1].elements == 1:
+            outputs = (*outputs[:-2], self.outputs[-2:])
+        return (*inputs, *held, *outputs)
+
+    def elements(self, stream: TileStream) -> int:
+        """Of a stream's tile."""
+        return self.tile * stream.elements
+
+    def names(self, streams: tuple[TileStream, ...]) -> str:
+        """As comments of the text have them."""
+        return " and ".join(stream.name.lower() for stream in streams)

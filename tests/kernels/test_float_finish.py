@@ -164,11 +164,6 @@ def test_misaligned_bfloat16_is_refused(kernel_library):
         ("finish_f32_bfp16", [*tile_options(8, 8, 8), "-DC_TRANSPOSED"], "blocks of C lie along N"),
         ("finish_f32_bfp16", [*tile_options(8, 8, 8), "-DSCALE"], "SCALE and BIAS are for finish_f32_bf16"),
         ("zero_bfp16", tile_options(8, 8, 12), "m and n must be multiples of 8"),
-        (
-            "mm_bf16_bf16_f32",
-            [*tile_options(8, 8, 8), "-DAIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16"],
-            "convert the operands to bfp16ebs8 in the kernel",
-        ),
     ],
 )
 def test_what_a_float_kernel_cannot_do_does_not_compile(refusal, name, options, sentence):

@@ -1,5 +1,7 @@
 """Floats of the stand-in: conversions, products and streams, against numpy and the host's own formats."""
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,10 +11,15 @@ from kernel_library import HERE, PLAIN, KernelError, aligned, aligned_copy
 
 from bdforge.devices.formats import decode, encode
 from support.differences import same
+from support.family_oracle import ROUND
 
 BF16 = ml_dtypes.bfloat16
 PROBE = HERE / "floats_probe.cc"
 CONV_EVEN = 12
+MODES = {
+    "floor": 0, "ceil": 1, "symmetric_floor": 2, "symmetric_ceil": 3, "negative_inf": 8, "positive_inf": 9,
+    "symmetric_zero": 10, "symmetric_inf": 11, "conv_even": 12, "conv_odd": 13,
+}  # fmt: skip
 QUICK = settings(deadline=None, derandomize=True, max_examples=100)
 singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
 near_the_edge = st.sampled_from([127.25, 127.5, 127.75, -127.5, -127.75, -128.0, 63.5, 0.5, 1.5, -0.0, 0.0, 1e-39])
@@ -62,10 +69,58 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does(floats, bits):
     same(out, values.astype(BF16))
 
 
-def test_floats_are_narrowed_in_one_rounding_mode_only(floats):
-    for name, out in (("to_bfloat16", aligned(16, BF16)), ("to_blocks", aligned(72, np.uint8))):
-        with pytest.raises(KernelError, match="the rounding mode is not conv_even"):
-            floats.call(name, aligned(64, np.float32), out, core=1)
+def test_block_floats_are_rounded_down_after_a_reset_and_refused_in_other_modes(floats):
+    values, out = aligned(64, np.float32), aligned((8, 9), np.uint8)
+    values[:] = np.random.default_rng(7).normal(size=64) * 2.0 ** np.repeat(np.arange(-60, 68, 16), 8)
+    values[:5] = -0.0, 1e-39, -1e-39, -1e-9, 0
+    values[8:10] = -1.999, 1.999  # far above their block; the first is a mantissa of -128
+    floats.call("to_blocks", values, out, core=1)
+    for row, block in zip(values.reshape(8, 8).astype(np.float64), out, strict=True):
+        whole = np.where(np.abs(row) < 2.0**-126, 0, row)
+        shared = np.frexp(np.abs(whole).max())[1] + 126
+        same(block[0], shared)
+        same(block[1:].view(np.int8), np.floor(whole * 2.0 ** (133.0 - shared)))
+    floats.call("set_modes", MODES["ceil"], 0, core=30)
+    with pytest.raises(KernelError, match="the rounding mode is neither conv_even nor floor"):
+        floats.call("to_blocks", values, out, core=30)
+
+
+def test_bfloat16_products_by_way_of_block_floats(shared, api):
+    """As the AIE API's macro asks for: both operands lose what blocks along K cannot hold."""
+    library = shared([PROBE], "-O0", "-DAIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16")
+    library.call("set_modes", CONV_EVEN, 0)
+    rng = np.random.default_rng(8)
+    for m in (4, 8):
+        a, b = (rng.normal(size=size).astype(BF16).astype(np.float32) for size in ((m, 8), (8, 8)))
+        left, right = decode(encode(a)), decode(encode(np.ascontiguousarray(b.T))).T
+        c = aligned((m, 8), np.float32)
+        library.call(f"product_{m}x8x8", aligned_copy(a, BF16), aligned_copy(b, BF16), c)
+        np.testing.assert_allclose(c, 2 * (left.astype(np.float64) @ right), rtol=1e-6, atol=1e-6)
+        assert np.abs(c - 2 * a.astype(np.float64) @ b).max() > 1e-3
+
+
+@pytest.mark.parametrize(("mode", "code"), MODES.items())
+def test_bfloat16_is_rounded_by_the_mode(floats, mode, code):
+    """As signed numbers; a core begins with floor."""
+    rng = np.random.default_rng(code)
+    values = rng.normal(size=16).astype(np.float32) * np.float32(2.0) ** rng.integers(-120, 120, 16)
+    values.view(np.uint32)[4:8] = values.view(np.uint32)[4:8] & 0xFFFF0000 | 0x8000  # halves between two
+    values[:4] = -0.0, np.inf, -np.inf, 1.0
+    out = aligned(16, BF16)
+    if mode != "floor":
+        floats.call("set_modes", code, 0, core=2 + code)
+    floats.call("to_bfloat16", aligned_copy(values, np.float32), out, core=2 + code)
+    expected = values.copy()
+    for i in range(3, 16):
+        step = 2.0 ** (np.frexp(values[i])[1] - 8)
+        expected[i] = ROUND[mode](Fraction(float(values[i])) / Fraction(step)) * step
+    same(out.view(np.uint16), expected.astype(BF16).view(np.uint16))
+
+
+def test_nan_stays_nan_in_every_mode(floats):
+    out = aligned(16, BF16)
+    floats.call("to_bfloat16", aligned_copy(np.full(16, np.nan), np.float32), out, core=1)
+    assert np.isnan(out.astype(np.float32)).all()
 
 
 @pytest.mark.parametrize("shape", [(4, 8, 4), (4, 8, 8), (8, 8, 4), (8, 8, 8), (8, 1, 8)], ids=str)

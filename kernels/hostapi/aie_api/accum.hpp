@@ -12,6 +12,9 @@ template <class Tag, unsigned N> class accum;
 
 namespace hostapi {
 
+template <class> inline constexpr bool is_accum = false;
+template <class Tag, unsigned N> inline constexpr bool is_accum<aie::accum<Tag, N>> = true;
+
 /// The same bits as lanes of another accumulator tag.
 template <class To, class Acc> auto recast(const Acc &acc) {
     aie::accum<To, Acc::bits() / accumulator<To>::bits> cast;
@@ -127,7 +130,9 @@ template <class T, class Tag, unsigned N> auto to_vector(const accum<Tag, N> &ac
     return acc.template to_vector<T>(shift);
 }
 
-template <class Tag, unsigned N, class... Rest> auto concat(const accum<Tag, N> &first, const Rest &...rest) {
+template <class Tag, unsigned N, class... Rest>
+    requires(hostapi::is_accum<Rest> && ...)
+auto concat(const accum<Tag, N> &first, const Rest &...rest) {
     static_assert((std::is_same_v<accum<Tag, N>, Rest> && ...), "aie::concat: all parts must have the same type");
     accum<Tag, N *(1 + sizeof...(Rest))> whole;
     unsigned i = 0;

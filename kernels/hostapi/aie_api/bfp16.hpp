@@ -3,6 +3,7 @@
 // In memory a block is 9 bytes: the exponent E (biased by 127), then 8 mantissas as int8. A value is
 // mantissa * 2^(E - 133). Of 8 floats, E is the largest biased exponent; mantissas are rounded to nearest even on the
 // magnitude, and where one would be +128 all eight are made again with E + 1; at E = 254 they are clamped to -127..127.
+// In the mode floor they are rounded down. How a core rounds them in other modes is not known, so these fault.
 // Subnormal floats count as 0, a block of zeros has E = 0, and infinity and NaN fault.
 #pragma once
 
@@ -28,14 +29,16 @@ template <unsigned N> struct Blocks {
     alignas(8) uint8_t exponents[N / block_elements];
 };
 
-/// Mantissas of one block of floats at exponent `shared`, rounded to nearest even. Returns whether all fit.
-inline bool round_block(const uint32_t *bits, int shared, int32_t *mantissas) {
+/// Mantissas of one block of floats at exponent `shared`, rounded down or to nearest even. Returns whether all fit.
+inline bool round_block(const uint32_t *bits, int shared, bool down, int32_t *mantissas) {
     bool fits = true;
     for (unsigned i = 0; i < block_elements; ++i) {
         const auto exponent = static_cast<int32_t>((bits[i] >> 23) & 255);
         const uint32_t significand = exponent == 0 ? 0 : (bits[i] & 0x7fffff) | 0x800000;
         const auto shift = static_cast<uint32_t>(std::min(shared - exponent + 17, 30));
-        const uint32_t magnitude = (significand + (1u << (shift - 1)) - 1 + ((significand >> shift) & 1)) >> shift;
+        const uint32_t nearest = (1u << (shift - 1)) - 1 + ((significand >> shift) & 1);
+        const uint32_t away = bits[i] >> 31 ? (1u << shift) - 1 : 0;
+        const uint32_t magnitude = (significand + (down ? away : nearest)) >> shift;
         mantissas[i] = bits[i] >> 31 ? -static_cast<int32_t>(magnitude) : static_cast<int32_t>(magnitude);
         fits &= mantissas[i] <= 127;
     }
@@ -53,9 +56,10 @@ inline bool round_block(const uint32_t *bits, int shared, int32_t *mantissas) {
     if (largest == 255)
         fail(call, "a value is infinite or NaN, which bfp16ebs8 cannot hold");
     auto shared = static_cast<int>(largest);
+    const bool down = core_state.rounding == aie::rounding_mode::floor;
     int32_t rounded[block_elements];
-    if (!round_block(bits, shared, rounded) && shared < 254)
-        round_block(bits, ++shared, rounded);
+    if (!round_block(bits, shared, down, rounded) && shared < 254)
+        round_block(bits, ++shared, down, rounded);
     for (unsigned i = 0; i < block_elements; ++i)
         mantissas[i] = static_cast<int8_t>(std::clamp(rounded[i], shared < 254 ? -128 : -127, 127));
     *exponent = static_cast<uint8_t>(shared);
@@ -65,7 +69,8 @@ inline bool round_block(const uint32_t *bits, int shared, int32_t *mantissas) {
 /// values come out as 0, and nothing is clamped. 0 is one of them, as then all values are to become 0.
 inline bool usual_exponent(int32_t shared) { return shared == 0 || (shared >= 16 && shared < 254); }
 
-template <unsigned N> void encode(const char *call, const float *values, Blocks<N> &blocks) {
+/// To nearest even, whole registers of usual values at a time.
+template <unsigned N> void encode_nearest(const char *call, const float *values, Blocks<N> &blocks) {
     typedef float Floats __attribute__((vector_size(32)));
     typedef int32_t Ints __attribute__((vector_size(32)));
     alignas(64) int32_t mantissas[N];
@@ -103,6 +108,18 @@ template <unsigned N> void encode(const char *call, const float *values, Blocks<
         if (highest > 127 || !usual_exponent(blocks.exponents[block]))
             encode_block(call, values + first, blocks.mantissas + first, blocks.exponents + block);
     }
+}
+
+/// N floats as block floats, by the core's rounding mode.
+template <unsigned N> HOSTAPI_INLINE void encode(const char *call, const float *values, Blocks<N> &blocks) {
+    const aie::rounding_mode mode = core_state.rounding;
+    if (mode == aie::rounding_mode::conv_even) [[likely]]
+        return encode_nearest(call, values, blocks);
+    if (mode != aie::rounding_mode::floor)
+        fail(call, "the rounding mode is neither conv_even nor floor; how block floats are rounded in others is not known, "
+                   "so call aie::set_rounding(aie::rounding_mode::conv_even) first");
+    for (unsigned i = 0; i < N / block_elements; ++i)
+        encode_block(call, values + i * block_elements, blocks.mantissas + i * block_elements, blocks.exponents + i);
 }
 
 /// Exact, but for magnitudes from 2^128 on, which become infinite.

@@ -9,11 +9,17 @@
 
 namespace hostapi {
 
-/// The one rounding mode in which narrowing floats is modelled.
-HOSTAPI_INLINE void require_conv_even(const char *call) {
-    if (core_state.rounding != aie::rounding_mode::conv_even) [[unlikely]]
-        fail(call, "the rounding mode is not conv_even; floats are narrowed only in this mode here (the reset default "
-                   "floor is biased), so call aie::set_rounding(aie::rounding_mode::conv_even) first");
+/// Floats as lanes of T: themselves, or bfloat16 by the core's rounding mode (floor after a reset, which is biased).
+template <class T, unsigned N> HOSTAPI_INLINE void narrow_floats(const float *in, T *out) {
+    const aie::rounding_mode mode = core_state.rounding;
+    if constexpr (std::is_same_v<T, bfloat16>)
+        if (mode != aie::rounding_mode::conv_even) [[unlikely]] {
+            for (unsigned i = 0; i < N; ++i)
+                out[i].bits = rounded_bfloat16(in[i], mode);
+            return;
+        }
+    for (unsigned i = 0; i < N; ++i)
+        out[i] = static_cast<T>(in[i]);
 }
 
 }  // namespace hostapi
@@ -48,13 +54,27 @@ template <unsigned N> class accum<accfloat, N> {
             out[i] = static_cast<float>(in[i]);
     }
 
-    /// vector<float>: the bits; vector<bfloat16>: nearest even; block_vector<bfp16ebs8>: nearest even by blocks of 8.
+    /// vector<float>: the bits; vector<bfloat16>: by the rounding mode; block_vector<bfp16ebs8>: by blocks of 8.
     template <class T> HOSTAPI_INLINE auto to_vector(int shift = 0) const {
         return narrowed<T>("aie::accum::to_vector", shift);
     }
 
+    /// A vector of floats where one is asked for.
+    template <class T>
+        requires hostapi::is_float<T>
+    HOSTAPI_INLINE operator vector<T, N>() const {
+        return to_vector<T>();
+    }
+
     /// The same bits as lanes of another tag.
     template <class To> auto cast_to() const { return hostapi::recast<To>(*this); }
+
+    template <unsigned M> accum<accfloat, M> grow(unsigned i = 0) const {
+        static_assert(M >= N, "aie::accum::grow: the result is shorter than the accumulator");
+        accum<accfloat, M> grown;
+        grown.insert(i, *this);
+        return grown;
+    }
 
     template <unsigned M> HOSTAPI_INLINE accum<accfloat, M> extract(unsigned i) const {
         hostapi::require_range("aie::accum::extract", "part", i, 0, N / M - 1);
@@ -90,17 +110,12 @@ template <unsigned N> class accum<accfloat, N> {
         hostapi::require_range(call, "shift of a float", shift, 0, 0);
         const float *in = read(call);
         if constexpr (std::is_same_v<T, bfp16ebs8>) {
-            hostapi::require_conv_even(call);
             block_vector<bfp16ebs8, N> v;
             hostapi::encode<N>(call, in, v.write());
             return v;
         } else {
             vector<T, N> v;
-            T *out = v.write();
-            if constexpr (std::is_same_v<T, bfloat16>)
-                hostapi::require_conv_even(call);
-            for (unsigned i = 0; i < N; ++i)
-                out[i] = static_cast<T>(in[i]);
+            hostapi::narrow_floats<T, N>(in, v.write());
             return v;
         }
     }

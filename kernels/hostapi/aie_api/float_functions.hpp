@@ -21,18 +21,19 @@ template <class T, unsigned N, class F> HOSTAPI_INLINE T halved(const char *call
     for (unsigned half = N / 2; half > 0; half /= 2)
         for (unsigned i = 0; i < half; ++i)
             lanes[i] = f(lanes[i], lanes[i + half]);
-    return static_cast<T>(lanes[0]);
+    T sum;
+    narrow_floats<T, 1>(lanes.data(), &sum);
+    return sum;
 }
 
 template <class To, class T, unsigned N, class F>
 HOSTAPI_INLINE aie::vector<To, N> near(const char *call, const aie::vector<T, N> &v, F f) {
-    if constexpr (std::is_same_v<To, bfloat16>)
-        require_conv_even(call);
     const T *in = v.read(call);
-    aie::vector<To, N> result;
-    To *out = result.write();
+    std::array<float, N> exact;
     for (unsigned i = 0; i < N; ++i)
-        out[i] = static_cast<To>(static_cast<float>(f(static_cast<double>(static_cast<float>(in[i])))));
+        exact[i] = static_cast<float>(f(static_cast<double>(static_cast<float>(in[i]))));
+    aie::vector<To, N> result;
+    narrow_floats<To, N>(exact.data(), result.write());
     return result;
 }
 
@@ -44,8 +45,6 @@ namespace aie {
 template <class T, unsigned N>
     requires hostapi::is_float<T>
 T reduce_add(const vector<T, N> &v) {
-    if constexpr (std::is_same_v<T, bfloat16>)
-        hostapi::require_conv_even("aie::reduce_add");
     return hostapi::halved("aie::reduce_add", v, [](float x, float y) { return x + y; });
 }
 template <class T, unsigned N>

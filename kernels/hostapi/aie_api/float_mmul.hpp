@@ -1,6 +1,7 @@
 // aie::mmul for bfloat16, float and bfp16ebs8, in accumulators of 32-bit floating point.
 //
-// bfloat16: products are exact and join the sum one after another in the order of K, each rounded to nearest even.
+// bfloat16: products are exact and join the sum one after another in the order of K, each rounded to nearest even; with
+// AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16, 4x8x8 and 8x8x8 of AIE2P turn their operands into bfp16ebs8 first.
 // float: the same, but products round to nearest even, where the device makes them out of bfloat16 parts.
 // bfp16ebs8: the eight products of a pair of blocks are summed exactly, then join the accumulator with one rounding.
 #pragma once
@@ -9,11 +10,14 @@
 #include "float_accum.hpp"
 #include "mmul.hpp"
 
-#ifdef AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16
-#error "hostapi: aie::mmul of bfloat16 by way of bfp16 is not modelled; convert the operands to bfp16ebs8 in the kernel"
-#endif
-
 namespace hostapi {
+
+/// Whether a kernel asked for products of bfloat16 by way of block floats, which AIE2P has for two shapes.
+#if defined(AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16)
+inline constexpr bool by_blocks = AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16 + 0 != 0 && aie::arch::version >= 21;
+#else
+inline constexpr bool by_blocks = false;
+#endif
 
 /// M x K x N of bfloat16, the same on both architectures.
 constexpr bool has_bfloat16_shape(unsigned m, unsigned k, unsigned n) {
@@ -41,6 +45,25 @@ HOSTAPI_INLINE void mac_floats(float *c, const T *a, const T *b) {
                 sums[n] += left[m * K + k] * right[k * N + n];
         std::memcpy(c + m * N, sums, sizeof sums);
     }
+}
+
+/// Rows of eight bfloat16 as block floats; rows that are not there are 0.
+template <unsigned Rows> Blocks<64> blocks_of_rows(const char *call, const bfloat16 *rows, unsigned along, unsigned across) {
+    alignas(64) float values[64] = {};
+    for (unsigned row = 0; row < Rows; ++row)
+        for (unsigned i = 0; i < 8; ++i)
+            values[8 * row + i] = rows[row * across + i * along];
+    Blocks<64> blocks;
+    encode(call, values, blocks);
+    return blocks;
+}
+
+/// c += a * b, M x 8 by 8 x 8, both as block floats along K.
+template <unsigned M> void mac_as_blocks(const char *call, float *c, const bfloat16 *a, const bfloat16 *b) {
+    alignas(64) float sums[64] = {};
+    std::memcpy(sums, c, M * 8 * sizeof(float));
+    mac_blocks(sums, blocks_of_rows<M>(call, a, 1, 8), blocks_of_rows<8>(call, b, 8, 1));
+    std::memcpy(c, sums, M * 8 * sizeof(float));
 }
 
 /// What mmuls of floats share: the accumulator and whether it has begun.
@@ -115,7 +138,10 @@ struct mmul<M, K, N, T, T, Tag> : hostapi::FloatMmul<M, K, N> {
         static_assert(std::is_same_v<VB, vector<T, Base::size_B>>,
                       "aie::mmul: operand B must be a vector of exactly TB with size_B = K * N lanes");
         const T *left = a.read(call), *right = b.read(call);
-        hostapi::mac_floats<M, K, N>(this->started(afresh), left, right);
+        if constexpr (hostapi::by_blocks && std::is_same_v<T, bfloat16> && M >= 4 && K == 8 && N == 8)
+            hostapi::mac_as_blocks<M>(call, this->started(afresh), left, right);
+        else
+            hostapi::mac_floats<M, K, N>(this->started(afresh), left, right);
     }
 };
 

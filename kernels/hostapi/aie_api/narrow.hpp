@@ -1,6 +1,8 @@
 // Shift-round-saturate (SRS) and its inverse (UPS): the only places where rounding and saturation act.
 #pragma once
 
+#include <bit>
+
 #include "fault.hpp"
 #include "modes.hpp"
 #include "types.hpp"
@@ -33,6 +35,16 @@ inline int64_t round_shift(int64_t value, unsigned shift, aie::rounding_mode mod
     const int64_t quotient = value >> shift;
     const uint64_t rest = static_cast<uint64_t>(value) & ((uint64_t{1} << shift) - 1);
     return quotient + rounds_up(value, quotient, rest, uint64_t{1} << (shift - 1), mode);
+}
+
+/// The bits of x as a bfloat16, rounded by `mode` as a signed number; overflow is infinite, NaN stays NaN.
+inline uint16_t rounded_bfloat16(float x, aie::rounding_mode mode) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    const auto magnitude = static_cast<int64_t>(bits & 0x7fffffff);
+    if (magnitude >= 0x7f800000)
+        return nearest_bfloat16(x);
+    const int64_t rounded = round_shift(bits >> 31 ? -magnitude : magnitude, 16, mode);
+    return static_cast<uint16_t>((bits >> 31) << 15 | static_cast<uint32_t>(rounded < 0 ? -rounded : rounded));
 }
 
 /// The low bits of `value`, or `value` clamped to T.

@@ -3,15 +3,16 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "config.hpp"
 
 namespace hostapi {
 
-HOSTAPI_INLINE float widened(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+HOSTAPI_INLINE constexpr float widened(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
 /// The nearest bfloat16, ties to even; beyond the largest one infinity; NaN stays NaN.
-HOSTAPI_INLINE uint16_t nearest_bfloat16(float x) {
+HOSTAPI_INLINE constexpr uint16_t nearest_bfloat16(float x) {
     const auto bits = std::bit_cast<uint32_t>(x);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     const uint32_t quiet = (bits >> 16) | 0x40;
@@ -23,8 +24,14 @@ HOSTAPI_INLINE uint16_t nearest_bfloat16(float x) {
 struct bfloat16 {
     uint16_t bits;
     bfloat16() = default;
-    bfloat16(float x) : bits(hostapi::nearest_bfloat16(x)) {}
-    operator float() const { return hostapi::widened(bits); }
+    template <class X>
+        requires std::is_arithmetic_v<X>
+    constexpr bfloat16(X x) : bits(hostapi::nearest_bfloat16(static_cast<float>(x))) {}
+    constexpr operator float() const { return hostapi::widened(bits); }
+    constexpr bfloat16 &operator+=(float x) { return *this = *this + x; }
+    constexpr bfloat16 &operator-=(float x) { return *this = *this - x; }
+    constexpr bfloat16 &operator*=(float x) { return *this = *this * x; }
+    constexpr bfloat16 &operator/=(float x) { return *this = *this / x; }
 };
 
 static_assert(sizeof(bfloat16) == 2);

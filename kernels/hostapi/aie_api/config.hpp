@@ -4,11 +4,10 @@
 #ifndef __AIE_ARCH__
 #define __AIE_ARCH__ 21  // AIE2P; pass -D__AIE_ARCH__=20 for AIE2
 #endif
-#ifndef __AIEARCH__
+#ifndef __AIEARCH__  // kernels define it, some of them wrongly; __AIE_ARCH__ decides, as with Peano
 #define __AIEARCH__ __AIE_ARCH__
 #endif
 static_assert(__AIE_ARCH__ == 20 || __AIE_ARCH__ == 21, "hostapi: __AIE_ARCH__ must be 20 (AIE2) or 21 (AIE2P)");
-static_assert(__AIEARCH__ == __AIE_ARCH__, "hostapi: __AIEARCH__ and __AIE_ARCH__ differ");
 
 #define HOSTAPI_INLINE inline __attribute__((always_inline))
 

@@ -26,13 +26,29 @@ template <unsigned N> class mask {
     unsigned count() const { return static_cast<unsigned>(bits_.count()); }
     bool test(unsigned lane) const { return bits_[lane]; }
     void set(unsigned lane) { bits_.set(lane); }
+    void clear(unsigned lane) { bits_.reset(lane); }
+    void set() { bits_.set(); }
+    void clear() { bits_.reset(); }
+    bool empty() const { return bits_.none(); }
+    bool full() const { return bits_.all(); }
+    uint32_t to_uint32(unsigned word = 0) const { return static_cast<uint32_t>(part(32 * word, 32)); }
+    uint64_t to_uint64(unsigned word = 0) const { return part(64 * word, 64); }
 
     mask operator~() const { return mask(~bits_); }
     mask operator&(const mask &other) const { return mask(bits_ & other.bits_); }
     mask operator|(const mask &other) const { return mask(bits_ | other.bits_); }
     mask operator^(const mask &other) const { return mask(bits_ ^ other.bits_); }
+    mask operator<<(unsigned n) const { return mask(bits_ << n); }
+    mask operator>>(unsigned n) const { return mask(bits_ >> n); }
 
   private:
+    uint64_t part(unsigned first, unsigned bits) const {
+        uint64_t word = 0;
+        for (unsigned i = 0; i < bits && first + i < N; ++i)
+            word |= uint64_t{bits_[first + i]} << i;
+        return word;
+    }
+
     std::bitset<N> bits_;
 };
 

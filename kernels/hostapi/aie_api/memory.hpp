@@ -53,6 +53,7 @@ template <class T, unsigned N> class vector_iterator {
 
     class reference {
       public:
+        using proxied = vector<Element, N>;
         explicit reference(T *p) : p_(p) {}
         operator vector<Element, N>() const { return load_v<N>(static_cast<const Element *>(p_)); }
         const reference &operator=(const vector<Element, N> &v) const {

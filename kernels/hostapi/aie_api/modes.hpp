@@ -52,4 +52,14 @@ inline saturation_mode swap_saturation(saturation_mode mode) {
     return old;
 }
 
+/// The core that a kernel runs on.
+class tile {
+  public:
+    static tile current() { return {}; }
+    rounding_mode get_rounding() const { return aie::get_rounding(); }
+    void set_rounding(rounding_mode mode) const { aie::set_rounding(mode); }
+    saturation_mode get_saturation() const { return aie::get_saturation(); }
+    void set_saturation(saturation_mode mode) const { aie::set_saturation(mode); }
+};
+
 }  // namespace aie

@@ -42,6 +42,14 @@ HOSTAPI_INLINE auto msc(const accum<Tag, N> &acc, const A &a, const B &b) {
     return msc(acc, hostapi::factor<N>(a), hostapi::factor<N>(b));
 }
 
+/// Products in accumulators of a given tag.
+template <class Tag, class A, class B>
+    requires(hostapi::accumulator<Tag>::exists && (hostapi::is_vector<A> || hostapi::is_vector<B>))
+HOSTAPI_INLINE auto mul(const A &a, const B &b) {
+    constexpr unsigned lanes = std::conditional_t<hostapi::is_vector<A>, A, B>::size();
+    return mac(zeros<Tag, lanes>(), hostapi::factor<lanes>(a), hostapi::factor<lanes>(b));
+}
+
 template <class T, unsigned N> HOSTAPI_INLINE auto mul_square(const vector<T, N> &v) { return mul(v, v); }
 template <class Tag, class T, unsigned N>
 HOSTAPI_INLINE auto mac_square(const accum<Tag, N> &acc, const vector<T, N> &v) {

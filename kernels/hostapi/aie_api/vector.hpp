@@ -33,6 +33,14 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
 
     vector() {}
 
+    /// Values of the first lanes, two of them or more.
+    template <class... Values>
+        requires(sizeof...(Values) >= 2 && sizeof...(Values) <= N && (std::is_convertible_v<Values, T> && ...))
+    explicit vector(const Values &...values) {
+        unsigned lane = 0;
+        (set(static_cast<T>(values), lane++), ...);
+    }
+
     T get(unsigned lane) const {
         hostapi::require_range("aie::vector::get", "lane", lane, 0, N - 1);
         if (!defined_.has(lane)) [[unlikely]]
@@ -46,10 +54,25 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
         defined_.set(lane);
     }
 
+    /// All lanes one up, x in lane 0.
+    vector &push(T x) {
+        for (unsigned lane = N - 1; lane > 0; --lane)
+            if (defined_.has(lane - 1))
+                set(at(lane - 1), lane);
+        set(x, 0);
+        return *this;
+    }
+
     class reference {
       public:
+        using proxied = T;
         reference(vector &owner, unsigned lane) : owner_(owner), lane_(lane) {}
         operator T() const { return owner_.get(lane_); }
+        operator float() const
+            requires std::is_same_v<T, bfloat16>
+        {
+            return owner_.get(lane_);
+        }
         reference &operator=(T value) {
             owner_.set(value, lane_);
             return *this;
@@ -151,6 +174,8 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
         return raw();
     }
 
+    HOSTAPI_INLINE bool has(unsigned lane) const { return defined_.has(lane); }
+
     HOSTAPI_INLINE T at(unsigned lane) const {
         if constexpr (traits::bits == 4)
             return T(lanes_[lane / 2] >> (4 * (lane % 2)));
@@ -192,7 +217,9 @@ template <class T, unsigned N> auto unpack(const vector<T, N> &v) { return v.unp
 template <class T, unsigned N> auto pack(const vector<T, N> &v) { return v.pack(); }
 
 /// Vectors of one type one after another, the first lowest.
-template <class T, unsigned N, class... Rest> auto concat(const vector<T, N> &first, const Rest &...rest) {
+template <class T, unsigned N, class... Rest>
+    requires(hostapi::is_vector<Rest> && ...)
+auto concat(const vector<T, N> &first, const Rest &...rest) {
     static_assert((std::is_same_v<vector<T, N>, Rest> && ...), "aie::concat: all parts must have the same type");
     vector<T, N *(1 + sizeof...(Rest))> whole;
     unsigned i = 0;

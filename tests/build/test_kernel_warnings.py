@@ -13,6 +13,7 @@ TILE = [
     "-DFUNCTION=relu2_gate",
     "-DTILE_ELEMENTS=64",
     "-DEPSILON=1e-6F",
+    "-DHEAD_DIM=64",
 ]
 VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
 

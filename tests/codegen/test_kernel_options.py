@@ -88,6 +88,8 @@ TAKEN = [
     ("elementwise_bf16", "aie2p", ("FUNCTION=add", "TILE_ELEMENTS=32")),
     ("elementwise_bf16", "aie2p", ("FUNCTION=gelu", "TILE_ELEMENTS=32", "OPERANDS=1")),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=1e-06F")),
+    ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=64")),
+    ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -135,6 +137,9 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),
+    ("rope_bf16", "aie2", ("TILE_ELEMENTS=64", "HEAD_DIM=64"), "not assembled for aie2, only for aie2p"),
+    ("rope_bf16", "aie2p", ("TILE_ELEMENTS=96", "HEAD_DIM=96"), "HEAD_DIM=96 is no multiple of 64"),
+    ("rope_bf16", "aie2p", ("TILE_ELEMENTS=96", "HEAD_DIM=64"), "96 elements are no whole heads of 64"),
     ("elementwise_bf16", "aie2", ("FUNCTION=add",), "elementwise_bf16 is not assembled for aie2 as add"),
     ("elementwise_bf16", "aie2p", ("FUNCTION=tanh",), "not assembled for aie2p as tanh: for aie2p there is add, mul"),
     ("elementwise_bf16", "aie2p", ("FUNCTION=mul", "TILE_ELEMENTS=48"), "48 elements are no multiple of 32"),

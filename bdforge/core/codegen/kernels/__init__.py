@@ -1,4 +1,4 @@
-"""Kernels that this project assembles, by names of those in `kernels/`: integer ones, element-wise ones and norms."""
+"""Kernels that this project assembles, by names of those in `kernels/`: of integers, of elements and of rows."""
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -8,6 +8,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
+from bdforge.core.codegen.kernels.rope_floats import rope
 from bdforge.core.codegen.kernels.row_floats import row_norm
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
@@ -94,4 +95,6 @@ def _to_bf16(name: str, generation: str, options: Options) -> Maker:
 
 
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
-_MAKERS_BY_NAME = {"finish_i32_bf16": _to_bf16, "elementwise_bf16": element_floats, "rmsnorm_bf16": row_norm}
+_MAKERS_BY_NAME = {
+    "finish_i32_bf16": _to_bf16, "elementwise_bf16": element_floats, "rmsnorm_bf16": row_norm, "rope_bf16": rope,
+}  # fmt: skip

@@ -26,7 +26,8 @@ Maker = Callable[[], AssemblyKernel]
 _KNOWN = {
     "DIM_M", "DIM_K", "DIM_N", "DIM_RHO", "A_TRANSPOSED", "B_TRANSPOSED", "C_TRANSPOSED", "C_IN_PARTS", "SHIFT",
     "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "OPERANDS",
-    "EPSILON", "LOOPS", "BLOCKS", "B_TOP_SIGNED",
+    "EPSILON", "LOOPS", "BLOCKS", "B_TOP_SIGNED", "HEAD_DIM",
+    "NEIGHBOURS",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 //
 // sigmoid(z) = 1 / (1 + e) for z >= 0 and e / (1 + e) below, with e = 2^-|z log2(e)|:
 //   1. 127 - |z| log2(e), with 16 bits of fraction, is e's exponent and the place between two powers of two;
-//   2. 2^f - 1 by a cubic (1.0e-4 of 2^f at most), which together are e as a float; float addition makes 1 + e;
+//   2. 2^f - 1 by a cubic (exp2.h), which together are e as a float; float addition makes 1 + e;
 //   3. its inverse by a quadratic (1.0e-2 at most) and a step of Newton's, which leaves 1.1e-4 and never exceeds it;
 //   4. of e / (1 + e) the product of both, shifted up where it is below 1/2; rounded to bfloat16, to nearest even.
 // Arguments are cut to 2^-12 to 87, so that e is a normal number below 1. Every step is exact or rounded as told, so
@@ -12,20 +12,20 @@
 // Cost (modelled, not measured): a vector of 16-bit lanes takes 13 products and 14 shifts with rounding.
 #pragma once
 
-#include "arch.h"
+#include "exp2.h"
 
-template <unsigned N> struct Sigmoid {
-    using Floats = aie::accum<accfloat, N>;
-    using Words = aie::vector<uint16, N>;
-    using Signed = aie::vector<int16, N>;
-    using Lanes = aie::vector<bfloat16, N>;
+template <unsigned N> struct Sigmoid : private FixedPowers<N> {
+    using Powers = FixedPowers<N>;
+    using typename Powers::Lanes, typename Powers::Signed, typename Powers::Sums, typename Powers::Words;
+    using Powers::constant, Powers::line, Powers::lower, Powers::power, Powers::product, Powers::scaled, Powers::upper;
+    using Powers::words;
 
     /// sigmoid of lanes of z = a.
     static Lanes of_itself(const Lanes &a) {
         const Lanes t = magnitude(a, 0x42ae).template cast_to<bfloat16>();
         // log2(e) in two bfloat16 parts
         const auto high = aie::msc(constant(255.0F), t, aie::broadcast<bfloat16, N>(1.4453125F));
-        const Floats w = aie::msc(high, t, aie::broadcast<bfloat16, N>(-0.00262451171875F));
+        const Sums w = aie::msc(high, t, aie::broadcast<bfloat16, N>(-0.00262451171875F));
         return at(aie::sub(upper(w), words(0x4300)), lower(w), a);
     }
 
@@ -36,45 +36,21 @@ template <unsigned N> struct Sigmoid {
         const Words fixed = lower(aie::mac(constant(2048.0F), t, aie::broadcast<bfloat16, N>(1.0F)));
         const Words square = product(fixed, fixed).template to_vector<uint16>(15);
         const Words cubic = product(square, words(53971)).template to_vector<uint16>(16);
-        const aie::accum<acc64, N> whole(words(127), 24);
+        const typename Powers::Wide whole(words(127), 24);
         const auto rest = aie::msc(whole, fixed, aie::add(cubic, words(9430)));
         const auto parts = rest.template to_vector<int32>(8).template cast_to<uint16>();
         return at(aie::filter_odd(parts), aie::filter_even(parts), a);
     }
 
   private:
-    static Words words(unsigned value) { return aie::broadcast<uint16, N>(static_cast<uint16>(value)); }
-    static Floats constant(float value) {
-        return aie::mul(aie::broadcast<bfloat16, N>(value), aie::broadcast<bfloat16, N>(1.0F));
-    }
-    template <class A, class B> static auto product(const A &a, const B &b) {
-        return aie::mac(aie::zeros<acc64, N>(), a, b);
-    }
     static Words magnitude(const Lanes &a, unsigned most) {
         const Words bits = aie::bit_and(a.template cast_to<uint16>(), words(0x7fff));
         return aie::max(aie::min(bits, words(most)), words(0x3980));
     }
-    static Words lower(const Floats &w) {
-        return aie::filter_even(w.template to_vector<float>().template cast_to<uint16>());
-    }
-    static Words upper(const Floats &w) {
-        return aie::filter_odd(w.template to_vector<float>().template cast_to<uint16>());
-    }
-    /// A line at lanes of 16 fraction bits: h x / 2^shift + c.
-    template <class H> static Signed line(const H &h, const Words &x, int shift, unsigned c) {
-        const Words found = product(h, x).template to_vector<int16>(shift).template cast_to<uint16>();
-        return aie::add(found, words(c)).template cast_to<int16>();
-    }
-    /// Numbers of a biased exponent, and of a mantissa from 1 to 2 of which 23 bits are behind the point.
-    template <class Mantissa> static auto scaled(const Words &exponent, const Mantissa &mantissa) {
-        return aie::mac(aie::accum<acc64, N>(exponent, 23), mantissa, words(256));
-    }
-
     /// sigmoid(a) of a's sign, for e = 2^(exponent - 127 + fraction / 2^16).
     static Lanes at(const Words &exponent, const Words &fraction, const Lanes &a) {
-        const Signed slope = line(line(aie::broadcast<int16, N>(2557), fraction, 16, 7424), fraction, 16, 22786);
-        const Signed power = product(slope, fraction).template to_vector<int16>(16);
-        const Floats e(scaled(exponent, power).template to_vector<int32>(0).template cast_to<float>());
+        const Signed behind = power(fraction);
+        const Sums e(scaled(exponent, behind).template to_vector<int32>(0).template cast_to<float>());
         const auto one = aie::broadcast<bfloat16, N>(1.0F);
         const auto bits = aie::mac(e, one, one).template to_vector<float>().template cast_to<int32>();
         const auto cut = aie::bit_and(bits, aie::broadcast<int32, N>(0x7fffff00));
@@ -83,7 +59,7 @@ template <unsigned N> struct Sigmoid {
         const Words guess = line(first, whole, 14, 17377 << 2).template cast_to<uint16>();
         const auto left = aie::msc(aie::zeros<acc64, N>(), guess, whole).template to_vector<uint16>(15);
         const Words inverse = product(guess, left).template to_vector<uint16>(14);
-        const Words mantissa = aie::add(power.template cast_to<uint16>(), words(0x8000));
+        const Words mantissa = aie::add(behind.template cast_to<uint16>(), words(0x8000));
         const auto quotient = product(mantissa, inverse);
         const Words below = quotient.template to_vector<uint16>(15), above = quotient.template to_vector<uint16>(16);
         const auto larger = aie::lt(above.template cast_to<int16>(), static_cast<int16>(0));

@@ -14,6 +14,7 @@ TILE = [
     "-DTILE_ELEMENTS=64",
     "-DEPSILON=1e-6F",
     "-DHEAD_DIM=64",
+    "-DFACTOR=1.0F",
 ]
 VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
 

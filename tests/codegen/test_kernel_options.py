@@ -88,6 +88,7 @@ TAKEN = [
     ("elementwise_bf16", "aie2p", ("FUNCTION=add", "TILE_ELEMENTS=32")),
     ("elementwise_bf16", "aie2p", ("FUNCTION=gelu", "TILE_ELEMENTS=32", "OPERANDS=1")),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=1e-06F")),
+    ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32", "FACTOR=0.125F")),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=64")),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
 ]  # fmt: skip
@@ -137,6 +138,10 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),
+    ("softmax_bf16", "aie2", ("TILE_ELEMENTS=32", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),
+    ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=48", "FACTOR=1F"), "48 elements are no multiple of 32"),
+    ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32",), "FACTOR='' is no number"),
+    ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32", "FACTOR=0F"), "FACTOR=0 is not from 1e-06 to"),
     ("rope_bf16", "aie2", ("TILE_ELEMENTS=64", "HEAD_DIM=64"), "not assembled for aie2, only for aie2p"),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=96", "HEAD_DIM=96"), "HEAD_DIM=96 is no multiple of 64"),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=96", "HEAD_DIM=64"), "96 elements are no whole heads of 64"),

@@ -11,6 +11,7 @@ from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker,
 from bdforge.core.codegen.kernels.rope_floats import rope
 from bdforge.core.codegen.kernels.row_floats import row_norm
 from bdforge.core.codegen.kernels.scaled import scaled
+from bdforge.core.codegen.kernels.softmax_floats import softmax
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
 from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
 from bdforge.core.codegen.pipeline.product import FIELDS, MatrixProduct
@@ -97,4 +98,5 @@ def _to_bf16(name: str, generation: str, options: Options) -> Maker:
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
 _MAKERS_BY_NAME = {
     "finish_i32_bf16": _to_bf16, "elementwise_bf16": element_floats, "rmsnorm_bf16": row_norm, "rope_bf16": rope,
+    "softmax_bf16": softmax,
 }  # fmt: skip

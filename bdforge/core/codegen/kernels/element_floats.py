@@ -1,102 +1,47 @@
 """Element-wise functions of bfloat16 on AIE2P, with the bits of `kernels/aie2p/elementwise_bf16.cc`.
 
 A block is a vector of 32 lanes: operands from p0 and p1, results to the pointer behind them. SiLU and GELU multiply by
-the logistic function in fixed point, step by step as `kernels/include/sigmoid.h` tells: products of 16-bit lanes in
-accumulators of 64 bits, which the store slot shifts and rounds. Constants are broadcast where they are used, for ten
-values live at a time. An operand that is wanted late is loaded a second time.
+the logistic function in fixed point, step by step as `kernels/include/sigmoid.h` tells (`lane_block`). Ten values live
+at a time. An operand that is wanted late is loaded a second time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
-from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
-from bdforge.core.codegen.pipeline.pipelined_function import function, repeated, set_control, set_register
+from bdforge.core.codegen.kernels.kernel_options import Maker, Options
+from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops, lane_setup, restored
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp
+from bdforge.core.codegen.pipeline.pipelined_function import function, repeated
 
 NAME = "elementwise_bf16"
-_LANES, _BYTES = 32, 64
-_UNIT = "x11"  # 128 in each lane
 _FREE = {"x": range(11), "dm": range(5)}
 _CONSTANTS = {
-    "r4": 0x7FFF, "r5": 0x3980, "r6": 0x42AE, "r23": 0x3FB9, "r8": 0xBB2C, "r9": 0x437F, "r10": 0x3F80, "r11": 2557,
-    "r12": 7424, "r13": 22786, "r14": -0x4300, "r15": 128, "r17": 256, "r18": 10592, "r19": -23831, "r20": 17377 << 2,
-    "r21": 0x8000, "r25": 126, "r28": 0,
+    "r4": 0x7FFF, "r5": 0x3980, "r6": 0x42AE, "r23": 0x3FB9, "r8": 0xBB2C, "r9": 0x437F, "r10": 0x3F80,
+    "r14": -0x4300, "r18": 10592, "r19": -23831, "r20": 17377 << 2, "r21": 0x8000, "r25": 126, "r28": 0,
 }  # fmt: skip
 """What lanes of constants are broadcast from: clamps, log2(e) in two parts, 255.0, 1.0, coefficients."""
 _GELU_CONSTANTS = {"r6": 0x411E, "r23": 53971, "r8": 9430, "r9": 0x4500, "r14": 254, "r24": 0x45A}
 _OWN = {"gelu": _GELU_CONSTANTS, "gelu_gate": _GELU_CONSTANTS, "add": {"r6": 0x7F80}}
 """Where functions have others. GELU: 2048.0, the polynomial of its argument, 254, one more kind of products of uint16;
 sums: infinity."""
-_CONFS = {"r0": 0x3C, "r1": 0x25A, "r2": 0x5A, "r3": 0x65A}
-"""Products: of bfloat16, of int16 with uint16, of uint16, and the second after the accumulator's shift by 16 bits."""
-_MODES = {"r26": 1, "r27": 2, "r29": 3}
-"""A shift by a byte, and VSHUFFLE of two vectors: their even lanes of 16 bits, and their odd ones."""
-_SHIFTS = {"s0": 16, "s1": 15, "s2": 14, "s3": 8}
-_SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{i // 2}" for i in range(16) if i != 11}
-"""What callers keep, and where it waits."""
-
-Ops = Iterator[DataflowOp]
 
 
 @dataclass
-class _Block:
-    """Writes a block's operations, each with a key of its own."""
+class _Block(LaneBlock):
+    """A block of so many operands."""
 
-    operands: int
-    written: int = 0
-
-    def op(self, text: str, bank: str | None = None) -> DataflowOp:
-        """`named_op`, by its place among the block's."""
-        self.written += 1
-        return named_op(text, bank, f"{self.written}: {text}")
+    operands: int = 1
 
     def load(self, name: str, pointer: str, slot: str = "vldb", bank: str | None = None) -> DataflowOp:
-        return self.op(f"{slot} x{{{name}}}, [{pointer}], #{_BYTES}", bank or pointer)
-
-    def constant(self, name: str, register: str) -> DataflowOp:
-        return self.op(f"vbcst.16 x{{{name}}}, {register}")
+        return self.op(f"{slot} x{{{name}}}, [{pointer}], #{VECTOR_BYTES}", bank or pointer)
 
     def store(self, result: str) -> DataflowOp:
         pointer = f"p{self.operands}"
-        return self.op(f"vst.conv.bf16.fp32 cml{{{result}}}, [{pointer}], #{_BYTES}", pointer)
-
-    def product(self, result: str, one: str, other: str, conf: str, shift: str, start: str = "vmul") -> Ops:
-        """result = one x other in lanes of 16 bits, shifted down and rounded."""
-        yield self.op(f"{start} dm{{{result}wide}}, x{{{one}}}, x{{{other}}}, {conf}")
-        yield self.op(f"vsrs.4x x{{{result}}}, dm{{{result}wide}}, {shift}, srsSign1")
-
-    def line(self, result: str, slope: str, x: str, shift: str, constant: str) -> Ops:
-        """result = slope x shifted down, and a constant."""
-        yield from self.product(f"{result}only", slope, x, "r1", shift)
-        yield self.constant(f"{result}behind", constant)
-        yield self.op(f"vadd.16 x{{{result}}}, x{{{result}only}}, x{{{result}behind}}")
-
-    def exponent(self, result: str, exponent: str) -> Ops:
-        """Lanes of 64 bits: a biased exponent from bit 7 on, which `mantissa` shifts up by 16."""
-        yield self.op(f"vmul dm{{{result}}}, x{{{exponent}}}, {_UNIT}, r2")
-
-    def mantissa(self, result: str, exponent: str, mantissa: str) -> Ops:
-        """Lanes of 64 bits: `exponent` from bit 23 on, and what is to be added to a mantissa of 15 bits."""
-        yield self.constant(f"{result}256", "r17")
-        yield self.op(f"vmac dm{{{result}}}, dm{{{exponent}}}, x{{{mantissa}}}, x{{{result}256}}, r3")
-
-    def halves(self, low: str, high: str, words: str) -> Ops:
-        """The lower and the upper halves of lanes of 32 bits in two vectors."""
-        yield self.op(f"vshuffle x{{{low}}}, x{{{words}0}}, x{{{words}1}}, r27")
-        if high:
-            yield self.op(f"vshuffle x{{{high}}}, x{{{words}0}}, x{{{words}1}}, r29")
-
-    def words(self, name: str, lanes: str) -> Ops:
-        """An accumulator's 32 lanes of 32 bits in two vectors."""
-        yield from (self.op(f"vmov x{{{name}{i}}}, bml{'lh'[i]}{{{lanes}}}") for i in (0, 1))
-
-    def lanes32(self, name: str, wide: str, shift: str) -> Ops:
-        """Lanes of 64 bits, shifted down to 32, in two vectors."""
-        yield from (self.op(f"vsrs.2x x{{{name}{i}}}, cm{'lh'[i]}{{{wide}}}, {shift}, srsSign1") for i in (0, 1))
+        return self.op(f"vst.conv.bf16.fp32 cml{{{result}}}, [{pointer}], #{VECTOR_BYTES}", pointer)
 
     def constant_float(self, result: str) -> Ops:
         """An accumulator of the constant in r9, and ones in bfloat16."""
@@ -145,10 +90,7 @@ def _gelu_exponent(b: _Block) -> Ops:
 
 def _inverse(b: _Block) -> Ops:
     """`inverse` = 1 / (1 + e), and `power` = e's mantissa without its 1."""
-    yield b.constant("c3", "r11")
-    yield from b.line("power2", "c3", "fraction", "s0", "r12")
-    yield from b.line("power1", "power2", "fraction", "s0", "r13")
-    yield from b.product("power", "power1", "fraction", "r1", "s0")
+    yield from b.power("power", "fraction")
     yield from b.exponent("scale", "exponent")
     yield from b.mantissa("float", "scale", "power")
     yield b.constant("zero", "r28")
@@ -230,7 +172,7 @@ def _add(b: _Block) -> Ops:
     yield b.op("vadd.f dm{sum}, dm{awide}, dm{bwide}, r0")
     yield b.op("vconv.bf16.fp32 x{rounded}, cml{sum}")
     yield b.op("vsel.16 x{y}, x{rounded}, x{none}, r24")
-    yield b.op(f"vst x{{y}}, [p2], #{_BYTES}", "p2")
+    yield b.op(f"vst x{{y}}, [p2], #{VECTOR_BYTES}", "p2")
 
 
 def _mul(b: _Block) -> Ops:
@@ -259,8 +201,8 @@ def element_floats(name: str, generation: str, options: Options) -> Maker:
     if generation != "aie2p" or wanted not in _FUNCTIONS:
         known = f"for aie2p there is {', '.join(_FUNCTIONS)}"
         raise CodegenError(f"{name} is not assembled for {generation} as {wanted or 'nothing'}: {known}")
-    if elements < 1 or elements % _LANES:
-        raise CodegenError(f"{name}: {elements} elements are no multiple of {_LANES}")
+    if elements < 1 or elements % LANES:
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {LANES}")
     operands, _ = _FUNCTIONS[wanted]
     if options.number("OPERANDS", 2) != operands:
         raise CodegenError(f"{name}: {wanted} is of {operands} operands; OPERANDS={operands} says so")
@@ -269,23 +211,9 @@ def element_floats(name: str, generation: str, options: Options) -> Maker:
 
 def _written(wanted: str, elements: int, hardware: bool) -> AssemblyKernel:
     operands, body = _FUNCTIONS[wanted]
-    part = repeated("aie2p", [], list(body(_Block(operands))), elements // _LANES, _FREE)
-    restored = [named_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
-    parts = [replace(part, setup=list(_setup(wanted))), repeated("aie2p", [], restored, 1)]
+    constants = _CONSTANTS | _OWN.get(wanted, {})
+    setup = [AssemblyOp("mov p6, p0", "a once more"), *lane_setup(constants)]
+    part = repeated("aie2p", setup, list(body(_Block(operands=operands))), elements // LANES, _FREE)
     pointers = ", ".join(f"p{i} = {name}" for i, name in enumerate("ab"[:operands] + "y"))
     about = f"{NAME}: y = {wanted} of {elements} elements; {pointers}: {{cycles}} cycles (exact)."
-    return function(NAME, "aie2p", parts, about, hardware=hardware)
-
-
-def _setup(wanted: str) -> Iterator[AssemblyOp]:
-    yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
-    yield AssemblyOp("mov p6, p0", "a once more")
-    for control, value in {"crRnd": ROUNDINGS["conv_even"], "crSat": 0, "crSRSMode": 1, "crUPSMode": 1}.items():
-        yield from set_control(control, value)
-    for register, value in _SHIFTS.items():
-        yield from (set_register("r4", value), AssemblyOp(f"mov {register}, r4"))
-    constants = _CONFS | _MODES | _CONSTANTS | _OWN.get(wanted, {})
-    yield from (set_register(register, value) for register, value in constants.items())
-    yield AssemblyOp(f"vbcst.16 {_UNIT}, r15")
-    # sums are of twice the lanes of a block: the others stay 0
-    yield from (AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"])
+    return function(NAME, "aie2p", [part, restored()], about, hardware=hardware)

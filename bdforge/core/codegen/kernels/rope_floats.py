@@ -51,7 +51,6 @@ def _constants(dim: int) -> Iterator[AssemblyOp]:
     yield from (set_register(f"r{8 + i}", mode) for i, mode in enumerate((*_UNZIP, *_ZIP)))
     yield from (AssemblyOp("vbcst.32 x0, r2"), AssemblyOp("mov m0, r6"))
     yield from (AssemblyOp(f"vmov bml{half}4, x0") for half in "lh")
-    yield from (AssemblyOp(f"vmov bmh{half}4, x0") for half in "lh")
     yield from (AssemblyOp(f"vbcst.16 {x}, {r}") for x, r in ((_NONE, "r5"), (_SIZE, "r3"), (_LIMIT, "r4")))
 
 

@@ -63,18 +63,28 @@ def _squares(vectors: int) -> FunctionPart:
 def _root(width: int, added: int) -> Iterator[AssemblyOp]:
     """The root's two parts, in all lanes of two registers."""
     yield from (set_register("r1", _EVEN), set_register("r2", _ODD), set_register("r3", added))
-    yield from (AssemblyOp("vmov x0, bmll4"), AssemblyOp("vmov x1, bmlh4"))
+    yield from sum_of_lanes(_SUMS)
+    yield from (AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
+    yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "epsilon times the width")
+    yield from first_lane()
+    yield from _scalar(*_inverse(width))
+    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
+
+
+def sum_of_lanes(sums: str) -> Iterator[AssemblyOp]:
+    """The sum of an accumulator's 32 lanes in each lane of bmll0; r1, r2 are VSHUFFLE's modes, r0 the conf."""
+    yield from (AssemblyOp(f"vmov x0, bmll{sums[2:]}"), AssemblyOp(f"vmov x1, bmlh{sums[2:]}"))
     yield from (AssemblyOp(f"vclr dm{i}") for i in (0, 1))
     for _ in range(_LANES.bit_length() - 1):
         yield from (AssemblyOp("vshuffle x2, x0, x1, r1"), AssemblyOp("vshuffle x3, x0, x1, r2"))
         yield from (AssemblyOp("vmov bmll0, x2"), AssemblyOp("vmov bmll1, x3"))
         yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "lanes in pairs")
         yield from (AssemblyOp("vmov x0, bmll0"), AssemblyOp("vmov x1, bmll0"))
-    yield from (AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
-    yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "epsilon times the width")
+
+
+def first_lane() -> Iterator[AssemblyOp]:
+    """r1: the bits of bmll0's first lane."""
     yield from (AssemblyOp("vmov x0, bmll0"), set_register("r2", 0), AssemblyOp("vextract.32 r1, x0, r2, vaddSign1"))
-    yield from _scalar(*_inverse(width))
-    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
 
 
 def _inverse(width: int) -> tuple[int, int]:
@@ -86,11 +96,6 @@ def _inverse(width: int) -> tuple[int, int]:
 
 def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
     """r13, r15: bfloat16 bits of both parts of 1 / sqrt of the mean, whose sum's bits are in r1."""
-
-    def with_constant(operation: str, to: str, source: str, value: int, reverse: bool = False) -> list[AssemblyOp]:
-        operands = f"r6, {source}" if reverse else f"{source}, r6"
-        return [set_register("r6", value), AssemblyOp(f"{operation} {to}, {operands}")]
-
     yield from with_constant("lshl", "r2", "r1", -8)
     yield from with_constant("and", "r2", "r2", 0x7FFF)
     yield from with_constant("or", "r2", "r2", 0x8000)
@@ -118,12 +123,17 @@ def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
         yield from with_constant("sub", "r10", "r10", 98304, reverse=True)
         yield AssemblyOp("mul r9, r9, r10")
         yield from with_constant("lshl", "r9", "r9", -16)
+    yield from with_constant("ashl", "r5", "r5", -1)
+    yield from two_parts()
+
+
+def two_parts() -> Iterator[AssemblyOp]:
+    """r13, r15: bfloat16 bits of both parts of r9 / 2^15 * 2^-r5 (`kernels/include/row_factor.h`)."""
     yield from with_constant("lshl", "r10", "r9", -7)
     yield from with_constant("add", "r10", "r10", -1)
     yield from with_constant("and", "r11", "r9", 127)
     yield from with_constant("lshl", "r12", "r10", -7)
     yield from with_constant("sub", "r12", "r12", 1, reverse=True)
-    yield from with_constant("ashl", "r5", "r5", -1)
     yield AssemblyOp("lshl r13, r10, r12")
     yield from with_constant("and", "r13", "r13", 127)
     yield from with_constant("sub", "r14", "r5", 126, reverse=True)
@@ -132,6 +142,12 @@ def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
     yield from with_constant("lshl", "r14", "r14", 7)
     yield from with_constant("lshl", "r15", "r15", 7)
     yield from (AssemblyOp("or r13, r13, r14"), AssemblyOp("or r15, r15, r11"))
+
+
+def with_constant(operation: str, to: str, source: str, value: int, reverse: bool = False) -> list[AssemblyOp]:
+    """An operation with a constant as its second operand, or `reverse` as its first; r6 holds it."""
+    operands = f"r6, {source}" if reverse else f"{source}, r6"
+    return [set_register("r6", value), AssemblyOp(f"{operation} {to}, {operands}")]
 
 
 def _scaled(vectors: int, setup: list[AssemblyOp]) -> FunctionPart:

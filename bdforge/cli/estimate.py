@@ -25,19 +25,22 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import counting
 from bdforge.common.files import FileError, read_text
-from bdforge.common.messages import listed
+from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
 from bdforge.operators import Spec, load_spec, operator_of, plan, plan_of
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, estimate, estimate_table
+from bdforge.perf.bounds.array_operators import Timed, operators_on
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
 from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.bounds.part_times import OperatorSplit
+from bdforge.perf.bounds.stage_split import RULES
 from bdforge.perf.estimate_report import cost_report, layers_report, report
 from bdforge.perf.goals import goals
 from bdforge.perf.tune.shapes import NAMES, Weighted
@@ -46,13 +49,16 @@ from bdforge.perf.tune.time_model import basis_named, kernel_on
 from bdforge.runtime import BuiltDesign
 
 
-def model_command(name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], modelled: Modelled) -> None:
+def model_command(
+    name: str, tokens: int | None, fused: str, to: tuple[Path | None, bool], modelled: Modelled,
+    split: OperatorSplit | None = None,
+) -> None:  # fmt: skip
     """Print where a model's time goes, or write it as CSV to a file; `to` says whether it may replace one."""
     model = model_named(name)
     if tokens is None and not all(linear.M for linear in model.linears):
         raise typer.BadParameter(f"give --tokens, of {name}")
     fusions = tuple(part for part in fused.split(",") if part)
-    found = layers(model, tokens or 256, fusions, modelled)
+    found = layers(model, tokens or 256, fusions, modelled, split)
     if to[0] is None:
         put(screen(), layers_report(found))
     else:
@@ -95,6 +101,20 @@ ManyShapes = Annotated[
     typer.Option("--shapes", help=f"Many problems: {', '.join(NAMES)}, MxKxN*TIMES,... or a file of such lines."),
 ]
 
+SplitRule = Annotated[
+    str | None,
+    typer.Option(
+        "--split", help=f"Where a model's other operators run: {', '.join(RULES)}; `estimate` takes what is fastest."
+    ),
+]
+Switch = Annotated[
+    float | None, number("Milliseconds that each change of the array's configuration counts, with --split.", "--switch")
+]
+Versus = Annotated[str | None, typer.Option(help="`cpu`: the M from which on the array is faster, for K and N.")]
+CpuTops = Annotated[
+    float | None, number("The CPU's TOPS; `bdforge-run --device cpu` measures them.", least=1e-3, most=1e6)
+]
+
 
 app = typer.Typer()
 
@@ -114,13 +134,10 @@ def estimate_command(
     model: Annotated[str | None, typer.Option(help=f"A whole model on the design: {MODEL_NAMES}.")] = None,
     tokens: Tokens = None,
     fused: Annotated[str, typer.Option(help="GEMMs of the model that are made one, such as qkv,gateup.")] = "",
-    versus: Annotated[
-        str | None, typer.Option(help="`cpu`: the M from which on the array is faster, for K and N.")
-    ] = None,
-    cpu_tops: Annotated[
-        float | None,
-        number("The CPU's TOPS; `bdforge-run --device cpu` measures them.", least=1e-3, most=1e6),
-    ] = None,
+    split: SplitRule = None,
+    switch: Switch = None,
+    versus: Versus = None,
+    cpu_tops: CpuTops = None,
     csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
     out: Out = None,
     force: Force = False,
@@ -143,6 +160,7 @@ def estimate_command(
         if (out is not None or force) and model is None:
             raise typer.BadParameter("--out and --force go with --csv or --model; a design's estimate is printed")
         _check_extras((model, shapes, versus), tokens, fused, cpu_tops)
+        _check_split(split, switch, model)
         spec, where = _spec(design, device, power, dispatch)
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
@@ -151,7 +169,8 @@ def estimate_command(
             return
         modelled = _modelled(spec, where, kernel, rate)
         if model is not None:
-            model_command(model, tokens, fused, (out, force), modelled)
+            others = OperatorSplit(_operators(where, kernel), split, switch or 0.0) if split else None
+            model_command(model, tokens, fused, (out, force), modelled, others)
         elif shapes is not None:
             shapes_command(many_shapes(shapes, tokens), modelled)
         elif versus is not None:
@@ -196,6 +215,15 @@ def _check_extras(
         raise typer.BadParameter("--cpu-tops goes with --versus cpu")
 
 
+def _check_split(split: str | None, switch: float | None, model: str | None) -> None:
+    if split is not None and model is None:
+        raise typer.BadParameter("--split goes with --model")
+    if split not in (None, *RULES):
+        raise typer.BadParameter(f"--split {clip(repr(split))}: choose {', '.join(RULES)}")
+    if switch is not None and split is None:
+        raise typer.BadParameter("--switch goes with --split")
+
+
 Where = tuple[Device, Timing]
 """A product, and its constants in a power mode and with a way in which runs are handed over."""
 
@@ -229,6 +257,11 @@ def _modelled(spec: GemmSpec, where: Where, kernel: str, rate: float | None) -> 
         return estimate(case, timing=timing, kernel=None if basis == "fitted" else kernel_on(plan, case, basis))
 
     return modelled
+
+
+def _operators(where: Where, kernel: str) -> Timed:
+    """How a model's operators are timed, by designs of their own."""
+    return operators_on(*where, lambda spec: _modelled(spec, where, kernel, None))
 
 
 def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where) -> None:

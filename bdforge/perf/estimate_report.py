@@ -10,6 +10,7 @@ from bdforge.common.screen import new_table
 from bdforge.perf.bounds.estimate import Estimate
 from bdforge.perf.bounds.layers import Layers
 from bdforge.perf.bounds.operator_bound import CostEstimate
+from bdforge.perf.bounds.stage_split import SWITCH_MS
 
 BAR_WIDTH = 40  # characters for the whole time
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -99,11 +100,13 @@ def _remarks(found: Estimate) -> list[str]:
 
 def layers_report(found: Layers) -> RenderableType:
     """Where a whole model's time goes, and what fusions that were not made would save."""
-    table = new_table(None, "operator", "where", "=problem", ">times", ">ms", ">dispatch", "bound")
+    elsewhere = ("instead, ms",) if any(part.instead for part in found.parts) else ()
+    table = new_table(None, "operator", "where", "=problem", ">times", ">ms", ">dispatch", "bound", *elsewhere)
     for part in found.parts:
         times = str(part.count) if part.count > 1 or part.where == "NPU" else ""
         waits = f"{part.dispatch_ms:.1f}" if part.where == "NPU" else ""
-        table.add_row(part.operator, part.where, part.problem, times, f"{part.ms:.1f}", waits, part.bound)
+        instead = (part.instead for _ in elsewhere)
+        table.add_row(part.operator, part.where, part.problem, times, f"{part.ms:.1f}", waits, part.bound, *instead)
     return Group(Text.from_markup(_layers_headline(found)), table, *(Text(line) for line in _layers_remarks(found)))
 
 
@@ -121,6 +124,13 @@ def _layers_remarks(found: Layers) -> list[str]:
         f"NPU {npu:.1f} ms, of it {found.submissions} dispatches {sum(part.dispatch_ms for part in found.parts):.1f}; "
         f"CPU {cpu:.1f} ms"
     ]
+    if found.changes:
+        low, high = (found.changes * ms for ms in SWITCH_MS)
+        counted = f"counted with {found.switch_ms:g} ms each" if found.switch_ms else "not counted (--switch)"
+        lines.append(
+            f"{found.changes} changes of the array's configuration between designs, {counted}; contexts that take "
+            f"turns need {low:.0f} to {high:.0f} ms for so many (measured by others), one configuration for all none"
+        )
     if found.overlapped_ms is not None:
         lines.append(f"two micro-batches that overlap both: {found.overlapped_ms:.0f} ms")
     host, joules = found.host, found.joules

@@ -216,8 +216,8 @@ def test_a_model_is_written_as_csv(run):
     assert write_csv(found).count("\n") == 1 + 15 + 4
     made = (OperatorTime("q", "NPU", 30, 60.125, 3.0625, "compute", "1x2x3", 30), OperatorTime("norms", "CPU", 1, 40.0))
     assert write_csv(replace(found, parts=made)).splitlines() == [
-        "model,tokens,operator,where,count,problem,ms_modelled,dispatch_ms,bound",
-        "gpt2,256,q,NPU,30,1x2x3,60.12,3.062,compute", "gpt2,256,norms,CPU,1,,40,0,",
+        "model,tokens,operator,where,count,problem,ms_modelled,dispatch_ms,bound,instead",
+        "gpt2,256,q,NPU,30,1x2x3,60.12,3.062,compute,", "gpt2,256,norms,CPU,1,,40,0,,",
     ]  # fmt: skip
 
 

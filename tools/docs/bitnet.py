@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
-from bdforge.operators import Problem, load_spec, plan
+from bdforge.operators import load_spec
 from bdforge.operators.gemm import GemmProblem, GemmSpec
+from bdforge.perf.bounds.array_operators import Timed, operators_on
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.layers import Layers, layers
 from bdforge.perf.bounds.models import BITNET, macs_per_token
-from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.bounds.part_times import OperatorSplit
+from bdforge.perf.bounds.stage_split import SWITCH_MS
 from bdforge.perf.plots.figure import BLUE, GREY, ORANGE, TEXT, VERMILION, new_figure
 from tools.docs.markdown import bullet, prose, section, table
 
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
 DESIGNS = Path(__file__).resolve().parents[2] / "designs"
 TEXT_FILE = Path(__file__).with_name("bitnet_text.md")
 TOKENS = (256, 512, 1024, 2048, 4096)
-LAYERS, FFN = 30, 6912
+LAYERS = 30
 FUSIONS = ("qkv", "gateup")
-SWITCH_MS = (1.0, 2.4)  # of array configurations in turn: hipscope's and casselc's measurements on Strix Halo
+RAW = "gemm_i8_i2_raw"
 PUBLISHED = {
     "CPU": {512: 401, 1024: 874, 2048: 2010, 3968: 4712},
     "hybrid": {2048: 1554, 3968: 3826},
@@ -51,9 +54,28 @@ def measured_cpu_us(M: int, K: int, N: int) -> float:
 
 def modelled(design: str, fusions: tuple[str, ...], tokens: int) -> Layers:
     """BitNet-2B's prompt of so many tokens on a design."""
-    spec, product = load_spec(DESIGNS / f"{design}.toml"), device_named("strix_halo")
+    spec = load_spec(DESIGNS / f"{design}.toml")
     assert isinstance(spec, GemmSpec)
-    return layers(BITNET, tokens, fusions, lambda problem: estimate(case_of(spec, product, problem)))
+    return layers(BITNET, tokens, fusions, _gemms(spec))
+
+
+@cache
+def timed() -> Timed:
+    """Operators of designs of their own on Strix Halo."""
+    product = device_named("strix_halo")
+    return operators_on(product, timing_of(product), _gemms)
+
+
+def _gemms(spec: GemmSpec) -> Modelled:
+    product = device_named("strix_halo")
+    return lambda problem: estimate(case_of(spec, product, problem))
+
+
+def with_operators(tokens: int) -> Layers:
+    """With all fusions, raw sums, and each other operator on the array where that is faster."""
+    spec = load_spec(DESIGNS / f"{RAW}.toml")
+    assert isinstance(spec, GemmSpec)
+    return layers(BITNET, tokens, FUSIONS, _gemms(spec), OperatorSplit(timed()))
 
 
 def last(tokens: int) -> Layers:
@@ -72,7 +94,7 @@ def overlapped(tokens: int) -> float:
 def page() -> str:
     """The whole page."""
     before, behind = TEXT_FILE.read_text(encoding="utf-8").split("<!-- estimate -->\n")
-    return "\n".join([before + _estimate(), _parts(), _savings(), behind.lstrip("\n")])
+    return "\n".join([before + _estimate(), _parts(), _operators(), _savings(), behind.lstrip("\n")])
 
 
 def _estimate() -> str:
@@ -125,6 +147,29 @@ def _parts() -> str:
     ))  # fmt: skip
 
 
+def _operators() -> str:
+    found = with_operators(1024)
+    rows = ((part.operator, part.where, part.problem, f"{part.ms:.1f}", part.instead) for part in found.parts)
+    low, high = (found.changes * ms for ms in SWITCH_MS)
+    totals = ", ".join(f"{with_operators(tokens).ms():,.0f} ms for {tokens:,}" for tokens in TOKENS)
+    return section("Other operators on the array", *(
+        prose(
+            f"`bdforge estimate designs/{RAW}.toml --model bitnet-2b --tokens 1024 --fused qkv,gateup --split",
+            "estimate`: other operators by designs of their own where that takes less, one dispatch each; milliseconds",
+            f"of all layers of 1,024 tokens, {found.ms():.0f} together. The last column has what the same work takes",
+            "elsewhere: by the CPU's operators or by the product that is replaced, or by a design that could do it.",
+            "Products leave sums as bfloat16; scales of rows and weights are factors that whatever reads them next",
+            "takes along.",
+        ),
+        table(("part", "where", "problem", "ms", "instead"), rows),
+        prose(
+            f"So a prompt takes {totals} tokens. Between designs the array's configuration changes {found.changes}"
+            f" times, which is not counted: contexts that take turns would add {low:.0f} to {high:.0f} ms (measured by"
+            " others), one configuration that holds all designs nothing. `--switch MS` counts it.",
+        ),
+    ))  # fmt: skip
+
+
 def _savings() -> str:
     return section("What each step saves", "".join(bullet(line) for line in _bullets()))
 
@@ -141,22 +186,7 @@ def _bullets() -> Iterator[str]:
         f"Two micro-batches in turn (`--micro-batch`, half of the prompt): {ms[3] - overlapped(1024):.0f} ms. At 256"
         f" tokens they would cost {cost:.0f}, since half a panel of rows takes the array as long as a whole one."
     )
-    yield _gate()
     yield _few()
-
-
-def _gate() -> str:
-    product = device_named("strix_halo")
-    planned = plan(load_spec(DESIGNS / "relu2_gate_bf16.toml"), product)
-    problem = Problem("elementwise", {"length": 1024 * FFN})
-    ours = LAYERS * cost_estimate(planned, problem, timing_of(product)).time_us / 1e3
-    low, high = (2 * LAYERS * ms for ms in SWITCH_MS)
-    cpu = BITNET.cpu_ms("activation", 1024)
-    return (
-        f"ReLU² · gate by the element-wise operator would take {ours:.0f} ms on the array (modelled) and {low:.0f} to"
-        f" {high:.0f} for changing the configuration twice a layer; the CPU takes {cpu:.0f}. So it stays there, until a"
-        " configuration holds both."
-    )
 
 
 def _few() -> str:

@@ -1,8 +1,9 @@
-"""Time of a whole model: its GEMMs on one loaded design, its other operators on the CPU. Everything is modelled.
+"""Time of a whole model: its GEMMs on one loaded design, its other operators on the CPU, or by designs of their own on
+the array, too. Everything is modelled.
 
 GEMMs and CPU operators follow one another, or overlap as micro-batches of `bdforge.models` do: the array and the CPU
 each do one thing at a time, in turn for one micro-batch and the next. A design serves all sizes of a model, so no
-configuration is switched in between.
+configuration is switched between GEMMs; between operators of different designs one is (`Layers.changes`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,33 +13,19 @@ from bdforge.common.files import csv_text
 from bdforge.devices.hosts import Host, host_named
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
+from bdforge.perf.bounds.array_operators import OperatorTime
 from bdforge.perf.bounds.copies import Modelled, run_as
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.models import ATTENTION, SCALING, SYNCHRONISING, Linear, Model
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorTime:
-    """What one operator of a model takes in all its layers, on "NPU" or "CPU"; `dispatch_ms` is part of `ms`.
-
-    `submissions`: how often the array is handed work; GEMMs that join others are part of theirs.
-    """
-
-    operator: str
-    where: str
-    count: int
-    ms: float
-    dispatch_ms: float = 0.0
-    bound: str = ""
-    problem: str = ""
-    submissions: int = 0
+from bdforge.perf.bounds.part_times import OperatorSplit, split_parts
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
     """A model's parts, and what each fusion that was not made would save (milliseconds).
 
-    `overlapped_ms`: with two micro-batches, None where it is not known what follows what.
+    `overlapped_ms`: with two micro-batches, None where it is not known what follows what. `changes` of the array's
+    configuration between operators, and what they are counted with.
     """
 
     model: Model
@@ -47,10 +34,13 @@ class Layers:
     savings: dict[str, float]
     host: Host
     overlapped_ms: float | None = None
+    changes: int = 0
+    switch_ms: float = 0.0
 
     def ms(self, where: str | None = None) -> float:
-        """Milliseconds of all parts, or of those on the NPU or the CPU."""
-        return sum(part.ms for part in self.parts if where in (None, part.where))
+        """Milliseconds of all parts, or of those on the NPU or the CPU; changes of configuration are the NPU's."""
+        changes = self.changes * self.switch_ms if where != "CPU" else 0.0
+        return sum(part.ms for part in self.parts if where in (None, part.where)) + changes
 
     @property
     def joules(self) -> tuple[float, float]:
@@ -70,25 +60,33 @@ class Layers:
         return cpu + npu * INTERVAL[0], cpu + npu * INTERVAL[1]
 
 
-def layers(model: Model, tokens: int, fusions: Iterable[str], modelled: Modelled) -> Layers:
-    """The parts of `model` for so many tokens on a design. Errors as `fused`."""
+def layers(
+    model: Model, tokens: int, fusions: Iterable[str], modelled: Modelled, split: OperatorSplit | None = None
+) -> Layers:
+    """The parts of `model` for so many tokens on a design; without `split` all but GEMMs is the CPU's.
+
+    Errors as of `fused`, and of `split.timed`.
+    """
     made = tuple(fusions)
     npu = _npu(model, tokens, made, modelled)
     case = modelled(_problem(model.linears[0], tokens)).case
     c, host = case.c, host_named(case.device)
     cpu = [OperatorTime(name, "CPU", 1, model.cpu_ms(name, tokens) * _of_results(name, c)) for name in model.cpu]
-    cpu += _copied(model, tokens, modelled, host)
+    copied = _copied(model, tokens, modelled, host)
     total = sum(part.ms for part in npu)
     savings = {
         name: total - sum(part.ms for part in _npu(model, tokens, (*made, name), modelled))
         for name in model.fusions
         if name not in made
     }
+    if split is not None and model.stages:
+        parts, changes = split_parts(model, tokens, npu, cpu, split)
+        return Layers(model, tokens, (*parts, *copied), savings, host, None, changes, split.switch_ms)
     overlapped = None
     if model.stages and tokens > 1:
         halves = _npu(model, -(-tokens // 2), made, modelled)
-        overlapped = overlapped_ms(model, halves, cpu, 2)
-    return Layers(model, tokens, (*npu, *cpu), savings, host, overlapped)
+        overlapped = overlapped_ms(model, halves, [*cpu, *copied], 2)
+    return Layers(model, tokens, (*npu, *cpu, *copied), savings, host, overlapped)
 
 
 def _copied(model: Model, tokens: int, modelled: Modelled, host: Host) -> list[OperatorTime]:
@@ -162,10 +160,21 @@ def crossover(linear: Linear, cpu_tops: float, modelled: Modelled, most: int = 8
 
 
 def write_csv(found: Layers) -> str:
-    head = ("model", "tokens", "operator", "where", "count", "problem", "ms_modelled", "dispatch_ms", "bound")
+    head = (
+        "model",
+        "tokens",
+        "operator",
+        "where",
+        "count",
+        "problem",
+        "ms_modelled",
+        "dispatch_ms",
+        "bound",
+        "instead",
+    )
     rows = (
         (found.model.name, found.tokens, part.operator, part.where, part.count, part.problem, f"{part.ms:.4g}",
-         f"{part.dispatch_ms:.4g}", part.bound)
+         f"{part.dispatch_ms:.4g}", part.bound, part.instead)
         for part in found.parts
     )  # fmt: skip
     return csv_text([head, *rows])

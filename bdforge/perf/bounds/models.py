@@ -1,4 +1,4 @@
-"""Whole models as sequences of GEMMs on the array and operators on the CPU.
+"""Whole models as sequences of GEMMs on the array and of operators on the CPU, of which designs can do some too.
 
 Sources: BitNet-b1.58-2B-4T (hidden 2560, 30 layers, 5 key-value heads of 128, feed-forward 6912) from its published
 configuration; GPT-2 (124M) with llm.c's training step, B = 4 and T = 64, after Roesti and Franz.
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.common.files import read_csv
+from bdforge.perf.bounds.array_operators import ArrayOperator
 from bdforge.perf.errors import PerfError
 
 _CPU_TOKENS = 1024  # at which the CPU's rate is taken
@@ -39,13 +40,16 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of a layer: the CPU's work since the products before, then the products of `linears`.
+    """A step of a layer: the work since the products before, then the products of `linears`.
 
-    `shares`: parts of each CPU operator's time in a layer that fall here.
+    `shares`: parts of each CPU operator's time in a layer that fall here. `operators`: designs that can do some of that
+    work on the array instead, in the order in which they would follow one another; those that replace a product of the
+    stage before come first.
     """
 
     linears: tuple[str, ...]
     shares: Mapping[str, float]
+    operators: tuple[ArrayOperator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +103,28 @@ SCALING, SYNCHRONISING, ATTENTION = "scale results", "synchronise results", "att
 one that takes longer for later tokens."""
 
 
+def _norm(width: int, **changes: int) -> ArrayOperator:
+    return ArrayOperator(
+        f"norm of {width}", "rmsnorm_bf16", ("norms",), {"rows": 1}, changes={"width": width, **changes}
+    )
+
+
 def _bitnet_stages() -> tuple[Stage, ...]:
     """Norms and codes go by widths, results by the outputs of the products before."""
     inputs, outputs = (2560, 2560, 2560, 6912), (2560, 3840, 2560, 13824)
     linears = (("q", "k", "v"), ("o",), ("gate", "up"), ("down",))
     own = ({"residual": 0.5}, {"rotary embedding": 1.0, ATTENTION: 1.0, "cache and embedding": 1.0}, {"residual": 0.5},
            {"activation": 1.0})  # fmt: skip
+    residual = ArrayOperator("residual sum", "add_bf16", ("residual",), {"length": 2560})
+    gate = ArrayOperator("ReLU² · gate", "relu2_gate_bf16", ("activation",), {"length": 6912})
+    norm = _norm(2560)
+    operators = ((residual, norm), (norm,), (residual, norm), (gate, _norm(6912, buffers=1)))
     return tuple(
         Stage(names, {
             **dict.fromkeys(("norms", "quantise activations"), wide / sum(inputs)),
             **dict.fromkeys((SCALING, SYNCHRONISING), results / sum(outputs)), **more,
-        })
-        for names, wide, results, more in zip(linears, inputs, outputs, own, strict=True)
+        }, designs)
+        for names, wide, results, more, designs in zip(linears, inputs, outputs, own, operators, strict=True)
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from bdforge.devices.types import TYPES, peak_macs
 from bdforge.operators.gemv.mapping import GemvTiling, map_gemv
 from bdforge.operators.gemv.program import AXES, A, GemvProgram
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
+from bdforge.operators.gemv.weights import Weights
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, sizes_tried, stack_reasons
 
@@ -83,7 +84,7 @@ class GemvPlan(Plan):
 def _symbols(tiling: GemvTiling) -> tuple[str, ...]:
     kernel, c = tiling.kernel, tiling.c
     narrowed = (f"finish_{kernel.accumulator.code}_{c.code}",) if c is not kernel.accumulator else ()
-    return kernel.multiply, kernel.zero, *(("unscale_i32",) if kernel.field_scaled else narrowed)
+    return kernel.multiply, kernel.zero, *tiling.weights.finish, *narrowed
 
 
 def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
@@ -94,7 +95,8 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     assert kernel is not None
     lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
     channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
-    tiling = GemvTiling(kernel, TYPES[types.w], TYPES[types.c], tile.k, tile.n, lines, array.rows, columns, channels)
+    weights = Weights(TYPES[types.w], kernel, tile.k, tile.n)
+    tiling = GemvTiling(weights, TYPES[types.c], lines, array.rows, columns, channels)
     comment = (
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."

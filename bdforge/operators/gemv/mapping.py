@@ -32,6 +32,7 @@ from bdforge.design import (
 from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemv.weights import Weights
 
 A_SHIM_CHANNEL, A_IN, A_OUT = 0, 1, 4
 """A comes by column 0: its shim's MM2S, its memtile's S2MM and MM2S."""
@@ -50,15 +51,32 @@ class GemvTiling:
     less than one. `channels` of each shim bring W, but for column 0's, of which one brings A.
     """
 
-    kernel: Kernel
-    w: ElementType
+    weights: Weights
     c: ElementType
-    k: int
-    n: int
     lines: int
     rows: int
     columns: int
     channels: int = 1
+
+    @property
+    def kernel(self) -> Kernel:
+        """What multiplies a tile."""
+        return self.weights.kernel
+
+    @property
+    def w(self) -> ElementType:
+        """The type of a weight."""
+        return self.weights.type
+
+    @property
+    def k(self) -> int:
+        """Rows of a tile of W."""
+        return self.weights.k
+
+    @property
+    def n(self) -> int:
+        """Columns of a tile of W, and of C."""
+        return self.weights.n
 
     @property
     def height(self) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, ceildiv, divisor, largest, least
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
-from bdforge.operators.gemm.operands import micro_tiles, packed_values
 from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, GemvTiling
 from bdforge.operators.specs import LARGEST_SIZE
 
@@ -27,7 +26,7 @@ class GemvProgram:
         self.cores = rtp_addresses(design)
         self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
         self.chunks = ceildiv(self.K, tiling.k)
-        self.tile_bytes = tiling.k * tiling.n * tiling.w.bits // BYTE_BITS
+        self.tile_bytes = tiling.weights.tile_bytes
         self.chunk_bytes = tiling.rows * self.tile_bytes
         self.group_bytes = self.chunks * self.chunk_bytes
         self.steps, self.firsts, self.groups = self.shares(ceildiv(self.N, tiling.group))
@@ -85,19 +84,19 @@ class GemvProgram:
             "A", A, "in", a.name, a.bits, [rows, depth],
             [Dim(1, self.chunks, k, lines * k), Dim(0, lines, 1, k), Dim(1, k)],
         )  # fmt: skip
-        build.operand("W", W, "in", w.name, w.bits, [depth, columns], self.packed(), **packed_values(w.name))
+        build.operand("W", W, "in", w.name, w.bits, [depth, columns], self.packed(), **tiling.weights.values())
         other = any_of(~self.M.equals(lines), ~self.N.equals(self.columns))
         wanted = [Dim(0, lines, 1, self.columns), Dim(1, self.columns)]
         build.operand("C", C, "out", c.name, c.bits, [rows, columns], wanted, staged=other)
 
     def packed(self) -> list[Dim]:
         """Loops over W: groups, chunks, tiles of a group, then a tile as the kernel reads it."""
-        rows, k, n, kernel = self.tiling.rows, self.tiling.k, self.tiling.n, self.tiling.kernel
+        rows, k, n = self.tiling.rows, self.tiling.k, self.tiling.n
         return [
             Dim(1, self.groups, rows * n, self.chunks * (rows * k * n)),
             Dim(0, self.chunks, k, rows * k * n),
             Dim(1, rows, n, k * n),
-            *micro_tiles(k, n, kernel.t, self.tiling.w.bits, kernel.field_scaled),
+            *self.tiling.weights.loops(),
         ]
 
     # What the shims do.

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from bdforge.devices import DEVICES, Device, Generation
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
+from bdforge.operators.gemv.weights import SUMS
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
@@ -18,8 +19,6 @@ from bdforge.operators.specs import (
 )
 
 KIND = "gemv"
-ACCUMULATORS = {"int2": "int32", "bf16": "f32"}
-"""In which cores sum, by W's type."""
 
 
 class Types(Section):
@@ -63,7 +62,7 @@ class GemvSpec(FormSpec[GemvForm]):
     @property
     def accumulator(self) -> str:
         """The type in which cores sum."""
-        return ACCUMULATORS[self.form.types.w]
+        return SUMS[self.form.types.w]
 
     def kernel(self, generation: Generation) -> Kernel | None:
         """The kernel that multiplies on a generation, if there is one."""

@@ -15,7 +15,7 @@ from bdforge.common.messages import Fault, InputError, clip, clip_path, listed
 from bdforge.common.watched import foreign, running
 
 MESSAGE_BYTES = 512
-MOST_ARGUMENTS = 8
+MOST_ARGUMENTS = 24
 
 
 class KernelLibraryError(InputError):

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int arguments_max = 8;
+constexpr int arguments_max = 24;
 
 using StateBytes = std::array<unsigned char, sizeof(hostapi::CoreState)>;
 static_assert(std::ranges::count(std::bit_cast<StateBytes>(hostapi::CoreState{}), 0) == sizeof(StateBytes),
@@ -47,7 +47,7 @@ void call_as_core(void *function, hostapi::CoreState &core, const uint64_t *args
 /// for each core of each array.
 extern "C" size_t hostapi_state_bytes() { return sizeof(hostapi::CoreState); }
 
-/// Calls `function`, an extern "C" kernel, as the core that `state` is of, with `count` (0 to 8) pointers or integers of
+/// Calls `function`, an extern "C" kernel, as the core that `state` is of, with `count` (0 to 24) pointers or integers of
 /// at most 64 bit. Returns 0, or 1 after a refusal, with one sentence in `message` (`size` bytes, cut, NUL-terminated).
 /// Different cores may be called from different threads.
 extern "C" int hostapi_call(void *function, void *state, const uint64_t *args, int count, char *message, size_t size) {

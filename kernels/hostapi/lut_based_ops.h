@@ -29,8 +29,10 @@ template <class V> auto getExpBf16(const V &x) {
     return hostapi::native(aie::accum<accfloat, decltype(exact)::size()>(exact));
 }
 
-#define HOSTAPI_BY_FUNCTION(name, formula) \
-    template <class V> auto name(const V &x) { return hostapi::nearest(hostapi::by_function(x, [](double v) { return formula; })); }
+#define HOSTAPI_BY_FUNCTION(name, formula)                                                       \
+    template <class V> auto name(const V &x) {                                                   \
+        return hostapi::nearest(hostapi::by_function(x, [](double v) { return formula; }));      \
+    }
 HOSTAPI_BY_FUNCTION(getTanhBf16, std::tanh(v))
 HOSTAPI_BY_FUNCTION(getRsqrtBf16, 1 / std::sqrt(v))
 HOSTAPI_BY_FUNCTION(getSqrtBf16, std::sqrt(v))

@@ -73,7 +73,7 @@ TABLE: list[tuple] = [
         Place(lambda n: parsed("1".rjust(n), {}), "an expression has at most 400 characters", WrongExpressionError),
     ),
     ("operators.contraction.walks.MOST_BDS", 6, Place(_chain, "BDs a tile, at most 6 leave room", WalkReason)),
-    ("runtime.host_kernels.MOST_ARGUMENTS", 8, Place(_arguments, "compiled kernels take at most 8", KernelFault)),
+    ("runtime.host_kernels.MOST_ARGUMENTS", 24, Place(_arguments, "compiled kernels take at most 24", KernelFault)),
     ("runtime.service.origin.PDI_BYTES_MOST", 64 << 20, Place(_pdi, "it takes 1 to 67108864", BuildError)),
     (
         "perf.plots.pattern_plot.LARGEST", 1 << 20,

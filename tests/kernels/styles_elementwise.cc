@@ -30,8 +30,9 @@ template <typename T, int N> void vector_product(T *restrict a, T *restrict b, T
     event1();
 }
 
-template <typename T> __attribute__((noinline)) void blended(T *in1, T *in2, T *out, const int32_t n, const int16_t alpha,
-                                                             const int16_t beta, const T gamma) {
+template <typename T>
+__attribute__((noinline)) void blended(T *in1, T *in2, T *out, const int32_t n, const int16_t alpha,
+                                       const int16_t beta, const T gamma) {
     set_sat();
     ::aie::set_rounding(aie::rounding_mode::positive_inf);
     aie::accum<acc32, 32> offset;

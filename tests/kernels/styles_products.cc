@@ -5,16 +5,9 @@
 
 #include "aie_kernel_utils.h"
 
-#if __AIE_ARCH__ >= 21
-#define bf16_ROWS 4
-#define bf16_COLUMNS 8
-#else
-#define bf16_ROWS 4
-#define bf16_COLUMNS 4
-#endif
-
-/// Tiles of C, 2 x 2 of them at a time; B column by column inside its tiles.
-template <typename T_in, typename T_out, unsigned rowA, unsigned colA, unsigned colB, unsigned r, unsigned s, unsigned t>
+/// Tiles of C, two of them at a time; B column by column inside its tiles.
+template <typename T_in, typename T_out, unsigned rowA, unsigned colA, unsigned colB, unsigned r, unsigned s,
+          unsigned t>
 static inline void block_product(const T_in *__restrict pA, const T_in *__restrict pB, T_out *__restrict pC) {
     using MMUL = aie::mmul<r, s, t, T_in, T_in, accauto>;
     for (unsigned z = 0; z < rowA; z += 2)
@@ -101,6 +94,47 @@ void skipped(uint8_t *x, int8_t *skip, uint8_t *out, int32_t shift) {
     aie::store_v(out, aie::add(a, b).to_vector<uint8>(shift));
 }
 
+/// Three lines, three taps of each, four pixels of eight channels at the left border.
+void three_by_three(uint8_t *line0, uint8_t *line1, uint8_t *line2, int8_t *wts, uint8_t *output, const int32_t width,
+                    const int32_t channels, const int32_t out_channels, const int32_t kernel_width,
+                    const int32_t kernel_height, const int32_t check, const int scale, const int channel_offset) {
+    (void)kernel_width;
+    uint8_t *restrict line[3] = {line0, line1, line2};
+    ::aie::set_saturation(aie::saturation_mode::saturate);
+    const aie::vector<uint8, 32> border = aie::zeros<uint8, 32>();
+    for (int oc = 0; oc < out_channels / 8; oc++) {
+        aie::mmul<4, 8, 8, uint8, int8> acc(aie::zeros<acc32, 32>());
+        for (int i = check; i < kernel_height; i++)
+            for (int ic = 0; ic < channels / 8; ic++) {
+                uint8_t *in = line[i] + ic * width * 8;
+                auto here = aie::load_v<32>(in), after = aie::load_v<32>(in + 32);
+                acc.mac(aie::shuffle_up_fill(here, border, 8), aie::load_v<64>(wts));
+                acc.mac(here, aie::load_v<64>(wts + 64));
+                acc.mac(aie::shuffle_down_fill(here, after, 8), aie::load_v<64>(wts + 128));
+                wts += 192;
+            }
+        aie::store_v(output + channel_offset + 32 * oc, acc.to_vector<uint8>(scale));
+    }
+}
+
+#if __AIE_ARCH__ >= 21
+/// a * b^T, of bfloat16 and blocks, as blocks, and the same of blocks alone, from a conversion in the kernel.
+void blocks_mixed(bfloat16 *a, bfp16ebs8 *b, bfp16ebs8 *c) {
+    ::aie::set_rounding(aie::rounding_mode::conv_even);
+    aie::block_vector_input_buffer_stream<bfp16ebs8, 64> pB(b);
+    aie::block_vector_output_buffer_stream<bfp16ebs8, 64> pC(c);
+    const v64bfp16ebs8 columns = pB.pop();
+    aie::vector<bfloat16, 64> rows = aie::load_v<64>(a);
+    aie::mmul<8, 8, 8, bfloat16, bfp16ebs8> product;
+    product.mul(rows, aie::op_transpose(columns));
+    product.mac(rows, aie::op_transpose(columns));
+    pC.push(product.to_accum().to_vector<bfp16ebs8>());
+    v64accfloat wide = aie::accum<accfloat, 64>(rows).to_native();
+    v64accfloat sum = mul_8x8_8x8T(to_v64bfp16ebs8(wide), columns);
+    pC << to_v64bfp16ebs8(mac_8x8_8x8T(to_v64bfp16ebs8(wide), columns, sum));
+}
+#endif
+
 /// Three taps of int16 by windows, twice with coefficients four apart, and sums of every second element.
 void windows(int16_t *data, int16_t *taps, int32_t *out) {
     const auto x = aie::load_v<32>(data);
@@ -142,7 +176,8 @@ void raw_dot(bfloat16 *a, bfloat16 *b, float *sum, int32_t n) {
     for (int i = 0; i < n; i += 32)
         acc = mac_elem_16_2(*(v32bfloat16 *)(a + i), *(v32bfloat16 *)(b + i), acc);
     v16bfloat16 x = *(v16bfloat16 *)a;
-    acc = msc_elem_16_2(concat(x, undef_v16bfloat16()), concat(broadcast_to_v16bfloat16(2.0f), undef_v16bfloat16()), acc);
+    v32bfloat16 twos = concat(broadcast_to_v16bfloat16(2.0f), undef_v16bfloat16());
+    acc = msc_elem_16_2(concat(x, undef_v16bfloat16()), twos, acc);
     *(v16float *)sum = v16float(acc);
     *(v16float *)(sum + 16) = v16float(mul_elem_16(x, extract_v16bfloat16(*(v32bfloat16 *)b, 1)));
 }

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from kernel_library import ARCH, HERE, KernelError, aligned, aligned_copy
 
+from bdforge.devices.formats import decode, encode
 from support.differences import same
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -253,6 +254,30 @@ def test_pointwise_convolution_saturates(styles):
     styles.call("skipped", a, b, summed, 1)
     total = a.astype(int) + b
     same(summed, clipped(np.where(total < 0, -((-total + 1) >> 1), (total + 1) >> 1), np.uint8))
+
+
+def test_a_convolution_of_thirteen_arguments(styles):
+    lines, w = integers(50, "uint8", 3, 2, 8, 8), integers(51, "int8", 2, 3, 2, 3, 8, 8)
+    out = aligned((3, 4, 8), np.uint8)
+    for check in (0, 1):
+        styles.call("three_by_three", *lines, w, out, 8, 16, 16, 3, 3, check, 6, 32)
+        padded = np.pad(lines.astype(int), ((0, 0), (0, 0), (1, 0), (0, 0)))
+        taken = w.reshape(-1, 2, 3, 8, 8)[: 2 * (3 - check)].reshape(2, 3 - check, 2, 3, 8, 8).astype(int)
+        total = sum(np.einsum("lcpi,olcij->opj", padded[check:, :, t : t + 4], taken[:, :, :, t]) for t in range(3))
+        same(out[1:], clipped(total >> 6, np.uint8))
+        same(out[0], 0)
+
+
+def test_block_floats_by_bfloat16(aie2p):
+    rng = np.random.default_rng(52)
+    a, b = (rng.normal(size=(8, 8)).astype(BF16).astype(np.float32) for _ in range(2))
+    blocks, out = aligned_copy(encode(b), np.uint8), aligned((2, 8, 1, 9), np.uint8)
+    aie2p.call("blocks_mixed", aligned_copy(a, BF16), blocks, out)
+    product = 2 * exact(decode(encode(a))) @ exact(decode(encode(b))).T
+    step = np.abs(product).max(1, keepdims=True) / 64
+    for c in out:
+        assert (np.abs(decode(c) - product) <= step).all()
+    same(out[0], out[1])
 
 
 def test_windows_slide_and_go_around(styles):

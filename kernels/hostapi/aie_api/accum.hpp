@@ -89,6 +89,9 @@ template <class Tag, unsigned N> class accum {
         return grown;
     }
 
+    /// The same as a type of the compiler, such as v16int32.
+    template <class V = accum> hostapi::Native<V> to_native() const { return *this; }
+
     // The rest serves the other headers of the stand-in; real accumulators do not have it.
     HOSTAPI_INLINE storage *raw() { return lanes_.data(); }
     HOSTAPI_INLINE const storage *raw() const { return lanes_.data(); }

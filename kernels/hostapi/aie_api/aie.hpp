@@ -12,6 +12,7 @@
 #include "arithmetic.hpp"
 #include "bfloat16.hpp"
 #include "bfp16.hpp"
+#include "bfp16_mmul.hpp"
 #include "channels.hpp"
 #include "chess.hpp"
 #include "config.hpp"

@@ -5,7 +5,7 @@
 
 namespace aie {
 
-template <class T, unsigned N> HOSTAPI_INLINE vector<T, N> broadcast(T x) {
+template <class T, unsigned N = native_vector_length_v<T>> HOSTAPI_INLINE vector<T, N> broadcast(T x) {
     vector<T, N> v;
     typename vector<T, N>::storage word;
     if constexpr (hostapi::element<T>::bits == 4)

@@ -116,8 +116,8 @@ template <unsigned N> HOSTAPI_INLINE void encode(const char *call, const float *
     if (mode == aie::rounding_mode::conv_even) [[likely]]
         return encode_nearest(call, values, blocks);
     if (mode != aie::rounding_mode::floor)
-        fail(call, "the rounding mode is neither conv_even nor floor; how block floats are rounded in others is not known, "
-                   "so call aie::set_rounding(aie::rounding_mode::conv_even) first");
+        fail(call, "the rounding mode is neither conv_even nor floor; how block floats are rounded in others is not "
+                   "known, so call aie::set_rounding(aie::rounding_mode::conv_even) first");
     for (unsigned i = 0; i < N / block_elements; ++i)
         encode_block(call, values + i * block_elements, blocks.mantissas + i * block_elements, blocks.exponents + i);
 }

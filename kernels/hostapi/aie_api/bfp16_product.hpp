@@ -120,4 +120,24 @@ inline void mac_wide_blocks(float *c, const Blocks<64> &a, const Blocks<128> &b)
     }
 }
 
+/// Rows of eight bfloat16 as block floats; rows that are not there are 0.
+template <unsigned Rows>
+Blocks<64> blocks_of_rows(const char *call, const bfloat16 *rows, unsigned along, unsigned across) {
+    alignas(64) float values[64] = {};
+    for (unsigned row = 0; row < Rows; ++row)
+        for (unsigned i = 0; i < 8; ++i)
+            values[8 * row + i] = rows[row * across + i * along];
+    Blocks<64> blocks;
+    encode(call, values, blocks);
+    return blocks;
+}
+
+/// c += a * b, M x 8 by 8 x 8, both as block floats along K.
+template <unsigned M> void mac_as_blocks(const char *call, float *c, const bfloat16 *a, const bfloat16 *b) {
+    alignas(64) float sums[64] = {};
+    std::memcpy(sums, c, M * 8 * sizeof(float));
+    mac_blocks(sums, blocks_of_rows<M>(call, a, 1, 8), blocks_of_rows<8>(call, b, 8, 1));
+    std::memcpy(c, sums, M * 8 * sizeof(float));
+}
+
 }  // namespace hostapi

@@ -17,11 +17,9 @@ template <class T> T no_channel(const char *call) {
     inline v##lanes##type get_scd_v##lanes##type() { return hostapi::no_channel<v##lanes##type>("get_scd"); }
 HOSTAPI_CASCADE(64, int8) HOSTAPI_CASCADE(64, uint8) HOSTAPI_CASCADE(32, int16) HOSTAPI_CASCADE(32, uint16)
 HOSTAPI_CASCADE(32, bfloat16) HOSTAPI_CASCADE(16, int32) HOSTAPI_CASCADE(16, uint32) HOSTAPI_CASCADE(16, float)
-HOSTAPI_CASCADE(16, acc32) HOSTAPI_CASCADE(8, acc64) HOSTAPI_CASCADE(16, accfloat)
+HOSTAPI_CASCADE(16, acc32) HOSTAPI_CASCADE(8, acc64) HOSTAPI_CASCADE(16, acc64) HOSTAPI_CASCADE(16, accfloat)
 #undef HOSTAPI_CASCADE
-template <class V>
-    requires(V::bits() == 512)
-void put_mcd(const hostapi::Native<V> &) {
+template <class V> void put_mcd(const hostapi::Native<V> &) {
     hostapi::no_channel<int>("put_mcd");
 }
 

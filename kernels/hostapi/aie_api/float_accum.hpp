@@ -91,6 +91,9 @@ template <unsigned N> class accum<accfloat, N> {
         return *this;
     }
 
+    /// The same as a type of the compiler, such as v16int32.
+    template <class V = accum> hostapi::Native<V> to_native() const { return *this; }
+
     // The rest serves the other headers of the stand-in; real accumulators do not have it.
     HOSTAPI_INLINE float *raw() { return lanes_.data(); }
     HOSTAPI_INLINE const float *raw() const { return lanes_.data(); }

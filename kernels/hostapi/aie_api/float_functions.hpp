@@ -88,6 +88,12 @@ template <class To = bfloat16, unsigned N> auto tanh(const vector<float, N> &v) 
     static_assert(std::is_same_v<To, bfloat16>, "aie::tanh: the result is bfloat16");
     return hostapi::near<To>("aie::tanh", v, [](double x) { return std::tanh(x); });
 }
+template <class To = bfloat16, unsigned N> auto exp2(const accum<accfloat, N> &a) {
+    return exp2<To>(a.template to_vector<float>());
+}
+template <class To = bfloat16, unsigned N> auto tanh(const accum<accfloat, N> &a) {
+    return tanh<To>(a.template to_vector<float>());
+}
 #endif
 
 }  // namespace aie

@@ -1,9 +1,8 @@
-// aie::mmul for bfloat16, float and bfp16ebs8, in accumulators of 32-bit floating point.
+// aie::mmul for bfloat16 and float, in accumulators of 32-bit floating point.
 //
 // bfloat16: products are exact and join the sum one after another in the order of K, each rounded to nearest even; with
 // AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16, 4x8x8 and 8x8x8 of AIE2P turn their operands into bfp16ebs8 first.
 // float: the same, but products round to nearest even, where the device makes them out of bfloat16 parts.
-// bfp16ebs8: the eight products of a pair of blocks are summed exactly, then join the accumulator with one rounding.
 #pragma once
 
 #include "bfp16_product.hpp"
@@ -45,25 +44,6 @@ HOSTAPI_INLINE void mac_floats(float *c, const T *a, const T *b) {
                 sums[n] += left[m * K + k] * right[k * N + n];
         std::memcpy(c + m * N, sums, sizeof sums);
     }
-}
-
-/// Rows of eight bfloat16 as block floats; rows that are not there are 0.
-template <unsigned Rows> Blocks<64> blocks_of_rows(const char *call, const bfloat16 *rows, unsigned along, unsigned across) {
-    alignas(64) float values[64] = {};
-    for (unsigned row = 0; row < Rows; ++row)
-        for (unsigned i = 0; i < 8; ++i)
-            values[8 * row + i] = rows[row * across + i * along];
-    Blocks<64> blocks;
-    encode(call, values, blocks);
-    return blocks;
-}
-
-/// c += a * b, M x 8 by 8 x 8, both as block floats along K.
-template <unsigned M> void mac_as_blocks(const char *call, float *c, const bfloat16 *a, const bfloat16 *b) {
-    alignas(64) float sums[64] = {};
-    std::memcpy(sums, c, M * 8 * sizeof(float));
-    mac_blocks(sums, blocks_of_rows<M>(call, a, 1, 8), blocks_of_rows<8>(call, b, 8, 1));
-    std::memcpy(c, sums, M * 8 * sizeof(float));
 }
 
 /// What mmuls of floats share: the accumulator and whether it has begun.
@@ -142,38 +122,6 @@ struct mmul<M, K, N, T, T, Tag> : hostapi::FloatMmul<M, K, N> {
             hostapi::mac_as_blocks<M>(call, this->started(afresh), left, right);
         else
             hostapi::mac_floats<M, K, N>(this->started(afresh), left, right);
-    }
-};
-
-template <unsigned M, unsigned K, unsigned N, class Tag>
-struct mmul<M, K, N, bfp16ebs8, bfp16ebs8, Tag> : hostapi::FloatMmul<M, K, N> {
-    static_assert(arch::version >= 21 && M == 8 && K == 8 && (N == 8 || N == 16),
-                  "aie::mmul: bfp16ebs8 has the shapes 8x8x8 and 8x8x16, on AIE2P only");
-    static_assert(std::is_same_v<Tag, accauto> || std::is_same_v<Tag, accfloat>,
-                  "aie::mmul: bfp16ebs8 accumulates in accfloat");
-    using Base = hostapi::FloatMmul<M, K, N>;
-    using Base::Base;
-    using operand = block_vector<bfp16ebs8, Base::size_A>;
-    using operand_b = block_vector<bfp16ebs8, Base::size_B>;
-
-    /// C = A * B. b: op_transpose of a block vector that holds B as N rows of K, grouped along K as A is.
-    template <class VB> HOSTAPI_INLINE void mul(const operand &a, const VB &b) {
-        multiply("aie::mmul::mul", a, b, true);
-    }
-    template <class VB> HOSTAPI_INLINE void mac(const operand &a, const VB &b) {
-        multiply("aie::mmul::mac", a, b, false);
-    }
-
-  private:
-    template <class VB> HOSTAPI_INLINE void multiply(const char *call, const operand &a, const VB &b, bool afresh) {
-        static_assert(std::is_same_v<VB, transposed_operand<operand_b>>,
-                      "aie::mmul: operand B of bfp16ebs8 is stored N x K and passed by aie::op_transpose");
-        const auto &left = a.read(call);
-        const auto &right = b.value.read(call);
-        if constexpr (N == 8)
-            hostapi::mac_blocks(this->started(afresh), left, right);
-        else
-            hostapi::mac_wide_blocks(this->started(afresh), left, right);
     }
 };
 

@@ -57,9 +57,14 @@ HOSTAPI_VECTORS(HOSTAPI_NAMED)
 HOSTAPI_ACCUMS(HOSTAPI_NAMED)
 #undef HOSTAPI_NAMED
 
+#if __AIE_ARCH__ >= 21
+using v64bfp16ebs8 = aie::block_vector<bfp16ebs8, 64>;
+inline v64bfp16ebs8 to_v64bfp16ebs8(const v64accfloat &x) { return hostapi::api(x).to_vector<bfp16ebs8>(); }
+#endif
+
 // Whole registers of 512 bits, by the short names of their elements.
 #define HOSTAPI_NAMED(name, type)                                                                                      \
-    inline auto broadcast_##name(type x) { return hostapi::native(aie::broadcast<type, 512 / hostapi::element<type>::bits>(x)); } \
+    inline auto broadcast_##name(type x) { return hostapi::native(aie::broadcast<type>(x)); }                          \
     inline auto broadcast_zero_##name() { return broadcast_##name(type(0)); }                                          \
     inline auto broadcast_one_##name() { return broadcast_##name(type(1)); }
 HOSTAPI_NAMED(s8, int8)

@@ -1,7 +1,7 @@
 // Products of the MAC unit by the names of their shapes: lane by lane, of blocks, and sliding.
 #pragma once
 
-#include "float_mmul.hpp"
+#include "bfp16_mmul.hpp"
 #include "intrinsics.hpp"
 #include "mmul.hpp"
 

@@ -1,8 +1,7 @@
 // shuffle(a, b, mode): a register's lanes, or those of a pair, as a matrix that is turned.
 //
-// A mode T<bits>_<rows>x<columns> reads rows x columns elements row by row and gives them column by column: in groups of
-// one register, or of the pair a, b where _lo and _hi name the half that is asked for. AIE2 has the modes of both lists
-// but the last three lines. The device's numbers of the modes are its own.
+// A mode T<bits>_<rows>x<columns> reads rows x columns elements row by row and gives them column by column: in groups
+// of one register, or of the pair a, b where _lo and _hi name the half that is asked for. The device numbers them.
 #pragma once
 
 #include "intrinsics.hpp"

@@ -151,8 +151,10 @@ inline void set_satmode(unsigned mode) { aie::set_saturation(static_cast<aie::sa
 inline float inv(float x) { return aie::inv(x); }
 inline float invsqrt(float x) { return aie::invsqrt(x); }
 #if __AIE_ARCH__ != 20
-inline v16bfloat16 exp2(const v16accfloat &x) { return aie::exp2<bfloat16>(hostapi::api(x).to_vector<float>()); }
-inline v16bfloat16 tanh(const v16accfloat &x) { return aie::tanh<bfloat16>(hostapi::api(x).to_vector<float>()); }
+inline v16bfloat16 exp2(const v16accfloat &x) { return aie::exp2<bfloat16>(hostapi::api(x)); }
+inline v16bfloat16 tanh(const v16accfloat &x) { return aie::tanh<bfloat16>(hostapi::api(x)); }
 #endif
 /// The integers at or below x * 2^shift.
-inline v16int32 bfloat16_to_int(const v16bfloat16 &x, int shift) { return aie::to_fixed<int32>(hostapi::api(x), shift); }
+inline v16int32 bfloat16_to_int(const v16bfloat16 &x, int shift) {
+    return aie::to_fixed<int32>(hostapi::api(x), shift);
+}

@@ -1,7 +1,7 @@
 // Lookup tables of a kernel's own data: aie::lut and aie::parallel_lookup.
 //
-// Four lookups at a time read four copies of the table: `ab` and `cd` are alike, and in each of them every row of a bank
-// (16 bytes on AIE2, 32 on AIE2P) stands twice, one after the other. A lookup faults where the copies differ.
+// Four lookups at a time read four copies of the table: `ab` and `cd` are alike, and in each of them every row of a
+// bank (16 bytes on AIE2, 32 on AIE2P) stands twice, one after the other. A lookup faults where the copies differ.
 #pragma once
 
 #include "native.hpp"
@@ -17,8 +17,8 @@ namespace aie {
 enum class lut_oor_policy { saturate, truncate };
 
 template <unsigned ParallelAccesses, class OffsetType, class SlopeType = OffsetType> class lut {
-    static_assert(ParallelAccesses == 4, "aie::lut: the stand-in has four accesses in parallel; how tables for fewer lie "
-                                         "in memory is not known");
+    static_assert(ParallelAccesses == 4, "aie::lut: the stand-in has four accesses in parallel; how tables for fewer "
+                                         "lie in memory is not known");
 
   public:
     using offset_type = OffsetType;
@@ -34,8 +34,9 @@ template <unsigned ParallelAccesses, class OffsetType, class SlopeType = OffsetT
         const uint8_t *third = tables_[1] + (first - tables_[0]);
         for (const uint8_t *copy : {first + hostapi::bank_row_bytes, third, third + hostapi::bank_row_bytes})
             if (std::memcmp(first, copy, sizeof(OffsetType)) != 0)
-                hostapi::fail("aie::lut", "the copies of element " + std::to_string(i) + " differ; ab and cd must be alike, "
-                                          "with every " + std::to_string(hostapi::bank_row_bytes) + " bytes twice");
+                hostapi::fail("aie::lut", "the copies of element " + std::to_string(i)
+                                              + " differ; ab and cd must be alike, with every "
+                                              + std::to_string(hostapi::bank_row_bytes) + " bytes twice");
         OffsetType x;
         std::memcpy(&x, first, sizeof x);
         return x;

@@ -5,11 +5,11 @@
 
 namespace hostapi {
 
-/// Lane l of acc += sum over p of coefficients[c + p * StepC] * data[d + l * StepY + p * StepX], both wrapping around.
+/// Lane l gets the sum over p of coefficients[c + p * StepC] * data[d + l * StepY + p * StepX], both wrapping around.
 template <unsigned Points, int StepC, int StepX, int StepY, class Tag, unsigned Lanes, class C, unsigned M, class T,
           unsigned N>
-auto slid(const aie::accum<Tag, Lanes> &before, const aie::vector<C, M> &coefficients, unsigned c, const aie::vector<T, N> &data,
-          unsigned d) {
+auto slid(const aie::accum<Tag, Lanes> &before, const aie::vector<C, M> &coefficients, unsigned c,
+          const aie::vector<T, N> &data, unsigned d) {
     static_assert(is_float<C> == is_float<T>, "aie::sliding_mul: both operands are integers or both are floats");
     auto acc = before;
     const auto around = [](int at, int size) { return static_cast<unsigned>((at % size + size) % size); };

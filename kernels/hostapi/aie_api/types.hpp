@@ -43,6 +43,8 @@ struct accauto {};
 
 namespace hostapi {
 
+template <class V> struct Native;  // native.hpp
+
 template <class T, class Narrow, class Wide, unsigned Bits, bool Signed> struct element_base {
     static constexpr bool exists = true;
     static constexpr unsigned bits = Bits;

@@ -58,8 +58,8 @@ template <class T, unsigned N> class circular_iterator {
 
     circular_iterator(T *p, unsigned elements, difference_type at = 0) : p_(p), steps_(elements / N), at_(at) {
         if (elements == 0 || elements % N != 0)
-            hostapi::fail("aie::begin_vector_circular", "a buffer of " + std::to_string(elements)
-                                                            + " elements is no whole number of vectors of " + std::to_string(N));
+            hostapi::fail("aie::begin_vector_circular", "a buffer of " + std::to_string(elements) + " elements is no "
+                                                            "whole number of vectors of " + std::to_string(N));
     }
 
     auto operator*() const { return *(vector_iterator<T, N>(p_) + at_); }
@@ -83,15 +83,17 @@ template <class T, unsigned N> class circular_iterator {
     difference_type steps_, at_;
 };
 
-#define HOSTAPI_CIRCULAR(name, pointer)                                                                   \
-    template <unsigned N, class T> auto name(pointer p, unsigned n) { return circular_iterator<std::remove_pointer_t<pointer>, N>(p, n); } \
-    template <unsigned N, unsigned Elements, class T> auto name(pointer p) { return name<N>(p, Elements); }
-HOSTAPI_CIRCULAR(begin_vector_circular, T *)
-HOSTAPI_CIRCULAR(cbegin_vector_circular, const T *)
-HOSTAPI_CIRCULAR(begin_restrict_vector_circular, T *)
-HOSTAPI_CIRCULAR(cbegin_restrict_vector_circular, const T *)
-HOSTAPI_CIRCULAR(begin_vector_random_circular, T *)
-HOSTAPI_CIRCULAR(cbegin_vector_random_circular, const T *)
+#define HOSTAPI_CIRCULAR(name, element)                                 \
+    template <unsigned N, class T> auto name(element *p, unsigned n) {   \
+        return circular_iterator<element, N>(p, n);                      \
+    }                                                                    \
+    template <unsigned N, unsigned Elements, class T> auto name(element *p) { return name<N>(p, Elements); }
+HOSTAPI_CIRCULAR(begin_vector_circular, T)
+HOSTAPI_CIRCULAR(cbegin_vector_circular, const T)
+HOSTAPI_CIRCULAR(begin_restrict_vector_circular, T)
+HOSTAPI_CIRCULAR(cbegin_restrict_vector_circular, const T)
+HOSTAPI_CIRCULAR(begin_vector_random_circular, T)
+HOSTAPI_CIRCULAR(cbegin_vector_random_circular, const T)
 #undef HOSTAPI_CIRCULAR
 
 }  // namespace aie

@@ -155,6 +155,9 @@ template <class T, unsigned N = native_vector_length_v<T>> class vector {
         return narrow;
     }
 
+    /// The same as a type of the compiler, such as v16int32.
+    template <class V = vector> hostapi::Native<V> to_native() const { return *this; }
+
     // The rest serves the other headers of the stand-in; real vectors do not have it.
     static constexpr unsigned words = bits() / 8 / sizeof(storage);
 

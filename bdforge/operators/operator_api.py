@@ -114,6 +114,10 @@ class Plan(ABC):
         """The file whose function or arrays `reference` gives; builds copy it beside the manifest."""
         return None
 
+    def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:
+        """By symbol, what stands for kernels that tell cores what to do next, where a sequence runs without data."""
+        return {}
+
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """Inputs by operand name, in the types that a host takes: integers over their whole range, floats around 0."""
         rng, values = np.random.default_rng(seed), self.sequence(problem).values

@@ -1,7 +1,7 @@
 """Timed emulation of designs: what a kernel's call costs there, and runs without data.
 
-Values never change time, so a design that nobody built is timed with kernels that do nothing but take their cycles, or
-on zeros with those that are assembled.
+Values hardly ever change time, so a design that nobody built is timed with kernels that do nothing but take their
+cycles, or on zeros with those that are assembled. Where cores ask kernels what to do next, a plan tells what they say.
 """
 
 from contextlib import suppress
@@ -100,7 +100,7 @@ def recorded(plan: Plan, problem: Problem, basis: Basis) -> tuple[Result, Timing
     Assembled kernels run, in cores that run machine code altogether; others do nothing but take their cycles.
     """
     planned, text = plan.sequence(problem), render(plan, [])
-    silent = dict.fromkeys(plan.kernels.symbols, lambda *_: None)
+    silent = dict.fromkeys(plan.kernels.symbols, lambda *_: None) | plan.control(planned)
     options, words = timing_options(plan, problem, basis), planned.words()
     zeros = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
     elfs = core_elfs(plan, text) if basis == "assembled" and isinstance(plan, GemmPlan) else None

@@ -1,0 +1,175 @@
+"""Attention's kernels together, as a core calls them for one head, against softmax in float64."""
+
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_library import Build, Library, aligned, aligned_copy
+
+BF16 = ml_dtypes.bfloat16
+NAMES = tuple(f"attention_{part}_bf16" for part in ("begin", "scores", "mask", "weights", "rescale", "values", "end"))
+BLOCKS, BLOCK, POSITION, HAS_MASK, HAS_MOVED, HEADER = (
+    0,
+    1,
+    2,
+    7,
+    8,
+    16,
+)  # words of the state (kernels/include/attention.h)
+
+
+class Head(NamedTuple):
+    """One query head, alone on one core."""
+
+    queries: int = 32
+    keys: int = 32
+    dim: int = 128
+    causal: int = 1
+    window: int = 0
+    digits: int = 2
+    scale: float = 128**-0.5
+
+    @property
+    def build(self) -> Build:
+        facts = {"SCORE_SCALE": self.scale, "GROUP": 1}
+        facts |= {"CAUSAL": self.causal, "WINDOW": self.window, "DIGITS": self.digits}
+        facts |= {"KV_HEADS": 1, "ROWS": 1, "COLUMNS": 1}
+        defines = tuple(f"-D{name}={value}" for name, value in facts.items())
+        return Build("aie2p", NAMES, (self.queries, self.dim, self.keys), defines)
+
+
+WIDE, FULL, SLIDING = Head(), Head(causal=0), Head(window=40)
+SMALL, COARSE = Head(48, 16, 64, scale=0.3), Head(digits=1)
+BUILDS = [head.build for head in (WIDE, FULL, SLIDING, SMALL, COARSE)]
+
+
+def tiles(x: np.ndarray) -> np.ndarray:
+    rows, columns = x.shape
+    return x.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3)
+
+
+def padded(x: np.ndarray, start: int, rows: int) -> np.ndarray:
+    """`rows` rows from `start` on, zeros behind the last one."""
+    block = np.zeros((rows, x.shape[1]), BF16)
+    found = x[start : start + rows]
+    block[: len(found)] = found
+    return block
+
+
+def attend_blocks(library: Library, head: Head, state: np.ndarray, o: np.ndarray, k: np.ndarray, v: np.ndarray) -> int:
+    """An item's blocks of keys; how often M moved."""
+    size, moved = (head.queries, head.keys), 0
+    q, s, p = (
+        aligned(head.queries * width, kind)
+        for width, kind in ((head.dim * 9 // 8, BF16), (head.keys, np.float32), (head.keys * 9 // 8, BF16))
+    )
+    numbers = aligned_copy([0, state[HEADER - 1], len(k), state[HEADER - 2]], np.int32)
+    library.call("attention_begin_bf16", o, q, state, numbers, int(state[HEADER - 3]), 0, 0)
+    for _ in range(state[BLOCKS]):
+        start = min(int(state[BLOCK]) * size[1], max(len(k) - size[1], 0))
+        keys, values = padded(k, start, size[1]), padded(v, start, size[1])
+        library.call("attention_scores_bf16", q, aligned_copy(tiles(keys), BF16), s, state)
+        if state[HAS_MASK]:
+            library.call("attention_mask_bf16", s, state)
+        library.call("attention_weights_bf16", s, p, state)
+        if state[HAS_MOVED]:
+            moved += 1
+            library.call("attention_rescale_bf16", s, o, state)
+            library.call("attention_weights_bf16", s, p, state)
+            assert not state[HAS_MOVED] or head.window
+        library.call("attention_values_bf16", p, aligned_copy(tiles(values).transpose(1, 0, 2, 3), BF16), o, state)
+    library.call("attention_end_bf16", o, state)
+    return moved
+
+
+def attend(library: Library, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
+    """Y of one head, and how often M moved."""
+    units, found, moved = -(-len(q) // head.queries), np.zeros(q.shape), 0
+    for turn in range(units):
+        first = min((units - 1 - turn) * head.queries, max(len(q) - head.queries, 0))
+        state = aligned(HEADER + 34 * head.queries, np.int32)
+        state[HEADER - 3 : HEADER] = turn, units, len(q)
+        o = aligned(head.queries * head.dim, np.float32)
+        result = o.view(BF16)[: o.size]
+        result[:] = tiles(padded(q, first, head.queries)).ravel()
+        moved += attend_blocks(library, head, state, o, k, v)
+        y = result.reshape(tiles(np.zeros((head.queries, head.dim))).shape).transpose(0, 2, 1, 3)
+        found[first : first + head.queries] = y.reshape(head.queries, head.dim)[: len(q) - first]
+    return found, moved
+
+
+def softmax(head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Y in float64."""
+    wide_q, wide_k, wide_v = (x.astype(float) for x in (q, k, v))
+    scores, apart = wide_q @ wide_k.T * head.scale, np.arange(len(q))[:, None] + len(k) - len(q) - np.arange(len(k))
+    if head.causal:
+        scores[apart < 0] = -np.inf
+    if head.window:
+        scores[apart >= head.window] = -np.inf
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ wide_v
+
+
+def near(library: Library, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[float, int]:
+    """The mean error, and how often M moved."""
+    q, k, v = (x.astype(BF16) for x in (q, k, v))
+    found, moved = attend(library, head, q, k, v)
+    exact = softmax(head, q, k, v)
+    return abs(found - exact).mean() / max(abs(exact).mean(), 1e-30), moved
+
+
+def normal(head: Head, queries: int, keys: int, seed: int = 1) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(count, head.dim)) for count in (queries, keys, keys)]
+
+
+RANDOM = [
+    (WIDE, 70, 200), (WIDE, 1, 1), (WIDE, 1, 77), (WIDE, 37, 37), (WIDE, 64, 64), (FULL, 5, 3), (FULL, 40, 33),
+    (SLIDING, 50, 200), (SLIDING, 120, 120), (SMALL, 50, 90), (SMALL, 49, 49),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "queries", "keys"), RANDOM)
+def test_random_heads_are_a_third_of_a_percent_off(kernel_library, head, queries, keys):
+    mean, _ = near(kernel_library(head.build), head, *normal(head, queries, keys))
+    assert mean <= (0.0045 if head is not SMALL else 0.007)
+
+
+def test_one_digit_is_a_percent_and_a_half_off(kernel_library):
+    mean, _ = near(kernel_library(COARSE.build), COARSE, *normal(COARSE, 40, 100))
+    assert 0.008 <= mean <= 0.02
+
+
+def ramp(first: float, last: float) -> np.ndarray:
+    return np.linspace(first, last, 90)[:, None] * np.ones(128)
+
+
+def spike(row: int, value: float) -> np.ndarray:
+    k = normal(WIDE, 1, 90, 2)[1]
+    k[row] = value
+    return k
+
+
+HOSTILE = {
+    "equal": (np.ones((90, 128)), 0, 0.01), "zeros": (np.zeros((90, 128)), 0, 0.01),
+    "late large": (spike(70, 40), 1, 0.01), "early large": (spike(3, 40), 1, 0.01),
+    "spike down": (spike(40, -900), 0, 0.01), "far negative": (spike(3, -90) - 90, 1, 0.01),
+    "rising": (ramp(-30, 30), 3, 0.01), "falling": (ramp(30, -30), 1, 0.01), "rising far": (ramp(0, 900), 3, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_scores(kernel_library, case):
+    k, moves, most = HOSTILE[case]
+    q, _, v = normal(WIDE, 40, 90)
+    mean, moved = near(kernel_library(WIDE.build), WIDE, abs(q), k, v)
+    assert moved >= moves
+    assert mean <= most
+
+
+def test_values_of_zero_stay_zero(kernel_library):
+    q, k, v = normal(WIDE, 33, 40)
+    v[:, ::3] = 0
+    found, _ = attend(kernel_library(WIDE.build), WIDE, *(x.astype(BF16) for x in (q, k, v)))
+    assert (found[:, ::3] == 0).all()

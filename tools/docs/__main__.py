@@ -39,7 +39,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "kernel_costs": kernel_costs.page,
     "numerics": numerics.page,
     "operators/elementwise": partial(operators.page, "elementwise"),
+    "operators/rope": partial(operators.page, "rope"),
     "operators/rows": partial(operators.page, "rows"),
+    "operators/softmax": partial(operators.page, "softmax"),
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
@@ -53,7 +55,9 @@ RUNS = {
 PICTURES = {
     "bitnet": bitnet.picture,
     "operators/elementwise": partial(operators.picture, "silu_gate_bf16"),
+    "operators/rope": partial(operators.picture, "rope_bf16"),
     "operators/rows": partial(operators.picture, "rmsnorm_bf16"),
+    "operators/softmax": partial(operators.picture, "softmax_bf16"),
 }
 """Those that come with pages, in docs/images."""
 

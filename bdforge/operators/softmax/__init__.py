@@ -1,0 +1,82 @@
+"""Softmax of rows, y = exp(scale (x - max(x))) over its sum; a core's tile is a row."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from bdforge.devices import Device
+from bdforge.devices.types import TYPES
+from bdforge.operators.operator_api import Expected, Operator
+from bdforge.operators.specs import (
+    STACK_BYTES,
+    ArraySection,
+    FormSpec,
+    ProblemForm,
+    Size,
+    SpecForm,
+    for_array,
+)
+from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.stream_program import LARGEST_LENGTH
+from bdforge.operators.tile_streams import StreamTiling, TileStream
+
+KIND = "softmax"
+AXES = ("rows",)
+BF16 = TYPES["bf16"]
+_ROUNDINGS, _EXPONENTS, _LEAST = 2.0**-7 + 2.0**-12, 2.0**-14, 2.0**-63  # kernels/aie2p/softmax_bf16.cc
+_MASK, _LOWEST = -(2.0**100), 64
+"""What numbers below count as, and the exponents below which powers are less than _LEAST whatever they are off."""
+_VECTOR_CYCLES, _ROW_CYCLES = 47, 270
+"""Of three passes over a vector, and of a row beside, as assembled for AIE2P."""
+
+
+class SoftmaxProblem(ProblemForm):
+    """How many rows."""
+
+    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
+
+
+class SoftmaxForm(SpecForm[SoftmaxProblem]):
+    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's."""
+
+    kind: Literal["softmax"]
+    width: Size
+    scale: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
+    buffers: Literal[1, 2] = 2
+    array: ArraySection = ArraySection()
+    stack_bytes: Size = STACK_BYTES
+
+
+class SoftmaxSpec(FormSpec[SoftmaxForm]):
+    """A design's spec."""
+
+    kind: ClassVar[str] = KIND
+    FORM = SoftmaxForm
+
+
+def plan_softmax(spec: SoftmaxSpec, device: Device) -> StreamPlan:
+    """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
+    form, columns = spec.form, spec.form.array.columns or device.columns
+    lanes = device.generation.vector_align_bytes // 2
+    x, y = (TileStream(name, BF16, (form.width,)) for name in "XY")
+    tiling = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (), form.buffers)
+    defines = (f"TILE_ELEMENTS={form.width}", f"FACTOR={form.scale!r}F")
+    cycles = _VECTOR_CYCLES * form.width // lanes + _ROW_CYCLES
+    function = StreamFunction(f"softmax_{BF16.code}", defines, cycles, lambda inputs: {"Y": _expected(form, inputs)})
+    what = f"softmax of {form.scale:g} x, bf16, rows of {form.width} elements"
+    reasons = [f"width = {form.width} is no multiple of {lanes}, a vector of bfloat16"] if form.width % lanes else []
+    return plan_streams(spec, device, tiling, function, what, reasons)
+
+
+def _expected(form: SoftmaxForm, inputs: Mapping[str, np.ndarray]) -> Expected:
+    """In float64, and how far bfloat16 may be off it; X is finite or minus infinity."""
+    x = np.maximum(inputs["X"].astype(np.float64), _MASK)
+    below = float(np.float32(form.scale)) * (x.max(axis=-1, keepdims=True) - x)
+    e = np.exp(-below)
+    y = e / e.sum(axis=-1, keepdims=True)
+    return Expected(y, y * (_ROUNDINGS + _EXPONENTS * np.minimum(below, _LOWEST)) + _LEAST)
+
+
+OPERATOR = Operator(KIND, AXES, SoftmaxSpec.load, plan_softmax, for_array)

@@ -1,0 +1,85 @@
+"""Plans of operators on streams: all of an operator but its spec, its streams and what its kernel computes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bdforge.design import Design, rtp_addresses
+from bdforge.design.sequences import Program
+from bdforge.devices import Device
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
+from bdforge.operators.specs import FormSpec, Problem, array_reasons, design_reasons, refuse, stack_reasons
+from bdforge.operators.stream_mapping import map_streams
+from bdforge.operators.stream_program import StreamProgram
+from bdforge.operators.tile_streams import StreamTiling
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFunction:
+    """What cores compute of a tile: the kernel's symbol, its options, its cycles as modelled, and numpy's answer."""
+
+    symbol: str
+    defines: tuple[str, ...]
+    cycles: int
+    reference: Callable[[Mapping[str, np.ndarray]], dict[str, Expected]]
+
+
+@dataclass(frozen=True, repr=False)
+class StreamPlan(Plan):
+    """Every number of a design on streams."""
+
+    spec: Any
+    device: Device
+    design: Design
+    tiling: StreamTiling
+    function: StreamFunction
+
+    @cached_property
+    def program(self) -> Program:  # type: ignore[override]
+        """The runtime sequence of any size."""
+        return StreamProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
+
+    @property
+    def kernels(self) -> Kernels:
+        """The one function of a tile."""
+        function = self.function
+        return Kernels.ours([function.symbol], function.defines, {function.symbol: function.cycles})
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """As the function has it."""
+        return self.function.reference(inputs)
+
+    def cost(self, problem: Problem) -> Cost:
+        """What a run moves, and the cycles of the first column's cores, which have the most tiles."""
+        positions = problem.sizes[self.tiling.axis]
+        tiles = -(-positions // (self.tiling.panel * self.tiling.columns))
+        elements = positions * max(stream.elements for stream in self.tiling.outputs)
+        return Cost.of(self.sequence(problem), elements, tiles * self.function.cycles)
+
+
+def plan_streams(
+    spec: FormSpec[Any],
+    device: Device,
+    tiling: StreamTiling,
+    function: StreamFunction,
+    what: str,
+    reasons: Iterable[str] = (),
+) -> StreamPlan:
+    """A spec's plan; SpecError lists `reasons` and all others why it cannot be built. `what` heads the text."""
+    form = spec.form
+    refuse(
+        spec,
+        [
+            *array_reasons(form.array.device, tiling.rows, tiling.columns, device),
+            *stack_reasons("stack_bytes", form.stack_bytes, device),
+            *reasons,
+        ],
+    )
+    comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
+    part = device.part(tiling.columns)
+    design = map_streams(spec.name, part, tiling, function.symbol, form.stack_bytes, comment)
+    refuse(spec, design_reasons(design, {"memory": "buffers = 1, a smaller tile or stack_bytes"}))
+    return StreamPlan(spec, device, design, tiling, function)

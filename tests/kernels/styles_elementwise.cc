@@ -137,6 +137,22 @@ void chroma(uint8_t *rgba, uint8_t *out, uint8_t *which) {
     *(v32uint8 *)which = sel(first, broadcast_to_v32uint8(2), b_above);
 }
 
+/// Intrinsics of the API's own vectors: a table's values of the larger lanes, and which lanes were larger.
+void inverted(uint8_t *in, uint16_t *table, uint16_t *out, uint32_t *larger) {
+    const ::aie::vector<uint8_t, 32> a = ::aie::load_v<32>(in), b = ::aie::load_v<32>(in + 32);
+    const ::aie::vector<uint8_t, 32> most = ::max(a, b);
+    larger[0] = ::lt(a, b);
+    ::aie::mask<32> same = lt(b, max(a, b));
+    larger[1] = same.to_uint32();
+    ::aie::vector<uint16_t, 32> values;
+    for (int lane = 0; lane < 32; lane++) {
+        uint8_t input = ::ext_elem(most, lane);
+        values[lane] = table[input];
+    }
+    ::aie::store_v(out, values);
+    ::aie::store_v(out + 32, ::aie::vector<uint16_t, 32>(::shift_bytes(values, values, 4)));
+}
+
 void by_operators(int16_t *a, int16_t *b, int16_t *out) {
     using namespace aie::operators;
     const auto x = aie::load_v<32>(a), y = aie::load_v<32>(b);

@@ -116,6 +116,18 @@ def test_channels_of_pixels(styles):
     same(which, rgb.argmax(1))
 
 
+def test_intrinsics_take_the_vectors_of_the_api(styles):
+    x, table, out, larger = (
+        integers(53, "uint8", 2, 32),
+        integers(54, "uint16", 256),
+        aligned((2, 32), "u2"),
+        aligned(2, "u4"),
+    )
+    styles.call("inverted", x, table, out, larger)
+    same(out, [table[x.max(0)], np.roll(table[x.max(0)], -2)])
+    same(larger, [sum(1 << i for i in range(32) if higher[i]) for higher in (x[0] < x[1], x[0] > x[1])])
+
+
 def test_operators_of_vectors_and_accumulators(styles):
     a, b, out = integers(14, "int16", 32), integers(15, "int16", 32), aligned((3, 32), np.int16)
     b[:4] = a[:4]

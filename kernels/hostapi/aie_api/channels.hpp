@@ -19,7 +19,7 @@ HOSTAPI_CASCADE(64, int8) HOSTAPI_CASCADE(64, uint8) HOSTAPI_CASCADE(32, int16) 
 HOSTAPI_CASCADE(32, bfloat16) HOSTAPI_CASCADE(16, int32) HOSTAPI_CASCADE(16, uint32) HOSTAPI_CASCADE(16, float)
 HOSTAPI_CASCADE(16, acc32) HOSTAPI_CASCADE(8, acc64) HOSTAPI_CASCADE(16, acc64) HOSTAPI_CASCADE(16, accfloat)
 #undef HOSTAPI_CASCADE
-template <class V> void put_mcd(const hostapi::Native<V> &) {
+template <hostapi::lanes X> void put_mcd(const X &) {
     hostapi::no_channel<int>("put_mcd");
 }
 

@@ -79,7 +79,7 @@ HOSTAPI_NAMED(float, float)
 
 // Accumulators narrowed to as many lanes of an element, and widened from them, by short names.
 #define HOSTAPI_NAMED(name, type)                                                                                      \
-    template <class A> auto name(const hostapi::Native<A> &acc, int shift) {                                           \
+    template <hostapi::lanes A> auto name(const A &acc, int shift) {                                                   \
         return hostapi::native(hostapi::api(acc).template to_vector<type>(shift));                                     \
     }
 HOSTAPI_NAMED(bsrs, int8)
@@ -88,9 +88,9 @@ HOSTAPI_NAMED(ssrs, int16)
 HOSTAPI_NAMED(ussrs, uint16)
 HOSTAPI_NAMED(lsrs, int32)
 #undef HOSTAPI_NAMED
-template <class V> auto ups(const hostapi::Native<V> &v, int shift) {
+template <hostapi::lanes V> auto ups(const V &v, int shift) {
     return hostapi::native(aie::from_vector<acc32>(hostapi::api(v), shift));
 }
-template <class V> auto lups(const hostapi::Native<V> &v, int shift) {
+template <hostapi::lanes V> auto lups(const V &v, int shift) {
     return hostapi::native(aie::from_vector<acc64>(hostapi::api(v), shift));
 }

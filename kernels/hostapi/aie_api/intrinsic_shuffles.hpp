@@ -43,19 +43,19 @@ template <class F> void move_elements(const uint8_t *in, uint8_t *out, unsigned 
 
 }  // namespace hostapi
 
-template <class V>
-    requires(V::bits() == 512)
-hostapi::Native<V> shuffle(const hostapi::Native<V> &a, const hostapi::Native<V> &b, ShuffleMode mode) {
+template <hostapi::lanes A>
+    requires(hostapi::api_t<A>::bits() == 512)
+auto shuffle(const A &a, const hostapi::Native<hostapi::api_t<A>> &b, ShuffleMode mode) {
     alignas(64) uint8_t pair[128];
-    std::memcpy(pair, a.bytes, 64);
+    std::memcpy(pair, hostapi::native(hostapi::api(a)).bytes, 64);
     std::memcpy(pair + 64, b.bytes, 64);
     const unsigned elements = mode.rows * mode.columns, bytes = mode.bits / 8, count = 64 / bytes;
     const unsigned first = mode.half > 0 ? count : 0;
-    hostapi::Native<V> out;
+    hostapi::Native<hostapi::api_t<A>> out;
     hostapi::move_elements(pair, out.bytes, bytes, count, [&](unsigned i) {
         const unsigned at = (first + i) % elements, group = (first + i) / elements;
         return group * elements + at % mode.rows * mode.columns + at / mode.rows;
     });
     return out;
 }
-template <class V> auto shuffle(const hostapi::Native<V> &a, ShuffleMode mode) { return shuffle(a, a, mode); }
+template <hostapi::lanes A> auto shuffle(const A &a, ShuffleMode mode) { return shuffle(a, a, mode); }

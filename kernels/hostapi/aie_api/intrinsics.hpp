@@ -34,9 +34,9 @@ template <unsigned N> aie::mask<N> mask_of(uint64_t bits) {
 
 }  // namespace hostapi
 
-#define HOSTAPI_OF_ONE(name, call)                              \
-    template <class V> auto name(const hostapi::Native<V> &v) { \
-        return hostapi::native(aie::call(hostapi::api(v)));     \
+#define HOSTAPI_OF_ONE(name, call)                             \
+    template <hostapi::lanes X> auto name(const X &x) {        \
+        return hostapi::native(aie::call(hostapi::api(x)));    \
     }
 HOSTAPI_OF_ONE(neg, neg)
 HOSTAPI_OF_ONE(abs, abs)
@@ -45,11 +45,17 @@ HOSTAPI_OF_ONE(pack, pack)
 HOSTAPI_OF_ONE(unpack, unpack)
 #undef HOSTAPI_OF_ONE
 
+// The second form takes what is all of the API, where a kernel says ::name; by name alone the API's own is closer.
 #define HOSTAPI_OF_TWO(name, call)                                               \
     template <class A, class B>                                                  \
         requires hostapi::with_native<A, B>                                      \
     auto name(const A &a, const B &b) {                                          \
         return hostapi::native(aie::call(hostapi::api(a), hostapi::api(b)));     \
+    }                                                                            \
+    template <hostapi::lanes... X>                                               \
+        requires(sizeof...(X) == 2)                                              \
+    auto name(const X &...x) {                                                   \
+        return hostapi::native(aie::call(hostapi::api(x)...));                   \
     }
 HOSTAPI_OF_TWO(add, add)
 HOSTAPI_OF_TWO(sub, sub)
@@ -61,17 +67,20 @@ HOSTAPI_OF_TWO(bor, bit_or)
 HOSTAPI_OF_TWO(bxor, bit_xor)
 #undef HOSTAPI_OF_TWO
 
-template <class... X>
-    requires hostapi::with_native<X...>
-auto concat(const X &...x) {
+template <hostapi::lanes... X> auto concat(const X &...x) {
     return hostapi::native(aie::concat(hostapi::api(x)...));
 }
 
-#define HOSTAPI_COMPARISON(name, call)                                                   \
-    template <class A, class B>                                                          \
-        requires hostapi::with_native<A, B>                                              \
-    auto name(const A &a, const B &b) {                                                  \
-        return hostapi::bits_of(aie::call(hostapi::api(a), hostapi::api(b)));            \
+#define HOSTAPI_COMPARISON(name, call)                                           \
+    template <class A, class B>                                                  \
+        requires hostapi::with_native<A, B>                                      \
+    auto name(const A &a, const B &b) {                                          \
+        return hostapi::bits_of(aie::call(hostapi::api(a), hostapi::api(b)));    \
+    }                                                                            \
+    template <hostapi::lanes... X>                                               \
+        requires(sizeof...(X) == 2)                                              \
+    auto name(const X &...x) {                                                   \
+        return hostapi::bits_of(aie::call(hostapi::api(x)...));                  \
     }
 HOSTAPI_COMPARISON(lt, lt)
 HOSTAPI_COMPARISON(le, le)
@@ -82,19 +91,17 @@ HOSTAPI_COMPARISON(ne, neq)
 #undef HOSTAPI_COMPARISON
 
 /// Lane i of b where bit i is set, else of a.
-template <class A, class B>
-    requires hostapi::with_native<A, B>
-auto sel(const A &a, const B &b, uint64_t bits) {
+template <hostapi::lanes A, hostapi::lanes B> auto sel(const A &a, const B &b, uint64_t bits) {
     constexpr unsigned lanes = hostapi::api_t<A>::size();
     return hostapi::native(aie::select(hostapi::api(a), hostapi::api(b), hostapi::mask_of<lanes>(bits)));
 }
 
 /// An operation and the comparison of its operands.
-#define HOSTAPI_COMPARED(name, call, comparison)                                                     \
-    template <class V> auto name(const hostapi::Native<V> &a, const hostapi::Native<V> &b,           \
-                                 hostapi::Bits<V::size()> &bits) {                                   \
-        bits = comparison(a, b);                                                                     \
-        return call(a, b);                                                                           \
+#define HOSTAPI_COMPARED(name, call, comparison)                                              \
+    template <hostapi::lanes A, hostapi::lanes B>                                             \
+    auto name(const A &a, const B &b, hostapi::Bits<hostapi::api_t<A>::size()> &bits) {       \
+        bits = hostapi::bits_of(aie::comparison(hostapi::api(a), hostapi::api(b)));           \
+        return hostapi::native(aie::call(hostapi::api(a), hostapi::api(b)));                  \
     }
 HOSTAPI_COMPARED(max_lt, max, lt)
 HOSTAPI_COMPARED(min_ge, min, ge)
@@ -105,33 +112,33 @@ HOSTAPI_COMPARED(sub_ge, sub, ge)
 
 // Lanes and parts
 
-template <class V> auto extract_elem(const hostapi::Native<V> &v, unsigned lane) { return hostapi::api(v).get(lane); }
-template <class V> auto ext_elem(const hostapi::Native<V> &v, unsigned lane) { return hostapi::api(v).get(lane); }
+template <hostapi::lanes X> auto extract_elem(const X &x, unsigned lane) { return hostapi::api(x).get(lane); }
+template <hostapi::lanes X> auto ext_elem(const X &x, unsigned lane) { return hostapi::api(x).get(lane); }
 
-template <class V, class X> auto insert(const hostapi::Native<V> &v, unsigned i, const X &x) {
-    V whole = v;
-    if constexpr (hostapi::is_native<X> || hostapi::is_vector<X>)
-        whole.insert(i, hostapi::api(x));
+template <hostapi::lanes X, class Part> auto insert(const X &x, unsigned i, const Part &part) {
+    auto whole = hostapi::api_t<X>(x);
+    if constexpr (hostapi::lanes<Part>)
+        whole.insert(i, hostapi::api(part));
     else
-        whole.set(static_cast<typename V::value_type>(x), i);
+        whole.set(static_cast<typename hostapi::api_t<X>::value_type>(part), i);
     return hostapi::native(whole);
 }
-template <class V> auto upd_elem(const hostapi::Native<V> &v, unsigned lane, typename V::value_type x) {
-    return insert(v, lane, x);
+template <hostapi::lanes X> auto upd_elem(const X &x, unsigned lane, typename hostapi::api_t<X>::value_type value) {
+    return insert(x, lane, value);
 }
-template <class V> auto broadcast_elem(const hostapi::Native<V> &v, unsigned lane) {
-    return hostapi::native(aie::broadcast<typename V::value_type, V::size()>(hostapi::api(v).get(lane)));
+template <hostapi::lanes X> auto broadcast_elem(const X &x, unsigned lane) {
+    using V = hostapi::api_t<X>;
+    return hostapi::native(aie::broadcast<typename V::value_type, V::size()>(hostapi::api(x).get(lane)));
 }
 
 /// Bytes n and up of a followed by b.
-template <class V> auto shift_bytes(const hostapi::Native<V> &a, const hostapi::Native<V> &b, unsigned n) {
-    const auto bytes = [](const V &v) { return v.template cast_to<uint8_t>(); };
-    const auto shifted = hostapi::spliced("shift_bytes", bytes(a), bytes(b), n);
-    return hostapi::native(shifted.template cast_to<typename V::value_type>());
+template <hostapi::lanes A> auto shift_bytes(const A &a, const hostapi::api_t<A> &b, unsigned n) {
+    const auto low = hostapi::api(a).template cast_to<uint8_t>(), high = b.template cast_to<uint8_t>();
+    const auto shifted = hostapi::spliced("shift_bytes", low, high, n);
+    return hostapi::native(shifted.template cast_to<typename hostapi::api_t<A>::value_type>());
 }
-template <class V>
-auto shift(const hostapi::Native<V> &a, const hostapi::Native<V> &b, unsigned step, unsigned bytes) {
-    return shift_bytes(a, b, step * (V::bits() / 8 / V::size()) + bytes);
+template <hostapi::lanes A> auto shift(const A &a, const hostapi::api_t<A> &b, unsigned step, unsigned bytes) {
+    return shift_bytes(a, b, step * (hostapi::api_t<A>::bits() / 8 / hostapi::api_t<A>::size()) + bytes);
 }
 
 // Modes

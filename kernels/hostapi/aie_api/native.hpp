@@ -49,8 +49,9 @@ template <class V> struct Native {
     }
 };
 
-template <class> inline constexpr bool is_native = false;
-template <class V> inline constexpr bool is_native<Native<V>> = true;
+/// An operand of intrinsics: a native value, or one of the API's classes, which turns into it.
+template <class X>
+concept lanes = is_native<X> || is_vector<X> || is_accum<X>;
 
 /// What an intrinsic computes with: the API's class of a native value, everything else as it is.
 template <class X> decltype(auto) api(const X &x) {

@@ -44,6 +44,8 @@ struct accauto {};
 namespace hostapi {
 
 template <class V> struct Native;  // native.hpp
+template <class> inline constexpr bool is_native = false;
+template <class V> inline constexpr bool is_native<Native<V>> = true;
 
 template <class T, class Narrow, class Wide, unsigned Bits, bool Signed> struct element_base {
     static constexpr bool exists = true;

@@ -24,23 +24,25 @@ struct joined_lane<A, aie::vector<T, N>> {
 template <class A, class B> using joined_element = typename joined_lane<A, B>::type;
 
 template <class A, class B>
-concept comparable_operands = is_float<joined_element<A, B>> && !is_accum<A> && !is_accum<B>;
+concept comparable_operands =
+    is_float<joined_element<A, B>> && !is_accum<A> && !is_accum<B> && !is_native<A> && !is_native<B>;
 
 /// f on pairs of lanes. What it makes of bfloat16 in float is narrowed by the rounding mode, as from an accumulator.
 template <class A, class B, class F> HOSTAPI_INLINE auto on_floats(const char *call, const A &a, const B &b, F f) {
     using V = joined_t<A, B>;
-    using Made = decltype(f(typename V::value_type{}, typename V::value_type{}));
+    using T = typename V::value_type;
     const V left = operand<V>(a), right = operand<V>(b);
     const auto *x = left.read(call), *y = right.read(call);
     V result;
     auto *out = result.write();
-    alignas(64) std::array<Made, V::size()> made;
+    if constexpr (std::is_same_v<T, bfloat16> && std::is_same_v<decltype(f(T{}, T{})), float>)
+        if (core_state.rounding != aie::rounding_mode::conv_even) [[unlikely]] {
+            for (unsigned i = 0; i < V::size(); ++i)
+                out[i].bits = rounded_bfloat16(f(x[i], y[i]), core_state.rounding);
+            return result;
+        }
     for (unsigned i = 0; i < V::size(); ++i)
-        made[i] = f(x[i], y[i]);
-    if constexpr (std::is_same_v<Made, float>)
-        narrow_floats<typename V::value_type, V::size()>(made.data(), out);
-    else
-        std::memcpy(out, made.data(), sizeof made);
+        out[i] = f(x[i], y[i]);
     return result;
 }
 

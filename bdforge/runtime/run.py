@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.array.emulator import TimingOptions, TimingReport, emulate
+from bdforge.array.emulator.strictness import EDGES
 from bdforge.array.emulator.trace import Trace
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
@@ -57,7 +58,7 @@ def run(
     name = design.built_sequence(sizes)
     result = emulate(
         design.mlir, buffers, design.kernels, name, instructions=None if name else planned.words(),
-        file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted,
+        file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted, permissive=[EDGES],
     )  # fmt: skip
     seconds = time.perf_counter() - start
     return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)

@@ -9,7 +9,7 @@ from bdforge.design.manifest import manifest_fault
 from bdforge.devices import device_named
 from bdforge.operators import load_spec, plan
 
-NAME = "gemm_i8_i8_i32_one_core"
+NAME, CPP_ONLY = "gemm_i8_i8_i32_one_core", "gemm_bf16_bfp16_bf16_64x88x64"
 
 
 def manifest_of(tree, name: str) -> dict:
@@ -34,19 +34,19 @@ def test_an_xclbin_is_built_without_tools(scons, tree, quick_cxx):
 
 
 def test_a_design_whose_kernels_exist_in_cpp_only_gets_an_image_that_is_not_for_silicon(scons, tree, quick_cxx):
-    result = scons("design=gemv_bf16", "toolchain=bdforge", quick_cxx)
+    result = scons(f"design={CPP_ONLY}", "toolchain=bdforge", quick_cxx)
     assert result.returncode == 0, result.stderr
-    assert "gemv_bf16.emulated.xclbin is for the emulated array, no xclbin for silicon" in result.stderr
-    manifest = manifest_of(tree, "gemv_bf16")
+    assert f"{CPP_ONLY}.emulated.xclbin is for the emulated array, no xclbin for silicon" in result.stderr
+    manifest = manifest_of(tree, CPP_ONLY)
     assert "xclbin" not in manifest["files"]
-    assert manifest["files"]["emulated"]["path"] == "gemv_bf16.emulated.xclbin"
+    assert manifest["files"]["emulated"]["path"] == f"{CPP_ONLY}.emulated.xclbin"
     assert len(manifest["toolchain"]["host_cores"]) == 32
 
 
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
-        (("design=gemv_bf16", "kernels=asm"), "kernels=asm, but mm_bf16_bf16_f32 is not assembled for aie2p"),
+        ((f"design={CPP_ONLY}", "kernels=asm"), "kernels=asm, but mm_bf16_bfp16_bf16 is not assembled for aie2p"),
         (("toolchain=aiecc", "kernels=asm"), "kernels=asm is for toolchain=bdforge: aiecc links objects of Peano"),
     ],
 )

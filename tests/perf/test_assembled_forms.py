@@ -137,13 +137,14 @@ def test_machine_code_in_time_takes_what_was_counted():
     assert took[1] - took[0] == pytest.approx(4 * (counted.cycles + counted.around))
 
 
-def test_types_without_assembled_kernels_are_named():
-    floats = plan("f32", "bf16")
-    case = case_of(floats.spec, floats.device, PROBLEM)
-    with pytest.raises(ScheduleError, match="mm_bf16_bf16_f32 is not assembled"):
+def test_products_without_assembled_kernels_are_named():
+    turned = {"layouts": "row row column", "rows": 1, "columns": 1, "k_mt": 144, "rho": 2}
+    plan = small_gemm(64, 72, 48, "phoenix", types=("int8", "int8", "int8"), **turned)
+    case = case_of(plan.spec, plan.device, PROBLEM)
+    with pytest.raises(ScheduleError, match="mm_i8_i8_i8 is not assembled"):
         kernel_of(case, "assembled")
-    with pytest.raises(ScheduleError, match="mm_bf16_bf16_f32 is not assembled"):
-        kernel_on(floats, case, "assembled")
+    with pytest.raises(ScheduleError, match="mm_i8_i8_i8 is not assembled"):
+        kernel_on(plan, case, "assembled")
 
 
 def test_a_search_believes_counted_cycles(form):

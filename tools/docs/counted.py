@@ -33,7 +33,7 @@ KERNELS, CHOICES, DESIGNS = (
 )  # fmt: skip
 TILE = (64, 128, 64)
 OURS = "ours"
-AIE2_FLOATS = (64, 64, 64, 1)  # of twice that depth a core of AIE2 does not hold A, B and C
+FLOATS = (64, 64, 64, 1)  # of twice that depth a core does not hold A, B and C
 FLAGSHIP = (64, 192, 160, 4)
 CHOSEN_TILES = (*TILE, 1), FLAGSHIP, (64, 96, 160, 1)
 CHOSEN_OPTIONS = (
@@ -134,8 +134,7 @@ def counts() -> Iterator[Counted]:
     """Every assembled kernel on our tile and the flagship's, and on the published tiles of its types."""
     for generation, device in (("aie2p", "strix_halo"), ("aie2", "phoenix")):
         for types in _TYPES[generation]:
-            floats = generation == "aie2" and types.startswith("bf16")
-            yield from of_tile(OURS, device, types, AIE2_FLOATS if floats else (*TILE, 1))
+            yield from of_tile(OURS, device, types, FLOATS if types.startswith("bf16") else (*TILE, 1))
     yield from of_tile(OURS, "strix_halo", "int8 int2 int32 int32", FLAGSHIP)
     for row in comparisons():
         p = row.published

@@ -9,6 +9,7 @@ from typing import Any
 from bdforge.array.emulator.cores.core import EmulatedCore
 from bdforge.array.emulator.cores.kernel_call import perform
 from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, KernelError
+from bdforge.array.emulator.strictness import EDGES
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, DataMemory
 from bdforge.core.exact.engine_build import library
@@ -25,7 +26,6 @@ from bdforge.devices.registers import packet_header
 
 _BREAKPOINT = re.compile(r"(\d+),(\d+):(\w+)")
 _MOST_NAME = 60
-_EDGES = "float-edges"
 _BANKS_OF_A_TILE = WINDOW_BYTES // BANK_BYTES
 
 
@@ -91,7 +91,7 @@ class MachineCode:
         if core.observed:
             self._timeline = PartTimeline(self.parts)
             executor.watch(self.parts)
-        if core.array.strictness.permits(_EDGES):
+        if core.array.strictness.permits(EDGES):
             executor.assume()
         self.waits.clear()
         steps, answer = self._steps(core, executor), None
@@ -117,14 +117,14 @@ class MachineCode:
         """The fault of a core, with the name of the check that lets it go on."""
         fault = CoreError(f"{error}{self.where()}")
         if any(str(error).endswith(reason) for reason in ASSUMPTIONS):
-            fault.add_note(f"[{_EDGES}]")
+            fault.add_note(f"[{EDGES}]")
         return fault
 
     def _tell_assumed(self, core: EmulatedCore, executor: Executor) -> None:
         """Warn once of what results of the array's machine code rest on."""
-        if core.array.strictness.permits(_EDGES):
+        if core.array.strictness.permits(EDGES):
             for reason in executor.assumed:
-                core.array.strictness.warn(f"{_EDGES} (permitted): {reason}, and was assumed")
+                core.array.strictness.warn(f"{EDGES} (permitted): {reason}, and was assumed")
 
     def _steps(self, core: EmulatedCore, executor: Executor) -> Generator[Any, Any, None]:
         """The executor's run; bundle by bundle where somebody looks at this core."""

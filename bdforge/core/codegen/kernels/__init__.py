@@ -63,16 +63,19 @@ def expected(name: str, generation: str, options: Options) -> float:
 
 def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     a, weights, c = types if len(types := name.split("_")[1:]) == 3 else ("", "", "")
-    floats = (generation, a, weights) == ("aie2", "bf16", "bf16") and c in ("bf16", "f32")
+    floats = (a, weights) == ("bf16", "bf16") and c in ("bf16", "f32")
     if not floats and (a != "i8" or weights not in _WEIGHTS or c not in _SUMS):
-        known = "A is int8, B int8, int4 or int2; on AIE2 both may be bfloat16"
+        known = "A is int8, B int8, int4 or int2, or both are bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: {known}")
     if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):
         raise CodegenError(f"{name} is not assembled with transposed micro-tiles of C")
     rho = options.number("DIM_RHO", 1)
     m, k, n = (options.number(name) for name in ("DIM_M", "DIM_K", "DIM_N"))
     swapped = options.has("C_TRANSPOSED")
-    turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
+    if floats and generation == "aie2p":  # which lie along k, whatever the order of C
+        turns_a, turns_b = options.has("A_TRANSPOSED"), not options.has("B_TRANSPOSED")
+    else:
+        turns_a, turns_b = (options.has(f"{operand}_TRANSPOSED") != swapped for operand in "AB")
     product = MatrixProduct(
         generation, weights, SIZES[c], m // rho, k, n, turns_a, turns_b, swapped,
         rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,

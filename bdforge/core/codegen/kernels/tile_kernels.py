@@ -1,4 +1,4 @@
-"""Kernels that pass once over a tile: `zero_*`, `unscale_i32`, `finish_*`, AIE2's `finish_f32_bf16`, `elementwise_i8`.
+"""Kernels that pass once over a tile: `zero_*`, `unscale_i32`, `finish_i32_i*`, `finish_f32_bf16`, `elementwise_i8`.
 
 A pass is a block of instructions for a few vectors, which starts anew as soon as slots and the bank of C allow.
 """
@@ -13,7 +13,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options, to_part
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
-from bdforge.core.codegen.pipeline.product import AIE2_FLOATS, FIELDS, VECTORS, Vectors
+from bdforge.core.codegen.pipeline.product import FIELDS, FLOAT_VECTORS, VECTORS, Vectors
 
 _GROUP = 4  # micro-tiles of a block, or vectors
 _C = "C"  # the bank of it
@@ -69,7 +69,7 @@ class _Finish:
     @property
     def floats(self) -> bool:
         """Whether float32 becomes bfloat16."""
-        return self.vectors is AIE2_FLOATS
+        return self.vectors is not VECTORS[self.vectors.generation]
 
 
 def finish(name: str, generation: str, options: Options) -> Maker:
@@ -111,9 +111,9 @@ def _pass(generation: str, wanted: "_Finish", wide: bool, back: bool = False) ->
 
 
 def _wanted(name: str, generation: str, options: Options) -> _Finish:
-    result, floats = name.rpartition("_")[2], (name, generation) == ("finish_f32_bf16", "aie2")
+    result, floats = name.rpartition("_")[2], name == "finish_f32_bf16"
     if not floats and (result not in ("i8", "i16", "i32") or name.startswith(("finish_f", "finish_b"))):
-        known = "results of int8, int16 and int32, on AIE2 of float32 as bfloat16"
+        known = "results of int8, int16 and int32, and of float32 as bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: there are {known}")
     if told := [option for option in ("BIAS", "SCALE", *["RELU"] * floats) if options.has(option)]:
         raise CodegenError(f"{name} is not assembled with {told[0]}")
@@ -124,7 +124,7 @@ def _wanted(name: str, generation: str, options: Options) -> _Finish:
     elements = options.number("DIM_M") // parts * options.number("DIM_N")
     if parts > 1 and result != "i32":
         raise CodegenError(f"{name} is not assembled with C_IN_PARTS")
-    vectors = AIE2_FLOATS if floats else VECTORS[generation]
+    vectors = (FLOAT_VECTORS if floats else VECTORS)[generation]
     tile = vectors.rows * vectors.columns
     if elements % (tile * fields):
         raise CodegenError(f"{name}: {elements} elements are no multiple of {tile * fields}")

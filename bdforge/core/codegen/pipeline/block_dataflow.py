@@ -1,6 +1,7 @@
 """What a block of micro-tiles does, as dataflow: its pointers, loads, unpacking, products and stores."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
 
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
@@ -13,6 +14,9 @@ A_BANK, B_BANK, C_BANK = "A", "B", "C"
 CONF = "r1"
 SAVED = {"a0": "r6", "b0": "r12", "c in": "r13"}
 """Where arguments are kept for regions behind the first."""
+ONES_PAIR = VECTOR_REGISTERS // 2 - 1
+HALVES, LANES_CONF = ("r2", "r3"), "r4"
+"""Of block floats: the modes of VSHUFFLE that turn halves of tiles, and products of lanes."""
 TURN_DOWN, TURN_UP, ONES = "r3", "r4", "r5"
 """Shifts that turn masks, and the bit of each field that codes of 0 have."""
 
@@ -24,8 +28,15 @@ def walks(region: BlockRegion) -> dict[str, PointerWalk]:
     found: dict[str, PointerWalk] = {}
 
     def add(name: str, offsets: Sequence[int], strides: tuple[int, int, int], start: int) -> None:
-        offsets = [block * strides[2] + at for block in range(region.unrolled) for at in offsets]
-        loops = list(zip((down, across // group, group // region.unrolled), strides, strict=True))
+        turns = region.unrolled
+        if p.blocks:
+            side = int(across % turns == 0)  # along which blocks take turns
+            offsets = [block * strides[side] + at for block in range(turns) for at in offsets]
+            loops = [(down, strides[0]), (across, strides[1]), (1, 0)]
+            loops[side] = loops[side][0] // turns, loops[side][1] * turns
+        else:
+            offsets = [block * strides[2] + at for block in range(turns) for at in offsets]
+            loops = list(zip((down, across // group, group // turns), strides, strict=True))
         if region.downwards:
             loops = [loops[1], loops[2], loops[0]]
         pointer = GIVEN.get(name) or f"p{len(GIVEN) + sum(other not in GIVEN for other in found)}"
@@ -60,7 +71,7 @@ def _along_k(p: MatrixProduct, tile_bytes: int, together: int) -> list[int]:
 
 def _steps_alone(p: MatrixProduct) -> bool:
     """Whether C's pointer goes on without a store: what AIE2's stores of floats in 2D and 3D name is not told."""
-    return p.floats and p.c_bytes == 2
+    return p.floats and p.c_bytes == 2 and not p.blocks
 
 
 def steppers(region: BlockRegion) -> tuple[Steppers, dict[str, list[str]]]:
@@ -78,9 +89,14 @@ def block(region: BlockRegion, takes: Sequence[int], interval: int) -> list[Data
     for first in range(0, region.unrolled * region.product.steps, region.product.steps):
         ops += _masks(region, first)
         for s in range(first, first + region.product.steps):
-            for i in range(region.rows):
-                ops += _tile(region, "a", i, s, units, pointers, after)
-            ops += _b(region, s, units, pointers, after)
+            tiles = [_tile(region, "a", i, s, units, pointers, after) for i in range(region.rows)]
+            columns = _b(region, s, units, pointers, after)
+            if region.product.blocks:
+                columns = [_tile(region, "b", j, s, units, pointers, after) for j in range(region.columns)]
+                pairs = zip_longest(tiles, columns, fillvalue=())
+                ops += chain.from_iterable(chain.from_iterable(pairs))
+            else:
+                ops += (*chain.from_iterable(tiles), *columns)
         for number in range(len(region.lanes)):
             ops += _lane(region, number, first, takes[number], pointers, after)
     if _steps_alone(region.product):
@@ -98,6 +114,9 @@ def _address(pointer: str, step: str) -> tuple[str, str]:
 def _units(region: BlockRegion, interval: int) -> dict[str, str]:
     """Load units by pointer: b for as many as it has cycles, a, which C needs too, for the rest."""
     p, found, free = region.product, {}, interval
+    if p.blocks:
+        by_b = region.multiplied("b")
+        return {"a0": "a" if by_b else "b", "b0": "b" if by_b else "a"}
     if p.joint:
         order = sorted([("a0", region.a_loads), ("b0", region.b_loads)], key=lambda pair: -pair[1])
     else:
@@ -118,6 +137,10 @@ def _tile(region: BlockRegion, side: str, i: int, s: int, units, pointers, after
     )
     walk, first = (f"{side}0", s * tiles + i) if p.joint else (f"{side}{i}", s)
     made = "packed" if side == "b" and p.weights == "i2" else f"{side}{i}"
+    if p.blocks:
+        places = [_address(pointers[walk], after[walk][2 * first + h]) for h in range(2)]
+        yield from _block_tile(region, made, side, s, units[walk], places, bank)
+        return
     parts = ("wl", "wh")[: p.accesses(tile_bytes)] if p.vectors.access < 64 else ("x",)
     for h, part in enumerate(parts):
         dimensions, operand = _address(pointers[walk], after[walk][first * len(parts) + h])
@@ -128,6 +151,32 @@ def _tile(region: BlockRegion, side: str, i: int, s: int, units, pointers, after
     if turns:
         text = f"vshuffle x{{t}}, x{{v}}, x{{v}}, {p.shuffle(side)[0]}"
         yield DataflowOp(f"turn {made}", (text,), {"v": (f"raw {made}", s), "t": (made, s)}, s)
+
+
+def _block_tile(
+    region: BlockRegion, made: str, side: str, s: int, unit: str, places: Sequence[tuple[str, str]], bank: str
+) -> Iterator[DataflowOp]:
+    """A micro-tile of bfloat16 as block floats."""
+    p = region.product
+    before = region.rows if side == "b" and region.multiplied("a") else 0
+    pair = ONES_PAIR - 1 - (int(made[1:]) + before) % 2
+    wide, turns = p.vectors.accumulators - 1, p.turns_a if side == "a" else p.turns_b
+    for h, (dimensions, operand) in enumerate(places):
+        values: dict[str, Value] = {}
+        if not region.multiplied(side):
+            text = f"vlda{dimensions}.conv.fp32.bf16 cm{'lh'[h]}{wide}, {operand}"
+        elif turns:
+            text, values = f"vld{unit}{dimensions} x{{v}}, {operand}", {"v": (f"raw {made}.{h}", s)}
+        else:
+            text = f"vld{unit}{dimensions} x{2 * pair + h}, {operand}"
+        yield DataflowOp(f"{made}.{h}", (text,), values, s, bank)
+    for h, mode in enumerate(HALVES if turns else ()):
+        values = {"v": (f"raw {made}.0", s), "w": (f"raw {made}.1", s)}
+        yield DataflowOp(f"turn {made}.{h}", (f"vshuffle x{2 * pair + h}, x{{v}}, x{{w}}, {mode}",), values, s)
+    if region.multiplied(side):
+        text = f"vmul.f dm{wide}, y{pair}, y{ONES_PAIR}, {LANES_CONF}"
+        yield DataflowOp(f"widen {made}", (text,), step=s)
+    yield DataflowOp(f"block {made}", (f"vconv.bfp16ebs8.fp32 ex{{v}}, dm{wide}",), {"v": (made, s)}, s)
 
 
 def _b(region: BlockRegion, s: int, units, pointers, after) -> Iterator[DataflowOp]:
@@ -170,22 +219,27 @@ def field_registers(j: int) -> tuple[str, str]:
 
 def _lane(region: BlockRegion, number: int, first: int, take: int, pointers, after) -> Iterator[DataflowOp]:
     p, (i, j), count = region.product, region.lanes[number], region.product.c_accesses
-    place = (first // p.steps * len(region.lanes) + number) * count
+    turn = first // p.steps * len(region.lanes)  # accumulators of lanes, where blocks take turns in them
+    stage, result = (registers[number] + p.blocks * turn for registers in (region.stages, region.results))
+    place = (turn + number) * count
     places = range(place, place + count)
     for part, at in enumerate(places):
-        yield _c_access(p, "in", number, region.stages[number], part, _address(pointers["c in"], after["c in"][at]))
+        yield _c_access(p, "in", turn + number, stage, part, _address(pointers["c in"], after["c in"][at]))
     for s in range(p.steps):
         values: dict[str, Value] = {"a": (f"a{i}", first + s), "b": (f"b{j}", first + s)}
-        yield DataflowOp(f"mac {number}", (_mac(region, number, s, take),), values, first + s)
+        yield DataflowOp(f"mac {number}", (_mac(region, number + p.blocks * turn, s, take),), values, first + s)
     for part, at in enumerate(places):
-        yield _c_access(p, "out", number, region.results[number], part, _address(pointers["c out"], after["c out"][at]))
+        yield _c_access(p, "out", turn + number, result, part, _address(pointers["c out"], after["c out"][at]))
 
 
 def _mac(region: BlockRegion, number: int, s: int, take: int) -> str:
     """The product of a step: the first starts a sum, the last leaves it where it is stored."""
     name, dot = region.product.vectors.sums, ".f" if region.product.floats else ""
+    file = "ex" if region.product.blocks else "x"
+    operands = ", ".join([f"{file}{{{side}}}" for side in ("ba" if region.product.swapped else "ab")] + [CONF])
+    if region.product.blocks:
+        return f"vmac.f {name(number)}, {name(number)}, {operands}"
     sums, stage = name(number), name(region.stages[number])
-    operands = f"{'x{b}, x{a}' if region.product.swapped else 'x{a}, x{b}'}, {CONF}"
     last = s == region.product.steps - 1
     result = name(region.results[number]) if last else sums
     if s == 0:

@@ -156,7 +156,7 @@ def _leaves(text: str, pattern: Pattern) -> Iterator[tuple[str, tuple[str, str]]
             continue
         first, width = (2 * number, 2) if kinds[hole] == "y" else (number, 1)
         for i in range(first, first + width):
-            yield from ((f"{half}{i}", (hole, f"{half}{i - first}")) for half in ("wl", "wh"))
+            yield from ((f"{part}{i}", (hole, f"{part}{i - first}")) for part in ("wl", "wh", "el", "eh"))
 
 
 def dependences(isa: Isa, ops: Sequence[DataflowOp], values: bool = True) -> list[Edge]:

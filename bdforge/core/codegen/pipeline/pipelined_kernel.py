@@ -9,7 +9,10 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.pipeline.block_dataflow import (
     CONF,
     GIVEN,
+    HALVES,
+    LANES_CONF,
     ONES,
+    ONES_PAIR,
     SAVED,
     TURN_DOWN,
     TURN_UP,
@@ -18,12 +21,14 @@ from bdforge.core.codegen.pipeline.block_dataflow import (
     walks,
 )
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, set_control, set_register
-from bdforge.core.codegen.pipeline.product import PART, BlockRegion, MatrixProduct
+from bdforge.core.codegen.pipeline.product import PART, SQUARE_HALVES, BlockRegion, MatrixProduct
 from bdforge.core.codegen.pipeline.steady_block import Scheduled
 from bdforge.core.codegen.pipeline.tile_cover import best, expected_by_shape
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
 _FLOATS, _NIBBLES = 0x1C, 0x300  # products of 4 x 8 x 4 bfloat16, of 4 x 16 int8 and 16 x 8 int4, both signed
+_BLOCKS, _LANES = 0x30C, 0x3C  # products of 8 x 8 x 8 block floats, and of 64 lanes of bfloat16
+_ONE = "r5"
 _MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
 _MASKS, _ZEROS = 0xC0300C03, 0x55555555
 
@@ -81,17 +86,26 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[AssemblyOp]:
     region, product = block.region, block.region.product
     again = (AssemblyOp(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
     ops = [*(again if number else _first(product, regions > 1)), *_pointers(region)]
-    conf = _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
+    conf = _BLOCKS if product.blocks else _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
     ops.append(set_register(CONF, conf, "kind of products"))
     if product.weights == "i2":
         ops += _fields(region)
-    turned = [side for side, turns in (("a", product.turns_a), ("b", product.turns_b)) if turns]
+    if product.blocks:
+        ops += _block_floats()
+    turned = [side for side, turns in (("a", product.turns_a), ("b", product.turns_b)) if turns and not product.blocks]
     ops += [set_register(*mode) for mode in dict.fromkeys(map(product.shuffle, turned))]
     if product.generation == "aie2" and not product.joint:
         # Products do not look at the upper halves of what A is loaded into, but they must hold something.
         loaded = {register for (name, _), register in block.registers.items() if name.startswith(("a", "raw a"))}
         ops += [AssemblyOp(f"vbcst.32 x{register}, {CONF}") for register in sorted(loaded)]
     return ops + [set_register(register, value) for register, value in steppers(region)[0].constants.items()]
+
+
+def _block_floats() -> Iterator[AssemblyOp]:
+    """What makes block floats of bfloat16."""
+    yield from (set_register(LANES_CONF, _LANES), set_register(_ONE, 0x3F80))
+    yield from (AssemblyOp(f"vbcst.16 x{2 * ONES_PAIR + i}, {_ONE}", "ones") for i in (0, 1))
+    yield from map(set_register, HALVES, SQUARE_HALVES)
 
 
 def _first(product: MatrixProduct, again: bool) -> Iterator[AssemblyOp]:

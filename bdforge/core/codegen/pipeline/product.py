@@ -64,6 +64,11 @@ AIE2_FLOATS = Vectors(
     "aie2", 4, 32, "bm?", ("am?l", "am?h"), {2: (".fp32.bf16", ("bm?",))}, {2: (".bf16.fp32", ("bm?",))},
     ("", ""), 18, range(-256, 225), 4, ("conv", "conv", ""), 4,
 )  # fmt: skip
+AIE2P_FLOATS = Vectors(
+    "aie2p", 8, 64, "dm", ("bmll", "bmlh", "bmhl", "bmhh"), {2: (".fp32.bf16", ("cml", "cmh"))},
+    {2: (".bf16.fp32", ("cml", "cmh"))}, ("", ""), 5, range(-512, 449), converts=("conv", "conv", ""), chain=3,
+)  # fmt: skip
+FLOAT_VECTORS = {vectors.generation: vectors for vectors in (AIE2P_FLOATS, AIE2_FLOATS)}
 VECTORS = {vectors.generation: vectors for vectors in (AIE2P, AIE2)}
 
 
@@ -71,8 +76,10 @@ DEPTH = COLUMNS = 8  # of a micro-tile of integers
 FIELDS = 4  # ternary weights in a byte
 LOAD_UNITS = 2
 VECTOR_REGISTERS = 12
+BLOCK_FLOATS = 6  # registers of these, beside two tiles that are to be widened, and ones
 _SQUARES, _TALL_BYTES, _TALLER_BYTES = 35, 46, 36  # modes that transpose 8 x 8, 8 x 4, 16 x 4 bytes
 _TALL, _WIDE = 28, 29  # and 8 x 4, 4 x 8 elements of 16 bits
+SQUARE_HALVES = 52, 53  # that make the upper and the lower half of 8 x 8 elements of 16 bits transposed
 
 PART = "r0"
 """Which of its parts a call makes; read before all else."""
@@ -109,7 +116,7 @@ class MatrixProduct:
     @property
     def vectors(self) -> Vectors:
         """Registers and accesses of the generation."""
-        return AIE2_FLOATS if self.floats else VECTORS[self.generation]
+        return (FLOAT_VECTORS if self.floats else VECTORS)[self.generation]
 
     @property
     def free(self) -> "MatrixProduct":
@@ -120,6 +127,14 @@ class MatrixProduct:
     def floats(self) -> bool:
         """Whether A and B are bfloat16, C float32 or bfloat16."""
         return self.weights == "bf16"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether operands become block floats, eight along k, as they are loaded (kernels/include/block_floats.h).
+
+        By way of the last accumulator, for only wide floats are converted.
+        """
+        return self.floats and self.generation == "aie2p"
 
     @property
     def steps(self) -> int:
@@ -212,7 +227,10 @@ class BlockRegion:
 
     @property
     def unrolled(self) -> int:
-        """Blocks of a loop's pass: one, or those of all fields of a byte, if the top one is unpacked in another way."""
+        """Blocks of a loop's pass: one, or those of all fields of a byte, if the top one is unpacked in another way; or
+        as many as take turns in accumulators."""
+        if self.product.blocks:
+            return 1 if self.down[1] % 2 and self.across[1] % 2 else 2
         return self.fields if self.product.top_signed else 1
 
     @property
@@ -238,6 +256,8 @@ class BlockRegion:
     def results(self) -> tuple[int, ...]:
         """Accumulators that last products write, by lane: where there are so many, others, which leaves stores time."""
         lanes = len(self.lanes)
+        if self.product.blocks:
+            return tuple(range(lanes))
         free = range(lanes * (1 + self.product.joint), self.product.vectors.accumulators)
         if self.product.joint:
             return (*range(lanes - len(free)), *free[:lanes])
@@ -247,9 +267,19 @@ class BlockRegion:
     def stages(self) -> tuple[int, ...]:
         """The accumulators into which C comes, by lane."""
         lanes = len(self.lanes)
+        if self.product.blocks:
+            return self.results
         if self.product.joint:
             return tuple(range(lanes, 2 * lanes))
         return (max(*self.results, lanes - 1) + 1,) * lanes
+
+    def multiplied(self, side: str) -> bool:
+        """Whether micro-tiles of A or B are widened by products with ones, not by loads, which move half a tile a
+        cycle: what is turned, or else the side with more of them."""
+        turns_a, turns_b = self.product.turns_a, self.product.turns_b
+        if turns_a or turns_b:
+            return turns_a if side == "a" else turns_b
+        return (side == "b") == (self.columns >= self.rows)
 
     @property
     def a_loads(self) -> int:
@@ -270,6 +300,12 @@ class BlockRegion:
     def step_cycles(self) -> int:
         """The least that a step of k takes: its busiest slot, and the cycles for a sum to come back."""
         p = self.product
+        if p.blocks:
+            sides = (("a", self.rows, p.turns_a), ("b", self.columns, p.turns_b))
+            widened = sum(count for side, count, _ in sides if self.multiplied(side))
+            accumulated = 2 * (self.rows + self.columns) - widened
+            moves = max(2 * count for _, count, _ in sides), sum(2 * count for _, count, turns in sides if turns)
+            return max(p.vectors.chain, self.rows * self.columns + widened, accumulated, *moves)
         packed = p.weights == "i2"
         moves = self.rows * p.turns_a + (1 if packed else self.columns) * p.turns_b + 2 * self.columns * packed
         loads = max(self.a_loads, self.b_loads) if p.joint else -(-self.loads // LOAD_UNITS)
@@ -283,4 +319,4 @@ class BlockRegion:
     @property
     def registers(self) -> range:
         """Vector registers for values."""
-        return range(VECTOR_REGISTERS - self.constants)
+        return range(BLOCK_FLOATS if self.product.blocks else VECTOR_REGISTERS - self.constants)

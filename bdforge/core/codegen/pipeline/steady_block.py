@@ -8,6 +8,7 @@ from functools import cache
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.block_dataflow import block
+from bdforge.core.codegen.pipeline.block_float_steps import Placed, placed_steps
 from bdforge.core.codegen.pipeline.dataflow import BANK, DataflowOp, Value, dependences, places
 from bdforge.core.codegen.pipeline.product import BlockRegion
 from bdforge.core.codegen.pipeline.register_colouring import coloured, lives
@@ -67,9 +68,10 @@ def scheduled(region: BlockRegion) -> Scheduled:
 
 def _found(region: BlockRegion, interval: int, idle: int) -> Iterator[Scheduled]:
     """Schedules of a period: one whose accesses to C keep clear of each other, or else some in which they meet."""
-    skewed = [replace(region, skew=skew) for skew in (_SKEWS if len(region.lanes) > 1 else (0,))]
+    alike = len(region.lanes) == 1 or region.product.blocks
+    skewed = [replace(region, skew=skew) for skew in ((0,) if alike else _SKEWS)]
     period = _period(region, interval, idle)
-    held = [(one, _registers(one, interval, period)) for one in skewed]
+    held = [(one, _registers(one, interval, idle, period)) for one in skewed]
     usable = [(one, registers) for one, registers in held if registers is not None]
     tried = [
         (one, takes, registers)
@@ -88,30 +90,33 @@ def _found(region: BlockRegion, interval: int, idle: int) -> Iterator[Scheduled]
 
 def _period(region: BlockRegion, interval: int, idle: int) -> int:
     """Cycles of a loop's pass."""
-    return region.unrolled * interval * (region.product.steps + idle)
+    return region.unrolled * (interval * region.product.steps + idle)
 
 
 def _periods(region: BlockRegion) -> Iterator[tuple[int, int]]:
-    """(cycles of a step, steps without products), the shortest blocks first."""
+    """(cycles of a step, cycles without products), the shortest blocks first: whole steps, but of block floats."""
     p = region.product
     least = region.step_cycles
-    tried = [(i, idle) for i in (least, least + 1) for idle in range(_MOST_IDLE // i + _IDLE_STEPS)]
-    yield from sorted(tried, key=lambda pair: (pair[0] * (p.steps + pair[1]), pair))
+    if p.blocks:
+        first = len(region.lanes) * p.c_accesses if p.c_bytes == 2 else 0  # such a store finds no cycle in a step
+        return ((least, idle) for idle in range(first, _MOST_IDLE))
+    tried = [(i, idle * i) for i in (least, least + 1) for idle in range(_MOST_IDLE // i + _IDLE_STEPS)]
+    return iter(sorted(tried, key=lambda pair: (pair[0] * p.steps + pair[1], pair)))
 
 
 def _attempt(
     region: BlockRegion, interval: int, idle: int, takes: tuple[int, ...], registers: Mapping[Value, int], strict: bool
 ) -> Scheduled | None:
     """A schedule in which accesses to C keep clear of each other, if `strict`."""
-    steps, isa = _steps(region, interval), load(region.product.generation)
-    assert steps is not None
+    isa, issues = load(region.product.generation), _step_issues(region, interval, idle)
+    assert issues is not None
     period = _period(region, interval, idle)
     ops = block(region, takes, interval)
     branch = () if region.product.hardware_loops else (_BRANCH,)  # else blocks are written out: 15 KB of 16
     occupied = [*(places(isa.generation, op, strict) for op in ops), *branch]
     if not fits(occupied, period):
         return None
-    fixed = {i: _placed(region, steps, op, interval, idle) for i, op in enumerate(ops) if op.step is not None}
+    fixed = {i: issues[op.key, op.step] for i, op in enumerate(ops) if op.step is not None}
     # Where all lanes add C in the first step, it may come so many cycles before the first load of A and B.
     lead = 2 * len(region.lanes) * region.product.c_accesses if region.product.joint else 0
     problem = ModuloProblem(
@@ -137,24 +142,27 @@ def _conflicts(ops: Sequence[DataflowOp], plan: ModuloSchedule, isa: Isa) -> int
     return sum(count - 1 for count in Counter(cells).values())
 
 
-def _registers(region: BlockRegion, interval: int, period: int) -> dict[Value, int] | None:
+def _registers(region: BlockRegion, interval: int, idle: int, period: int) -> dict[Value, int] | None:
     """Registers of values, which only steps have."""
-    steps = _steps(region, interval)
-    if steps is None:
+    placed = _step_issues(region, interval, idle)
+    if placed is None:
         return None
     ops = [op for op in block(region, (0,) * len(region.lanes), interval) if op.step is not None]
-    idle = period // (interval * region.unrolled) - region.product.steps
-    issues = [_placed(region, steps, op, interval, idle)[0] for op in ops]
+    issues = [placed[op.key, op.step][0] for op in ops]
     return coloured(lives(load(region.product.generation), ops, issues), period, region.registers)
 
 
-def _placed(
-    region: BlockRegion, steps: Mapping[str, tuple[int, int]], op: DataflowOp, interval: int, idle: int
-) -> tuple[int, int]:
-    """Cycle and alternative of an op, steps of which are counted over all blocks of a pass."""
-    assert op.step is not None
-    at, choice = steps[op.key]
-    return at + interval * (op.step + op.step // region.product.steps * idle), choice
+def _step_issues(region: BlockRegion, interval: int, idle: int) -> Placed | None:
+    """Cycle and alternative of each op of a step, over all blocks of a pass."""
+    if region.product.blocks:
+        return placed_steps(region, idle)
+    steps, count = _steps(region, interval), region.product.steps
+    if steps is None:
+        return None
+    return {
+        (key, step): (at + interval * step + step // count * idle, choice)
+        for key, (at, choice) in steps.items() for step in range(region.unrolled * count)
+    }  # fmt: skip
 
 
 @cache

@@ -116,5 +116,7 @@ def _block_cycles(region: BlockRegion) -> float:
     product, rows, columns = region.product, region.rows, region.columns
     step, c = region.step_cycles, rows * columns * product.c_accesses
     masks = 2 * columns if product.weights == "i2" and columns * 2 >= step else 0
+    if product.blocks:  # stores that convert find no cycle behind a conversion, nor do others find all of them
+        return step * product.steps + (c if product.c_bytes == 2 else 2)
     loads = region.loads * product.steps
     return max(step * product.steps + masks, c, (loads + c) / LOAD_UNITS)

@@ -101,8 +101,6 @@ inline bool same_in_any_order(const double* terms, int n) {
     return true;
 }
 
-enum { kRounding, kZeroSign };  // assumptions
-
 // AIE2P's sums: one addition in fp32, or a rounding of three terms; zero is +0.
 inline bool summed(Core& core, float (*terms)[kLanes], int n, int count, float* total) {
     bool told = true, plain = true;
@@ -118,7 +116,7 @@ inline bool summed(Core& core, float (*terms)[kLanes], int n, int count, float* 
         plain &= n < 2 || total[lane] != 0 || zeros;
         if (n > 1 && total[lane] == 0) total[lane] = 0;
     }
-    return known(core, total, count) && (told || core.assume(kRounding)) && (plain || core.assume(kZeroSign));
+    return known(core, total, count) && (told || core.assume(Core::kRounding)) && (plain || core.assume(Core::kZeroSign));
 }
 
 // AIE2's sum of a lane: terms are rounded at the greatest exponent, to 23 bits behind the point, then their sum.

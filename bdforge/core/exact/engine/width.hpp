@@ -173,10 +173,11 @@ inline int block_of(Core& core, const std::uint32_t* words, std::uint32_t roundi
         negative |= !exponent && words[i] >> 31;
         shared = std::max(shared, exponent);
     }
-    if (zero && (shared < 7 || (!rounding && negative))) {
+    if (zero && ((shared && shared < 7) || (!rounding && negative))) {
         core.fail(kOpen, "a zero among block floats is open where it is negative or all are small");
         return -1;
     }
+    if (!shared && !core.assume(Core::kZeroBlock)) return -1;
     for (int i = 0; i < 8; ++i) beyond |= mantissa_of(words[i], shared, rounding) > 127;
     shared += beyond;
     for (int i = 0; i < 8; ++i) to[i] = std::int8_t(mantissa_of(words[i], shared, rounding));

@@ -5,7 +5,8 @@ Rounding modes are those of crRnd; saturation those of crSat: 0 wraps, 1 saturat
 
 import numpy as np
 
-from bdforge.core.isa.meaning.semantics import joined, lanes, open_if, operation, signed
+from bdforge.core.isa.meaning.floats import ZERO_BLOCK
+from bdforge.core.isa.meaning.semantics import Partly, joined, lanes, open_if, operation, signed
 
 _ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
 _SHIFT_BITS = 0x3F
@@ -110,13 +111,14 @@ _SIGN, _FRACTION, _INFINITE = 1 << 31, (1 << 23) - 1, 255
 
 
 @operation("blocks_bfp16")
-def blocks_bfp16(_: tuple[int, ...], source: int, rounding: int) -> int:
-    """64 fp32 lanes to block floats: mantissas of 8 bits, then an exponent for each 8 of them."""
+def blocks_bfp16(_: tuple[int, ...], source: int, rounding: int) -> int | Partly:
+    """64 fp32 lanes to block floats: mantissas of 8 bits, then an exponent for each 8 of them; 0 of zeros, assumed."""
     open_if(rounding not in (_FLOOR, _EVEN), f"crRnd {rounding} of block floats is open")
     words = lanes(source, 32, 64)
     blocks = [_block(words[i : i + _BLOCK], rounding) for i in range(0, len(words), _BLOCK)]
     mantissas = [mantissa for made, _ in blocks for mantissa in made]
-    return joined(mantissas, 8) | joined([exponent for _, exponent in blocks], 8) << 512
+    found = joined(mantissas, 8) | joined([exponent for _, exponent in blocks], 8) << 512
+    return Partly(found, 0, (ZERO_BLOCK,)) if any(not exponent for _, exponent in blocks) else found
 
 
 def _block(words: list[int], rounding: int) -> tuple[list[int], int]:
@@ -126,7 +128,7 @@ def _block(words: list[int], rounding: int) -> tuple[list[int], int]:
     open_if(rare, "block floats of subnormal or infinite numbers or of none are open")
     shared = max(exponents)
     zeros = [word for word, e in zip(words, exponents, strict=True) if not e]
-    small = shared < _SEVEN or (rounding == _FLOOR and any(word & _SIGN for word in zeros))
+    small = 0 < shared < _SEVEN or (rounding == _FLOOR and any(word & _SIGN for word in zeros))
     open_if(zeros and small, "a zero among block floats is open where it is negative or all are small")
     made = [_mantissa(word, shared, rounding) for word in words]
     if max(made) > 127:

@@ -55,17 +55,24 @@ template <unsigned R, unsigned T, class Sum> struct FinishFloats {
     }
 
     template <unsigned Field> ALWAYS_INLINE void micro_tile(unsigned column, unsigned first) {
+        aie::store_v(out + first, rectified(results<Field>(column, first)));
+    }
+
+    /// A micro-tile before ReLU.
+    template <unsigned Field> ALWAYS_INLINE aie::vector<bfloat16, step> results(unsigned column, unsigned first) const {
         Factors factors = aie::zeros<float, step>(), added = factors;
         if constexpr (scaled)
             factors = spread_columns<R, T>(column_scales + column * T);
         if constexpr (biased)
             added = spread_columns<R, T>(column_scales + tile_columns + column * T);
+        aie::vector<bfloat16, step> found;
         for (unsigned i = 0; i < step / lanes; ++i) {
             const Sums sums = floats<Field>(aie::load_v<lanes>(c + first + i * lanes));
             const aie::accum<accfloat, lanes> result = adjusted(sums, factors.template extract<lanes>(i),
                                                                 added.template extract<lanes>(i), i);
-            aie::store_v(out + first + i * lanes, rectified(result.template to_vector<bfloat16>()));
+            found.insert(i, result.template to_vector<bfloat16>());
         }
+        return found;
     }
 
   private:

@@ -9,7 +9,7 @@ import pytest
 from library_builds import Done, run, small_design
 
 from bdforge.devices import device_named
-from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
+from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import same
 
@@ -86,3 +86,23 @@ def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2310 elements" in done.stdout
     check_files(build, tmp_path, image, types)
+
+
+def test_two_matrices_of_a_gated_product_come_from_files(build: Path, tmp_path: Path):
+    """By the manifest alone: nothing in C++ knows of gates."""
+    planned = plan_gemm(
+        spec_from(spec_content(16, 32, 32, types=("int8", "int2", "bf16"), epilogue={"gate": "relu2"}), "small"),
+        device_named("strix_halo"),
+    )
+    image, (M, K, N) = small_design(tmp_path, planned), SIZES[0]
+    inputs = planned.random(GemmProblem(M, K, N), 8)
+    for name, array in inputs.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    files = [word for name in inputs for word in ("--in", f"{name}={tmp_path / name}.npy")]
+    words = ["-M", str(M), "-K", str(K), "-N", str(N), "-d", "emulated", "-i", "1", "--warmup", "0"]
+    done = run(build / "bin" / "bdforge-run", "-x", image, *words, *files, "--out", f"C={tmp_path / 'C.npy'}")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = np.load(tmp_path / "C.npy").view(ml_dtypes.bfloat16).astype(float)
+    expected = planned.reference(inputs)["C"]
+    assert found.shape == (M, N)
+    assert (np.abs(found - expected.values) <= expected.bound).all()

@@ -93,7 +93,8 @@ def known_passes(generation: Generation) -> list[tuple[str, str]]:
     types = [TYPES[name].code for name in ("int8", "int16", "int32", "bf16", "f32")]
     names = ["unscale_i32", *(f"finish_i32_{c}" for c in types[:4]), "finish_f32_bf16", *(f"zero_{c}" for c in types)]
     described = [(symbol, option) for name, symbol, option in PASSES if name == generation.name]
-    counted = [(name, "") for name in names if (name, "") not in described]
+    passes = [*((name, "") for name in names), ("gate_i32_bf16", "FUNCTION=relu2")]
+    counted = [each for each in passes if each not in described]
     return counted + described
 
 

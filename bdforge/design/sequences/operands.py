@@ -115,9 +115,11 @@ def _cross_bytes(operand: Operand, values: Sequence[int]) -> bool:
     """Whether loops are others than some through whole bytes and some through the fields of each."""
     per_byte = BYTE_BITS // operand.bits
     loops = [(values[dim.count], values[dim.stride]) for dim in operand.dims]
-    inner = sum((count - 1) * stride for count, stride in loops if stride < per_byte)
+    inner = (
+        sum((count - 1) * stride for count, stride in loops if stride < per_byte) + values[operand.offset] % per_byte
+    )
     steps = [stride for _, stride in loops if stride >= per_byte]
-    return not steps or inner >= per_byte or any(step % per_byte for step in (values[operand.offset], *steps))
+    return not steps or inner >= per_byte or any(step % per_byte for step in steps)
 
 
 def _bytes_and_shifts(operand: Operand, values: Sequence[int], size_bytes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +139,9 @@ def _fields(operand: Operand, values: Sequence[int]) -> tuple[list[int], list[in
 
 def _shift(operand: Operand, values: Sequence[int], place: Sequence[int], fields: Sequence[int]) -> int:
     """The lowest bit of a place of the loops within a byte."""
-    return operand.bits * sum(i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True))
+    first = values[operand.offset] % (BYTE_BITS // operand.bits)
+    inside = (i * values[operand.dims[number].stride] for i, number in zip(place, fields, strict=True))
+    return operand.bits * (first + sum(inside))
 
 
 def _arranged(operand: Operand, values: Sequence[int], array: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
 
 def _c_elements(spec: GemmSpec, kernel: Kernel) -> int:
     """Elements of the accumulators' buffer that hold finished C: its start, where C is the narrower type."""
-    bits = spec.tile.m * spec.tile.n * TYPES[spec.c].bits
+    bits = spec.tile.m * spec.c_columns * TYPES[spec.c].bits
     return bits // kernel.accumulator.memory_bits
 
 

@@ -20,8 +20,10 @@ def finish_for(kernel: Kernel, spec: GemmSpec) -> Finish | None:
         return None
     if kernel.field_scaled and spec.c == "int32":
         return Finish("unscale_i32", _defines(spec))
-    symbol = f"finish_{TYPES[spec.accumulator].code}_{TYPES[spec.c].code}"
+    gated = spec.matrices > 1
+    symbol = f"{'gate' if gated else 'finish'}_{TYPES[spec.accumulator].code}_{TYPES[spec.c].code}"
     scaled = ("FIELD_SCALED",) if kernel.field_scaled else ()
+    scaled += (f"FUNCTION={spec.epilogue.gate}",) if gated else ()
     return Finish(symbol, (*scaled, *_defines(spec)))
 
 
@@ -34,6 +36,7 @@ def finish_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
         what = "epilogue.relu" if spec.accumulator == spec.c else f"types.c = {spec.c}"
         options = ", ".join(f"{a} to {c}" for a, c in sorted(conversions))
         reasons.append(f"{what} needs a kernel that finishes {pair[0]} as {pair[1]}; there are {options}: change types")
+    reasons += _gate_problems(kernel, spec)
     if epilogue.fed and pair not in _FED:
         options = ", ".join(f"{a} to {c}" for a, c in sorted(_FED))
         reasons.append(
@@ -46,6 +49,33 @@ def finish_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
         )
     if epilogue.shift and (spec.accumulator not in ("int8", "int16") and spec.c not in ("int8", "int16")):
         reasons.append(f"epilogue.shift = {epilogue.shift} divides narrow integers; C is {spec.c}: use 0")
+    return reasons
+
+
+def _gate_problems(kernel: Kernel, spec: GemmSpec) -> list[str]:
+    """Why one matrix cannot gate the other."""
+    epilogue, gate, n = spec.epilogue, spec.epilogue.gate, spec.tile.n
+    if spec.matrices == 1:
+        return []
+    reasons = []
+    if (spec.accumulator, spec.c) != ("int32", "bf16"):
+        reasons.append(
+            f"epilogue.gate = {gate} is there for int32 to bf16, not for {spec.accumulator} to {spec.c}: change types"
+        )
+    if n % (2 * kernel.t):
+        reasons.append(
+            f"epilogue.gate = {gate}: blocks of {kernel.t} columns are gate's and up's in turn, so tile.n = {n} must "
+            f"be a multiple of {2 * kernel.t}; use one"
+        )
+    if spec.layouts.b != "packed":
+        reasons.append(f"layouts.b = {spec.layouts.b}: packing alone puts a gate's columns beside up's; use packed")
+    if epilogue.relu or epilogue.bias:
+        reasons.append(f"epilogue.gate = {gate} takes no relu and no bias; leave them out")
+    if epilogue.scale != (gate == "silu"):
+        why = "is no factor of its result" if gate == "silu" else "is one of its result: whoever reads C can apply it"
+        reasons.append(
+            f"epilogue.gate = {gate}: a scale {why}; set epilogue.scale = {'true' if gate == 'silu' else 'false'}"
+        )
     return reasons
 
 

@@ -66,7 +66,8 @@ class Tiling:
     """A core's tile m x k x n, the depth k_mt of a memtile's slab, the array, and how the operands are stored.
 
     With `a_shims` = 2 both shims of a pair of columns bring one core row's A, half a tile each. `fed_bytes` are the
-    bytes that follow the last tile of B of each tile of C: some of the row panel's and some of the n-tile's.
+    bytes that follow the last tile of B of each tile of C: some of the row panel's and some of the n-tile's. A tile of
+    B has n columns of each of so many `matrices`.
     """
 
     m: int
@@ -80,6 +81,12 @@ class Tiling:
     c: Storage = Storage(32)
     a_shims: int = 1
     fed_bytes: tuple[int, int] = (0, 0)
+    matrices: int = 1
+
+    @property
+    def b_row_bits(self) -> int:
+        """Bits of a row of a tile of B."""
+        return self.matrices * self.n * self.b.bits
 
     @property
     def panel_rows(self) -> int:

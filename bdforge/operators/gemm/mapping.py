@@ -29,8 +29,8 @@ def tiling_of(spec: GemmSpec) -> Tiling:
     stores = {name: storage_of(TYPES[getattr(spec, name)], getattr(layouts, name)) for name in "abc"}
     buffers = spec.buffers
     fed_bytes = epilogue_bytes(spec) if spec.epilogue.fed else (0, 0)
-    sizes = (tile.rows, tile.k, tile.n, buffers.k_mt, spec.rows, spec.columns)
-    return Tiling(*sizes, **stores, a_shims=buffers.a_shims, fed_bytes=fed_bytes)
+    sizes = (tile.rows, tile.k, spec.c_columns, buffers.k_mt, spec.rows, spec.columns)
+    return Tiling(*sizes, **stores, a_shims=buffers.a_shims, fed_bytes=fed_bytes, matrices=spec.matrices)
 
 
 @dataclass(frozen=True, repr=False)

@@ -161,7 +161,7 @@ class _Memtiles:
 
     def c_store(self, column: int, row: int) -> Slots:
         pieces = self.spec.buffers.c_pieces
-        share = Share(self.size.m * self.size.n // pieces, self.spec.buffers.c_memtile_buffers)
+        share = Share(self.size.m * self.spec.c_columns // pieces, self.spec.buffers.c_memtile_buffers)
         what = f"C tile of core row {row}" if pieces == 1 else f"one of {pieces} pieces of the C tile of core row {row}"
         # One pair of locks for each core: with a pair for all, a fast core would take a slow one's turn.
         return self.store(column, f"c{row}", share, self.c_type, what, f"C of core row {row}")
@@ -178,7 +178,7 @@ class _Memtiles:
 
     def c_lines(self) -> Pattern:
         """A piece of a tile of C from micro-tiles to lines; block floats are lines of micro-tiles already."""
-        m, n, r, t = self.size.rows // self.spec.buffers.c_pieces, self.size.n, self.kernel.r, self.kernel.t
+        m, n, r, t = self.size.rows // self.spec.buffers.c_pieces, self.spec.c_columns, self.kernel.r, self.kernel.t
         if self.size.rows < self.size.m:
             return Pattern((m, n // t, t), (t, r * t, 1))
         if self.c_type.blocked:

@@ -12,6 +12,9 @@ from bdforge.operators.gemm.stages import Stages
 
 A, B, C, R, S = range(5)
 """Arguments; R and S hold the numbers that feed an epilogue, by row panel and by n-tile."""
+MATRICES = {1: ("B",), 2: ("gate", "up")}
+COLUMN_SCALES = {1: ("column_scales",), 2: ("gate_scales", "up_scales")}
+"""Operands in B, and scales of their columns, by how many matrices there are."""
 BLOCK = BFP16EBS8.values
 _FLOAT_BITS = 32
 _BIAS = {"int2": 1}  # what is added to a weight: codes begin at 0
@@ -55,16 +58,20 @@ class Operands:
             Axis(self.stages.given["N"], N, tiling.n),
         ]
         blocked = TYPES[self.types[B]].blocked
-        self.build.operand(
-            "B", B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes,
-            self.blocks(depth, n_tiles) if blocked else self.micro_tiles(depth, n_tiles),
-            blocked="down" if blocked else None, **packed_values(self.types[B]),
-        )  # fmt: skip
+        for matrix, name in enumerate(MATRICES[tiling.matrices]):
+            dims, offset = (self.blocks(depth, n_tiles), 0) if blocked else self.micro_tiles(depth, n_tiles, matrix)
+            self.build.operand(
+                name, B, "in", self.types[B], BLOCK * BFP16EBS8.bits if blocked else tiling.b.bits, axes, dims,
+                blocked="down" if blocked else None, offset=offset, **packed_values(self.types[B]),
+            )  # fmt: skip
 
-    def micro_tiles(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
-        k, n, kernel = self.tiling.k, self.tiling.n, self.plan.kernel
-        tile = micro_tiles(k, n, kernel.t, self.tiling.b.bits, kernel.field_scaled)
-        return [Dim(1, n_tiles, n, depth * n), Dim(0, depth // k, k, k * n), *tile]
+    def micro_tiles(self, depth: Expr, n_tiles: Expr, matrix: int) -> tuple[list[Dim], int]:
+        """Loops over one of the matrices, and the element where it begins."""
+        tiling, kernel = self.tiling, self.plan.kernel
+        k, n, columns = tiling.k, tiling.n, tiling.n * tiling.matrices
+        tile = micro_tiles(k, columns, kernel.t, tiling.b.bits, kernel.field_scaled, tiling.matrices)
+        offset = matrix if kernel.field_scaled else matrix * k * kernel.t
+        return [Dim(1, n_tiles, n, depth * columns), Dim(0, depth // k, k, k * columns), *tile], offset
 
     def blocks(self, depth: Expr, n_tiles: Expr) -> list[Dim]:
         """`[n-tile][K/k][n/8][k/8]` tiles of 8 x 8 values."""
@@ -82,23 +89,32 @@ class Operands:
         if scaled:
             self.build.operand("row_scales", R, "in", "f32", _FLOAT_BITS, [rows], tiles, missing=1.0)
         columns = Axis(stages.given["N"], N, tiling.n)
-        apart = tiling.fed_bytes[1] * BYTE_BITS // _FLOAT_BITS
+        apart, t = tiling.fed_bytes[1] * BYTE_BITS // _FLOAT_BITS, self.plan.kernel.t
         lines = [Dim(0, n_tiles, tiling.n, apart), Dim(0, tiling.n)]
-        if scaled:
-            self.build.operand("column_scales", S, "in", "f32", _FLOAT_BITS, [columns], lines, missing=1.0)
+        if tiling.matrices > 1:
+            lines = [lines[0], Dim(0, tiling.n // t, t, tiling.matrices * t), Dim(0, t)]
+        for matrix, name in enumerate(COLUMN_SCALES[tiling.matrices] if scaled else ()):
+            start = matrix * t
+            self.build.operand(name, S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=start, missing=1.0)
         if biased:
             self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
 
 
-def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool) -> list[Dim]:
+def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool, matrices: int = 1) -> list[Dim]:
     """Loops over a packed tile k x n, `[n/t][k][t]`: micro-tiles, column block outer.
 
-    `scaled`: `[n/4t][k][t]` bytes of four codes each, which belong to four blocks of t columns.
+    `scaled`: `[n/4t][k][t]` bytes of four codes each, which belong to four blocks of t columns. Of several `matrices`,
+    whose column blocks take turns, these are the loops over one.
     """
     codes = max(BYTE_BITS // bits, 1)
-    group, step, apart = (codes * t, 1, t) if scaled else (t, codes, 1)
-    inner = [Dim(1, codes, apart)] if codes > 1 else []
-    return [Dim(1, n // group, group, k * group), Dim(0, k, 1, group), Dim(1, group // codes, step, codes), *inner]
+    if scaled:
+        group, columns = codes * t, codes * t // matrices
+        inner = [Dim(1, t, 1, codes), Dim(1, codes // matrices, t, matrices)]
+    else:
+        group, columns = matrices * t, t
+        inner = [Dim(1, t // codes, codes, codes), *([Dim(1, codes)] if codes > 1 else [])]
+    line = group if scaled else t
+    return [Dim(1, n // group, columns, k * group), Dim(0, k, 1, line), *inner]
 
 
 def packed_values(type_name: str) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class GemmPlan(MappedGemm, Plan):
         """The product, and what happens at the edges."""
         M, K, N = (sequence.parameters[axis] for axis in AXES)
         edges = GemmSequence.of(self, sequence).edges()
+        if (gate := self.spec.epilogue.gate) != "none":
+            return f"C ({M} x {N}) = {gate} (A ({M} x {K}) gate ({K} x {N})) * A up ({K} x {N}), edges: {edges}"
         return f"C ({M} x {N}) = A ({M} x {K}) B ({K} x {N}), edges: {edges}"
 
     def padding(self, sequence: PlannedSequence) -> str:
@@ -86,7 +88,7 @@ class GemmPlan(MappedGemm, Plan):
         sequence, tile, (M, K, N) = self.sequence(problem), self.spec.tile, problem.sizes.values()
         panels, columns = -(-M // self.tiling.panel_rows), -(-N // self.tiling.step_columns)
         steps = panels * columns * len(k_steps(self.tiling, K))
-        return Cost.of(sequence, M * K * N, steps * tile.m * tile.k * tile.n / self.peak_macs)
+        return Cost.of(sequence, M * K * N * self.spec.matrices, steps * tile.m * tile.k * tile.n / self.peak_macs)
 
 
 @lru_cache(maxsize=64)

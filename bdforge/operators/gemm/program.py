@@ -63,7 +63,7 @@ class GemmProgram:
         tiling, stages = self.tiling, self.stages
         self.panels, self.whole = stages.panels, self.named("whole_panels", self.M // tiling.panel_rows)
         self.depth, self.n_tiles, self.steps = stages.depth, stages.n_tiles, stages.steps
-        self.b_bytes = self.depth * (tiling.n * tiling.b.bits) // BYTE_BITS
+        self.b_bytes = self.depth * tiling.b_row_bits // BYTE_BITS
         if tiling.b.order == "packed":
             self.named("n_tile_bytes", self.b_bytes)
         self.b_inner = self.named("b_inner", self.inner_bytes(self.b_bytes))

@@ -10,6 +10,7 @@ from bdforge.devices.formats.bounds import BLOCK_ROUNDOFF, largest_of_block
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemm.operands import COLUMN_SCALES, MATRICES
 from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.gemm.stages import walked_size
 from bdforge.operators.operator_api import Expected
@@ -20,6 +21,8 @@ _LARGEST_INT8 = 128
 _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
 _LOST = 2.0**-122  # of 9 products of such parts, each of which becomes 0 below 2^-126, as parts do
+_CUT_PARTS = 2.0**-11  # of products of numbers in two parts that are cut: contract of gate_i32_bf16
+_SILU_ROUNDINGS = 5.25  # the gate, the sigmoid (and 2^-11 of it), their product, up, C; second orders
 _SMALL = (-8, 7)
 
 
@@ -36,14 +39,13 @@ def random_inputs(spec: GemmSpec, problem: Problem, seed: int) -> dict[str, np.n
     Scales between 1/2 and 1 and biases within 1, as far as the design takes them.
     """
     rng, (M, K, N) = np.random.default_rng(seed), problem.sizes.values()
-    inputs = {
-        "A": _random(rng, spec.a, spec.layouts.a, (M, K)),
-        "B": _random(rng, spec.b, spec.layouts.b, (K, N)),
-    }
+    inputs = {"A": _random(rng, spec.a, spec.layouts.a, (M, K))}
+    inputs |= {name: _random(rng, spec.b, spec.layouts.b, (K, N)) for name in MATRICES[spec.matrices]}
     rng, epilogue = np.random.default_rng(seed), spec.epilogue
-    rows, columns = (rng.uniform(0.5, 1, size).astype(np.float32) for size in (M, N))
+    names = ("row_scales", *COLUMN_SCALES[spec.matrices])
+    scales = {name: rng.uniform(0.5, 1, N if i else M).astype(np.float32) for i, name in enumerate(names)}
     if epilogue.scale:
-        inputs |= {"row_scales": rows, "column_scales": columns}
+        inputs |= scales if spec.matrices == 1 else {name: each / 64 for name, each in scales.items()}
     if epilogue.bias:
         inputs["bias"] = rng.uniform(-1, 1, N).astype(np.float32)
     return inputs
@@ -82,6 +84,25 @@ def k_steps(tiling: Tiling, K: int) -> list[np.ndarray]:
     return steps
 
 
+def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
+    """C of a gate and up, with the bounds of `kernels/aie2p/gate_i32_bf16.cc`.
+
+    SiLU: scaled sums are rounded to bfloat16, as are the sigmoid, its product with the gate, and C. A gate g that is
+    off by a part of itself moves SiLU by that part, and by |g (1 - sigmoid(g))| times it.
+    """
+    a = inputs["A"]
+    gate, up = (product(a, inputs[name]).astype(np.float64) for name in MATRICES[2])
+    if function == "relu2":
+        exact = np.maximum(gate, 0) ** 2 * up
+        return Expected(exact, (_BF16_ROUNDOFF + _CUT_PARTS) * np.abs(exact))
+    rows = np.asarray(inputs.get("row_scales", np.ones(len(a))), np.float64)[:, None]
+    gate_scales, up_scales = (np.asarray(inputs.get(name, 1.0), np.float64) for name in COLUMN_SCALES[2])
+    gate, up = gate * rows * gate_scales, up * rows * up_scales
+    sigmoid = 1 / (1 + np.exp(-gate))
+    exact = gate * sigmoid * up
+    return Expected(exact, _BF16_ROUNDOFF * (_SILU_ROUNDINGS + np.abs(gate * (1 - sigmoid))) * np.abs(exact))
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """C in the types and with the epilogue of a design."""
@@ -92,6 +113,8 @@ class Reference:
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> Expected:
         """C of A (M, K), B (K, N) and what feeds an epilogue; scales that are left out are ones, biases 0."""
+        if self.spec.matrices > 1:
+            return gated(self.spec.epilogue.gate, inputs)
         a, b, spec, epilogue = inputs["A"], inputs["B"], self.spec, self.spec.epilogue
         sums = self._integer_sums(a, b) if TYPES[spec.accumulator].integer else self._float_sums(a, b)
         if not TYPES[spec.c].integer:

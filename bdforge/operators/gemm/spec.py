@@ -129,6 +129,7 @@ class Epilogue:
 
     `shift`: sums are divided by 2^shift, with `rounding` and saturation, on their way into narrower integers. `scale`:
     times one float32 for each row of A and one for each column of B. `bias`: plus one float32 for each column.
+    `gate`: B is two matrices, and C = f(A gate) * (A up), with f the square of what is above 0, or SiLU.
     """
 
     shift: Shift = 0
@@ -136,11 +137,17 @@ class Epilogue:
     scale: bool = False
     bias: bool = False
     relu: bool = False
+    gate: Literal["none", "relu2", "silu"] = "none"
 
     @property
     def fed(self) -> bool:
         """Whether numbers of the host's take part."""
         return self.scale or self.bias
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a TOML file would hold; what came later stands there only where a design uses it."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("gate", "none")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,16 @@ class GemmSpec(Spec):
     sequence: SequenceOptions = DEFAULT_OPTIONS
 
     @property
+    def matrices(self) -> int:
+        """Matrices in B, of N columns each: two where one gates the other."""
+        return 1 if self.epilogue.gate == "none" else 2
+
+    @property
+    def c_columns(self) -> int:
+        """Columns of C that a core's tile of B makes."""
+        return self.tile.n // self.matrices
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Everything that decides the array configuration, as a TOML file would hold it."""
         made_for = {"device": self.array} if self.array else {}
@@ -177,7 +194,7 @@ class GemmSpec(Spec):
             "array": {**made_for, "rows": self.rows, "columns": self.columns},
             "tile": asdict(self.tile),
             "buffers": self.buffers.facts,
-            "epilogue": asdict(self.epilogue),
+            "epilogue": self.epilogue.facts,
         }
 
 

@@ -40,7 +40,8 @@ class GemmCase:
     and C "row" or "column". `accumulator` is the type in which cores keep C, when it is another than C's; `a_shims`
     bring one row's A. `bd_overlap` tells whether BDs are written while others run, `b_kept` which share of a panel of
     B is read once and stays in memtiles. `c_in_parts`: C leaves a core in its rho parts; `scaled`: times scales of rows
-    and columns. With `m_used` only so many of a tile's m rows hold data (0: all), memtiles make the rest.
+    and columns; `matrices`: how many columns of B, which N and n count, make one of C. With `m_used` only so many of a
+    tile's m rows hold data (0: all), memtiles make the rest.
     `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
     highest. `assumed` says what a table's reader filled in.
     Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho, b_kept, c_in_parts) may be arrays of one length: many
@@ -74,6 +75,7 @@ class GemmCase:
     b_kept: Any = 0.0
     c_in_parts: Any = False
     scaled: bool = False
+    matrices: int = 1
     assumed: tuple[str, ...] = field(default=())
 
     @property
@@ -125,7 +127,7 @@ class GemmCase:
         return (
             self._traffic("A", traffic.a_bytes(M, K, N, a, self.n, self.columns), channels),
             self._traffic("B", once * self.b_kept + again * (1 - self.b_kept), self.columns),
-            self._traffic("C", traffic.c_bytes(M, N, c), self.columns),
+            self._traffic("C", traffic.c_bytes(M, N, c) / self.matrices, self.columns),
         )
 
     def _traffic(self, operand: str, size_bytes: Any, channels: Any) -> DramTraffic:
@@ -145,7 +147,7 @@ class GemmCase:
         type_, layout, (rows, row_run), (columns, column_run) = {
             "A": (self.a, self.a_layout, (self.K, self.k_mt), (self.M, self.m)),
             "B": (self.b, self.b_layout, (self.N, self.n), (self.K, self.k_mt)),
-            "C": (self.c, self.c_layout, (self.N, self.n), (self.M, self.m)),
+            "C": (self.c, self.c_layout, (self.N / self.matrices, self.n / self.matrices), (self.M, self.m)),
         }[operand]
         size = TYPES[type_].bytes
         if layout == "packed":
@@ -162,7 +164,7 @@ class GemmCase:
 
     def round_bytes(self) -> float:
         """Bytes of the tiles of C that all cores make in one round."""
-        return self.columns * self.panel_rows * self.n * self.element_bytes[2]
+        return self.columns * self.panel_rows * self.n * self.element_bytes[2] / self.matrices
 
 
 def case_of(
@@ -172,10 +174,10 @@ def case_of(
     return GemmCase(
         device=device.name, a=spec.a, b=spec.b, c=spec.c,
         m=spec.tile.m, k=spec.tile.k, n=spec.tile.n, k_mt=spec.buffers.k_mt, rows=spec.rows, columns=spec.columns,
-        M=problem.M, K=problem.K, N=problem.N,
+        M=problem.M, K=problem.K, N=problem.N * spec.matrices,
         a_layout=spec.layouts.a, b_layout=spec.layouts.b, c_layout=spec.layouts.c,
         accumulator=spec.accumulator, a_shims=spec.buffers.a_shims,
         m_used=spec.tile.m_used, c_buffers=spec.buffers.c_buffers, rho=spec.buffers.rho,
         core_macs_per_cycle=core_macs_per_cycle, b_kept=kept_share(spec, device, problem.K),
-        c_in_parts=spec.buffers.c_in_parts, scaled=fed_operands(spec)[0],
+        c_in_parts=spec.buffers.c_in_parts, scaled=fed_operands(spec)[0], matrices=spec.matrices,
     )  # fmt: skip

@@ -351,11 +351,12 @@ def _pass(symbol: str, generation: Generation, options: tuple[str, ...]) -> _Pas
         elements, texts = PASSES[name, symbol, option]
         slots = _slots(name, texts)
         return _Pass(_Loop(int(_busiest(slots)), slots, _NONE, _length(name, texts)), elements, counted=False)
+    function = [option for option in options if option.startswith("FUNCTION=")]
     try:
         if symbol.startswith("mm_"):
             raise CodegenError(f"{symbol} is a matrix kernel")
         few, many = (
-            assembled(symbol, generation.name.lower(), (f"DIM_M={m}", f"DIM_N={n}", "SHIFT=1")).cycles or 0
+            assembled(symbol, generation.name.lower(), (f"DIM_M={m}", f"DIM_N={n}", "SHIFT=1", *function)).cycles or 0
             for m, n in _SAMPLES
         )
     except CodegenError as error:

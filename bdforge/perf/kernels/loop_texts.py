@@ -193,6 +193,16 @@ def _scaled(generation: str, conversions: int, scales: int = 2) -> Texts:
     return (*loads, *(product,) * conversions, *by_scale * scales, store)
 
 
+def _gated(generation: str, silu: bool) -> Texts:
+    """Lanes of two matrices' sums: scaled, SiLU of one (include/sigmoid.h counts its operations) and their product; or
+    on AIE2 a square times up, of numbers that become two parts each."""
+    (*scaled, store), sigmoid = _scaled(generation, TO_FLOAT_OPERATIONS), (13, 14)
+    part, product = scaled[-(FLOAT_PARTS**2) - 1], scaled[-1]
+    if silu:
+        return (*(*scaled, part) * 2, *(product,) * sigmoid[0], *(part,) * sigmoid[1], product, part, product, store)
+    return (*scaled[:2] * 2, *(product,) * (2 * TO_FLOAT_OPERATIONS + 3 + 6), store)
+
+
 def _finish(wide: str, narrow: str) -> Texts:
     return (*moved(AIE2P.name, wide, False).enter, *moved(AIE2P.name, narrow, False).leave)
 
@@ -209,6 +219,9 @@ PASSES: Mapping[tuple[str, str, str], tuple[int, Texts]] = {
         (generation.name, "finish_i32_bf16", option): (lanes, _scaled(generation.name, TO_FLOAT_OPERATIONS))
         for generation, lanes in ((AIE2P, 32), (AIE2, 16)) for option in ("SCALE", "BIAS")
     },
+    (AIE2P.name, "gate_i32_bf16", "FUNCTION=silu"): (64, _gated(AIE2P.name, silu=True)),
+    (AIE2.name, "gate_i32_bf16", "FUNCTION=silu"): (32, _gated(AIE2.name, silu=True)),
+    (AIE2.name, "gate_i32_bf16", "FUNCTION=relu2"): (32, _gated(AIE2.name, silu=False)),
 }  # fmt: skip
 """Passes over C: elements of an iteration and its instructions, by generation, entry point and the option with which
 the kernel costs this."""

@@ -7,6 +7,7 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
+from bdforge.core.codegen.kernels.gates import gate
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.rope_floats import rope
 from bdforge.core.codegen.kernels.row_floats import row_norm
@@ -100,6 +101,10 @@ def _to_bf16(name: str, generation: str, options: Options) -> Maker:
 
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
 _MAKERS_BY_NAME = {
-    "finish_i32_bf16": _to_bf16, "elementwise_bf16": element_floats, "rmsnorm_bf16": row_norm, "rope_bf16": rope,
+    "finish_i32_bf16": _to_bf16,
+    "gate_i32_bf16": gate,
+    "elementwise_bf16": element_floats,
+    "rmsnorm_bf16": row_norm,
+    "rope_bf16": rope,
     "softmax_bf16": softmax,
-}  # fmt: skip
+}

@@ -19,7 +19,7 @@ from bdforge.cli.progress import counting
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
-from bdforge.models import RULES, Ledger, Products, Sampler, generate
+from bdforge.models import RULES, ArrayParts, Ledger, Products, Sampler, generate
 from bdforge.models.accuracy import Accuracy, accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.runtime.loading import EMULATED, NPU
@@ -31,8 +31,13 @@ DEVICES = (EMULATED, NPU)
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="BitNet b1.58: a folder with config.json and .safetensors, or a .gguf.")
 ]
-DesignFolder = Annotated[
-    Path, typer.Option("--design", help="Built design for the linear layers: GEMM of int8 x int2 to bf16 or int32.")
+DesignFolders = Annotated[
+    list[Path],
+    typer.Option(
+        "--design",
+        help="Built designs: first that of the linear layers, a GEMM of int8 x int2 to bf16 or int32, then any of "
+        "operators that the model has too (norms, gate, attention).",
+    ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]
 DeviceName = Annotated[str, typer.Option("--device", help=f"Of the array: {', '.join(DEVICES)}.")]
@@ -55,8 +60,9 @@ MicroBatch = Annotated[
 ]  # fmt: skip
 
 
-def opened(path: Path, design: Path, device: str, rule: str, override: list[str] | None) -> BitNet:
-    """The model, its linear layers on the design in a folder. BadParameter for an unknown device or rule."""
+def opened(path: Path, designs: Sequence[Path], device: str, rule: str, override: list[str] | None) -> BitNet:
+    """The model, its linear layers on the first design, others for other parts. BadParameter for an unknown device or
+    rule."""
     pairs = [text.partition("=") for text in override or []]
     if odd := ["".join(pair) for pair in pairs if not all(pair)]:
         raise typer.BadParameter(f"--override {clip(repr(odd[0]))}: give NAME=VALUE, such as hidden_act=relu2")
@@ -65,13 +71,14 @@ def opened(path: Path, design: Path, device: str, rule: str, override: list[str]
     if rule not in RULES:
         raise typer.BadParameter(f"--split {clip(repr(rule))}: choose {', '.join(RULES)}")
     part()
-    products = Products.of(design, device, rule)
+    products = Products.of(designs[0], device, rule)
+    parts = ArrayParts.of(designs[1:], device, rule, products.ledger)
     if rule == "array":
         products.loaded.ready()
     with counting(screen(stderr=True)) as bar:
         task = bar.add_task("packing layers")
         members = {name: value for name, _, value in pairs}
-        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of), members)
+        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of), members, parts)
 
 
 def summary(model: BitNet) -> str:
@@ -126,7 +133,7 @@ def generate_command(
     top_k: Annotated[int, number("Draw from so many of the most likely; 0: from all.")] = 0,
     top_p: Annotated[float, number("Draw from the fewest that are so likely together.", most=1)] = 1.0,
     seed: Seed = 0,
-    design: DesignFolder = DESIGN,
+    designs: DesignFolders = [DESIGN],  # noqa: B006
     device: DeviceName = "emulated",
     split: Rule = "estimate",
     micro_batch: MicroBatch = 0,
@@ -138,7 +145,7 @@ def generate_command(
         raise typer.BadParameter(f"-n {clip(repr(most))}: give one number")
     sampler = Sampler(temperature, top_k, top_p, seed)
     ids = _ids(prompt_ids, prompt)
-    loaded = opened(model, design, device, split, override)
+    loaded = opened(model, designs, device, split, override)
     loaded.check(ids)
     text = prompt is not None
     if text and loaded.config.vocab_size > _CHARACTERS:
@@ -178,7 +185,7 @@ def bench_command(
         number("Compare logits of so many tokens with float64, for each type of layers; 0: do not.", "--nmse"),
     ] = 0,
     seed: Seed = 0,
-    design: DesignFolder = DESIGN,
+    designs: DesignFolders = [DESIGN],  # noqa: B006
     device: DeviceName = "emulated",
     split: Rule = "estimate",
     micro_batch: MicroBatch = 0,
@@ -186,7 +193,7 @@ def bench_command(
 ) -> None:
     """Time prompts (pp) and generated tokens (tg) of a BitNet b1.58; times of the emulated array are not an NPU's."""
     lengths, counts = _numbers("-p", prompts), _numbers("-n", most)
-    loaded = opened(model, design, device, split, override)
+    loaded = opened(model, designs, device, split, override)
     for count in (*lengths, *counts, tokens):
         loaded.check_length(count)
     size = loaded.embedding.nbytes + packed_bytes(loaded)

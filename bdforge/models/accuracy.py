@@ -12,6 +12,7 @@ import numpy as np
 
 from bdforge.models.bitnet import BitNet
 from bdforge.models.linear import Products, TernaryLinear
+from bdforge.models.parts import ArrayParts
 from bdforge.models.split import Ledger, Split
 
 
@@ -60,5 +61,5 @@ def accuracy(model: BitNet, ids: Sequence[int]) -> list[Accuracy]:
 
 def _logits(model: BitNet, ids: Sequence[int], results: str) -> np.ndarray:
     products: Any = _Results(model.products, results)
-    there = replace(model, products=products)
+    there = replace(model, products=products, parts=ArrayParts())
     return there.logits(there.hidden(ids, there.cache())).astype(np.float64)

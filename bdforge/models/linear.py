@@ -14,14 +14,13 @@ import numpy as np
 
 from bdforge.common.arrays import host_array
 from bdforge.models.errors import ModelError
-from bdforge.models.split import Ledger, Split
+from bdforge.models.split import PLACES, Ledger, Split
 from bdforge.models.weights import TernaryMatrix
 from bdforge.operators import plan_of
 from bdforge.operators.gemm import GemmSpec
 from bdforge.runtime import Loaded, PackedOperands, Prepared, load
 
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
-_PLACES = {"emulated": "emulated array", "xrt": "NPU"}
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +101,7 @@ class Products:
         if not decision.array:
             with self.ledger.timed(linear.name, "CPU", decision.why):
                 return self._as_array(linear, codes, scales)
-        where = _PLACES[self.loaded.device]
+        where = PLACES[self.loaded.device]
         with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
             packed, problem = _of_array(linear), self._problem(len(codes), K, N).take()
             problem.arrays["A"][...] = codes

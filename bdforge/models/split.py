@@ -16,16 +16,25 @@ from bdforge.operators.gemm import GemmProblem, GemmSpec
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
 
-RULES = ("estimate", "array", "cpu")
+PLACES = {"emulated": "emulated array", "xrt": "NPU"}
+"""What a ledger calls devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a product runs on the array, why, and how long an NPU would take (modelled, dispatch included)."""
+    """Whether work runs on the array, why, and how long an NPU would take (modelled, dispatch included)."""
 
     array: bool
     why: str
     npu_us: float
+
+    @classmethod
+    def faster(cls, what: str, npu_us: float, cpu_us: float, how: str) -> "Decision":
+        """By times; `how` the CPU's is known."""
+        array = npu_us < cpu_us
+        faster = "array" if array else "CPU"
+        why = f"{what}: {faster} faster, an NPU {npu_us:.0f} us (modelled), this CPU {cpu_us:.0f} us ({how})"
+        return cls(array, why, npu_us)
 
 
 @dataclass
@@ -49,11 +58,8 @@ class Split:
         npu_us = float(estimate(case_of(spec, self.plan.device, GemmProblem(M, K, N))).time_us)
         if self.rule != "estimate":
             return Decision(self.rule == "array", f"as asked, M = {M}", npu_us)
-        cpu_us = self.processor.us(M, K, N)
-        faster = "array" if npu_us < cpu_us else "CPU"
-        cpu = f"this CPU {cpu_us:.0f} us (rates measured, {self.processor.name})"
-        why = f"M = {M}: {faster} faster, an NPU {npu_us:.0f} us (modelled), {cpu}"
-        return Decision(npu_us < cpu_us, why, npu_us)
+        how = f"rates measured, {self.processor.name}"
+        return Decision.faster(f"M = {M}", npu_us, self.processor.us(M, K, N), how)
 
 
 @dataclass(slots=True)

@@ -307,11 +307,11 @@ def test_an_interrupted_search_says_what_is_kept(run, monkeypatch):
 def test_a_design_has_to_be_ready_where_all_layers_run_on_it(monkeypatch, rule: str, device: str):
     """`array` alone: the others may do without it."""
     done: list[Any] = []
-    products = fake(loaded=fake(ready=lambda: done.append("ready")))
+    products = fake(ledger=None, loaded=fake(ready=lambda: done.append("ready")))
     monkeypatch.setattr(models, "part", lambda: done.append("part"))
     monkeypatch.setattr(models.Products, "of", lambda *given: done.append(given) or products)
-    monkeypatch.setattr(models.BitNet, "load", lambda path, products, told, override: done.append(path) or told(1, 2))
-    models.opened(Path("m"), Path("d"), device, rule, None)
+    monkeypatch.setattr(models.BitNet, "load", lambda path, products, told, *_: done.append(path) or told(1, 2))
+    models.opened(Path("m"), [Path("d")], device, rule, None)
     assert done == ["part", (Path("d"), device, rule), *(["ready"] if rule == "array" else []), Path("m")]
 
 

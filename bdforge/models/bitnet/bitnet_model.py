@@ -1,10 +1,10 @@
-"""BitNet b1.58, token ids in, logits out: ternary products by `Products`, all else in numpy."""
+"""BitNet b1.58, token ids in, logits out: ternary products by `Products`, all else by `ArrayParts` or in numpy."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -18,15 +18,16 @@ from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
 from bdforge.models.linear import Products, TernaryLinear
+from bdforge.models.parts import ArrayParts, PartDesign
 from bdforge.models.weights import QuantisedRows
 
 _WHY = {
     "embedding": "rows of a table",
-    "norms": "no operator for the array",
-    "quantise": "no operator for the array; bf16 rows would double what it reads",
-    "rotary embedding": "no operator for the array",
-    "attention": "no operator for the array",
-    "gate": "element-wise on the array needs another configuration, 2 changes a layer",
+    "norms": "no design for it",
+    "quantise": "no design for it",
+    "rotary embedding": "angles in float32",
+    "attention": "no design for it",
+    "gate": "no design for it",
     "residual": "added to float32 that stays on the host",
     "head": "floats, for one token",
 }
@@ -65,15 +66,17 @@ class BitNet:
     head: np.ndarray | QuantisedRows
     final_norm: np.ndarray
     layers: tuple[Layer, ...]
+    parts: ArrayParts = field(default_factory=ArrayParts)
 
     @classmethod
     def load(
         cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None,
-        override: Mapping[str, Any] = MappingProxyType({}),
+        override: Mapping[str, Any] = MappingProxyType({}), parts: ArrayParts | None = None,
     ) -> "BitNet":  # fmt: skip
         """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
 
-        `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`.
+        `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`. Functions for which
+        `parts` has no design are numpy's.
         """
         source = Checkpoint.open(path, override)
         config = source.config
@@ -84,7 +87,9 @@ class BitNet:
             layers.append(_layer(source, number, products))
             loaded(number + 1, config.num_hidden_layers)
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
-        return cls(config, products, embedding, embedding if head is None else head, norm, tuple(layers))
+        return cls(
+            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts or ArrayParts()
+        )
 
     def cache(self) -> Cache:
         """An empty one."""
@@ -163,8 +168,7 @@ class BitNet:
             with self._cpu("residual"):
                 x = x + y
             gate_up = yield self._request(layer.gate_up, x, layer.ffn_norm)
-            with self._cpu("gate"):
-                z = GATES[self.config.hidden_act](*np.split(gate_up, 2, axis=1))
+            z = self._gated(*np.split(gate_up, 2, axis=1))
             z = yield self._request(layer.down, z, layer.ffn_sub_norm)
             with self._cpu("residual"):
                 x = x + z
@@ -172,11 +176,36 @@ class BitNet:
 
     def _request(self, linear: TernaryLinear, x: np.ndarray, norm: np.ndarray) -> Request:
         """The product of x, normalised and quantised."""
-        with self._cpu("norms"), np.errstate(all="ignore"):
-            h = rms_norm(x, norm, self.config.rms_norm_eps)
+        h = self._normed(x, norm)
         _check_finite(h, f"what {linear.name} gets")
         with self._cpu("quantise"):
             return linear, *quantised(h)
+
+    def _normed(self, x: np.ndarray, norm: np.ndarray) -> np.ndarray:
+        epsilon = self.config.rms_norm_eps
+
+        def on_cpu() -> np.ndarray:
+            with np.errstate(all="ignore"):
+                return rms_norm(x, norm, epsilon)
+
+        design = self.parts.design(kind="rows", function="rmsnorm", width=x.shape[1], epsilon=epsilon, codes=False)
+        return self._part("norms", design, (len(x),), {"X": x, "W": norm}, on_cpu)
+
+    def _gated(self, gate: np.ndarray, up: np.ndarray) -> np.ndarray:
+        function = GATES[self.config.hidden_act]
+        design = self.parts.design(kind="elementwise", function=function.__name__, type="bf16")
+        inputs = {"A": gate.ravel(), "B": up.ravel()}
+        return self._part("gate", design, (gate.size,), inputs, lambda: function(gate, up)).reshape(gate.shape)
+
+    def _part(
+        self, part: str, design: PartDesign | None, sizes: tuple[int, ...], inputs: Mapping[str, np.ndarray],
+        on_cpu: Callable[[], np.ndarray],
+    ) -> np.ndarray:  # fmt: skip
+        """By a design, where there is one and it is faster."""
+        if design is None:
+            with self._cpu(part):
+                return on_cpu()
+        return self.parts(part, design, sizes, inputs, lambda: [on_cpu()])[0]
 
     def _attended(self, qkv: np.ndarray, first: int, number: int, cache: Cache) -> np.ndarray:
         config = self.config
@@ -184,8 +213,11 @@ class BitNet:
         q, k, v = (part.reshape(len(qkv), -1, config.head_dim) for part in np.split(qkv, ends, axis=1))
         with self._cpu("rotary embedding"):
             q, k = (rotated(heads, first, config.rope_theta) for heads in (q, k))
-        with self._cpu("attention"):
-            return attention(q, *cache.appended(number, k, v))
+        k, v = cache.appended(number, k, v)
+        heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
+        design = self.parts.design(kind="attention", causal=True, window=0, head_dim=config.head_dim, **heads)
+        sizes, inputs = (len(q), len(k)), {"Q": q, "K": k, "V": v}
+        return self._part("attention", design, sizes, inputs, lambda: attention(q, k, v)).reshape(len(q), -1)
 
     def _cpu(self, part: str) -> AbstractContextManager[None]:
         return self.products.ledger.timed(part, "CPU", _WHY[part])

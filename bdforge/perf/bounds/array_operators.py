@@ -71,7 +71,7 @@ class ArrayOperator:
 
     def sizes_of(self, tokens: int) -> dict[str, int]:
         """By axis, for so many tokens."""
-        return {**self.sizes, **{axis: each * tokens for axis, each in self.per_token.items()}}
+        return {axis: each * tokens for axis, each in self.per_token.items()} | dict(self.sizes)
 
 
 Timed = Callable[[ArrayOperator, int], OperatorTime]

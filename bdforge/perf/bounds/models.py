@@ -118,7 +118,10 @@ def _bitnet_stages() -> tuple[Stage, ...]:
     residual = ArrayOperator("residual sum", "add_bf16", ("residual",), {"length": 2560})
     gate = ArrayOperator("ReLU² · gate", "relu2_gate_bf16", ("activation",), {"length": 6912})
     norm = _norm(2560)
-    operators = ((residual, norm), (norm,), (residual, norm), (gate, _norm(6912, buffers=1)))
+    rotary = ArrayOperator(
+        "rotary embedding", "rope_bf16", ("rotary embedding",), {"tokens": 1}, changes={"heads": 25}
+    )  # of queries and keys
+    operators = ((residual, norm), (rotary, norm), (residual, norm), (gate, _norm(6912, buffers=1)))
     return tuple(
         Stage(names, {
             **dict.fromkeys(("norms", "quantise activations"), wide / sum(inputs)),

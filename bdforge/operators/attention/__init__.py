@@ -1,0 +1,209 @@
+"""Attention, Y = softmax(Q K^T scale) V head by head: what a spec says, its plan for a product, reference and cost."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from bdforge.design import Design, rtp_addresses
+from bdforge.design.sequences import PlannedSequence, Program
+from bdforge.design.sequences.interpret import StartedTask
+from bdforge.devices import Device
+from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
+from bdforge.operators.attention.program import AXES, AttentionProgram, K
+from bdforge.operators.attention.reference import Attended
+from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.specs import (
+    STACK_BYTES,
+    ArraySection,
+    Count,
+    FormSpec,
+    Problem,
+    ProblemForm,
+    Section,
+    Size,
+    SpecForm,
+    array_reasons,
+    design_reasons,
+    for_array,
+    refuse,
+    stack_reasons,
+)
+
+KIND = "attention"
+_MACS = 512  # of block floats, a cycle
+_TILE = 8  # lines and columns
+_WEIGHT_CYCLES, _MASK_CYCLES = 24, 80  # of a tile of scores, as its kernel counts slots
+_ITEM_CYCLES = 12  # of a tile of Q and Y, before and behind its blocks
+
+
+class AttentionProblem(ProblemForm):
+    """Queries, and keys with those of the queries: query i stands where key keys - queries + i does."""
+
+    queries: Size
+    keys: Size
+
+
+class AttentionTile(Section):
+    """Queries of a core at a time, and keys of a block; none: what its memory holds of the head's dimension."""
+
+    queries: Annotated[int, Field(ge=16, le=256, multiple_of=16, strict=True)]
+    keys: Annotated[int, Field(ge=16, le=256, multiple_of=16, strict=True)]
+
+
+class AttentionForm(SpecForm[AttentionProblem]):
+    """An attention design. Scores times `scale`, none: 1 / sqrt(head_dim); a `window` of 0 are all keys."""
+
+    kind: Literal["attention"]
+    heads: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    kv_heads: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    head_dim: Literal[64, 128, 256]
+    causal: bool = True
+    window: Count = 0
+    scale: Annotated[float, Field(ge=1e-4, le=16)] | None = None
+    digits: Literal[1, 2] = 2
+    tile: AttentionTile | None = None
+    array: ArraySection = ArraySection()
+    stack_bytes: Size = STACK_BYTES
+
+
+class AttentionSpec(FormSpec[AttentionForm]):
+    """An attention design's spec."""
+
+    kind: ClassVar[str] = KIND
+    FORM = AttentionForm
+
+    @property
+    def attended(self) -> Attended:
+        """What is computed."""
+        form = self.form
+        return Attended(form.scale or form.head_dim**-0.5, form.causal, form.window, form.digits)
+
+
+@dataclass(frozen=True, repr=False)
+class AttentionPlan(Plan):
+    """Every number of an attention design."""
+
+    spec: AttentionSpec
+    device: Device
+    design: Design
+    tiling: AttentionTiling
+
+    @cached_property
+    def program(self) -> Program:  # type: ignore[override]
+        """The runtime sequence of any queries and keys."""
+        form, cores = self.spec.form, rtp_addresses(self.design)
+        return AttentionProgram(self.tiling, cores, form.causal, form.window, self.spec.sequence.steps).program()
+
+    @property
+    def kernels(self) -> Kernels:
+        """One for each part of a core's work."""
+        form, tiling = self.spec.form, self.tiling
+        facts = {
+            "DIM_M": tiling.queries, "DIM_K": tiling.head_dim, "DIM_N": tiling.keys, "GROUP": tiling.group,
+            "KV_HEADS": tiling.kv_heads, "ROWS": tiling.rows, "COLUMNS": tiling.columns, "DIGITS": form.digits,
+            "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
+        }  # fmt: skip
+        defines = tuple(f"{name}={value!r}" for name, value in facts.items())
+        return Kernels.ours(SYMBOLS.values(), defines, {SYMBOLS[part]: n for part, n in self._cycles.items()})
+
+    @property
+    def _cycles(self) -> dict[str, int]:
+        """Of a call, as many as the busiest slots have; `rescale` is rare."""
+        tiling, digits = self.tiling, self.spec.form.digits
+        rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
+        products = 2 * digits - 1
+        made = (digits - 1) * keys * dims  # low digits of K, or V
+        multiply, scores = rows * keys * dims * products + made, rows * keys
+        return {
+            "begin": rows * dims * _ITEM_CYCLES, "scores": multiply + scores * 4, "mask": scores * _MASK_CYCLES,
+            "weights": scores * _WEIGHT_CYCLES, "rescale": rows * _TILE * 100 + rows * dims * 32,
+            "values": multiply + rows * dims * 4, "end": rows * dims * _ITEM_CYCLES + rows * _TILE * 40,
+        }  # fmt: skip
+
+    def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:
+        """Blocks of each round as K's tasks bring them, the last two of a causal pass with a mask."""
+        row_of = {self.tiling.stream_column(row): row for row in range(self.tiling.rows)}
+        blocks: dict[int, list[int]] = {row: [] for row in row_of.values()}
+        for task in sequence.tasks():
+            if task.bds[0].argument == K:
+                blocks[row_of[task.column]].append(self._blocks_of(task))
+
+        def begin(_o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, _column: int) -> None:
+            state[BLOCKS] = state[HEADER - 1] = blocks[row][number]
+
+        def scores(_q: Any, _k: Any, _s: Any, state: np.ndarray) -> None:
+            state[HEADER - 1] -= 1
+            state[HAS_MASK] = self.spec.form.causal and state[HEADER - 1] < 2
+
+        return {SYMBOLS["begin"]: begin, SYMBOLS["scores"]: scores}
+
+    def _blocks_of(self, task: StartedTask) -> int:
+        return sum(prod(bd.pattern.sizes) for bd in task.bds) // self.tiling.block_elements
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+        """Y in float64, and how far it may be off. Q, K and V are finite."""
+        return {"Y": self.spec.attended.expected(inputs["Q"], inputs["K"], inputs["V"])}
+
+    def cost(self, problem: Problem) -> Cost:
+        """What a run moves, and the cycles of a core that has a pass in every round, the longest first."""
+        sequence, cycles, tiling = self.sequence(problem), self._cycles, self.tiling
+        queries, keys = problem.sizes.values()
+        blocks = sum(self._blocks_of(task) for task in sequence.tasks() if task.bds[0].argument == K)
+        units = -(-queries // tiling.queries) * tiling.group
+        rounds = -(-(-(-units // tiling.columns) * tiling.kv_heads) // tiling.rows)
+        block = sum(cycles[part] for part in ("scores", "weights", "values"))
+        spent = blocks / tiling.rows * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
+        return Cost.of(sequence, self._operations(queries, keys), spent)
+
+    def _operations(self, queries: int, keys: int) -> int:
+        """MACs of both products, of the keys that queries see."""
+        seen = np.full(queries, keys)
+        if self.spec.form.causal:
+            seen = np.arange(keys - queries, keys) + 1
+        if window := self.spec.form.window:
+            seen = np.minimum(seen, window)
+        return int(seen.sum()) * 2 * self.tiling.heads * self.tiling.head_dim
+
+
+_TILES = {64: (64, 32), 128: (32, 32), 256: (16, 16)}
+"""Queries and keys of a tile by dimension, two digits or one."""
+
+
+def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
+    """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
+    form, columns = spec.form, spec.form.array.columns or device.columns
+    queries, keys = (form.tile.queries, form.tile.keys) if form.tile else _TILES[form.head_dim]
+    tiling = AttentionTiling(form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
+    refuse(spec, _reasons(spec, tiling, device))
+    comment = (
+        f"{spec.name}: attention of {form.heads} heads to {form.kv_heads} of K and V, {form.head_dim} dimensions, "
+        f"{queries} queries and {keys} keys at a time, {tiling.rows} x {tiling.columns} cores (rows x columns)."
+    )
+    design = map_attention(spec.name, device.part(columns), tiling, form.stack_bytes, comment)
+    refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
+    return AttentionPlan(spec, device, design, tiling)
+
+
+def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> Iterator[str]:
+    form = spec.form
+    yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
+    yield from stack_reasons("stack_bytes", form.stack_bytes, device)
+    if device.generation.name != "AIE2P":
+        yield f"{device.name} is {device.generation.name}, which has no block floats, in which attention's products are"
+    if form.heads % form.kv_heads:
+        yield f"heads = {form.heads} are no multiple of kv_heads = {form.kv_heads}, which share them"
+    if form.window and not form.causal:
+        yield "a window ends with the query's own key; it needs causal = true"
+    if tiling.columns < 2 * tiling.rows:
+        yield (
+            f"{tiling.rows} x {tiling.columns} cores: K and V of a row come by two columns; use array.columns >= "
+            f"{2 * tiling.rows}, or fewer array.rows"
+        )
+
+
+OPERATOR = Operator(KIND, AXES, AttentionSpec.load, plan_attention, for_array)

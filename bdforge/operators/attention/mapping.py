@@ -1,0 +1,237 @@
+"""How the bytes of attention go: a core takes queries of one head, a row of cores the keys and values of one KV head.
+
+An *item* is a block of queries of one head. A row of cores works on a *pass*, an item for each column, while its blocks
+of K and V go by once for all of them; rows are independent of each other. K comes by the shim of an even column and
+waits in its memtile, V by the next one's; the first of both memtiles sends them in turn along the row. Q and Y go as
+operands of element-wise operators do: the column's memtile deals tiles to its cores, and joins theirs of Y.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bd_patterns import Pattern
+from bdforge.design import (
+    Acquire,
+    Advance,
+    Allocation,
+    Bd,
+    Buffer,
+    Call,
+    Channel,
+    Core,
+    Design,
+    Flow,
+    Load,
+    Locks,
+    Loop,
+    Parameters,
+    Release,
+    Rotation,
+    Slots,
+    Tile,
+    in_turn,
+    placed,
+)
+from bdforge.devices import FIRST_CORE_ROW
+from bdforge.devices.types import TYPES, ElementType
+
+BF16, F32 = TYPES["bf16"], TYPES["f32"]
+PARTS = ("begin", "scores", "mask", "weights", "rescale", "values", "end")
+"""Of a core's work, each a kernel."""
+SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
+ROUNDS, QUERIES, KEYS, UNITS = range(4)
+"""Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""
+DEAL_CHANNELS, STREAM_CHANNEL, JOIN_CHANNEL = (0, 2, 3, 5), 1, 4
+"""MM2S channels of a memtile: Q to each core row, K and V along a row, Y. S2MM: Q = 0, K or V = 1, from 2 on Y.
+Channels of even numbers share 24 BDs: eight each of Q and Y, and two for each store of the others."""
+_STREAMED = 4  # blocks of K or V in a memtile
+BLOCKS, HAS_MASK, HAS_MOVED, HEADER, _ROW_WORDS = 0, 7, 8, 16, 34
+"""Words of the state that kernels keep, its first ones, and those of a query (State in kernels/include/attention.h)."""
+_PLANES = (9, 8)  # buffers of digits have so much more room, for their exponents
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionTiling:
+    """Heads, the tile of a core (`queries` x `keys`), and cores in use: two columns or more for each row."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    queries: int
+    keys: int
+    rows: int
+    columns: int
+
+    @property
+    def group(self) -> int:
+        """Query heads that share a KV head."""
+        return self.heads // self.kv_heads
+
+    def stream_column(self, row: int) -> int:
+        """The column by which a core row's K comes; V comes by the next one."""
+        return row * self.columns // self.rows
+
+    @property
+    def q_elements(self) -> int:
+        """Of an item's Q, and of its Y."""
+        return self.queries * self.head_dim
+
+    @property
+    def block_elements(self) -> int:
+        """Of a block of K, and of V."""
+        return self.keys * self.head_dim
+
+
+def map_attention(name: str, device: str, tiling: AttentionTiling, stack_bytes: int, comment: str) -> Design:
+    """The design for the array that MLIR calls `device`, without sequences."""
+    columns, rows = range(tiling.columns), range(tiling.rows)
+    shims, memtiles = [Tile.shim(c) for c in columns], _memtiles(tiling)
+    cores = [[_core_tile(tiling, c, row, stack_bytes, f"{name}.o") for row in rows] for c in columns]
+    tiles = (*shims, *memtiles, *(tile for column in cores for tile in column))
+    flows, names = tuple(_flows(tiling, shims, memtiles, cores)), tuple(_names(tiling, shims))
+    return placed(Design(name, device, tiles, flows, names, comments=(comment,)))
+
+
+def _streams(tiling: AttentionTiling) -> dict[int, str]:
+    """What shims bring beside Q, by column."""
+    starts = [tiling.stream_column(row) for row in range(tiling.rows)]
+    return {start + i: name for start in starts for i, name in enumerate("kv")}
+
+
+def _names(tiling: AttentionTiling, shims: list[Tile]) -> Iterator[Allocation]:
+    for shim in shims:
+        yield Allocation(f"q_{shim.column}", shim, "MM2S", 0)
+        if (name := _streams(tiling).get(shim.column)) is not None:
+            yield Allocation(f"{name}_{shim.column}", shim, "MM2S", 1)
+        yield Allocation(f"y_{shim.column}", shim, "S2MM", 0)
+
+
+def _flows(tiling: AttentionTiling, shims: list[Tile], memtiles: list[Tile], cores: list[list[Tile]]) -> Iterator[Flow]:
+    for shim, memtile in zip(shims, memtiles, strict=True):
+        yield Flow(shim.dma(0), (memtile.dma(0),), "Q: DRAM to memtiles")
+    for column, name in _streams(tiling).items():
+        yield Flow(shims[column].dma(1), (memtiles[column].dma(1),), f"{name.upper()}: DRAM to memtiles")
+    for row in range(tiling.rows):
+        source = memtiles[tiling.stream_column(row)].dma(STREAM_CHANNEL)
+        yield Flow(source, tuple(column[row].dma(1) for column in cores), "K and V: along each row of cores")
+    for memtile, column in zip(memtiles, cores, strict=True):
+        for channel, core in zip(DEAL_CHANNELS, column, strict=False):
+            yield Flow(memtile.dma(channel), (core.dma(0),), "Q: an item to each core")
+    for memtile, column in zip(memtiles, cores, strict=True):
+        for row, core in enumerate(column):
+            yield Flow(core.dma(0), (memtile.dma(2 + row),), "Y: items of a column join in its memtile")
+    for shim, memtile in zip(shims, memtiles, strict=True):
+        yield Flow(memtile.dma(JOIN_CHANNEL), (shim.dma(0),), "Y: memtiles to DRAM")
+
+
+def _to_tiles(rows: int, columns: int, across: bool = False) -> Pattern:
+    """Lines as tiles of 8 x 8: those of 8 lines one after the other, or (`across`) those of 8 columns."""
+    tiles = ((rows // 8, 8 * columns), (columns // 8, 8))
+    outer, inner = reversed(tiles) if across else tiles
+    return Pattern((outer[0], inner[0], 8, 8), (outer[1], inner[1], columns, 1))
+
+
+def _to_lines(rows: int, columns: int) -> Pattern:
+    """Such tiles, of 8 lines one after the other, as lines."""
+    return Pattern((rows // 8, 8, columns // 8, 8), (8 * columns, 8, 64, 1))
+
+
+def _memtiles(tiling: AttentionTiling) -> list[Tile]:
+    """The memtile of every column. Each core row has stores of its own, so that none takes another one's turn."""
+    locks, rows = [Locks(f"mem_{column}") for column in range(tiling.columns)], range(tiling.rows)
+    item, block = (tiling.q_elements, BF16), (tiling.block_elements, BF16)
+    held = {
+        column: Slots.of(locks[column], name, *block, f"block of {name.upper()}", count=_STREAMED)
+        for column, name in _streams(tiling).items()
+    }
+    tiles = []
+    for column, own in enumerate(locks):
+        q, y = ([Slots.of(own, f"{x}{row}", *item, f"{x.upper()} of core row {row}") for row in rows] for x in "qy")
+        channels = [Channel("S2MM", 0, in_turn(x.fill() for x in q), "Q from DRAM")]
+        kept = [held[column]] if column in held else []
+        channels += [Channel("S2MM", 1, x.fill(), "K or V from DRAM") for x in kept]
+        channels += [Channel("S2MM", 2 + row, y[row].fill(), f"Y from core row {row}") for row in rows]
+        for row in rows:
+            sent = q[row].send(_to_tiles(tiling.queries, tiling.head_dim))
+            channels.append(Channel("MM2S", DEAL_CHANNELS[row], sent, f"Q to core row {row}"))
+            if tiling.stream_column(row) == column:
+                sent = _stream(tiling, held[column], held[column + 1])
+                channels.append(Channel("MM2S", STREAM_CHANNEL, sent, f"K and V along core row {row}"))
+        lines = _to_lines(tiling.queries, tiling.head_dim)
+        channels.append(Channel("MM2S", JOIN_CHANNEL, in_turn(x.send(lines) for x in y), "Y of the column"))
+        tiles.append(Tile.holding(own, column, 1, (*q, *y, *kept), channels))
+    return tiles
+
+
+def _stream(tiling: AttentionTiling, k: Slots, v: Slots) -> tuple[Bd, ...]:
+    """A block of K from here, then one of V from the memtile to the east, whose tiles follow along the keys."""
+    shape = (tiling.keys, tiling.head_dim)
+    return in_turn((k.send(_to_tiles(*shape)), v.send(_to_tiles(*shape, across=True))))
+
+
+def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int, link_with: str) -> Tile:
+    """A core: Q comes to where sums of values will stand, and Y leaves from there."""
+    tile = FIRST_CORE_ROW + row
+    locks = Locks(f"core_{column}_{tile}")
+    k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
+    v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
+    own = _own(tiling, locks.tile)
+    o, free, given = own["o"], *locks.pair("o", 1, "Q, then Y")
+    done = locks.one("done", role="Y: data")
+    item = Pattern((tiling.q_elements // 2,), (1,))  # bfloat16 in a buffer of float32
+    parameters = Parameters.of(locks, "rounds, queries, keys, units", ("rounds", "queries", "keys", "units"))
+    state = own["state"]
+    body = (
+        Acquire(given),
+        Call(SYMBOLS["begin"], (o, own["q"], state, parameters.buffer, "round", row, column)),
+        Load("blocks", state, BLOCKS),
+        Loop("blocks", _block(own, k, v), "block"),
+        Call(SYMBOLS["end"], (o, state)),
+        Release(done),
+    )
+    channels = (
+        Channel("S2MM", 0, (Bd(o, item, Acquire(free), Release(given)),), "Q in"),
+        Channel("S2MM", 1, in_turn((k.fill(), v.fill() * 2)), "K and V in"),
+        Channel("MM2S", 0, (Bd(o, item, Acquire(done), Release(free)),), "Y out"),
+    )
+    core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
+    return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
+
+
+def _own(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
+    """Buffers that no DMA fills in turn."""
+    more, of = _PLANES
+    scores = tiling.queries * tiling.keys
+    sizes = {
+        "o": (tiling.q_elements, F32, "sums of values; Q at first, Y at last"),
+        "q": (tiling.q_elements * more // of, BF16, "Q of the item"),
+        "s": (scores, F32, "scores"),
+        "p": (scores * more // of, BF16, "weights"),
+        "state": (HEADER + _ROW_WORDS * tiling.queries, TYPES["int32"], "state of the item"),
+    }
+    return {name: _buffer(tile, name, *facts) for name, facts in sizes.items()}
+
+
+def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) -> Buffer:
+    return Buffer(f"{tile}_{name}", elements, type_.memory, role)
+
+
+def _block(own: dict[str, Buffer], k: Slots, v: Slots) -> tuple:
+    """A block of keys; what only some need is done as often as the state says, once or not at all."""
+    turn = Rotation("turn")
+    o, q, s, p, state = own.values()
+    weights = Call(SYMBOLS["weights"], (s, p, state))
+    return (
+        Acquire(k.full),
+        Call(SYMBOLS["scores"], (q, turn.of(k.buffers), s, state)),
+        Release(k.free),
+        Advance(turn),
+        Load("has_mask", state, HAS_MASK),
+        Loop("has_mask", (Call(SYMBOLS["mask"], (s, state)),), "mask"),
+        weights,
+        Load("has_moved", state, HAS_MOVED),
+        Loop("has_moved", (Call(SYMBOLS["rescale"], (s, o, state)), weights), "move"),
+        Acquire(v.full),
+        Call(SYMBOLS["values"], (p, v.buffers[0], o, state)),
+        Release(v.free),
+    )

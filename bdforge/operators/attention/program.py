@@ -1,0 +1,146 @@
+"""The sequence program of attention: Y of any number of queries and keys, round by round of what all rows take up.
+
+Q and Y are (queries, heads, d), K and V (keys, KV heads, d), line by line, as models have them. A last block of
+queries, or of keys, moves back until it ends with them; where there is less than a block, operands are staged, zeros
+behind.
+Which item a core has is told by arithmetic on both sides: here, and in kernels/aie2p/attention_begin_bf16.cc.
+"""
+
+from typing import NamedTuple
+
+from bdforge.design import RtpAddresses
+from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least
+from bdforge.design.sequences.sequence_program import ProgramBd
+from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS, UNITS, AttentionTiling
+from bdforge.operators.specs import LARGEST_SIZE
+
+AXES = ("queries", "keys")
+Q, K, V, Y = range(4)
+"""Arguments."""
+
+
+class Pass(NamedTuple):
+    """What a row of cores takes up: a pass of a KV head, the first item in it, and the last one."""
+
+    head: Expr
+    first: Expr
+    last: Expr
+
+
+class AttentionProgram:
+    """Writes the program that serves every problem of a mapped design."""
+
+    def __init__(
+        self, tiling: AttentionTiling, cores: tuple[RtpAddresses, ...], causal: bool, window: int, in_flight: int
+    ):
+        self.tiling, self.cores, self.causal, self.window = tiling, cores, causal, window
+        self.build = Builder(AXES, in_flight)
+        self.queries, self.keys = (self.build.parameter(axis) for axis in AXES)
+        self.walked_queries, self.walked_keys = largest(self.queries, tiling.queries), largest(self.keys, tiling.keys)
+        self.items = ceildiv(self.queries, tiling.queries) * tiling.group
+        self.units = ceildiv(self.items, tiling.columns) * tiling.kv_heads
+        self.rounds = ceildiv(self.units, tiling.rows)
+        self.blocks = ceildiv(self.keys, tiling.keys)
+        self.before = self.keys - self.queries if causal else self.build.constant(0)
+
+    def program(self) -> Program:
+        """The whole program."""
+        self.require()
+        self.operands()
+        awaits = [("S2MM", 0, 0, self.tiling.columns)]
+        with (
+            self.build.loop(self.rounds, "round") as number,
+            self.build.step(awaits, "round {} of {}", (number, self.rounds)),
+        ):
+            self.round(number)
+        return self.build.program
+
+    def require(self) -> None:
+        """Refuse sizes that are out of range, and queries before the first key."""
+        for axis, size in zip(AXES, (self.queries, self.keys), strict=True):
+            outside = any_of(size < 1, size > LARGEST_SIZE)
+            self.build.require(~outside, f"{axis} = {{}} is outside 1 to {LARGEST_SIZE}", size)
+        if self.causal:
+            told = "queries = {} are more than keys = {}: each needs its own key, where it stands"
+            self.build.require(self.keys >= self.queries, told, self.queries, self.keys)
+
+    def operands(self) -> None:
+        """All as they lie, or staged copies of one block."""
+        tiling = self.tiling
+        few_queries, few_keys = self.queries < tiling.queries, self.keys < tiling.keys
+        self.operand("Q", "in", self.queries, self.walked_queries, tiling.heads, few_queries)
+        self.operand("K", "in", self.keys, self.walked_keys, tiling.kv_heads, few_keys)
+        self.operand("V", "in", self.keys, self.walked_keys, tiling.kv_heads, few_keys)
+        self.operand("Y", "out", self.queries, self.walked_queries, tiling.heads, few_queries)
+
+    def operand(self, name: str, way: str, size: Expr, walked: Expr, heads: int, staged: Expr) -> None:
+        dim = self.tiling.head_dim
+        argument = self.build.argument(name, "bf16", 16, walked * (heads * dim))
+        axes = [Axis(size, walked), Axis(heads), Axis(dim)]
+        dims = [Dim(0, walked, stride=heads * dim), Dim(1, heads, stride=dim), Dim(2, dim)]
+        self.build.operand(name, argument, way, "bf16", 16, axes, dims, staged=staged)
+
+    def round(self, number: Expr) -> None:
+        """A pass for each row: the longest ones first, those of a round from the shortest on."""
+        rows = range(self.tiling.rows)
+        first = largest(self.units - (number + 1) * self.tiling.rows, 0)
+        passes = [self.taken(least(first + row, self.units - 1)) for row in rows]
+        for column in range(self.tiling.columns):
+            self.build.task("MM2S", 0, column, *self.items_of(Q, passes, column))
+        for row, taken in enumerate(passes):
+            column = self.tiling.stream_column(row)
+            for argument in (K, V):
+                self.build.task("MM2S", 1, column + argument - K, *self.stream(argument, taken))
+        with self.build.when(number.equals(0)):
+            words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
+            for core in self.cores:
+                self.build.set_parameters(core.parameters, words, core.go)
+        for column in range(self.tiling.columns):
+            self.build.task("S2MM", 0, column, *self.items_of(Y, passes, column), token=True)
+
+    def taken(self, unit: Expr) -> Pass:
+        first = unit // self.tiling.kv_heads * self.tiling.columns
+        return Pass(unit % self.tiling.kv_heads, first, least(first + self.tiling.columns, self.items) - 1)
+
+    def first_query(self, item: Expr) -> Expr:
+        """Where an item's queries begin."""
+        return least(item // self.tiling.group * self.tiling.queries, self.walked_queries - self.tiling.queries)
+
+    def items_of(self, argument: int, passes: list[Pass], column: int) -> list[ProgramBd | None]:
+        """Items of a column's cores, row after row; those of one pass, a KV head apart, in one BD."""
+        tiling = self.tiling
+        rows = len(passes)
+        if tiling.kv_heads < rows:
+            return [self.items_bd(argument, taken, column, 1) for taken in passes]
+        same = least(tiling.kv_heads - passes[0].head, rows)
+        last = self.items_bd(
+            argument, passes[-1]._replace(head=self.build.constant(0)), column, rows - same, same < rows
+        )
+        return [self.items_bd(argument, passes[0], column, same), None if tiling.kv_heads % rows == 0 else last]
+
+    def items_bd(self, argument: int, taken: Pass, column: int, heads: Expr | int, when: Expr | int = 1):
+        """Items of `heads` KV heads at a column, from a pass on."""
+        tiling, line = self.tiling, self.tiling.heads * self.tiling.head_dim
+        item = least(taken.first + column, taken.last)
+        head = taken.head * tiling.group + item % tiling.group
+        offset = self.first_query(item) * line + head * tiling.head_dim
+        sizes = (heads, tiling.queries, tiling.head_dim)
+        return self.build.bd(argument, offset, sizes, (tiling.group * tiling.head_dim, line, 1), when=when)
+
+    def stream(self, argument: int, taken: Pass) -> list[ProgramBd | None]:
+        """The blocks of K or V that one of a pass needs, the last of all moved back."""
+        tiling, line = self.tiling, self.tiling.kv_heads * self.tiling.head_dim
+        end, start = self.blocks, self.build.constant(0)
+        if self.causal:
+            furthest = self.before + self.first_query(taken.last) + tiling.queries - 1
+            end = least(furthest // tiling.keys + 1, self.blocks)
+        if self.window:
+            start = largest(self.before + self.first_query(taken.first) + 1 - self.window, 0) // tiling.keys
+        ragged = all_of(~(self.walked_keys % tiling.keys).equals(0), end.equals(self.blocks))
+        straight, offset, block = end - start - ragged, taken.head * tiling.head_dim, tiling.keys * line
+        last = (self.walked_keys - tiling.keys) * line + offset
+        lines, apart = (tiling.keys, tiling.head_dim), (line, 1)
+        return [
+            self.build.bd(argument, start * block + offset, (straight, *lines), (block, *apart), when=straight > 0),
+            self.build.bd(argument, last, lines, apart, when=ragged),
+        ]

@@ -1,0 +1,144 @@
+"""Attention on the emulated array with its compiled kernels: any queries and keys, whatever the schedule."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.array.emulator.timed import TimingOptions
+from bdforge.devices import device_named
+from bdforge.operators import SpecError, plan, spec_from
+from support.loaded_arrays import LoadedArray
+
+TILE = {"queries": 16, "keys": 16}
+LEAST: dict[str, Any] = {"kind": "attention", "heads": 4, "kv_heads": 2, "head_dim": 64, "tile": TILE}
+ONE_ROW, TWO_ROWS = {"array": {"rows": 1, "columns": 2}}, {"array": {"rows": 2, "columns": 4}}
+DESIGNS: dict[str, dict[str, Any]] = {
+    "threes": {"heads": 6, **ONE_ROW},
+    "one KV head": {"kv_heads": 1, "window": 20, "scale": 0.5, **TWO_ROWS},
+    "odd KV heads": {"heads": 6, "kv_heads": 3, "causal": False, "tile": {"queries": 32, "keys": 16}, **TWO_ROWS},
+    "whole": {"heads": 10, "kv_heads": 5, "tile": {"queries": 16, "keys": 32}},
+}
+
+
+@cache
+def loaded(name: str) -> LoadedArray:
+    return LoadedArray.of(plan(spec_from(LEAST | DESIGNS[name], "small"), device_named("strix_halo")))
+
+
+def softmax(name: str, inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """Y as the formula has it, head by head in float64."""
+    form = LEAST | DESIGNS[name]
+    q, k, v = (inputs[x].astype(float) for x in "QKV")
+    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    scores = np.einsum("ihd,jhd->hij", q, k) * form.get("scale", form["head_dim"] ** -0.5)
+    apart = np.arange(len(q))[:, None] + len(k) - len(q) - np.arange(len(k))
+    hidden = (apart < 0) & form.get("causal", True) | (apart >= form.get("window", 1 << 30))
+    scores = np.where(hidden, -np.inf, scores)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return np.einsum("hij,jhd->ihd", weights / weights.sum(axis=2, keepdims=True), v)
+
+
+def run(name: str, sizes: tuple[int, int], seed: int = 0, **options: Any) -> Any:
+    """A run, whose mean error is below half a percent; no element leaves its bound."""
+    design = loaded(name)
+    inputs = design.plan.random(design.problem(list(sizes)), seed)
+    found, result = design.run(list(sizes), inputs, seed=seed, **options)
+    exact, y = softmax(name, inputs), found["Y"].astype(float)
+    assert abs(y - exact).mean() <= 0.006 * abs(exact).mean()
+    expected = design.plan.reference(inputs)["Y"]
+    assert np.allclose(expected.values, exact, rtol=1e-9, atol=1e-12)
+    assert (abs(y - exact) <= expected.bound).all()
+    return result
+
+
+SIZES = {
+    "threes": ((1, 1), (5, 7), (16, 16), (33, 70)),
+    "one KV head": ((1, 40), (17, 17), (20, 64)),
+    "odd KV heads": ((3, 5), (40, 9), (64, 48)),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_kind_of_edge_and_order(name):
+    for number, sizes in enumerate(SIZES[name]):
+        run(name, sizes, number, schedule=("random", "in-order")[number % 2], poison=number % 3 != 1)
+
+
+@pytest.mark.slow
+def test_a_whole_array_keeps_to_the_bound():
+    run("whole", (41, 100), schedule="random", poison=True)
+
+
+def test_a_prompt_in_pieces_is_the_same_to_a_rounding():
+    design = loaded("threes")
+    inputs = design.plan.random(design.problem([60, 60]), 1)
+    whole = design.run([60, 60], inputs)[0]["Y"]
+    for first, last in ((0, 16), (33, 60)):
+        part = {"Q": inputs["Q"][first:last], "K": inputs["K"][:last], "V": inputs["V"][:last]}
+        y = design.run([last - first, last], part)[0]["Y"]
+        assert (abs(y.astype(float) - whole[first:last].astype(float)) <= 0.02 * abs(whole[first:last]).max()).all()
+
+
+def test_one_loaded_array_serves_problem_after_problem():
+    design = loaded("odd KV heads")
+    problems = [([n, m], design.plan.random(design.problem([n, m]), n)) for n, m in ((20, 40), (3, 50), (40, 20))]
+    for (_, inputs), found in zip(problems, design.run_in_turn(problems), strict=True):
+        expected = design.plan.reference(inputs)["Y"]
+        assert (abs(found["Y"].astype(float) - expected.values) <= expected.bound).all()
+
+
+def test_late_large_scores_move_what_weights_are_relative_to():
+    design = loaded("threes")
+    inputs = design.plan.random(design.problem([40, 40]), 2)
+    inputs["Q"] = abs(inputs["Q"])
+    inputs["K"][30] = 40
+    found = design.run([40, 40], inputs, schedule="random")[0]["Y"]
+    expected = design.plan.reference(inputs)["Y"]
+    assert (abs(found.astype(float) - expected.values) <= expected.bound).all()
+    assert (abs(found[30:] - inputs["V"][30].repeat(3, axis=0)) <= 0.02).all()
+
+
+def test_more_keys_take_longer():
+    timing = TimingOptions(kernels=loaded("threes").plan.kernels.cycles)
+    seconds = [run("threes", sizes, timing=timing).timing.seconds for sizes in ((16, 16), (16, 60), (48, 60))]
+    assert seconds == sorted(set(seconds))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"heads": 5}, "heads = 5 are no multiple of kv_heads = 2"),
+        ({"window": 8, "causal": False}, "needs causal = true"),
+        ({"array": {"rows": 4, "columns": 6}}, "array.columns >= 8"),
+        ({"tile": {"queries": 24, "keys": 16}}, "tile.queries"),
+        ({"head_dim": 256, "tile": {"queries": 64, "keys": 64}}, "a smaller tile"),
+        ({"head_dim": 96}, "head_dim"),
+        ({"array": {"columns": 9}}, "columns"),
+    ],
+)
+def test_what_no_array_holds_is_refused(changes, said):
+    with pytest.raises(SpecError, match=said):
+        plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
+
+
+def test_phoenix_has_no_block_floats():
+    with pytest.raises(SpecError, match="no block floats"):
+        plan(spec_from(LEAST | ONE_ROW, "mine"), device_named("phoenix"))
+
+
+def test_queries_without_their_keys_are_refused():
+    design = loaded("threes")
+    with pytest.raises(SpecError, match="queries = 9 are more than keys = 8"):
+        design.plan.sequence(design.problem([9, 8]))
+
+
+@pytest.mark.parametrize("dim", [64, 128, 256])
+def test_every_dimension_has_a_tile(dim):
+    made = plan(
+        spec_from({name: x for name, x in LEAST.items() if name != "tile"} | {"head_dim": dim}, "mine"),
+        device_named("strix_halo"),
+    )
+    problem = made.problems or (loaded("threes").problem([100, 200]),)
+    assert made.cost(problem[0]).operations == 2 * 4 * dim * sum(range(101, 201))

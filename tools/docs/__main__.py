@@ -38,6 +38,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
     "numerics": numerics.page,
+    "operators/convert": partial(operators.page, "convert"),
     "operators/elementwise": partial(operators.page, "elementwise"),
     "operators/rope": partial(operators.page, "rope"),
     "operators/rows": partial(operators.page, "rows"),
@@ -54,6 +55,7 @@ RUNS = {
 """Minutes of work that make the tables which pages read."""
 PICTURES = {
     "bitnet": bitnet.picture,
+    "operators/convert": partial(operators.picture, "quantise_bf16"),
     "operators/elementwise": partial(operators.picture, "silu_gate_bf16"),
     "operators/rope": partial(operators.picture, "rope_bf16"),
     "operators/rows": partial(operators.picture, "rmsnorm_bf16"),

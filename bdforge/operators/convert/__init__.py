@@ -1,0 +1,118 @@
+"""Rows in another type: int8 codes with a scale for each row, numbers of such codes, casts; a core's tile is a row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from bdforge.devices import Device
+from bdforge.devices.types import TYPES
+from bdforge.operators.operator_api import Expected, Operator
+from bdforge.operators.specs import (
+    STACK_BYTES,
+    ArraySection,
+    FormSpec,
+    ProblemForm,
+    Size,
+    SpecForm,
+    for_array,
+)
+from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.stream_program import LARGEST_LENGTH
+from bdforge.operators.tile_streams import StreamTiling, TileStream
+
+KIND = "convert"
+AXES = ("rows",)
+Arrays = Mapping[str, np.ndarray]
+_LEAST = 2.0**-100  # of a row's largest number, that it has a scale; kernels/aie2p/quantise_bf16.cc
+_HALF = 127 * 2.0**-20  # of codes: where either neighbour is right
+_NUMBER = 2.0**-8 + 2.0**-13  # of itself, a number of a code: kernels/aie2p/dequantise_i8.cc
+
+
+class ConvertProblem(ProblemForm):
+    """How many rows."""
+
+    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
+
+
+class ConvertForm(SpecForm[ConvertProblem]):
+    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's."""
+
+    kind: Literal["convert"]
+    function: Literal["quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16"]
+    width: Size
+    buffers: Literal[1, 2] = 2
+    array: ArraySection = ArraySection()
+    stack_bytes: Size = STACK_BYTES
+
+
+class ConvertSpec(FormSpec[ConvertForm]):
+    """A design's spec."""
+
+    kind: ClassVar[str] = KIND
+    FORM = ConvertForm
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """The kernel, operands by name and type (S is one for a row), cycles of a vector of 16-bit lanes and of a row."""
+
+    symbol: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    cycles: tuple[int, int]
+    reference: Callable[[Arrays], dict[str, Expected]]
+
+
+def _quantised(inputs: Arrays) -> dict[str, Expected]:
+    x = inputs["X"].astype(np.float64)
+    largest = np.abs(x).max(axis=-1, keepdims=True)
+    largest = np.where(largest < _LEAST, 0, largest)
+    exact = np.divide(x * 127, largest, out=np.zeros_like(x), where=largest > 0)
+    near = np.abs(np.abs(exact) % 1 - 0.5) <= _HALF
+    codes = np.rint(exact)
+    return {
+        "Y": Expected(np.where(near, exact, codes), np.where(near, 0.5 + _HALF, 0)),
+        "S": Expected((largest[..., 0] / 127).astype(np.float32)),
+    }
+
+
+def _numbers(inputs: Arrays) -> dict[str, Expected]:
+    exact = inputs["X"].astype(np.float64) * inputs["S"].astype(np.float64)[..., None]
+    return {"Y": Expected(exact, np.abs(exact) * _NUMBER)}
+
+
+def _cast(name: str) -> Callable[[Arrays], dict[str, Expected]]:
+    return lambda inputs: {"Y": Expected(inputs["X"].astype(TYPES[name].dtype))}
+
+
+_CONVERSIONS: Mapping[str, _Conversion] = {
+    "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 250), _quantised),
+    "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (8, 60), _numbers),
+    "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 20), _cast("f32")),
+    "f32_to_bf16": _Conversion("cast_f32_bf16", {"X": "f32"}, {"Y": "bf16"}, (2, 20), _cast("bf16")),
+    "int8_to_bf16": _Conversion("cast_i8_bf16", {"X": "int8"}, {"Y": "bf16"}, (8, 20), _cast("bf16")),
+}
+
+
+def plan_convert(spec: ConvertSpec, device: Device) -> StreamPlan:
+    """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
+    form, columns = spec.form, spec.form.array.columns or device.columns
+    found, vector = _CONVERSIONS[form.function], device.generation.vector_align_bytes
+    inputs, outputs = (_streams(operands, form.width) for operands in (found.inputs, found.outputs))
+    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, (), form.buffers)
+    of_vector, of_row = found.cycles
+    cycles = of_vector * form.width * 2 // vector + of_row
+    function = StreamFunction(found.symbol, (f"TILE_ELEMENTS={form.width}",), cycles, found.reference)
+    what = f"{form.function} of rows of {form.width} elements"
+    reasons = [f"width = {form.width} is no multiple of {vector}, a vector of int8"] if form.width % vector else []
+    return plan_streams(spec, device, tiling, function, what, reasons)
+
+
+def _streams(operands: Mapping[str, str], width: int) -> tuple[TileStream, ...]:
+    return tuple(TileStream(name, TYPES[type_], () if name == "S" else (width,)) for name, type_ in operands.items())
+
+
+OPERATOR = Operator(KIND, AXES, ConvertSpec.load, plan_convert, for_array)

@@ -1,0 +1,75 @@
+"""int8 codes of rows, back again, and casts: against numpy, for random, hostile and all numbers."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_library import Build, aligned, aligned_copy
+
+from support.differences import same
+
+BF16 = ml_dtypes.bfloat16
+WIDTH = 640
+CASTS = {"cast_i8_bf16": (np.int8, BF16), "cast_bf16_f32": (BF16, np.float32), "cast_f32_bf16": (np.float32, BF16)}
+NAMES = ("quantise_bf16", "dequantise_i8", *CASTS)
+BUILDS = [Build(g, NAMES, (8, 8, 8), (f"-DTILE_ELEMENTS={WIDTH}",)) for g in ("aie2p", "aie2")]
+
+
+def rows() -> list[np.ndarray]:
+    rng = np.random.default_rng(5)
+    spike, halves = np.zeros(WIDTH), np.arange(WIDTH) % 128 + 0.5
+    spike[-1], halves[0] = -3, 127
+    normal = [rng.normal(scale=scale, size=WIDTH) for scale in (1, 1, 1, 1e-9, 1e30, 1e-29)]
+    tiny = rng.normal(scale=2.0**-110, size=WIDTH)
+    largest = [
+        np.where(np.arange(WIDTH) == 7, mantissa, rng.uniform(-1, 1, WIDTH) * 128) for mantissa in range(128, 256)
+    ]
+    signs = rng.choice([-1.0, 1.0, 0.0, -0.0], WIDTH)
+    return [*normal, spike, np.zeros(WIDTH), -np.zeros(WIDTH), halves, signs, tiny, *largest]
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
+def test_codes_are_exact_but_near_halves(kernel_library, build):
+    library = kernel_library(build)
+    for row in rows():
+        x, y, s = row.astype(BF16), aligned(WIDTH + 64, np.int8), aligned(16, np.float32)
+        y[WIDTH:] = 7
+        library.call("set_modes", 1, 3)  # rounding up, symmetric saturation
+        library.call("quantise_bf16", aligned_copy(x, BF16), y, s)
+        wide = x.astype(float)
+        largest = abs(wide).max() if abs(wide).max() >= 2.0**-100 else 0.0
+        assert s[0] == np.float32(largest / 127)
+        exact = wide * 127 / largest if largest else np.zeros(WIDTH)
+        near = abs(abs(exact) % 1 - 0.5) <= 127 * 2.0**-20
+        wrong = y[:WIDTH] != np.rint(exact)
+        assert not (wrong & ~near).any()
+        assert (abs(y[:WIDTH] - exact) <= 0.5 + 127 * 2.0**-20).all()
+        assert (y[WIDTH:] == 7).all()
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
+def test_codes_times_scales(kernel_library, build):
+    library, x = kernel_library(build), np.resize(np.arange(-128, 128), WIDTH).astype(np.int8)
+    for scale in (1.0, 0.0, 1 / 3, 2.0**-99 * 1.999, 2.0**99, 0.007874016, *np.random.default_rng(1).uniform(0, 9, 30)):
+        s, y = aligned(16, np.float32), aligned(WIDTH, BF16)
+        s[0] = scale
+        library.call("set_modes", 1, 3)
+        library.call("dequantise_i8", aligned_copy(x, np.int8), s, y)
+        exact = x.astype(float) * float(s[0])
+        assert (abs(y.astype(float) - exact) <= (2.0**-8 + 2.0**-13) * abs(exact)).all()
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
+@pytest.mark.parametrize("name", CASTS)
+def test_casts_are_numpys(kernel_library, build, name):
+    library, (before, after) = kernel_library(build), CASTS[name]
+    every = np.arange(1 << 16, dtype=np.uint16).view(BF16)
+    every = every[~np.isnan(every.astype(np.float32))]
+    numbers = every.astype(np.float32)
+    with np.errstate(over="ignore"):
+        between = numbers * np.float32(1 + 2.0**-8)
+    values = {np.int8: np.arange(-128, 128), BF16: every, np.float32: np.concatenate([numbers, between])}[before]
+    for first in range(0, len(values), WIDTH):
+        x, y = np.resize(values[first : first + WIDTH], WIDTH).astype(before), aligned(WIDTH, after)
+        library.call("set_modes", 1, 3)
+        library.call(name, aligned_copy(x, before), y)
+        same(y.view(f"u{y.itemsize}"), x.astype(after).view(f"u{y.itemsize}"))

@@ -1,0 +1,69 @@
+"""Rows in another type on the emulated array with their compiled kernels: any number of rows, whatever the schedule."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators import SpecError, plan, spec_from
+from support.loaded_arrays import LoadedArray
+
+FUNCTIONS = ("quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
+PLACES = {
+    "strix_halo": {"width": 128, "array": {"columns": 2}},
+    "phoenix": {"width": 96, "array": {"rows": 3, "columns": 2}},
+    "one core": {"width": 64, "array": {"rows": 1, "columns": 1}, "buffers": 1},
+}
+
+
+@cache
+def loaded(function: str, place: str) -> LoadedArray:
+    product = place if place in ("strix_halo", "phoenix") else "strix_halo"
+    spec = {"kind": "convert", "function": function} | PLACES[place]
+    return LoadedArray.of(plan(spec_from(spec, "small"), device_named(product)))
+
+
+def run(function: str, place: str, rows: int, seed: int, **options: Any) -> None:
+    design = loaded(function, place)
+    inputs = design.plan.random(design.problem([rows]), seed)
+    if "S" in inputs:
+        inputs["S"] = abs(inputs["S"])
+    elif inputs["X"].dtype.kind != "i":
+        inputs["X"][::3] *= 100
+        inputs["X"][0] = 0
+    found, _ = design.run([rows], inputs, seed=seed, **options)
+    for name, wanted in design.plan.reference(inputs).items():
+        bound = 0 if wanted.bound is None else wanted.bound
+        assert (abs(found[name].astype(float) - wanted.values.astype(float)) <= bound).all()
+    if function == "quantise":
+        x, scale = inputs["X"].astype(float), found["S"].astype(float)[:, None]
+        assert (abs(found["Y"] * scale - x) <= 0.5001 * scale).all()
+        assert (abs(found["Y"]).max(axis=1) == np.where(scale[:, 0] > 0, 127, 0)).all()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_rows_of_every_kind_of_edge_and_order(function):
+    for number, (place, rows) in enumerate((("strix_halo", 19), ("phoenix", 13), ("one core", 1), ("one core", 5))):
+        run(function, place, rows, number, schedule=("random", "in-order")[number % 2], poison=number < 2)
+
+
+def test_many_panels_of_codes_and_scales_in_turn():
+    run("quantise", "one core", 141, 3, schedule="random")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"width": 96}, "width = 96 is no multiple of 64, a vector of int8"),
+        ({"width": 20480}, "buffers = 1"),
+        ({"function": "halve"}, "quantise"),
+    ],
+)
+def test_what_no_array_holds_is_refused(changes, said):
+    with pytest.raises(SpecError, match=said):
+        plan(
+            spec_from({"kind": "convert", "function": "quantise", "width": 64} | changes, "m"),
+            device_named("strix_halo"),
+        )

@@ -6,6 +6,7 @@ from test_assembled_kernels import call, finished
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled, refusal
+from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.devices.formats.narrowing import MODES, shifted
 from support import micro_tiles as tiles
@@ -90,6 +91,7 @@ TAKEN = [
     ("elementwise_bf16", "aie2p", ("FUNCTION=gelu", "TILE_ELEMENTS=32", "OPERANDS=1")),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=1e-06F")),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32", "FACTOR=0.125F")),
+    *((name, "aie2p", ("TILE_ELEMENTS=64",)) for name in CONVERSIONS),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=64")),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
 ]  # fmt: skip
@@ -140,6 +142,8 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),
+    ("quantise_bf16", "aie2", ("TILE_ELEMENTS=64",), "not assembled for aie2; for aie2p there is quantise_bf16"),
+    ("cast_i8_bf16", "aie2p", ("TILE_ELEMENTS=32",), "32 elements are no multiple of 64"),
     ("softmax_bf16", "aie2", ("TILE_ELEMENTS=32", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=48", "FACTOR=1F"), "48 elements are no multiple of 32"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32",), "FACTOR='' is no number"),

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from kernel_library import Build, aligned, aligned_copy
 
+from bdforge.core.codegen.kernels import assembled
+from codegen.test_assembled_kernels import call
 from support.differences import same
 
 BF16 = ml_dtypes.bfloat16
@@ -73,3 +75,27 @@ def test_casts_are_numpys(kernel_library, build, name):
         library.call("set_modes", 1, 3)
         library.call(name, aligned_copy(x, before), y)
         same(y.view(f"u{y.itemsize}"), x.astype(after).view(f"u{y.itemsize}"))
+
+
+def same_bits(library, name: str, given: list[np.ndarray], *made: np.ndarray) -> None:
+    """Of a call with operands of whole vectors; of a scale's vector machine code writes the first number alone."""
+    wanted = [aligned(y.size, y.dtype) for y in made]
+    library.call(name, *(aligned_copy(x, x.dtype) for x in given), *wanted)
+    call(assembled(name, "aie2p", (f"TILE_ELEMENTS={WIDTH}",)), "aie2p", [*given, *made])
+    for found, exact in zip(made, wanted, strict=True):
+        count = found.size if found.size == WIDTH else 1
+        same(found[:count].view(f"u{found.itemsize}"), exact[:count].view(f"u{found.itemsize}"))
+
+
+def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
+    library = kernel_library(BUILDS[0])
+    for row in rows():
+        same_bits(library, "quantise_bf16", [row.astype(BF16)], np.zeros(WIDTH, np.int8), np.zeros(16, np.float32))
+    codes = np.resize(np.arange(-128, 128), WIDTH).astype(np.int8)
+    for scale in (0.0, 1 / 3, 2.0**-99, 2.0**99):
+        given = [codes, np.full(16, scale, np.float32)]
+        same_bits(library, "dequantise_i8", given, np.zeros(WIDTH, BF16))
+    same_bits(library, "cast_i8_bf16", [codes], np.zeros(WIDTH, BF16))
+    x = rows()[0]
+    same_bits(library, "cast_bf16_f32", [x.astype(BF16)], np.zeros(WIDTH, np.float32))
+    same_bits(library, "cast_f32_bf16", [x.astype(np.float32)], np.zeros(WIDTH, BF16))

@@ -57,7 +57,10 @@ class ConvertSpec(FormSpec[ConvertForm]):
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """The kernel, operands by name and type (S is one for a row), cycles of a vector of 16-bit lanes and of a row."""
+    """The kernel, operands by name and type (S is one for a row), cycles of a vector of 16-bit lanes and of a row.
+
+    Cycles are those of machine code on AIE2P.
+    """
 
     symbol: str
     inputs: Mapping[str, str]
@@ -89,11 +92,11 @@ def _cast(name: str) -> Callable[[Arrays], dict[str, Expected]]:
 
 
 _CONVERSIONS: Mapping[str, _Conversion] = {
-    "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 250), _quantised),
-    "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (8, 60), _numbers),
-    "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 20), _cast("f32")),
-    "f32_to_bf16": _Conversion("cast_f32_bf16", {"X": "f32"}, {"Y": "bf16"}, (2, 20), _cast("bf16")),
-    "int8_to_bf16": _Conversion("cast_i8_bf16", {"X": "int8"}, {"Y": "bf16"}, (8, 20), _cast("bf16")),
+    "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
+    "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (18, 67), _numbers),
+    "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 15), _cast("f32")),
+    "f32_to_bf16": _Conversion("cast_f32_bf16", {"X": "f32"}, {"Y": "bf16"}, (2, 12), _cast("bf16")),
+    "int8_to_bf16": _Conversion("cast_i8_bf16", {"X": "int8"}, {"Y": "bf16"}, (12, 31), _cast("bf16")),
 }
 
 

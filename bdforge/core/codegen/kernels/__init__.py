@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS, convert
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
 from bdforge.core.codegen.kernels.gates import gate
@@ -107,4 +108,5 @@ _MAKERS_BY_NAME = {
     "rmsnorm_bf16": row_norm,
     "rope_bf16": rope,
     "softmax_bf16": softmax,
+    **dict.fromkeys(CONVERSIONS, convert),
 }

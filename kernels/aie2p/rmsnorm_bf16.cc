@@ -1,4 +1,4 @@
-// rmsnorm_bf16: y = x * w / sqrt(mean(x^2) + EPSILON), a row of TILE_ELEMENTS bfloat16.
+// rmsnorm_bf16: y = x * w / sqrt(mean(x^2) + EPSILON), a row of TILE_ELEMENTS bfloat16; also of a sum, also as codes.
 //
 // Contract. V = 32 on AIE2, 64 on AIE2P (include/arch.h).
 //   x, w, y   TILE_ELEMENTS bfloat16 each, V-byte aligned; y apart from x and w. TILE_ELEMENTS * 2 % V == 0, TILE_ELEMENTS <= 32768.
@@ -6,85 +6,36 @@
 //   y = bf16(x * bf16(w * r)). Squares are summed in float32, lane by lane, then lanes in pairs; r = 1 / sqrt(...) is made
 //   in integers and within 2^-13 of itself. So y is within 2^-7 + 2^-12 of the formula, beside what is flushed to 0.
 //   x and w are finite, and so is the sum of squares in float32: |x| up to 2^63 / sqrt(TILE_ELEMENTS). Squares below 2^-126 count as 0 on the device.
-//   Rounding: set to conv_even by every call, and stays.
+//   RESIDUAL=1: rows x and residual, then w, sum, y. sum = bf16(x + residual), and stands for x in all that follows.
+//   CODES=1: instead of y, TILE_ELEMENTS int8 codes, V-byte aligned (TILE_ELEMENTS % V == 0), and a float32, their scale:
+//     scale = D r / 127, codes = round(127 x w / D), ties to even, D = max(|x w|, 1e-5 / r): the int8 codes of y with a
+//     scale for each token, max(|y|, 1e-5) / 127. Codes are those of the formula unless 127 x w / D lies within
+//     127 * 2^-20 of a half; scale is within 2^-22 + (TILE_ELEMENTS / 32 + 8) * 2^-25 of itself (AIE2: / 16).
+//     |x w| is below 2^120.
+//   Rounding: set to conv_even by every call, by those of sums or codes saturation to none, and stay.
 //
 // r is made in integers since the core's own inverse square root is not published bit by bit, and a scalar float is
 // slow: the mean's mantissa, from 1 to 4 beside an even power of two, goes through a quadratic (2.4e-2 at most) and two
 // steps of Newton's. Its 15 bits are two bfloat16 parts, neither of which is 0.
+// Codes: D is a row's, so that codes need 1 / D but neither r nor a division for each element. x w is added to a float
+// 1.5 * 2^k of which the last bit is 2^-22 of D or less; what stands in its bits is x w in fixed point, never a float that
+// may be 0. It is multiplied with 127 / D in integers of 32 bits and rounded once.
 //
 // Cost (modelled, not measured): a vector takes a load and a product for the sum, then two loads, a product, a sum of
 //   products, a conversion, a product and a store that converts: 1 and 2 cycles of the busiest slots; about 250 for r.
-#include "../include/arch.h"
-#include "../include/loops.h"
+//   Codes: two loads, two products, four moves and four logical operations for the maximum, two loads, a product, eight
+//   moves, a subtraction and three products for the codes.
+#include "../include/row_norm.h"
 
-#if !defined(TILE_ELEMENTS) || !defined(EPSILON)
-#error "say how long a row is, and what is added to its mean square: -DTILE_ELEMENTS=elements -DEPSILON=1e-6F"
+#ifndef CODES
+#define CODES 0
 #endif
 
 namespace rmsnorm {
 
-constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
-using Lanes = aie::vector<bfloat16, lanes>;
+using namespace row_norm;
 
-/// 1 / TILE_ELEMENTS = mantissa / 2^15 * 2^exponent, the mantissa from 2^15 to 2^16 - 1.
-struct Inverse {
-    int exponent = 0;
-    uint32 mantissa = 0;
-    constexpr Inverse() {
-        while ((1u << -exponent) < TILE_ELEMENTS) --exponent;
-        const uint64_t scaled = (uint64_t{1} << (16 - exponent)) / TILE_ELEMENTS;
-        mantissa = static_cast<uint32>(scaled > 65536 ? (scaled + 1) / 2 : 32768);
-        if (mantissa == 65536) mantissa = 65535;
-    }
-};
-
-/// The sum of all lanes and TILE_ELEMENTS * EPSILON, as the bits of a float.
-static inline uint32 sum_of(const aie::accum<accfloat, lanes> &squares) {
-    aie::vector<float, lanes> sums = squares.template to_vector<float>();
-    for (unsigned pairs = lanes / 2; pairs > 0; pairs /= 2) {
-        const auto [even, odd] = aie::interleave_unzip(sums, sums, 1);
-        sums = aie::add(even, odd);
-    }
-    sums = aie::add(sums, aie::broadcast<float, lanes>(static_cast<float>(EPSILON) * TILE_ELEMENTS));
-    return static_cast<uint32>(sums.template cast_to<int32>().get(0));
-}
-
-struct Parts {
-    bfloat16 high, low;
-};
-
-static inline bfloat16 from_bits(uint32 bits) {
-    return aie::broadcast<uint16, lanes>(static_cast<uint16>(bits)).template cast_to<bfloat16>().get(0);
-}
-
-/// 1 / sqrt(sum / TILE_ELEMENTS) in two parts, below it by 2^-13 of itself at most.
-static inline Parts inverse_root(uint32 sum) {
-    constexpr Inverse inverse;
-    const uint32 product = ((sum >> 8 & 0xffff) | 0x8000) * inverse.mantissa;
-    const uint32 two = product >> 31;  // the product of mantissas, from 1 to 4, is 2 or more
-    const uint32 normal = product << (1 - two);
-    const int exponent = static_cast<int>(sum >> 23) - 127 + inverse.exponent + static_cast<int>(two);
-    const uint32 x = normal >> (17 - (exponent & 1));  // from 1 to 4, with 14 bits behind the point
-    uint32 root = 43759 - ((13457 - (3356 * x >> 15)) * x >> 14);
-    for (unsigned step = 0; step < 2; ++step) {
-        const uint32 near_one = (root * root >> 15) * x >> 14;
-        root = root * (98304 - near_one) >> 16;
-    }
-    // root / 2^15 = high / 2^8 + low / 2^15, high from 127 to 254, low from 128 to 255; times 2^-power
-    const uint32 high = (root >> 7) - 1, rest = root & 127, less = high < 128;
-    const uint32 power = static_cast<uint32>(exponent >> 1);
-    return {from_bits((126 - power - less) << 7 | (high << less & 127)), from_bits((119 - power) << 7 | rest)};
-}
-
-}  // namespace rmsnorm
-
-extern "C" void rmsnorm_bf16(const bfloat16 *__restrict x, const bfloat16 *__restrict w, bfloat16 *__restrict y) {
-    using namespace rmsnorm;
-    static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "a row must be whole vectors");
-    static_assert(TILE_ELEMENTS <= 32768, "a row has 32768 elements at most");
-    static_assert(EPSILON > 0, "EPSILON must be above 0");
-    aie::set_rounding(aie::rounding_mode::conv_even);
-    event0();
+static inline void norm(const bfloat16 *__restrict x, const bfloat16 *__restrict w, bfloat16 *__restrict y) {
     auto squares = aie::zeros<accfloat, lanes>();
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
@@ -99,5 +50,86 @@ extern "C" void rmsnorm_bf16(const bfloat16 *__restrict x, const bfloat16 *__res
         const Lanes scale = aie::mac(aie::mul(weights, high), weights, low).template to_vector<bfloat16>();
         aie::store_v(y + i, aie::mul(aie::load_v<lanes>(x + i), scale).template to_vector<bfloat16>());
     }
+}
+
+#if CODES
+/// What codes of a row are made with: 1.5 * 2^k in bfloat16's bits, 127 / D beside 2^k; and the bits of their scale.
+struct Coding {
+    uint32 point, factor;
+    int scale;
+};
+
+/// Of the bits of the sum of squares and of the largest |x w|.
+static inline Coding coding(uint32 sum, uint32 largest) {
+    using namespace row_floats;
+    constexpr RowFloat width = Inverse().exact();
+    const RowFloat root = row_floats::inverse_root(product(of_bits(sum), width)), most = of_bits(largest);
+    const RowFloat normed = product(most, root);                             // the largest |y|
+    const bool less = bits_of(normed) < 0x3727c5ac;                          // 1e-5
+    const RowFloat clamped = product(root, RowFloat{3276800000U, 17});       // 1e5 r
+    const RowFloat inverse_d = less ? clamped : row_floats::inverse(most);
+    const int scale = bits_of(product(normed, RowFloat{2164392968U, -6}));   // 1 / 127
+    return {static_cast<uint32>((129 - inverse_d.exponent) << 7 | 0x40), high(inverse_d.mantissa, 0xfe000000U),
+            less ? 0x33a917dc : scale};  // 1e-5 / 127
+}
+
+using Words = aie::vector<uint16, lanes>;
+
+/// Codes of a vector, in 16 bits.
+static inline aie::vector<int16, lanes> codes(const Lanes &x, const Lanes &w, const Coding &how) {
+    const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
+    const auto start = aie::mul(aie::broadcast<bfloat16, lanes>(from_bits(how.point)), one);
+    const auto bits = aie::mac(start, x, w).template to_vector<float>().template cast_to<uint16>();
+    const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
+    const auto above = aie::sub(aie::filter_odd(bits), point).template cast_to<int16>();
+    const Words below = aie::filter_even(bits);
+    const Words top = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor >> 16));
+    const Words rest = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor & 0xffff));
+    const auto first = aie::mac(aie::zeros<acc64, lanes>(), above, top).template to_vector<int32>(0);
+    const auto more = aie::mac(aie::accum<acc64, lanes>(first, 16), above, rest);
+    return aie::mac(more, below, top).template to_vector<int16>(30);
+}
+
+static inline void norm(const bfloat16 *__restrict x, const bfloat16 *__restrict w, int8 *__restrict y,
+                        int32 *__restrict scale) {
+    static_assert(TILE_ELEMENTS % (2 * lanes) == 0, "a row of codes must be whole vectors");
+    aie::set_saturation(aie::saturation_mode::none);
+    auto squares = aie::zeros<accfloat, lanes>();
+    auto largest = aie::zeros<int32, lanes>();
+    const auto magnitude = aie::broadcast<int32, lanes>(0x7fffffff);
+    LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
+        const Lanes part = aie::load_v<lanes>(x + i);
+        squares = aie::mac(squares, part, part);
+        const auto u = aie::mul(part, aie::load_v<lanes>(w + i)).template to_vector<float>();
+        largest = aie::max(largest, aie::bit_and(u.template cast_to<int32>(), magnitude));
+    }
+    const Coding how = coding(sum_of(squares), static_cast<uint32>(aie::reduce_max(largest)));
+    LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes / 2)
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += 2 * lanes) {
+        const auto first = codes(aie::load_v<lanes>(x + i), aie::load_v<lanes>(w + i), how);
+        const auto second = codes(aie::load_v<lanes>(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
+        aie::store_v(y + i, aie::concat(first, second).pack());
+    }
+    *scale = how.scale;
+}
+#endif
+
+}  // namespace rmsnorm
+
+#if CODES
+extern "C" void rmsnorm_bf16(GIVEN_ROW, const bfloat16 *__restrict w, MADE_SUM int8 *__restrict y,
+                             int32 *__restrict scale) {
+    row_norm::begin();
+    event0();
+    rmsnorm::norm(ROW, w, y, scale);
     event1();
 }
+#else
+extern "C" void rmsnorm_bf16(GIVEN_ROW, const bfloat16 *__restrict w, MADE_SUM bfloat16 *__restrict y) {
+    row_norm::begin();
+    event0();
+    rmsnorm::norm(ROW, w, y);
+    event1();
+}
+#endif

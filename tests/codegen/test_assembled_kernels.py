@@ -16,7 +16,7 @@ from support import micro_tiles as tiles
 from support.differences import same
 from support.machine_code import drive, memories
 
-PLACES = (0x40000, 0x50000, 0x70000)
+PLACES = (0x40000, 0x50000, 0x70000, 0x48000, 0x58000, 0x78000)
 BUDGET = 2_000_000
 _COUNTS = {"r": 16, "s": 4, "p": 8, "m": 8, "dn": 8, "dj": 8, "dc": 8, "wl": 12, "wh": 12}
 _SUMS = {"aie2p": ("bmll", "bmlh", "bmhl", "bmhh"), "aie2": ("amll", "amlh", "amhl", "amhh")}
@@ -40,9 +40,10 @@ def call(kernel, generation: str, operands, *numbers: int, executor: type = Tran
     program = assemble(f"{start}done\n.p2align 4\n{kernel.text}", generation, "call.s")
     assert not check_source(program)
     memory = memories()
-    windows = [memory.windows[(place >> 16) - 4] for place in PLACES]
-    views = [window[: data.nbytes] for window, data in zip(windows, operands, strict=False) if window is not None]
-    behind = [w[d.nbytes : d.nbytes + 256] for w, d in zip(windows, operands, strict=False) if w is not None]
+    found = [(memory.windows[(place >> 16) - 4], place & 0xFFFF) for place in PLACES]
+    windows = [window[start:] for window, start in found if window is not None]
+    views = [window[: data.nbytes] for window, data in zip(windows, operands, strict=False)]
+    behind = [w[d.nbytes : d.nbytes + 256] for w, d in zip(windows, operands, strict=False)]
     for view, data, rest in zip(views, operands, behind, strict=True):
         view[:], rest[:] = data.view(np.uint8).ravel(), 0x5A
     core = executor(isa.load(generation), program.code[0][1], memory)

@@ -94,6 +94,7 @@ TAKEN = [
     *((name, "aie2p", ("TILE_ELEMENTS=64",)) for name in CONVERSIONS),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=64")),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1e-06F", "RESIDUAL=1", "CODES=1")),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -139,6 +140,8 @@ REFUSED = [
     ("elementwise_i8", "aie2p", ("TILE_ELEMENTS=64",), "for aie2p as nothing: of int8 there is add and mul"),
     ("rmsnorm_bf16", "aie2", ("TILE_ELEMENTS=32", "EPSILON=1e-6F"), "not assembled for aie2, only for aie2p"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=48", "EPSILON=1e-6F"), "48 elements are no multiple of 32"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=96", "EPSILON=1e-6F", "CODES=1"), "96 codes are no multiple of 64"),
+    ("layernorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1e-6F"), "layernorm_bf16 is not assembled"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),

@@ -8,7 +8,8 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops
-from bdforge.core.codegen.kernels.row_floats import two_parts, with_constant
+from bdforge.core.codegen.kernels.row_floats import two_parts
+from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 

@@ -5,7 +5,7 @@ the logistic function in fixed point, step by step as `kernels/include/sigmoid.h
 at a time. An operand that is wanted late is loaded a second time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops, lane_setup, restored
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
-from bdforge.core.codegen.pipeline.pipelined_function import function, repeated
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated
 
 NAME = "elementwise_bf16"
 _FREE = {"x": range(11), "dm": range(5)}
@@ -217,3 +217,10 @@ def _written(wanted: str, elements: int, hardware: bool) -> AssemblyKernel:
     pointers = ", ".join(f"p{i} = {name}" for i, name in enumerate("ab"[:operands] + "y"))
     about = f"{NAME}: y = {wanted} of {elements} elements; {pointers}: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", [part, restored()], about, hardware=hardware)
+
+
+def sums(vectors: int, setup: Iterable[AssemblyOp]) -> FunctionPart:
+    """bf16 of sums of so many vectors of p0 and p1, to p2, after `setup`."""
+    return repeated(
+        "aie2p", [*setup, *lane_setup(_CONSTANTS | _OWN["add"])], list(_add(_Block(operands=2))), vectors, _FREE
+    )

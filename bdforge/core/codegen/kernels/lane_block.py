@@ -27,9 +27,14 @@ _SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{i // 2}" for i in range(16) if i != 11}
 Ops = Iterator[DataflowOp]
 
 
-def lane_setup(constants: dict[str, int]) -> Iterator[AssemblyOp]:
-    """Keeps what callers want kept, and sets modes, shifts and constants."""
+def saved() -> Iterator[AssemblyOp]:
+    """Puts away what callers want kept."""
     yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
+
+
+def lane_setup(constants: dict[str, int]) -> Iterator[AssemblyOp]:
+    """Puts away what callers want kept, and sets modes, shifts and constants."""
+    yield from saved()
     for control, value in {"crRnd": ROUNDINGS["conv_even"], "crSat": 0, "crSRSMode": 1, "crUPSMode": 1}.items():
         yield from set_control(control, value)
     for register, value in _SHIFTS.items():
@@ -42,7 +47,7 @@ def lane_setup(constants: dict[str, int]) -> Iterator[AssemblyOp]:
 
 
 def restored() -> FunctionPart:
-    """Gives back what `lane_setup` kept."""
+    """Gives back what `saved` put away."""
     ops = [named_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
     return repeated("aie2p", [], ops, 1)
 

@@ -1,11 +1,12 @@
 """Norms of rows of bfloat16 on AIE2P: `rmsnorm_bf16`, with the bits of `kernels/aie2p/rmsnorm_bf16.cc`.
 
 A pass over the row sums squares in the lanes of one accumulator, in their order; then lanes are added in pairs, and the
-root is made in scalar integers, step by step as the C++ kernel tells; a second pass scales.
+root is made in scalar integers, step by step as the C++ kernel tells; a second pass scales, or makes codes. Where rows
+are sums, a pass before them adds as element-wise operators do.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,11 @@ import numpy as np
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.element_floats import sums
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
+from bdforge.core.codegen.kernels.lane_block import restored, saved
+from bdforge.core.codegen.kernels.row_codes import codes, largest_and_squares
+from bdforge.core.codegen.kernels.row_scalars import short_root, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 
@@ -38,14 +43,53 @@ def row_norm(name: str, generation: str, options: Options) -> Maker:
         raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
     if not added > 0:
         raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
-    return partial(_written, width, int(added.view(np.int32)), options.hardware_loops)
+    row = _Row(width, int(added.view(np.int32)), *(options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES")))
+    if row.codes and width % (2 * _LANES):
+        raise CodegenError(f"{name}: {width} codes are no multiple of {2 * _LANES}")
+    return partial(_written, row, options.hardware_loops)
 
 
-def _written(width: int, added: int, hardware: bool) -> AssemblyKernel:
-    vectors = width // _LANES
-    parts = [_squares(vectors), _scaled(vectors, list(_root(width, added)))]
-    about = f"{NAME}: a row of {width} elements; p0 = x, p1 = w, p2 = y: {{cycles}} cycles (exact)."
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Elements, what is added to the sum of squares (bits of a float), and what the kernel does beside the norm."""
+
+    width: int
+    added: int
+    residual: bool
+    codes: bool
+
+    @property
+    def pointers(self) -> str:
+        """What the function is called with, for a comment."""
+        names = ["x", *(["residual"] if self.residual else []), "w", *(["sum"] if self.residual else [])]
+        names += ["codes", "scale"] if self.codes else ["y"]
+        return ", ".join(f"p{i} = {name}" for i, name in enumerate(names))
+
+
+def _written(row: _Row, hardware: bool) -> AssemblyKernel:
+    vectors, mean = row.width // _LANES, list(_mean(row.added))
+    if row.codes:
+        mantissa, exponent = _inverse(row.width, 32)
+        parts = [largest_and_squares(vectors), codes(vectors, mean, (mantissa, exponent + 1))]
+    else:
+        parts = [_squares(vectors), _scaled(vectors, [*mean, *_root(row.width)])]
+    if row.residual:
+        parts = [_sums(vectors), replace(parts[0], setup=[*_moved(), *parts[0].setup]), parts[1], restored()]
+    elif row.codes:  # they work with registers that callers keep
+        parts = [replace(parts[0], setup=[*saved(), *parts[0].setup]), parts[1], restored()]
+    about = f"{NAME}: a row of {row.width} elements; {row.pointers}: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", parts, about, hardware=hardware)
+
+
+def _sums(vectors: int) -> FunctionPart:
+    """bf16(x + residual) to p3; w waits in p6."""
+    return sums(vectors, [AssemblyOp("mov p6, p2"), AssemblyOp("mov p2, p3")])
+
+
+def _moved() -> Iterator[AssemblyOp]:
+    """Pointers as of a row that is no sum."""
+    for to, source in (("p0", "p3"), ("p1", "p6"), ("p2", "p4"), ("p3", "p5")):
+        yield AssemblyOp(f"mov {to}, {source}")
 
 
 def _squares(vectors: int) -> FunctionPart:
@@ -60,15 +104,13 @@ def _squares(vectors: int) -> FunctionPart:
     return repeated("aie2p", setup, ops, vectors, _FREE)
 
 
-def _root(width: int, added: int) -> Iterator[AssemblyOp]:
-    """The root's two parts, in all lanes of two registers."""
+def _mean(added: int) -> Iterator[AssemblyOp]:
+    """The bits of the sum of all lanes and of what is added, in r1."""
     yield from (set_register("r1", _EVEN), set_register("r2", _ODD), set_register("r3", added))
     yield from sum_of_lanes(_SUMS)
     yield from (AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
     yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "epsilon times the width")
     yield from first_lane()
-    yield from _scalar(*_inverse(width))
-    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
 
 
 def sum_of_lanes(sums: str) -> Iterator[AssemblyOp]:
@@ -87,11 +129,17 @@ def first_lane() -> Iterator[AssemblyOp]:
     yield from (AssemblyOp("vmov x0, bmll0"), set_register("r2", 0), AssemblyOp("vextract.32 r1, x0, r2, vaddSign1"))
 
 
-def _inverse(width: int) -> tuple[int, int]:
-    """1 / width = mantissa / 2^15 * 2^exponent, the mantissa of 16 bits."""
+def _root(width: int) -> Iterator[AssemblyOp]:
+    """The root's two parts, in all lanes of two registers, of the sum whose bits are in r1."""
+    yield from _scalar(*_inverse(width))
+    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
+
+
+def _inverse(width: int, bits: int = 16) -> tuple[int, int]:
+    """1 / width = mantissa / 2^(bits - 1) * 2^exponent, the mantissa of so many bits."""
     exponent = -(width - 1).bit_length()
-    scaled = (1 << 16 - exponent) // width
-    return min((scaled + 1) // 2 if scaled > 1 << 16 else 1 << 15, (1 << 16) - 1), exponent
+    scaled = (1 << bits - exponent) // width
+    return min((scaled + 1) // 2 if scaled > 1 << bits else 1 << bits - 1, (1 << bits) - 1), exponent
 
 
 def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
@@ -109,20 +157,7 @@ def _scalar(mantissa: int, exponent: int) -> Iterator[AssemblyOp]:
     yield from with_constant("and", "r4", "r5", 1)
     yield from with_constant("add", "r4", "r4", -17)
     yield AssemblyOp("lshl r8, r2, r4", "from 1 to 4")
-    yield from with_constant("mul", "r9", "r8", 3356)
-    yield from with_constant("lshl", "r9", "r9", -15)
-    yield from with_constant("sub", "r9", "r9", 13457, reverse=True)
-    yield AssemblyOp("mul r9, r9, r8")
-    yield from with_constant("lshl", "r9", "r9", -14)
-    yield from with_constant("sub", "r9", "r9", 43759, reverse=True)
-    for _ in range(2):
-        yield AssemblyOp("mul r10, r9, r9")
-        yield from with_constant("lshl", "r10", "r10", -15)
-        yield AssemblyOp("mul r10, r10, r8")
-        yield from with_constant("lshl", "r10", "r10", -14)
-        yield from with_constant("sub", "r10", "r10", 98304, reverse=True)
-        yield AssemblyOp("mul r9, r9, r10")
-        yield from with_constant("lshl", "r9", "r9", -16)
+    yield from short_root("r9", "r8", "r10")
     yield from with_constant("ashl", "r5", "r5", -1)
     yield from two_parts()
 
@@ -142,12 +177,6 @@ def two_parts() -> Iterator[AssemblyOp]:
     yield from with_constant("lshl", "r14", "r14", 7)
     yield from with_constant("lshl", "r15", "r15", 7)
     yield from (AssemblyOp("or r13, r13, r14"), AssemblyOp("or r15, r15, r11"))
-
-
-def with_constant(operation: str, to: str, source: str, value: int, reverse: bool = False) -> list[AssemblyOp]:
-    """An operation with a constant as its second operand, or `reverse` as its first; r6 holds it."""
-    operands = f"r6, {source}" if reverse else f"{source}, r6"
-    return [set_register("r6", value), AssemblyOp(f"{operation} {to}, {operands}")]
 
 
 def _scaled(vectors: int, setup: list[AssemblyOp]) -> FunctionPart:

@@ -16,7 +16,8 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops, lane_setup, restored
-from bdforge.core.codegen.kernels.row_floats import first_lane, sum_of_lanes, two_parts, with_constant
+from bdforge.core.codegen.kernels.row_floats import first_lane, sum_of_lanes, two_parts
+from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_register
 

@@ -1,0 +1,106 @@
+// What norms of a row of TILE_ELEMENTS bfloat16 share: sums of lanes, 1 / sqrt of a mean, and rows that are sums.
+#pragma once
+
+#include "arch.h"
+#include "loops.h"
+#include "row_floats.h"
+
+#if !defined(TILE_ELEMENTS) || !defined(EPSILON)
+#error "say how long a row is, and what is added to its mean square: -DTILE_ELEMENTS=elements -DEPSILON=1e-6F"
+#endif
+#ifndef RESIDUAL
+#define RESIDUAL 0
+#endif
+
+namespace row_norm {
+
+constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
+using Lanes = aie::vector<bfloat16, lanes>;
+
+/// 1 / TILE_ELEMENTS = mantissa / 2^15 * 2^exponent, the mantissa from 2^15 to 2^16 - 1.
+struct Inverse {
+    int exponent = 0;
+    uint32 mantissa = 0;
+    constexpr Inverse() {
+        while ((1u << -exponent) < TILE_ELEMENTS) --exponent;
+        const uint64_t scaled = (uint64_t{1} << (16 - exponent)) / TILE_ELEMENTS;
+        mantissa = static_cast<uint32>(scaled > 65536 ? (scaled + 1) / 2 : 32768);
+        if (mantissa == 65536) mantissa = 65535;
+    }
+    /// With 32 bits of mantissa.
+    constexpr RowFloat exact() const {
+        const uint64_t scaled = (uint64_t{1} << (32 - exponent)) / TILE_ELEMENTS;
+        return {scaled > (uint64_t{1} << 32) ? static_cast<uint32>((scaled + 1) / 2) : 0x80000000, exponent + 1};
+    }
+};
+
+/// The sum of all lanes, in each.
+static inline aie::vector<float, lanes> lane_sum(const aie::accum<accfloat, lanes> &of) {
+    aie::vector<float, lanes> sums = of.template to_vector<float>();
+    for (unsigned pairs = lanes / 2; pairs > 0; pairs /= 2) {
+        const auto [even, odd] = aie::interleave_unzip(sums, sums, 1);
+        sums = aie::add(even, odd);
+    }
+    return sums;
+}
+
+/// The sum of all lanes and TILE_ELEMENTS * EPSILON, as the bits of a float.
+static inline uint32 sum_of(const aie::accum<accfloat, lanes> &squares) {
+    const auto added = aie::broadcast<float, lanes>(static_cast<float>(EPSILON) * TILE_ELEMENTS);
+    const auto sums = aie::add(lane_sum(squares), added);
+    return static_cast<uint32>(sums.template cast_to<int32>().get(0));
+}
+
+struct Parts {
+    bfloat16 high, low;
+};
+
+static inline bfloat16 from_bits(uint32 bits) {
+    return aie::broadcast<uint16, lanes>(static_cast<uint16>(bits)).template cast_to<bfloat16>().get(0);
+}
+
+/// 1 / sqrt(sum / TILE_ELEMENTS) in two parts, below it by 2^-13 of itself at most.
+static inline Parts inverse_root(uint32 sum) {
+    constexpr Inverse inverse;
+    const uint32 product = ((sum >> 8 & 0xffff) | 0x8000) * inverse.mantissa;
+    const uint32 two = product >> 31;  // the product of mantissas, from 1 to 4, is 2 or more
+    const uint32 normal = product << (1 - two);
+    const int exponent = static_cast<int>(sum >> 23) - 127 + inverse.exponent + static_cast<int>(two);
+    const uint32 root = row_floats::short_root(normal >> (17 - (exponent & 1)));
+    // root / 2^15 = high / 2^8 + low / 2^15, high from 127 to 254, low from 128 to 255; times 2^-power
+    const uint32 high = (root >> 7) - 1, rest = root & 127, less = high < 128;
+    const uint32 power = static_cast<uint32>(exponent >> 1);
+    return {from_bits((126 - power - less) << 7 | (high << less & 127)), from_bits((119 - power) << 7 | rest)};
+}
+
+/// What every call begins with.
+static inline void begin() {
+    static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "a row must be whole vectors");
+    static_assert(TILE_ELEMENTS <= 32768, "a row has 32768 elements at most");
+    static_assert(EPSILON > 0, "EPSILON must be above 0");
+    aie::set_rounding(aie::rounding_mode::conv_even);
+}
+
+#if RESIDUAL
+/// bf16(x + residual), which stands for x from here on.
+static inline const bfloat16 *sum_of(const bfloat16 *__restrict x, const bfloat16 *__restrict residual,
+                                     bfloat16 *__restrict sum) {
+    aie::set_saturation(aie::saturation_mode::none);
+    LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes)
+        aie::store_v(sum + i, aie::add(aie::load_v<lanes>(x + i), aie::load_v<lanes>(residual + i)));
+    return sum;
+}
+#endif
+
+}  // namespace row_norm
+
+#if RESIDUAL
+#define GIVEN_ROW const bfloat16 *__restrict x, const bfloat16 *__restrict residual
+#define MADE_SUM bfloat16 *__restrict sum,
+#define ROW row_norm::sum_of(x, residual, sum)
+#else
+#define GIVEN_ROW const bfloat16 *__restrict x
+#define MADE_SUM
+#define ROW x
+#endif

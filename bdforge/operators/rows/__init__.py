@@ -1,6 +1,6 @@
-"""Operators on rows, y = f(x, w) of each row x: what a spec says, its plan for a product, numpy reference and cost.
+"""Norms of rows, y = f(x, w) of each row x: what a spec says, its plan for a product, numpy reference and cost.
 
-The mapping is that of element-wise operators; a core's tile is a row, and the weights w come once for a problem.
+A core's tile is a row, and the weights w come once for a problem.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,7 @@ from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.rows.norms import cycles, layernorm, rms_codes, rmsnorm
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
@@ -37,9 +38,6 @@ from bdforge.operators.tile_streams import StreamTiling, TileStream
 KIND = "rows"
 AXES = ("rows",)
 BF16 = TYPES["bf16"]
-_ROUNDINGS = 2.0**-7 + 2.0**-12  # kernels/aie2p/rmsnorm_bf16.cc: two roundings to bfloat16, and the root
-_LEAST = 2.0**-125  # what may be lost where numbers near the least normal one become 0
-_ROOT_CYCLES = 250  # of the sum's lanes and the inverse root, as they stand in the kernel
 
 
 class RowsProblem(ProblemForm):
@@ -49,11 +47,16 @@ class RowsProblem(ProblemForm):
 
 
 class RowsForm(SpecForm[RowsProblem]):
-    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's."""
+    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's.
+
+    `residual`: of sums of two rows, which are written, too. `codes`: int8 with a scale for each row.
+    """
 
     kind: Literal["rows"]
-    function: Literal["rmsnorm"]
+    function: Literal["rmsnorm", "layernorm"]
     width: Size
+    residual: bool = False
+    codes: bool = False
     epsilon: Annotated[float, Field(ge=1e-12, le=1)] = 1e-5
     buffers: Literal[1, 2] = 2
     array: ArraySection = ArraySection()
@@ -85,26 +88,49 @@ class RowsPlan(Plan):
     def kernels(self) -> Kernels:
         """The one function of a row."""
         symbol, form = _symbol(self.spec.form), self.spec.form
-        return Kernels.ours(
-            [symbol], (f"TILE_ELEMENTS={form.width}", f"EPSILON={form.epsilon!r}F"), {symbol: self._cycles}
-        )
+        options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
+        defines = (f"TILE_ELEMENTS={form.width}", f"EPSILON={form.epsilon!r}F", *options)
+        return Kernels.ours([symbol], defines, {symbol: self._cycles})
 
     @property
     def _cycles(self) -> int:
-        """Two passes, of 1 and 2 cycles for a vector, as many as the busiest slots have on AIE2P."""
-        return 3 * self.spec.form.width // _lanes(self.device) + _ROOT_CYCLES
+        each, once = cycles(self.spec.form.function, self.spec.form.residual, self.spec.form.codes)
+        return each * self.spec.form.width // _lanes(self.device) + once
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """Y in float64, and how far bfloat16 may be off it. X and W are finite, so are sums of squares."""
-        x, w = (inputs[name].astype(np.float64) for name in ("X", "W"))
-        exact = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + self.spec.form.epsilon) * w
-        return {"Y": Expected(exact, np.abs(exact) * _ROUNDINGS + _LEAST)}
+        """What `norms` says of a row, or of the sum of two in bfloat16. Inputs are finite, so are sums of squares."""
+        form, given = self.spec.form, {name: array.astype(np.float64) for name, array in inputs.items()}
+        found, x = {}, given["X"]
+        if form.residual:
+            total = (x + given["R"]).astype(np.float32).astype(BF16.dtype)
+            found["Sum"], x = Expected(total), total.astype(np.float64)
+        if form.function == "layernorm":
+            return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
+        if form.codes:
+            y, scale = rms_codes(x, given["W"], form.epsilon)
+            return found | {"Y": y, "Scale": scale}
+        return found | {"Y": rmsnorm(x, given["W"], form.epsilon)}
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the cycles of the first column's cores, which have the most rows."""
         rows = problem.sizes["rows"]
         most = -(-rows // (self.tiling.rows * self.tiling.columns))
         return Cost.of(self.sequence(problem), rows * self.spec.form.width, most * self._cycles)
+
+
+def _tiling(form: RowsForm, columns: int) -> StreamTiling:
+    x, r, w, b, total, y = (TileStream(name, BF16, (form.width,)) for name in ("X", "R", "W", "B", "Sum", "Y"))
+    inputs, sums = ((x, r), (total,)) if form.residual else ((x,), ())
+    coded = TileStream("Y", TYPES["int8"], (form.width,)), TileStream("Scale", TYPES["f32"])
+    held, normed = (w, b) if form.function == "layernorm" else (w,), coded if form.codes else (y,)
+    return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers)
+
+
+def _formula(form: RowsForm) -> str:
+    """As comments of the text have it."""
+    made = "y, scale = codes of " if form.codes else "y = "
+    bias, total = ", b" if form.function == "layernorm" else "", "sum = x + r, " if form.residual else ""
+    return f"{total}{made}{form.function}({'sum' if form.residual else 'x'}, w{bias})"
 
 
 def _symbol(form: RowsForm) -> str:
@@ -118,11 +144,10 @@ def _lanes(device: Device) -> int:
 def plan_rows(spec: RowsSpec, device: Device) -> RowsPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, columns = spec.form, spec.form.array.columns or device.columns
-    x, w, y = (TileStream(name, BF16, (form.width,)) for name in "XWY")
-    tiling = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (w,), form.buffers)
+    tiling = _tiling(form, columns)
     refuse(spec, _reasons(form, tiling, device))
     comment = (
-        f"{spec.name}: y = {form.function}(x, w), bf16, rows of {form.width} elements, "
+        f"{spec.name}: {_formula(form)}, bf16, rows of {form.width} elements, "
         f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
     array = device.part(tiling.columns)
@@ -136,6 +161,10 @@ def _reasons(form: RowsForm, tiling: StreamTiling, device: Device) -> Iterator[s
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
     if form.width % _lanes(device):
         yield f"width = {form.width} is no multiple of {_lanes(device)}, a vector of bfloat16"
+    elif form.codes and form.width % (2 * _lanes(device)):
+        yield f"width = {form.width} is no multiple of {2 * _lanes(device)}, a vector of int8 codes"
+    if form.codes and form.function != "rmsnorm":
+        yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"
 
 
 OPERATOR = Operator(KIND, AXES, RowsSpec.load, plan_rows, for_array)

@@ -19,12 +19,26 @@ DESIGNS = {
     "one core": {"array": {"rows": 1, "columns": 1}},
     "one buffer": {"buffers": 1, "array": {"rows": 3, "columns": 2}},
 }
+SMALL = {"rows": 4, "columns": 2}
+FORMS = {
+    "codes": {"codes": True, "width": 128, "array": {"rows": 2, "columns": 2}},
+    "codes of sums": {"residual": True, "codes": True, "width": 128, "array": SMALL},
+    "phoenix": {"residual": True, "codes": True, "width": 160, "array": SMALL},
+    "layernorm of sums": {"function": "layernorm", "residual": True, "array": SMALL},
+}
+"""What is not RMSNorm alone; all that memtiles' BDs hold among them."""
 
 
 @cache
 def loaded(name: str) -> LoadedArray:
     product = name if name in ("strix_halo", "phoenix") else "strix_halo"
     return LoadedArray.of(plan(spec_from(LEAST | DESIGNS[name], "small"), device_named(product)))
+
+
+@cache
+def loaded_form(name: str) -> LoadedArray:
+    product = "phoenix" if name == "phoenix" else "strix_halo"
+    return LoadedArray.of(plan(spec_from(LEAST | FORMS[name], "small"), device_named(product)))
 
 
 def check(inputs, found) -> None:
@@ -73,6 +87,60 @@ def test_rows_of_zeros_and_spikes_keep_to_the_bound():
     check(inputs, design.run([7], inputs)[0])
 
 
+def hostile(inputs) -> dict[str, np.ndarray]:
+    """Rows of zeros, one spike, equal maxima, tiny and huge numbers among the random ones."""
+    changed = {name: array.copy() for name, array in inputs.items()}
+    x = changed["X"]
+    for row, values in zip(x[1:], (0, 3, 1e-9, np.arange(x.shape[1]) == 5, 1e15), strict=False):
+        row[:] = values
+    for row in changed.get("R", x)[1:4]:
+        row[:] = 0
+    return changed
+
+
+def formula(form, inputs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Results in float64, and how far what was found may be off them."""
+    given = {name: array.astype(float) for name, array in inputs.items()}
+    x, width, found = given["X"], form.width, {}
+    if form.residual:
+        x = (x + given["R"]).astype(np.float32).astype(inputs["X"].dtype).astype(float)
+        found["Sum"] = x, 0 * x
+    mean = x.mean(axis=1)[:, None] if form.function == "layernorm" else 0
+    root = 1 / np.sqrt(((x - mean) ** 2).mean(axis=1) + EPSILON)[:, None]
+    y = (x - mean) * root * given["W"]
+    if form.codes:
+        most = np.maximum(abs(y).max(axis=1), 1e-5)
+        found["Scale"] = most / 127, most / 127 * 2.0**-20
+        return found | {"Y": (127 * y / most[:, None], 0.5 + 127 * 2.0**-20 + 0 * y)}
+    lost = width * 2.0**-24 * abs(x).max(axis=1)[:, None] * root * abs(given["W"]) if "B" in given else 0
+    return found | {"Y": (y + given.get("B", 0), 2.0**-7 * 1.04 * (abs(y) + abs(given.get("B", 0))) + lost + 2.0**-120)}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_of_a_norm_keeps_to_its_bound(name):
+    design = loaded_form(name)
+    for number, rows in enumerate((1, 7, 8, 13, 21)):
+        inputs = hostile(design.plan.random(design.problem([rows]), number))
+        schedule = ("in-order", "random")[number % 2]
+        found, _ = design.run([rows], inputs, seed=number, schedule=schedule, poison=number % 3 == 0)
+        reference = design.plan.reference(inputs)
+        for operand, (exact, bound) in formula(design.plan.spec.form, inputs).items():
+            assert found[operand].shape == exact.shape
+            assert (abs(found[operand].astype(float) - exact) <= bound).all()
+            said = reference[operand]
+            assert np.allclose(said.values.astype(float), exact, rtol=1e-9, atol=0)
+            assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
+
+
+@pytest.mark.slow
+def test_codes_of_more_rows_than_a_task_has_runs():
+    design = loaded_form("codes of sums")
+    inputs = design.plan.random(design.problem([1100]), 3)
+    found, _ = design.run([1100], inputs, seed=3, schedule="random")
+    for operand, (exact, bound) in formula(design.plan.spec.form, inputs).items():
+        assert (abs(found[operand].astype(float) - exact) <= bound).all()
+
+
 def test_more_rows_take_longer():
     timing = TimingOptions(kernels=loaded("one buffer").plan.kernels.cycles)
     seconds = [run("one buffer", rows, timing=timing).timing.seconds for rows in (3, 30, 90)]
@@ -87,6 +155,8 @@ def test_more_rows_take_longer():
         ({"width": 6144}, "buffers = 1"),
         ({"epsilon": 0}, "epsilon"),
         ({"function": "softmax"}, "rmsnorm"),
+        ({"codes": True}, "width = 96 is no multiple of 64, a vector of int8 codes"),
+        ({"codes": True, "function": "layernorm", "width": 64}, "codes are of rmsnorm, not of layernorm"),
         ({"array": {"columns": 9}}, "columns"),
     ],
 )
@@ -95,8 +165,18 @@ def test_what_no_array_holds_is_refused(changes, said):
         plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
 
 
-def test_the_widest_rows_of_the_page_are_planned():
-    for width, buffers in ((6112, 2), (10208, 1)):
-        plan(spec_from(LEAST | {"width": width, "buffers": buffers}, "mine"), device_named("strix_halo"))
+WIDEST = [
+    ({}, 6112, 10208), ({"residual": True}, 3392, 6112), ({"codes": True}, 7616, 12224),
+    ({"residual": True, "codes": True}, 3776, 6784), ({"function": "layernorm"}, 5088, 7648),
+    ({"function": "layernorm", "residual": True}, 3040, 5088),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "of_two", "of_one"), WIDEST)
+def test_the_widest_rows_of_the_page_are_planned(form, of_two, of_one):
+    content = LEAST | form | {"array": {"columns": 1}}
+    for width, buffers in ((of_two, 2), (of_one, 1)):
+        plan(spec_from(content | {"width": width, "buffers": buffers}, "mine"), device_named("strix_halo"))
+        more = width + (64 if form.get("codes") else 32)
         with pytest.raises(SpecError):
-            plan(spec_from(LEAST | {"width": width + 32, "buffers": buffers}, "mine"), device_named("strix_halo"))
+            plan(spec_from(content | {"width": more, "buffers": buffers}, "mine"), device_named("strix_halo"))

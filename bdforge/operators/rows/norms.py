@@ -1,0 +1,49 @@
+"""Norms of rows in float64, how far results may be off (kernels/aie2p/{rms,layer}norm_bf16.cc), and cycles of calls."""
+
+import numpy as np
+
+from bdforge.operators.operator_api import Expected
+
+_LEAST = 2.0**-125  # what may be lost where numbers near the least normal one become 0
+_ULP = 2.0**-8  # of a rounding to bfloat16, and the most that it takes
+_CODE = 127 * 2.0**-20  # so far from a half a code is that of the formula
+_LEAST_LANES = 16  # of the sums of a row
+
+
+def rmsnorm(x: np.ndarray, w: np.ndarray, epsilon: float) -> Expected:
+    """x w / sqrt(mean x^2 + epsilon): two roundings, and the root's 2^-12."""
+    exact = x * _root((x**2).mean(axis=-1, keepdims=True), epsilon) * w
+    return Expected(exact, np.abs(exact) * (2 * _ULP + 2.0**-12) + _LEAST)
+
+
+def rms_codes(x: np.ndarray, w: np.ndarray, epsilon: float) -> tuple[Expected, Expected]:
+    """127 y / max(max abs y, 1e-5) of RMSNorm's y, to the nearest integer; and the scale, that maximum / 127."""
+    y = x * _root((x**2).mean(axis=-1, keepdims=True), epsilon) * w
+    scale = np.maximum(np.abs(y).max(axis=-1), 1e-5) / 127
+    exact = y / scale[:, None]
+    lost = 2.0**-22 + (x.shape[-1] / _LEAST_LANES + 8) * 2.0**-25
+    return Expected(exact, np.full(exact.shape, 0.5 + _CODE)), Expected(scale, scale * lost)
+
+
+def layernorm(x: np.ndarray, w: np.ndarray, b: np.ndarray, epsilon: float) -> Expected:
+    """(x - mean) / sqrt(variance + epsilon) w + b: the norm and the result are rounded, and the mean is of float32."""
+    root = _root(x.var(axis=-1, keepdims=True), epsilon)
+    scaled = (x - x.mean(axis=-1, keepdims=True)) * root * w
+    exact = scaled + b
+    lost = x.shape[-1] * 2.0**-24 * np.abs(x).max(axis=-1, keepdims=True) * root * np.abs(w)
+    return Expected(exact, np.abs(scaled) * (_ULP + 2.0**-11) + np.abs(exact) * _ULP + lost + _LEAST)
+
+
+def _root(mean: np.ndarray, epsilon: float) -> np.ndarray:
+    return 1 / np.sqrt(mean + epsilon)
+
+
+_CYCLES = {(False, False): (8, 167), (False, True): (17, 573), (True, False): (28, 236), (True, True): (37, 612)}
+"""Of RMSNorm's (residual, codes) on AIE2P, as assembled: for a vector, and for a row."""
+
+
+def cycles(function: str, residual: bool, codes: bool) -> tuple[int, int]:
+    """(for a vector, for a row); of LayerNorm as its source counts the busiest slots."""
+    if function == "rmsnorm":
+        return _CYCLES[residual, codes]
+    return (36, 469) if residual else (16, 400)

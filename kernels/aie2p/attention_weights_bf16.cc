@@ -7,7 +7,7 @@
 //   So p is within 2^-8 + 2.2e-3 + (2^-9 + 2^-9 c1) log(2) of 2^x. Every step is exact or rounded as told, so that all
 //   implementations give the same bits; the core's own exponential is not used: what it rounds to is not published.
 //   state.next = state.sums + sums of p's rows, of the digits that products of p have, tile by tile, high and low.
-//   state.has_moved: 1 where one of next is outside of 2^-40 to 2^40, else 0.
+//   state.has_moved: 1 where one of next is outside of 2^-40 to 2^40 and there is no SOFT_CAP, else 0.
 #include "../include/attention.h"
 
 namespace attention {
@@ -64,6 +64,6 @@ extern "C" void attention_weights_bf16(const float *__restrict s, bfloat16 *__re
             moved |= aie::lt(sum, low_sum).count() | aie::gt(sum, high_sum).count();
         }
     }
-    state->has_moved = moved != 0;
+    state->has_moved = moved != 0 && SOFT_CAP == 0;
     event1();
 }

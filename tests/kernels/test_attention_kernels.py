@@ -31,19 +31,22 @@ class Head(NamedTuple):
     window: int = 0
     digits: int = 2
     scale: float = 128**-0.5
+    cap: float = 0.0
 
     @property
     def build(self) -> Build:
         facts = {"SCORE_SCALE": self.scale, "GROUP": 1}
-        facts |= {"CAUSAL": self.causal, "WINDOW": self.window, "DIGITS": self.digits}
+        facts |= {"CAUSAL": self.causal, "WINDOW": self.window, "DIGITS": self.digits, "SOFT_CAP": self.cap}
         facts |= {"KV_HEADS": 1, "ROWS": 1, "COLUMNS": 1}
         defines = tuple(f"-D{name}={value}" for name, value in facts.items())
-        return Build("aie2p", NAMES, (self.queries, self.dim, self.keys), defines)
+        names = (*NAMES, "attention_cap_bf16") if self.cap else NAMES
+        return Build("aie2p", names, (self.queries, self.dim, self.keys), defines)
 
 
 WIDE, FULL, SLIDING = Head(), Head(causal=0), Head(window=40)
 SMALL, COARSE = Head(48, 16, 64, scale=0.3), Head(digits=1)
-BUILDS = [head.build for head in (WIDE, FULL, SLIDING, SMALL, COARSE)]
+CAPPED = Head(48, 16, 64, scale=0.125, cap=50.0)
+BUILDS = [head.build for head in (WIDE, FULL, SLIDING, SMALL, COARSE, CAPPED)]
 
 
 def tiles(x: np.ndarray) -> np.ndarray:
@@ -72,6 +75,8 @@ def attend_blocks(library: Library, head: Head, state: np.ndarray, o: np.ndarray
         start = min(int(state[BLOCK]) * size[1], max(len(k) - size[1], 0))
         keys, values = padded(k, start, size[1]), padded(v, start, size[1])
         library.call("attention_scores_bf16", q, aligned_copy(tiles(keys), BF16), s, state)
+        if head.cap:
+            library.call("attention_cap_bf16", s)
         if state[HAS_MASK]:
             library.call("attention_mask_bf16", s, state)
         library.call("attention_weights_bf16", s, p, state)
@@ -105,7 +110,7 @@ def near(library: Library, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarr
     """Demands that all elements keep to the bound; the mean error, and how often M moved."""
     q, k, v = (x.astype(BF16) for x in (q, k, v))
     found, moved = attend(library, head, q, k, v)
-    attended = Attended(head.scale, bool(head.causal), head.window, head.digits)
+    attended = Attended(head.scale, bool(head.causal), head.window, head.digits, head.cap)
     expected = attended.expected(*(x[:, None] for x in (q, k, v)))
     assert expected.bound is not None
     exact, bound = expected.values[:, 0], expected.bound[:, 0]
@@ -133,6 +138,16 @@ def test_random_heads_are_a_third_of_a_percent_off(kernel_library, head, queries
 def test_one_digit_is_a_percent_and_a_half_off(kernel_library):
     mean, _ = near(kernel_library(COARSE.build), COARSE, *normal(COARSE, 40, 100))
     assert 0.008 <= mean <= 0.02
+
+
+def test_capped_scores(kernel_library):
+    """Scores of every size: far below the cap, about it, and far beyond; equal ones stay equal."""
+    library = kernel_library(CAPPED.build)
+    for size, most in ((1, 0.006), (4, 0.01), (40, 0.03), (3000, 0.03)):
+        q, k, v = normal(CAPPED, 50, 90)
+        mean, moved = near(library, CAPPED, q * size, k, v)
+        assert (mean <= most, moved) == (True, 0), mean
+    assert near(library, CAPPED, 0 * q, k, v)[0] <= 0.004
 
 
 def ramp(first: float, last: float) -> np.ndarray:

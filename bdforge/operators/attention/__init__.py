@@ -12,7 +12,7 @@ from pydantic import Field
 from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.interpret import StartedTask
-from bdforge.devices import Device
+from bdforge.devices import AIE2P, Device
 from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
 from bdforge.operators.attention.program import AXES, AttentionProgram, K
 from bdforge.operators.attention.reference import Attended
@@ -37,7 +37,7 @@ from bdforge.operators.specs import (
 KIND = "attention"
 _MACS = 512  # of block floats, a cycle
 _TILE = 8  # lines and columns
-_WEIGHT_CYCLES, _MASK_CYCLES = 24, 80  # of a tile of scores, as its kernel counts slots
+_WEIGHT_CYCLES, _MASK_CYCLES, _CAP_CYCLES = 24, 80, 64  # of a tile of scores, as their kernels count slots
 _ITEM_CYCLES = 12  # of a tile of Q and Y, before and behind its blocks
 
 
@@ -56,7 +56,10 @@ class AttentionTile(Section):
 
 
 class AttentionForm(SpecForm[AttentionProblem]):
-    """An attention design. Scores times `scale`, none: 1 / sqrt(head_dim); a `window` of 0 are all keys."""
+    """An attention design. Scores times `scale`, none: 1 / sqrt(head_dim); a `window` of 0 are all keys.
+
+    With a `soft_cap` scores x become soft_cap * tanh(x / soft_cap).
+    """
 
     kind: Literal["attention"]
     heads: Annotated[int, Field(ge=1, le=1024, strict=True)]
@@ -65,6 +68,7 @@ class AttentionForm(SpecForm[AttentionProblem]):
     causal: bool = True
     window: Count = 0
     scale: Annotated[float, Field(ge=1e-4, le=16)] | None = None
+    soft_cap: Annotated[float, Field(ge=1, le=60)] | None = None
     digits: Literal[1, 2] = 2
     tile: AttentionTile | None = None
     array: ArraySection = ArraySection()
@@ -81,7 +85,8 @@ class AttentionSpec(FormSpec[AttentionForm]):
     def attended(self) -> Attended:
         """What is computed."""
         form = self.form
-        return Attended(form.scale or form.head_dim**-0.5, form.causal, form.window, form.digits)
+        scale = form.scale or form.head_dim**-0.5
+        return Attended(scale, form.causal, form.window, form.digits, form.soft_cap or 0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,9 +112,11 @@ class AttentionPlan(Plan):
             "DIM_M": tiling.queries, "DIM_K": tiling.head_dim, "DIM_N": tiling.keys, "GROUP": tiling.group,
             "KV_HEADS": tiling.kv_heads, "ROWS": tiling.rows, "COLUMNS": tiling.columns, "DIGITS": form.digits,
             "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
+            "SOFT_CAP": form.soft_cap or 0,
         }  # fmt: skip
         defines = tuple(f"{name}={value!r}" for name, value in facts.items())
-        return Kernels.ours(SYMBOLS.values(), defines, {SYMBOLS[part]: n for part, n in self._cycles.items()})
+        cycles = {SYMBOLS[part]: count for part, count in self._cycles.items()}
+        return Kernels.ours(tiling.symbols, defines, {symbol: cycles[symbol] for symbol in tiling.symbols})
 
     @property
     def _cycles(self) -> dict[str, int]:
@@ -121,6 +128,7 @@ class AttentionPlan(Plan):
         multiply, scores = rows * keys * dims * products + made, rows * keys
         return {
             "begin": rows * dims * _ITEM_CYCLES, "scores": multiply + scores * 4, "mask": scores * _MASK_CYCLES,
+            "cap": scores * _CAP_CYCLES,
             "weights": scores * _WEIGHT_CYCLES, "rescale": rows * _TILE * 100 + rows * dims * 32,
             "values": multiply + rows * dims * 4, "end": rows * dims * _ITEM_CYCLES + rows * _TILE * 40,
         }  # fmt: skip
@@ -156,7 +164,7 @@ class AttentionPlan(Plan):
         blocks = sum(self._blocks_of(task) for task in sequence.tasks() if task.bds[0].argument == K)
         units = -(-queries // tiling.queries) * tiling.group
         rounds = -(-(-(-units // tiling.columns) * tiling.kv_heads) // tiling.rows)
-        block = sum(cycles[part] for part in ("scores", "weights", "values"))
+        block = sum(cycles[part] for part in ("scores", "weights", "values", *(("cap",) if tiling.capped else ())))
         spent = blocks / tiling.rows * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
         return Cost.of(sequence, self._operations(queries, keys), spent)
 
@@ -178,7 +186,8 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, columns = spec.form, spec.form.array.columns or device.columns
     queries, keys = (form.tile.queries, form.tile.keys) if form.tile else _TILES[form.head_dim]
-    tiling = AttentionTiling(form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
+    sizes = (form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
+    tiling = AttentionTiling(*sizes, capped=form.soft_cap is not None)
     refuse(spec, _reasons(spec, tiling, device))
     comment = (
         f"{spec.name}: attention of {form.heads} heads to {form.kv_heads} of K and V, {form.head_dim} dimensions, "
@@ -193,7 +202,7 @@ def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> It
     form = spec.form
     yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
-    if device.generation.name != "AIE2P":
+    if device.generation.name != AIE2P.name:
         yield f"{device.name} is {device.generation.name}, which has no block floats, in which attention's products are"
     if form.heads % form.kv_heads:
         yield f"heads = {form.heads} are no multiple of kv_heads = {form.kv_heads}, which share them"
@@ -206,4 +215,9 @@ def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> It
         )
 
 
-OPERATOR = Operator(KIND, AXES, AttentionSpec.load, plan_attention, for_array)
+def fits(spec: AttentionSpec, device: Device) -> bool:
+    """Whether a product multiplies block floats, and has the cores."""
+    return device.generation.name == AIE2P.name and for_array(spec, device)
+
+
+OPERATOR = Operator(KIND, AXES, AttentionSpec.load, plan_attention, fits)

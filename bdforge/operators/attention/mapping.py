@@ -32,12 +32,13 @@ from bdforge.design import (
     in_turn,
     placed,
 )
+from bdforge.design.core_code import Statement
 from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import TYPES, ElementType
 
 BF16, F32 = TYPES["bf16"], TYPES["f32"]
-PARTS = ("begin", "scores", "mask", "weights", "rescale", "values", "end")
-"""Of a core's work, each a kernel."""
+PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", "end")
+"""Of a core's work, each a kernel; `cap` where scores have one."""
 SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
 ROUNDS, QUERIES, KEYS, UNITS = range(4)
 """Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""
@@ -61,6 +62,12 @@ class AttentionTiling:
     keys: int
     rows: int
     columns: int
+    capped: bool = False
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Of the kernels that cores call."""
+        return tuple(SYMBOLS[part] for part in PARTS if part != "cap" or self.capped)
 
     @property
     def group(self) -> int:
@@ -185,7 +192,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
         Acquire(given),
         Call(SYMBOLS["begin"], (o, own["q"], state, parameters.buffer, "round", row, column)),
         Load("blocks", state, BLOCKS),
-        Loop("blocks", _block(own, k, v), "block"),
+        Loop("blocks", _block(own, k, v, tiling.capped), "block"),
         Call(SYMBOLS["end"], (o, state)),
         Release(done),
     )
@@ -216,7 +223,7 @@ def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) 
     return Buffer(f"{tile}_{name}", elements, type_.memory, role)
 
 
-def _block(own: dict[str, Buffer], k: Slots, v: Slots) -> tuple:
+def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
     """A block of keys; what only some need is done as often as the state says, once or not at all."""
     turn = Rotation("turn")
     o, q, s, p, state = own.values()
@@ -226,6 +233,7 @@ def _block(own: dict[str, Buffer], k: Slots, v: Slots) -> tuple:
         Call(SYMBOLS["scores"], (q, turn.of(k.buffers), s, state)),
         Release(k.free),
         Advance(turn),
+        *((Call(SYMBOLS["cap"], (s,)),) if capped else ()),
         Load("has_mask", state, HAS_MASK),
         Loop("has_mask", (Call(SYMBOLS["mask"], (s, state)),), "mask"),
         weights,

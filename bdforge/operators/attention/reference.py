@@ -18,6 +18,8 @@ _POLYNOMIAL, _HALF_ULP = 2.2e-3, 2.0**-8  # of a weight: of the exponential, and
 _RESULT = 2 * _HALF_ULP + 2.0**-12  # sums and results are rounded, and the sum's inverse is within 2^-13
 _SUM = 2.0**-24  # of a sum in float32
 _LEAST = 2.0**-60  # of values: far more than weights lose that are too small for bfloat16
+_TANH = 2.0**-12 + 2.0**-13  # of a cap: what its tanh is off, and the scores that it gets
+_SMALLEST = 2.0**-125  # subnormal numbers become 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,15 @@ class Attended:
     """What of attention its result depends on: `scale` of scores, and which keys a query sees.
 
     Query i stands where key `keys - queries + i` does. `causal`: it sees no key behind that; `window`: so many keys, of
-    which its own is the last; 0 are all. `digits` are block floats to an operand.
+    which its own is the last; 0 are all. `digits` are block floats to an operand. `cap`: scores x are cap tanh(x / cap)
+    where that is not 0.
     """
 
     scale: float
     causal: bool = True
     window: int = 0
     digits: int = 2
+    cap: float = 0.0
 
     def expected(self, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Expected:
         """Y of Q (queries, heads, d), K and V (keys, KV heads, d): as Q, with a bound for each element."""
@@ -56,7 +60,9 @@ class Attended:
             yield rows, seen & (apart < self.window) if self.window else seen
 
     def _rows(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        powers = np.where(seen, q @ k.T * (self.scale * LOG2_E), -np.inf)
+        scores = q @ k.T * self.scale
+        scores = self.cap * np.tanh(scores / self.cap) if self.cap else scores
+        powers = np.where(seen, scores * LOG2_E, -np.inf)
         weights = np.exp2(powers - powers.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         exact = weights @ v
@@ -68,7 +74,7 @@ class Attended:
         sums = left + _SUM * k.shape[0]
         near = (off @ np.abs(v) + spread * most + total * np.abs(exact)) / np.maximum(1 - total, 0.5) + sums * most
         bound = np.where(total < 0.5, np.minimum(near, 2 * most), 2 * most)
-        return exact, bound * (1 + _RESULT) + np.abs(exact) * _RESULT + most * _LEAST
+        return exact, bound * (1 + _RESULT) + np.abs(exact) * _RESULT + most * _LEAST + _SMALLEST
 
     def _weight_errors(self, q: np.ndarray, k: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Relative, of each weight before they are rounded together."""
@@ -76,7 +82,7 @@ class Attended:
         sizes = _blocks(np.abs(q)) @ _blocks(np.abs(k)).T * factor
         products = {1: 2 * _DIGIT, 2: 3 * _DIGIT**2}[self.digits] + _SUM * 3 * q.shape[1] / SHARING
         largest = np.abs(powers).max(axis=1, keepdims=True) + 64  # of M: a row's weights move it beyond 2^40
-        fixed = (1 + np.exp2(np.log2(factor) % 1)) * 2.0**-9 + 2.0**-10
+        fixed = (1 + np.exp2(np.log2(factor) % 1)) * 2.0**-9 + 2.0**-10 + self.cap * LOG2_E * _TANH
         with np.errstate(over="ignore"):
             error = np.exp2(SHARING * products * sizes + fixed + largest * _SUM * q.shape[1])
             return error * (1 + _POLYNOMIAL) * (1 + _HALF_ULP) - 1

@@ -9,6 +9,7 @@ import pytest
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
+from bdforge.perf.assembled.counted_core import core_elfs
 from support.loaded_arrays import LoadedArray
 
 WIDTH, EPSILON = 96, 1e-3
@@ -130,6 +131,17 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             said = reference[operand]
             assert np.allclose(said.values.astype(float), exact, rtol=1e-9, atol=0)
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
+
+
+def test_codes_of_sums_by_machine_code_keep_to_their_bound():
+    content = LEAST | FORMS["codes of sums"] | {"array": {"rows": 4, "columns": 1}}
+    design = LoadedArray.of(plan(spec_from(content, "small"), device_named("strix_halo")), {})
+    elfs = core_elfs(design.plan, design.mlir)
+    for rows, schedule in ((3, "in-order"), (13, "random")):
+        inputs = design.plan.random(design.problem([rows]), rows)
+        found, _ = design.run([rows], inputs, elfs=elfs, schedule=schedule, seed=rows, poison=True)
+        for operand, (exact, bound) in formula(design.plan.spec.form, inputs).items():
+            assert (abs(found[operand].astype(float) - exact) <= bound).all()
 
 
 @pytest.mark.slow

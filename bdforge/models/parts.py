@@ -41,7 +41,7 @@ class PartDesign:
         return cost_estimate(self.plan, problem, timing_of(self.plan.device)).time_us
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Its outputs, floats as float32, of inputs that are rounded to bfloat16."""
+        """Its outputs in order, bfloat16 as float32, of inputs that are rounded to bfloat16."""
         made = self.loaded(**{name: array.astype(_BF16) for name, array in inputs.items()})
         outputs = [*made.values()] if isinstance(made, dict) else [made]
         return [out.astype(np.float32) if out.dtype == _BF16 else out for out in outputs]

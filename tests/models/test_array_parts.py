@@ -1,11 +1,14 @@
 """Norms and gates of a tiny model by designs of their own: near the CPU's, where they are said to run, and why."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from bdforge.models import ArrayParts, Products, Split
+from bdforge.models import ArrayParts, ModelError, Products, Split
 from bdforge.models.bitnet import BitNet
-from bdforge.models.functions import relu2_gate, rms_norm
+from bdforge.models.functions import quantised, relu2_gate, rms_norm
 from bdforge.models.parts import PartDesign
 from bdforge.models.split import Ledger
 from bdforge.runtime import load
@@ -78,6 +81,53 @@ def test_results_are_within_the_operators_bounds(designs):
         assert (np.abs(found - wanted.values.astype(np.float64)) <= bound).all()
     same(norm({"X": x, "W": w})[0], rms_norm(x, w, 1e-5), rtol=0.03, atol=1e-2)
     same(gate({"A": x.ravel(), "B": np.tile(w, 5)})[0], relu2_gate(x.ravel(), np.tile(w, 5)), rtol=0.03, atol=1e-2)
+
+
+class Coding:
+    """A stand-in for a design whose rows leave as codes, with sums where it is for those."""
+
+    def __init__(self, residual: bool):
+        self.residual, self.calls = residual, 0
+        self.loaded = SimpleNamespace(device="emulated", design=SimpleNamespace(name=f"coding {residual}"))
+
+    def serves(self, facts: dict[str, Any]) -> bool:
+        mine = {"kind": "rows", "function": "rmsnorm", "width": 96, "epsilon": 1e-5, "codes": True}
+        return facts == {**mine, "residual": self.residual}
+
+    def us(self, sizes: tuple[int, ...]) -> float:
+        return 1.5
+
+    def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self.calls += 1
+        x = inputs["X"] + inputs["R"] if self.residual else inputs["X"]
+        return [*([x] if self.residual else []), *quantised(rms_norm(x, inputs["W"], 1e-5))]
+
+
+def test_norms_leave_as_codes_and_sums_where_designs_make_them(folder, summing):
+    """All of width 96: the first norm has nothing to add, the sub-norm neither; other stages add what came before."""
+    ids, other = [3, 1, 4], opened(folder, summing, None)
+    wanted = other.hidden(ids, other.cache())
+    for designs, calls in (
+        ((Coding(False),), (6, 0)),
+        ((Coding(True), Coding(False)), (3, 3)),
+        ((Coding(True),), (3,)),
+    ):
+        parts: Any = ArrayParts(designs, "array")  # type: ignore[arg-type]
+        model = opened(folder, summing, parts)
+        same(model.hidden(ids, model.cache()), wanted, rtol=1e-6, atol=1e-6)
+        assert tuple(design.calls for design in designs) == (calls if len(designs) > 1 else calls[:1])
+        # Each layer adds twice; what ends the last layer is no norm's.
+        (added,) = (entry.calls for entry in model.products.ledger if entry.part == "residual")
+        assert added == (1 if designs[0].residual else 4)
+
+
+@pytest.mark.parametrize("what", ["norm and codes", "residual, norm, codes"])
+def test_damage_is_told_where_designs_make_codes_too(folder, summing, what: str):
+    model = opened(folder, summing, ArrayParts((Coding(False), Coding(True)), "array"))  # type: ignore[arg-type]
+    norm = model.layers[0].attn_norm if what == "norm and codes" else model.layers[0].ffn_norm
+    norm[3] = np.nan
+    with pytest.raises(ModelError, match="the file's floats are damaged"):
+        model.hidden([3], model.cache())
 
 
 @pytest.mark.parametrize(("npu_us", "where", "told"), [(0.0, "emulated array", "array faster, an NPU 0 us"),

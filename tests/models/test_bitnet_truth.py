@@ -27,15 +27,15 @@ class Observed(BitNet):
 
     codes: list[np.ndarray]
 
-    def _request(self, linear, x, norm):
-        linear, codes, scales = super()._request(linear, x, norm)
-        h = x.astype(np.float64)
+    def _request(self, linear, x, norm, added=None):
+        total, (linear, codes, scales) = super()._request(linear, x, norm, added)
+        h = total.astype(np.float64)
         h = h / np.sqrt(np.square(h).mean(1, keepdims=True) + self.config.rms_norm_eps) * norm
         steps = 127 / np.abs(h).max(1, keepdims=True)
         assert np.abs(codes - h * steps).max() <= EDGE
         same(scales, 1 / steps[:, 0], rtol=1e-6)
         self.codes.append(codes)
-        return linear, codes, scales
+        return total, (linear, codes, scales)
 
 
 def opened(path: Path, design, content: Content, rule: str = "array") -> Observed:

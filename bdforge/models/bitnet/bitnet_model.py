@@ -161,25 +161,55 @@ class BitNet:
     def _steps(self, ids: Sequence[int], first: int, cache: Cache) -> Steps:
         with self._cpu("embedding"):
             x = self.embedding[np.asarray(ids)].astype(np.float32)
+        y: np.ndarray | None = None
         for number, layer in enumerate(self.layers):
-            qkv = yield self._request(layer.qkv, x, layer.attn_norm)
-            y = self._attended(qkv, first, number, cache)
-            y = yield self._request(layer.out, y, layer.attn_sub_norm)
-            with self._cpu("residual"):
-                x = x + y
-            gate_up = yield self._request(layer.gate_up, x, layer.ffn_norm)
+            x, request = self._request(layer.qkv, x, layer.attn_norm, y)
+            qkv = yield request
+            _, request = self._request(layer.out, self._attended(qkv, first, number, cache), layer.attn_sub_norm)
+            y = yield request
+            x, request = self._request(layer.gate_up, x, layer.ffn_norm, y)
+            gate_up = yield request
             z = self._gated(*np.split(gate_up, 2, axis=1))
-            z = yield self._request(layer.down, z, layer.ffn_sub_norm)
-            with self._cpu("residual"):
-                x = x + z
-        return x
+            _, request = self._request(layer.down, z, layer.ffn_sub_norm)
+            y = yield request
+        with self._cpu("residual"):
+            return x if y is None else x + y
 
-    def _request(self, linear: TernaryLinear, x: np.ndarray, norm: np.ndarray) -> Request:
-        """The product of x, normalised and quantised."""
+    def _request(
+        self, linear: TernaryLinear, x: np.ndarray, norm: np.ndarray, added: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Request]:
+        """x, with what is added to it, and the product of it, normalised and quantised."""
+        sizes, facts = (len(x),), self._rows(x, codes=True)
+        if added is not None:
+            if design := self.parts.design(**facts, residual=True):
+                inputs = {"X": x, "R": added, "W": norm}
+                total, codes, scales = self.parts(
+                    "residual, norm, codes", design, sizes, inputs, lambda: self._coded(linear, x + added, norm)
+                )
+                return total, (linear, codes, scales)
+            with self._cpu("residual"):
+                x = x + added
+        if design := self.parts.design(**facts, residual=False):
+            codes, scales = self.parts(
+                "norm and codes", design, sizes, {"X": x, "W": norm}, lambda: self._coded(linear, x, norm)[1:]
+            )
+            return x, (linear, codes, scales)
         h = self._normed(x, norm)
         _check_finite(h, f"what {linear.name} gets")
         with self._cpu("quantise"):
-            return linear, *quantised(h)
+            return x, (linear, *quantised(h))
+
+    def _rows(self, x: np.ndarray, **facts: bool) -> dict[str, Any]:
+        """What a design for norms of x says."""
+        epsilon = self.config.rms_norm_eps
+        return {"kind": "rows", "function": "rmsnorm", "width": x.shape[1], "epsilon": epsilon, **facts}
+
+    def _coded(self, linear: TernaryLinear, x: np.ndarray, norm: np.ndarray) -> list[np.ndarray]:
+        """x, the codes of its norm and their scales, on the CPU."""
+        with np.errstate(all="ignore"):
+            h = rms_norm(x, norm, self.config.rms_norm_eps)
+        _check_finite(h, f"what {linear.name} gets")
+        return [x, *quantised(h)]
 
     def _normed(self, x: np.ndarray, norm: np.ndarray) -> np.ndarray:
         epsilon = self.config.rms_norm_eps
@@ -188,7 +218,7 @@ class BitNet:
             with np.errstate(all="ignore"):
                 return rms_norm(x, norm, epsilon)
 
-        design = self.parts.design(kind="rows", function="rmsnorm", width=x.shape[1], epsilon=epsilon, codes=False)
+        design = self.parts.design(**self._rows(x, codes=False), residual=False)
         return self._part("norms", design, (len(x),), {"X": x, "W": norm}, on_cpu)
 
     def _gated(self, gate: np.ndarray, up: np.ndarray) -> np.ndarray:

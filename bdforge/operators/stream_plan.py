@@ -67,8 +67,12 @@ def plan_streams(
     function: StreamFunction,
     what: str,
     reasons: Iterable[str] = (),
+    smaller: str = "buffers = 1, a smaller tile or stack_bytes",
 ) -> StreamPlan:
-    """A spec's plan; SpecError lists `reasons` and all others why it cannot be built. `what` heads the text."""
+    """A spec's plan; SpecError lists `reasons` and all others why it cannot be built.
+
+    `what` heads the text; `smaller`: what to try where memory is too small.
+    """
     form = spec.form
     refuse(
         spec,
@@ -81,5 +85,5 @@ def plan_streams(
     comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     part = device.part(tiling.columns)
     design = map_streams(spec.name, part, tiling, function.symbol, form.stack_bytes, comment)
-    refuse(spec, design_reasons(design, {"memory": "buffers = 1, a smaller tile or stack_bytes"}))
+    refuse(spec, design_reasons(design, {"memory": smaller}))
     return StreamPlan(spec, device, design, tiling, function)

@@ -41,7 +41,7 @@ CHOICES: dict[str, dict[str, str]] = {
         "types.c": "int8 int16 int32 bf16 f32 bfp16", "types.accumulator": "int8 int16 int32 bf16 f32 bfp16",
         "layouts.a": "row column", "layouts.b": "packed row column", "layouts.c": "row column",
         "buffers.c_buffers": "1 2", "buffers.c_memtile_buffers": "1 2", "buffers.a_shims": "1 2",
-        "buffers.residency": "none b", "epilogue.rounding": ROUNDINGS,
+        "buffers.residency": "none b", "epilogue.rounding": ROUNDINGS, "epilogue.gate": "none relu2 silu",
     },
     "gemv": DEVICES | {
         "types.a": "int8 bf16", "types.w": "int2 bf16", "types.c": "int32 f32 bf16", "array.channels": "1 2",
@@ -149,7 +149,7 @@ OTHER: dict[str, dict[str, Any]] = {
             "k_mt": 96, "c_buffers": 2, "c_memtile_buffers": 1, "rho": 4, "a_shims": 2, "stack_bytes": 1024,
             "residency": "b", "pool_bytes": 999, "c_pieces": 2, "c_in_parts": True,
         },
-        "epilogue": {"shift": 3, "rounding": "floor", "scale": True, "bias": True, "relu": True},
+        "epilogue": {"shift": 3, "rounding": "floor", "scale": True, "bias": True, "relu": True, "gate": "silu"},
     },
     "gemv": {
         "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96},

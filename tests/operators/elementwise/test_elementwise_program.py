@@ -8,7 +8,8 @@ from bdforge.design.sequences import Start, Stored
 from bdforge.devices import device_named
 from bdforge.devices.registers import split_address
 from bdforge.operators import OPERATORS
-from bdforge.operators.elementwise import ElementwisePlan, ElementwiseSpec, plan_elementwise
+from bdforge.operators.elementwise import ElementwiseSpec, plan_elementwise
+from bdforge.operators.stream_plan import StreamPlan
 from bdforge.operators.stream_program import LARGEST_LENGTH
 
 LEAST = {"kind": "elementwise", "function": "add"}
@@ -20,14 +21,12 @@ CASES = {
 }
 
 
-def planned(name: str) -> ElementwisePlan:
+def planned(name: str) -> StreamPlan:
     product, content = CASES[name]
     return plan_elementwise(ElementwiseSpec.load(LEAST | content, "small"), device_named(product))
 
 
-def runs_of(
-    plan: ElementwisePlan, length: int
-) -> tuple[dict[tuple[int, str], list[tuple[int, int]]], dict[int, int], int]:
+def runs_of(plan: StreamPlan, length: int) -> tuple[dict[tuple[int, str], list[tuple[int, int]]], dict[int, int], int]:
     """(first, elements) of each run, by argument and column; tiles by column, as cores are told; elements walked."""
     sequence = plan.sequence(OPERATORS["elementwise"].problem([length]))
     found: dict = {}
@@ -46,7 +45,7 @@ def runs_of(
     return found, {column: values.pop() for column, values in tiles.items()}, sequence.elements[0]
 
 
-def lengths(plan: ElementwisePlan) -> list[int]:
+def lengths(plan: StreamPlan) -> list[int]:
     panel, columns, rng = plan.tiling.panel, plan.tiling.columns, np.random.default_rng(5)
     near = [panel * n + more for n in (1, 2, columns, columns + 1, 5 * columns - 1) for more in (-1, 0, 1, 4)]
     return [1, 2, 3, 7, *near, *map(int, 2 ** rng.uniform(0, 30, 60)), LARGEST_LENGTH - 1, LARGEST_LENGTH]
@@ -55,7 +54,7 @@ def lengths(plan: ElementwisePlan) -> list[int]:
 @pytest.mark.parametrize("name", CASES)
 def test_every_length_is_covered_within_its_bounds(name):
     plan = planned(name)
-    panel, bits = plan.tiling.panel, plan.type.bits
+    panel, bits = plan.tiling.panel, plan.tiling.inputs[0].type.bits
     for length in lengths(plan):
         found, tiles, walked = runs_of(plan, length)
         columns = sorted({column for column, _ in found})
@@ -78,7 +77,7 @@ def test_every_length_is_covered_within_its_bounds(name):
 @pytest.mark.parametrize("name", CASES)
 def test_operands_are_staged_only_where_they_must_be(name):
     plan = planned(name)
-    words = 32 // plan.type.bits
+    words = 32 // plan.tiling.inputs[0].type.bits
     for length in lengths(plan):
         sequence = plan.sequence(OPERATORS["elementwise"].problem([length]))
         staged = {bool(sequence.values[operand.staged]) for operand in sequence.program.operands}

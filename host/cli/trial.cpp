@@ -122,7 +122,10 @@ Trial make_trial(const Options& options, const Design& design) {
     Trial trial{make_problem(options), {}, {}};
     if (design.manifest().kind == "gemm") {
         const auto size = [&](const char* name) { return trial.problem.sizes.find(name); };
-        if (size("K") != trial.problem.sizes.end() && size("N") != trial.problem.sizes.end())
+        const std::vector<sequence::Operand>& operands = design.state()->program().operands;
+        const auto weights = [](const sequence::Operand& operand) { return operand.name == "B"; };
+        const bool sized = size("K") != trial.problem.sizes.end() && size("N") != trial.problem.sizes.end();
+        if (sized && std::any_of(operands.begin(), operands.end(), weights))  // those of a gated product are no B
             trial.residents.emplace_back(design, "B", Sizes{*size("K"), *size("N")});
     }
     for (std::size_t i = 0; i < options.batch; ++i)

@@ -129,6 +129,6 @@ def test_what_the_gate_cannot_do_does_not_compile(refusal, options, sentence):
     assert sentence in refusal("aie2p", "gate_i32_bf16", *options)
 
 
-def test_a_pair_of_micro_tiles_takes_56_cycles():
+def test_a_pair_of_micro_tiles_takes_53_cycles():
     defines = ("DIM_M=64", "DIM_N=160", "FIELD_SCALED", "FUNCTION=relu2")
-    assert assembled("gate_i32_bf16", "aie2p", defines).cycles <= 80 * 56 + 60
+    assert 0 < (assembled("gate_i32_bf16", "aie2p", defines).cycles or 0) <= 80 * 53 + 290

@@ -98,8 +98,6 @@ def _pair() -> Iterator[DataflowOp]:
 
 def _order() -> Iterator[tuple[str, str]]:
     """Parts that come one after the other, as there are three pairs of registers for them."""
-    squared, high = "vmac.f dm{s}, dm{s1}, y{ghigh}, y{glow}, r0", "vconv.bf16.fp32 x{uhigh.0}, cml{uless}"
-    yield squared, high
     for i in (0, 1):
         yield f"vlt.16 r{16 + i}, x{{ghigh.{i}}}, x{{least{i}}}, vaddSign1", "vconv.bf16.fp32 x{shigh.0}, cml{sless}"
         yield f"vadd.16 x{{shifted{i}}}, x{{uhigh.{i}}}, x{{uhigh.{i}}}", "vconv.bf16.fp32 x{ulow.0}, cml{urest}"

@@ -51,13 +51,23 @@ def test_codes_are_exact_but_near_halves(kernel_library, build):
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 def test_codes_times_scales(kernel_library, build):
     library, x = kernel_library(build), np.resize(np.arange(-128, 128), WIDTH).astype(np.int8)
-    for scale in (1.0, 0.0, 1 / 3, 2.0**-99 * 1.999, 2.0**99, 0.007874016, *np.random.default_rng(1).uniform(0, 9, 30)):
+    for scale in (
+        1.0,
+        0.0,
+        1 / 3,
+        2.0**-99 * 1.999,
+        2.0**99,
+        0.007874016,
+        *np.random.default_rng(1).normal(size=30),
+        2.0**-101,
+        -1e-40,
+    ):
         s, y = aligned(16, np.float32), aligned(WIDTH, BF16)
         s[0] = scale
         library.call("set_modes", 1, 3)
         library.call("dequantise_i8", aligned_copy(x, np.int8), s, y)
         exact = x.astype(float) * float(s[0])
-        assert (abs(y.astype(float) - exact) <= (2.0**-8 + 2.0**-13) * abs(exact)).all()
+        assert (abs(y.astype(float) - exact) <= (2.0**-8 + 2.0**-13) * abs(exact) + 2.0**-93).all()
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
@@ -92,7 +102,7 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
     for row in rows():
         same_bits(library, "quantise_bf16", [row.astype(BF16)], np.zeros(WIDTH, np.int8), np.zeros(16, np.float32))
     codes = np.resize(np.arange(-128, 128), WIDTH).astype(np.int8)
-    for scale in (0.0, 1 / 3, 2.0**-99, 2.0**99):
+    for scale in (0.0, 1 / 3, -1.75, -0.0, 2.0**-99, 2.0**99, 1e-40):
         given = [codes, np.full(16, scale, np.float32)]
         same_bits(library, "dequantise_i8", given, np.zeros(WIDTH, BF16))
     same_bits(library, "cast_i8_bf16", [codes], np.zeros(WIDTH, BF16))

@@ -28,9 +28,7 @@ def loaded(function: str, place: str) -> LoadedArray:
 def run(function: str, place: str, rows: int, seed: int, **options: Any) -> None:
     design = loaded(function, place)
     inputs = design.plan.random(design.problem([rows]), seed)
-    if "S" in inputs:
-        inputs["S"] = abs(inputs["S"])
-    elif inputs["X"].dtype.kind != "i":
+    if inputs["X"].dtype.kind != "i":
         inputs["X"][::3] *= 100
         inputs["X"][0] = 0
     found, _ = design.run([rows], inputs, seed=seed, **options)

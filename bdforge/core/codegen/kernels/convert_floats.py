@@ -16,7 +16,7 @@ from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, funct
 Parts = Iterator[FunctionPart]
 _FLOATS = 0x3C  # conf: bf16 lane by lane
 _BYTES_EVEN, _EVEN, _ODD, _ZIP = 0, 2, 3, (18, 19)  # VSHUFFLE modes
-_KEPT, _HIGH, _LOW, _OVER = "x8", "x9", "x10", "x11"  # of codes
+_SIGN, _KEPT, _HIGH, _LOW, _OVER = "x7", "x8", "x9", "x10", "x11"  # of codes
 _FACTORS, _LARGEST, _SIZE = ("x8", "x9", "x10"), "x10", "x11"  # of numbers
 _LEAST = 27 << 7  # bits of 2^-100 in bfloat16
 
@@ -102,21 +102,24 @@ def _mask_back() -> FunctionPart:
 def _scaled_codes(width: int) -> Parts:
     b = LaneBlock()
     setup = [*_kept_mask(), AssemblyOp("lda r1, [p1, #0]"), *_scale_parts(), *_codes_setup("p2")]
-    ops = [*_number(b, (_HIGH, _LOW)), b.op(f"vband x{{stored}}, x{{kept}}, {_KEPT}")]
+    ops = [*_number(b, (_HIGH, _LOW)), b.op(f"vadd.16 x{{signed}}, x{{kept}}, {_SIGN}")]
+    ops += [b.op(f"vband x{{stored}}, x{{signed}}, {_KEPT}")]
     ops += [b.op(f"vst x{{stored}}, [p4], #{VECTOR_BYTES}", "p2")]
-    yield repeated("aie2p", setup, ops, width // LANES, {"x": range(8), "dm": range(5)})
+    yield repeated("aie2p", setup, ops, width // LANES, {"x": range(7), "dm": range(5)})
     yield _mask_back()
 
 
 def _scale_parts() -> Iterator[AssemblyOp]:
-    """The two parts of the scale whose bits are in r1, and a mask of nothing where it is 0."""
+    """The two parts of the scale whose bits are in r1, its sign, and a mask of nothing where it counts as 0."""
+    yield from (*with_constant("lshl", "r2", "r1", -31), *with_constant("lshl", "r2", "r2", 15))
+    yield from (AssemblyOp(f"vbcst.16 {_SIGN}, r2"), *with_constant("and", "r1", "r1", 0x7FFFFFFF))
     yield from with_constant("lshl", "r9", "r1", -9)
     yield from with_constant("and", "r9", "r9", 0x3FFF)
     yield from with_constant("or", "r9", "r9", 0x4000)
-    yield from (AssemblyOp("eqz r2, r1"), *with_constant("mul", "r3", "r2", 100))
-    yield from (*with_constant("lshl", "r5", "r1", -23), AssemblyOp("add r5, r5, r3"))
-    yield from with_constant("sub", "r5", "r5", 126, reverse=True)
-    yield from (*with_constant("add", "r2", "r2", -1), AssemblyOp(f"vbcst.16 {_KEPT}, r2"), *two_parts())
+    yield from (*with_constant("ltu", "r2", "r1", _LEAST << 16), *with_constant("mul", "r3", "r2", 100))
+    yield from (*with_constant("add", "r2", "r2", -1), AssemblyOp(f"vbcst.16 {_KEPT}, r2"))
+    yield from (*with_constant("lshl", "r5", "r1", -23), AssemblyOp("and r5, r5, r2"), AssemblyOp("add r5, r5, r3"))
+    yield from (*with_constant("sub", "r5", "r5", 126, reverse=True), *two_parts())
     yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
 
 

@@ -51,13 +51,12 @@ static inline void norm(const bfloat16 *__restrict x, const bfloat16 *__restrict
         squares = aie::mac(squares, part.high, part.high);
         squares = aie::mac(aie::mac(squares, part.high, part.low), part.high, part.low);
     }
-    const Parts r = inverse_root(sum_of(squares));
-    const Lanes high = aie::broadcast<bfloat16, lanes>(r.high), low = aie::broadcast<bfloat16, lanes>(r.low);
+    const auto r = inverse_root(sum_of(squares));
     const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
         const Centred part(x + i, less_mean);
-        const Floats normed = aie::mac(aie::mac(aie::mul(part.high, high), part.high, low), part.low, high);
+        const Floats normed = aie::mac(aie::mac(aie::mul(part.high, r.high), part.high, r.low), part.low, r.high);
         const Floats shift = aie::mul(aie::load_v<lanes>(b + i), one);
         const Lanes n = normed.template to_vector<bfloat16>();
         aie::store_v(y + i, aie::mac(shift, n, aie::load_v<lanes>(w + i)).template to_vector<bfloat16>());

@@ -42,12 +42,11 @@ static inline void norm(const bfloat16 *__restrict x, const bfloat16 *__restrict
         const Lanes part = aie::load_v<lanes>(x + i);
         squares = aie::mac(squares, part, part);
     }
-    const Parts r = inverse_root(sum_of(squares));
-    const Lanes high = aie::broadcast<bfloat16, lanes>(r.high), low = aie::broadcast<bfloat16, lanes>(r.low);
+    const auto r = inverse_root(sum_of(squares));
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
         const Lanes weights = aie::load_v<lanes>(w + i);
-        const Lanes scale = aie::mac(aie::mul(weights, high), weights, low).template to_vector<bfloat16>();
+        const Lanes scale = r.times(weights);
         aie::store_v(y + i, aie::mul(aie::load_v<lanes>(x + i), scale).template to_vector<bfloat16>());
     }
 }
@@ -78,9 +77,9 @@ using Words = aie::vector<uint16, lanes>;
 /// Codes of a vector, in 16 bits.
 static inline aie::vector<int16, lanes> codes(const Lanes &x, const Lanes &w, const Coding &how) {
     const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
-    const auto start = aie::mul(aie::broadcast<bfloat16, lanes>(from_bits(how.point)), one);
-    const auto bits = aie::mac(start, x, w).template to_vector<float>().template cast_to<uint16>();
     const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
+    const auto start = aie::mul(point.template cast_to<bfloat16>(), one);
+    const auto bits = aie::mac(start, x, w).template to_vector<float>().template cast_to<uint16>();
     const auto above = aie::sub(aie::filter_odd(bits), point).template cast_to<int16>();
     const Words below = aie::filter_even(bits);
     const Words top = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor >> 16));

@@ -101,7 +101,7 @@ extern "C" void softmax_bf16(const bfloat16 *__restrict x, bfloat16 *__restrict 
         aie::store_v(y + i, e);
         sums = aie::mac(sums, e, aie::broadcast<bfloat16, lanes>(1.0F));
     }
-    const auto factor = inverse_of(bits_of_sum(sums.to_vector<float>()));
+    const auto factor = inverse_of(first_bits(lane_sum(sums)));
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
         const Lanes e = aie::load_v<lanes>(y + i);

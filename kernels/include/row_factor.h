@@ -27,11 +27,17 @@ template <unsigned N> struct RowFactor {
     }
 };
 
-/// The sum of all lanes, in pairs, as the bits of a float.
-template <unsigned N> static inline uint32 bits_of_sum(aie::vector<float, N> sums) {
+/// The sum of all lanes, in pairs, in each lane.
+template <unsigned N> static inline aie::vector<float, N> lane_sum(const aie::accum<accfloat, N> &of) {
+    aie::vector<float, N> sums = of.template to_vector<float>();
     for (unsigned pairs = N / 2; pairs > 0; pairs /= 2) {
         const auto [even, odd] = aie::interleave_unzip(sums, sums, 1);
         sums = aie::add(even, odd);
     }
-    return static_cast<uint32>(sums.template cast_to<int32>().get(0));
+    return sums;
+}
+
+/// The first lane's bits.
+template <unsigned N> static inline uint32 first_bits(const aie::vector<float, N> &of) {
+    return static_cast<uint32>(of.template cast_to<int32>().get(0));
 }

@@ -3,6 +3,7 @@
 
 #include "arch.h"
 #include "loops.h"
+#include "row_factor.h"
 #include "row_floats.h"
 
 #if !defined(TILE_ELEMENTS) || !defined(EPSILON)
@@ -34,43 +35,21 @@ struct Inverse {
     }
 };
 
-/// The sum of all lanes, in each.
-static inline aie::vector<float, lanes> lane_sum(const aie::accum<accfloat, lanes> &of) {
-    aie::vector<float, lanes> sums = of.template to_vector<float>();
-    for (unsigned pairs = lanes / 2; pairs > 0; pairs /= 2) {
-        const auto [even, odd] = aie::interleave_unzip(sums, sums, 1);
-        sums = aie::add(even, odd);
-    }
-    return sums;
-}
-
 /// The sum of all lanes and TILE_ELEMENTS * EPSILON, as the bits of a float.
 static inline uint32 sum_of(const aie::accum<accfloat, lanes> &squares) {
     const auto added = aie::broadcast<float, lanes>(static_cast<float>(EPSILON) * TILE_ELEMENTS);
-    const auto sums = aie::add(lane_sum(squares), added);
-    return static_cast<uint32>(sums.template cast_to<int32>().get(0));
-}
-
-struct Parts {
-    bfloat16 high, low;
-};
-
-static inline bfloat16 from_bits(uint32 bits) {
-    return aie::broadcast<uint16, lanes>(static_cast<uint16>(bits)).template cast_to<bfloat16>().get(0);
+    return first_bits(aie::add(lane_sum(squares), added));
 }
 
 /// 1 / sqrt(sum / TILE_ELEMENTS) in two parts, below it by 2^-13 of itself at most.
-static inline Parts inverse_root(uint32 sum) {
+static inline RowFactor<lanes> inverse_root(uint32 sum) {
     constexpr Inverse inverse;
     const uint32 product = ((sum >> 8 & 0xffff) | 0x8000) * inverse.mantissa;
     const uint32 two = product >> 31;  // the product of mantissas, from 1 to 4, is 2 or more
     const uint32 normal = product << (1 - two);
     const int exponent = static_cast<int>(sum >> 23) - 127 + inverse.exponent + static_cast<int>(two);
     const uint32 root = row_floats::short_root(normal >> (17 - (exponent & 1)));
-    // root / 2^15 = high / 2^8 + low / 2^15, high from 127 to 254, low from 128 to 255; times 2^-power
-    const uint32 high = (root >> 7) - 1, rest = root & 127, less = high < 128;
-    const uint32 power = static_cast<uint32>(exponent >> 1);
-    return {from_bits((126 - power - less) << 7 | (high << less & 127)), from_bits((119 - power) << 7 | rest)};
+    return {root, static_cast<uint32>(exponent >> 1)};
 }
 
 /// What every call begins with.

@@ -83,6 +83,24 @@ def test_results_are_within_the_operators_bounds(designs):
     same(gate({"A": x.ravel(), "B": np.tile(w, 5)})[0], relu2_gate(x.ravel(), np.tile(w, 5)), rtol=0.03, atol=1e-2)
 
 
+def test_attention_runs_on_its_design(tmp_path, summing):
+    """A prompt in two parts, then a token alone: as near as the operator is to float64."""
+    heads = {"heads": 2, "kv_heads": 1, "head_dim": 64}
+    design = build(
+        tmp_path / "attention", {"kind": "attention", **heads, "array": {"rows": 1, "columns": 2}}, "attention"
+    )
+    files = write_hugging_face(tmp_path / "model", random_content(config(128, 64, 1, 2, 1, 64, 40, 48), 8))
+    parts, found = parts_of((design,), "array"), []
+    for given in (parts, None):
+        model = opened(files, summing, given)
+        cache = model.cache()
+        found.append(np.concatenate([model.hidden(ids, cache) for ids in ([3, 1, 4, 1, 5], [9, 2], [6])]))
+    assert 0 < np.square(found[0] - found[1]).mean() / np.square(found[1]).mean() < 1e-3
+    assert [(entry.part, entry.why) for entry in parts.ledger] == [
+        ("attention", f"as asked, of {sizes}") for sizes in ("5x5", "2x7", "1x8")
+    ]
+
+
 class Coding:
     """A stand-in for a design whose rows leave as codes, with sums where it is for those."""
 

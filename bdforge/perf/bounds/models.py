@@ -103,10 +103,18 @@ SCALING, SYNCHRONISING, ATTENTION = "scale results", "synchronise results", "att
 one that takes longer for later tokens."""
 
 
-def _norm(width: int, **changes: int) -> ArrayOperator:
-    return ArrayOperator(
-        f"norm of {width}", "rmsnorm_bf16", ("norms",), {"rows": 1}, changes={"width": width, **changes}
-    )
+_CODES = "quantise activations"
+
+
+def _rows(width: int, *, residual: bool = False, **changes: int) -> tuple[ArrayOperator, ...]:
+    """Norms of rows, with their int8 codes too, and of a residual sum that is written as well."""
+
+    def one(name: str, design: str, *replaces: str) -> ArrayOperator:
+        return ArrayOperator(f"{name} of {width}", design, replaces, {"rows": 1}, changes={"width": width, **changes})
+
+    plain = one("norm", "rmsnorm_bf16", "norms"), one("norm and codes", "rmsnorm_codes_bf16", "norms", _CODES)
+    whole = one("sum, norm, codes", "residual_rmsnorm_codes_bf16", "residual", "norms", _CODES)
+    return (*plain, whole) if residual else plain
 
 
 def _bitnet_stages() -> tuple[Stage, ...]:
@@ -115,16 +123,22 @@ def _bitnet_stages() -> tuple[Stage, ...]:
     linears = (("q", "k", "v"), ("o",), ("gate", "up"), ("down",))
     own = ({"residual": 0.5}, {"rotary embedding": 1.0, ATTENTION: 1.0, "cache and embedding": 1.0}, {"residual": 0.5},
            {"activation": 1.0})  # fmt: skip
-    residual = ArrayOperator("residual sum", "add_bf16", ("residual",), {"length": 2560})
-    gate = ArrayOperator("ReLU² · gate", "relu2_gate_bf16", ("activation",), {"length": 6912})
-    norm = _norm(2560)
+    total = ArrayOperator("residual sum", "add_bf16", ("residual",), {"length": 2560})
     rotary = ArrayOperator(
         "rotary embedding", "rope_bf16", ("rotary embedding",), {"tokens": 1}, changes={"heads": 25}
     )  # of queries and keys
-    operators = ((residual, norm), (rotary, norm), (residual, norm), (gate, _norm(6912, buffers=1)))
+    attention = ArrayOperator(ATTENTION, "attention_bf16_bitnet", (ATTENTION,), {"queries": 1, "keys": 1})
+    gated = ArrayOperator(
+        "gateup, gated", "gemm_i8_i2_gate", ("gate", "up", "activation"), {"M": 1}, {"K": 2560, "N": 6912}
+    )
+    gate = ArrayOperator("ReLU² · gate", "relu2_gate_bf16", ("activation",), {"length": 6912})
+    operators = (
+        (total, *_rows(2560, residual=True)), (rotary, attention, *_rows(2560)), (total, *_rows(2560, residual=True)),
+        (gated, gate, *_rows(6912, buffers=1)),
+    )  # fmt: skip
     return tuple(
         Stage(names, {
-            **dict.fromkeys(("norms", "quantise activations"), wide / sum(inputs)),
+            **dict.fromkeys(("norms", _CODES), wide / sum(inputs)),
             **dict.fromkeys((SCALING, SYNCHRONISING), results / sum(outputs)), **more,
         }, designs)
         for names, wide, results, more, designs in zip(linears, inputs, outputs, own, operators, strict=True)
@@ -140,7 +154,7 @@ BITNET = Model(
     {"qkv": ("q", "k", "v"), "gateup": ("gate", "up")},
     (
         ATTENTION, "norms", "activation", "residual", "rotary embedding", "cache and embedding",
-        "head of the last token", "quantise activations", SCALING, SYNCHRONISING,
+        "head of the last token", _CODES, SCALING, SYNCHRONISING,
     ),
     "linears",
     _bitnet_stages(),

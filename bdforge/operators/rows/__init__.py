@@ -4,35 +4,27 @@ A core's tile is a row, and the weights w come once for a problem.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from bdforge.design import Design, rtp_addresses
-from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
-from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
+from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.rows.norms import cycles, layernorm, rms_codes, rmsnorm
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
     FormSpec,
-    Problem,
     ProblemForm,
     Size,
     SpecForm,
-    array_reasons,
-    design_reasons,
     for_array,
-    refuse,
-    stack_reasons,
 )
-from bdforge.operators.stream_mapping import map_streams
-from bdforge.operators.stream_program import LARGEST_LENGTH, StreamProgram
+from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.stream_program import LARGEST_LENGTH
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "rows"
@@ -70,54 +62,6 @@ class RowsSpec(FormSpec[RowsForm]):
     FORM = RowsForm
 
 
-@dataclass(frozen=True, repr=False)
-class RowsPlan(Plan):
-    """Every number of a design for rows."""
-
-    spec: RowsSpec
-    device: Device
-    design: Design
-    tiling: StreamTiling
-
-    @cached_property
-    def program(self) -> Program:  # type: ignore[override]
-        """The runtime sequence of any number of rows."""
-        return StreamProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
-
-    @property
-    def kernels(self) -> Kernels:
-        """The one function of a row."""
-        symbol, form = _symbol(self.spec.form), self.spec.form
-        options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
-        defines = (f"TILE_ELEMENTS={form.width}", f"EPSILON={form.epsilon!r}F", *options)
-        return Kernels.ours([symbol], defines, {symbol: self._cycles})
-
-    @property
-    def _cycles(self) -> int:
-        each, once = cycles(self.spec.form.function, self.spec.form.residual, self.spec.form.codes)
-        return each * self.spec.form.width // _lanes(self.device) + once
-
-    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """What `norms` says of a row, or of the sum of two in bfloat16. Inputs are finite, so are sums of squares."""
-        form, given = self.spec.form, {name: array.astype(np.float64) for name, array in inputs.items()}
-        found, x = {}, given["X"]
-        if form.residual:
-            total = (x + given["R"]).astype(np.float32).astype(BF16.dtype)
-            found["Sum"], x = Expected(total), total.astype(np.float64)
-        if form.function == "layernorm":
-            return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
-        if form.codes:
-            y, scale = rms_codes(x, given["W"], form.epsilon)
-            return found | {"Y": y, "Scale": scale}
-        return found | {"Y": rmsnorm(x, given["W"], form.epsilon)}
-
-    def cost(self, problem: Problem) -> Cost:
-        """What a run moves, and the cycles of the first column's cores, which have the most rows."""
-        rows = problem.sizes["rows"]
-        most = -(-rows // (self.tiling.rows * self.tiling.columns))
-        return Cost.of(self.sequence(problem), rows * self.spec.form.width, most * self._cycles)
-
-
 def _tiling(form: RowsForm, columns: int) -> StreamTiling:
     x, r, w, b, total, y = (TileStream(name, BF16, (form.width,)) for name in ("X", "R", "W", "B", "Sum", "Y"))
     inputs, sums = ((x, r), (total,)) if form.residual else ((x,), ())
@@ -133,36 +77,40 @@ def _formula(form: RowsForm) -> str:
     return f"{total}{made}{form.function}({'sum' if form.residual else 'x'}, w{bias})"
 
 
-def _symbol(form: RowsForm) -> str:
-    return f"{form.function}_{BF16.code}"
-
-
-def _lanes(device: Device) -> int:
-    return device.generation.vector_align_bytes // 2
-
-
-def plan_rows(spec: RowsSpec, device: Device) -> RowsPlan:
+def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    form, columns = spec.form, spec.form.array.columns or device.columns
-    tiling = _tiling(form, columns)
-    refuse(spec, _reasons(form, tiling, device))
-    comment = (
-        f"{spec.name}: {_formula(form)}, bf16, rows of {form.width} elements, "
-        f"{tiling.rows} x {tiling.columns} cores (rows x columns)."
-    )
-    array = device.part(tiling.columns)
-    design = map_streams(spec.name, array, tiling, _symbol(form), form.stack_bytes, comment)
-    refuse(spec, design_reasons(design, {"memory": "buffers = 1, a smaller width or stack_bytes"}))
-    return RowsPlan(spec, device, design, tiling)
+    form, lanes = spec.form, device.generation.vector_align_bytes // 2
+    options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
+    defines = (f"TILE_ELEMENTS={form.width}", f"EPSILON={form.epsilon!r}F", *options)
+    of_vector, of_row = cycles(form.function, form.residual, form.codes)
+    called = of_vector * form.width // lanes + of_row
+    function = StreamFunction(f"{form.function}_{BF16.code}", defines, called, partial(_reference, form))
+    tiling = _tiling(form, form.array.columns or device.columns)
+    what = f"{_formula(form)}, bf16, rows of {form.width} elements"
+    smaller = "buffers = 1, a smaller width or stack_bytes"
+    return plan_streams(spec, device, tiling, function, what, _reasons(form, lanes), smaller)
 
 
-def _reasons(form: RowsForm, tiling: StreamTiling, device: Device) -> Iterator[str]:
-    yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
-    yield from stack_reasons("stack_bytes", form.stack_bytes, device)
-    if form.width % _lanes(device):
-        yield f"width = {form.width} is no multiple of {_lanes(device)}, a vector of bfloat16"
-    elif form.codes and form.width % (2 * _lanes(device)):
-        yield f"width = {form.width} is no multiple of {2 * _lanes(device)}, a vector of int8 codes"
+def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+    """What `norms` says of a row, or of the sum of two in bfloat16. Inputs are finite, so are sums of squares."""
+    given = {name: array.astype(np.float64) for name, array in inputs.items()}
+    found, x = {}, given["X"]
+    if form.residual:
+        total = (x + given["R"]).astype(np.float32).astype(BF16.dtype)
+        found["Sum"], x = Expected(total), total.astype(np.float64)
+    if form.function == "layernorm":
+        return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
+    if form.codes:
+        y, scale = rms_codes(x, given["W"], form.epsilon)
+        return found | {"Y": y, "Scale": scale}
+    return found | {"Y": rmsnorm(x, given["W"], form.epsilon)}
+
+
+def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
+    if form.width % lanes:
+        yield f"width = {form.width} is no multiple of {lanes}, a vector of bfloat16"
+    elif form.codes and form.width % (2 * lanes):
+        yield f"width = {form.width} is no multiple of {2 * lanes}, a vector of int8 codes"
     if form.codes and form.function != "rmsnorm":
         yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"
 

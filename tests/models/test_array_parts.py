@@ -101,6 +101,28 @@ def test_attention_runs_on_its_design(tmp_path, summing):
     ]
 
 
+def test_codes_of_a_norm_are_those_of_the_cpu(tmp_path, summing):
+    """Of rows that bfloat16 holds they are the same; sums are rounded to it, which turns a code now and then."""
+    folder = write_hugging_face(tmp_path / "model", random_content(config(128, 76, 2, 2, 1, 64, 40, 48), 5))
+    content = {**NORM, "width": 128, "codes": True}
+    built = [build(tmp_path / name, {**content, **more}, name) for name, more in
+             (("codes", {}), ("sums", {"residual": True}))]  # fmt: skip
+    rng, parts = np.random.default_rng(6), parts_of(tuple(built), "array")
+    x, r, w = (rng.normal(size=(5, 128)).astype("bfloat16").astype(np.float32) for _ in range(3))
+    codes, scales = parts.designs[0]({"X": x, "W": w[0]})
+    wanted = quantised(rms_norm(x, w[0], 1e-5))
+    same(codes, wanted[0])
+    same(scales, wanted[1], rtol=1e-5)
+    total, *coded = parts.designs[1]({"X": x, "R": r, "W": w[0]})
+    same(total, x + r, rtol=2.0**-8)
+    same(coded[0], quantised(rms_norm(total, w[0], 1e-5))[0])
+    ids, other = [3, 1, 4], opened(folder, summing, None)
+    model = opened(folder, summing, parts)
+    found, wanted = (m.hidden(ids, m.cache()) for m in (model, other))
+    assert 0 < np.square(found - wanted).mean() / np.square(wanted).mean() < 1e-3
+    assert {entry.part: entry.calls for entry in parts.ledger} == {"norm and codes": 3, "residual, norm, codes": 3}
+
+
 class Coding:
     """A stand-in for a design whose rows leave as codes, with sums where it is for those."""
 

@@ -2,7 +2,7 @@
 //
 // Contract. s of all tiles, before masks: of T = s - MAGIC in 1/256, T' = a tanh(T / a), a = 256 SOFT_CAP / SCORE_SCALE
 //   2^-K, with e = 2^-|2 log2(e) T / a|:
-//   1. |T| is cut to 16 bits, of which the last is 2^shift, 1 at least; its product in 16 bits of fraction is e's exponent;
+//   1. |T| is cut to 16 bits, of which the last is 2^shift, 1 at least; times the factor it is e's exponent;
 //   2. e by exp2.h; float addition makes 1 + e, of which 15 bits of fraction are kept;
 //   3. 1 / (1 + e) by a quadratic and a step of Newton's, as sigmoid.h's: within 1.1e-4;
 //   4. tanh = (1 - e) / (1 + e) in 15 bits, times a.
@@ -15,7 +15,7 @@ namespace attention {
 
 static_assert(SOFT_CAP >= 1 && SOFT_CAP <= 60, "SOFT_CAP must be 1 to 60: weights up to 2^87");
 
-/// Of |T| / 2^shift to 2 log2(e) |T| / a with 16 bits of fraction: a factor of 16 bits, and by how much it is too large.
+/// Of |T| / 2^shift to 2 log2(e) |T| / a with 16 bits of fraction: a factor, and how many bits too large it is.
 struct Cap {
     int32 most = 0;  // a
     int shift = 0, less = 0;

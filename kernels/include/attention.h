@@ -15,7 +15,7 @@
 // serves scores from -40 to 40, and moves only where a row's sum of weights leaves 2^-40 to 2^40
 // (attention_rescale_bf16): the sums and o are multiplied by a power of two then, which is exact.
 //
-// Masked scores are MASKED, whose weight is 0 exactly. With a SOFT_CAP M stays: no weight is beyond 2^87 (attention_cap_bf16).
+// Masked scores are MASKED, whose weight is 0 exactly. With a SOFT_CAP M stays: no weight is beyond 2^87.
 #pragma once
 
 #include "two_digits.h"  // whose block_floats.h knows DIM_M, DIM_K, DIM_N

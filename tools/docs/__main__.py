@@ -38,6 +38,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "isa_forms": isa_forms.page,
     "kernel_costs": kernel_costs.page,
     "numerics": numerics.page,
+    "operators/attention": partial(operators.page, "attention"),
     "operators/convert": partial(operators.page, "convert"),
     "operators/elementwise": partial(operators.page, "elementwise"),
     "operators/rope": partial(operators.page, "rope"),
@@ -55,6 +56,7 @@ RUNS = {
 """Minutes of work that make the tables which pages read."""
 PICTURES = {
     "bitnet": bitnet.picture,
+    "operators/attention": partial(operators.picture, "attention_bf16_d128"),
     "operators/convert": partial(operators.picture, "quantise_bf16"),
     "operators/elementwise": partial(operators.picture, "silu_gate_bf16"),
     "operators/rope": partial(operators.picture, "rope_bf16"),

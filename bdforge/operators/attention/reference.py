@@ -83,9 +83,8 @@ class Attended:
         products = {1: 2 * _DIGIT, 2: 3 * _DIGIT**2}[self.digits] + _SUM * 3 * q.shape[1] / SHARING
         largest = np.abs(powers).max(axis=1, keepdims=True) + 64  # of M: a row's weights move it beyond 2^40
         fixed = (1 + np.exp2(np.log2(factor) % 1)) * 2.0**-9 + 2.0**-10 + self.cap * LOG2_E * _TANH
-        with np.errstate(over="ignore"):
-            error = np.exp2(SHARING * products * sizes + fixed + largest * _SUM * q.shape[1])
-            return error * (1 + _POLYNOMIAL) * (1 + _HALF_ULP) - 1
+        exponent = SHARING * products * sizes + fixed + largest * _SUM * q.shape[1]
+        return np.exp2(np.minimum(exponent, 100)) * (1 + _POLYNOMIAL) * (1 + _HALF_ULP) - 1
 
 
 def _blocks(values: np.ndarray) -> np.ndarray:

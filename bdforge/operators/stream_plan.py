@@ -3,18 +3,46 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
-from bdforge.operators.specs import FormSpec, Problem, array_reasons, design_reasons, refuse, stack_reasons
+from bdforge.operators.specs import (
+    STACK_BYTES,
+    ArraySection,
+    FormSpec,
+    Problem,
+    ProblemForm,
+    ProblemT,
+    Size,
+    SpecForm,
+    array_reasons,
+    design_reasons,
+    refuse,
+    stack_reasons,
+)
 from bdforge.operators.stream_mapping import map_streams
-from bdforge.operators.stream_program import StreamProgram
+from bdforge.operators.stream_program import LARGEST_LENGTH, StreamProgram
 from bdforge.operators.tile_streams import StreamTiling
+
+
+class RowsProblem(ProblemForm):
+    """How many rows."""
+
+    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
+
+
+class StreamForm(SpecForm[ProblemT]):
+    """What all designs say of cores that hold `buffers` tiles of a stream; no `columns`: all of the product's."""
+
+    buffers: Literal[1, 2] = 2
+    array: ArraySection = ArraySection()
+    stack_bytes: Size = STACK_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
-from bdforge.operators.specs import (
-    STACK_BYTES,
-    ArraySection,
-    FormSpec,
-    ProblemForm,
-    Size,
-    SpecForm,
-    for_array,
-)
-from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
-from bdforge.operators.stream_program import LARGEST_LENGTH
+from bdforge.operators.specs import FormSpec, Size, for_array
+from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "convert"
@@ -32,21 +22,12 @@ _NUMBER = 2.0**-8 + 2.0**-13  # of itself, a number of a code: kernels/aie2p/deq
 _LEAST_NUMBER = 128 * _LEAST  # of a scale that counts as 0
 
 
-class ConvertProblem(ProblemForm):
-    """How many rows."""
-
-    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
-
-
-class ConvertForm(SpecForm[ConvertProblem]):
-    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's."""
+class ConvertForm(StreamForm[RowsProblem]):
+    """A design for rows of `width` elements, each in one core."""
 
     kind: Literal["convert"]
     function: Literal["quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16"]
     width: Size
-    buffers: Literal[1, 2] = 2
-    array: ArraySection = ArraySection()
-    stack_bytes: Size = STACK_BYTES
 
 
 class ConvertSpec(FormSpec[ConvertForm]):

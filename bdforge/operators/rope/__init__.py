@@ -14,16 +14,8 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.rope.angles import LinearScaling, Llama3Scaling, rope_table
-from bdforge.operators.specs import (
-    STACK_BYTES,
-    ArraySection,
-    FormSpec,
-    ProblemForm,
-    Size,
-    SpecForm,
-    for_array,
-)
-from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.specs import FormSpec, ProblemForm, Size, for_array
+from bdforge.operators.stream_plan import StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.stream_program import LARGEST_LENGTH
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
@@ -44,16 +36,13 @@ class TokensProblem(ProblemForm):
     tokens: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
 
 
-class RopeForm(SpecForm[TokensProblem]):
-    """A design for tokens of `heads` heads; no `columns`: all of the product's."""
+class RopeForm(StreamForm[TokensProblem]):
+    """A design for tokens of `heads` heads."""
 
     kind: Literal["rope"]
     heads: Size
     head_dim: Size
     pairs: Literal["halves", "neighbours"] = "halves"
-    buffers: Literal[1, 2] = 2
-    array: ArraySection = ArraySection()
-    stack_bytes: Size = STACK_BYTES
 
 
 class RopeSpec(FormSpec[RopeForm]):

@@ -14,17 +14,8 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.rows.norms import cycles, layernorm, rms_codes, rmsnorm
-from bdforge.operators.specs import (
-    STACK_BYTES,
-    ArraySection,
-    FormSpec,
-    ProblemForm,
-    Size,
-    SpecForm,
-    for_array,
-)
-from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
-from bdforge.operators.stream_program import LARGEST_LENGTH
+from bdforge.operators.specs import FormSpec, Size, for_array
+from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "rows"
@@ -32,14 +23,8 @@ AXES = ("rows",)
 BF16 = TYPES["bf16"]
 
 
-class RowsProblem(ProblemForm):
-    """How many rows."""
-
-    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
-
-
-class RowsForm(SpecForm[RowsProblem]):
-    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's.
+class RowsForm(StreamForm[RowsProblem]):
+    """A design for rows of `width` elements, each in one core.
 
     `residual`: of sums of two rows, which are written, too. `codes`: int8 with a scale for each row.
     """
@@ -50,9 +35,6 @@ class RowsForm(SpecForm[RowsProblem]):
     residual: bool = False
     codes: bool = False
     epsilon: Annotated[float, Field(ge=1e-12, le=1)] = 1e-5
-    buffers: Literal[1, 2] = 2
-    array: ArraySection = ArraySection()
-    stack_bytes: Size = STACK_BYTES
 
 
 class RowsSpec(FormSpec[RowsForm]):

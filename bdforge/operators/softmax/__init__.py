@@ -9,17 +9,8 @@ from pydantic import Field
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
-from bdforge.operators.specs import (
-    STACK_BYTES,
-    ArraySection,
-    FormSpec,
-    ProblemForm,
-    Size,
-    SpecForm,
-    for_array,
-)
-from bdforge.operators.stream_plan import StreamFunction, StreamPlan, plan_streams
-from bdforge.operators.stream_program import LARGEST_LENGTH
+from bdforge.operators.specs import FormSpec, Size, for_array
+from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "softmax"
@@ -32,21 +23,12 @@ _VECTOR_CYCLES, _ROW_CYCLES = 47, 270
 """Of three passes over a vector, and of a row beside, as assembled for AIE2P."""
 
 
-class SoftmaxProblem(ProblemForm):
-    """How many rows."""
-
-    rows: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
-
-
-class SoftmaxForm(SpecForm[SoftmaxProblem]):
-    """A design for rows of `width` elements, each in one core; no `columns`: all of the product's."""
+class SoftmaxForm(StreamForm[RowsProblem]):
+    """A design for rows of `width` elements, each in one core."""
 
     kind: Literal["softmax"]
     width: Size
     scale: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
-    buffers: Literal[1, 2] = 2
-    array: ArraySection = ArraySection()
-    stack_bytes: Size = STACK_BYTES
 
 
 class SoftmaxSpec(FormSpec[SoftmaxForm]):

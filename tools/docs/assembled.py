@@ -88,7 +88,7 @@ def _choices() -> str:
             "slot: blocks of 2 x 2 micro-tiles take all four of its cycles in a step of k, blocks of 4 x 1 two of",
             "four, so that masks of the next field come in between. Where four rows are there, no other way can be",
             "better: products have every cycle. Calls of two rows leave no room for masks, nor for the JNZ at the end",
-            "of a loop, which takes that slot too: one or two steps of k more for each block. Hardware loops",
+            "of a loop, which takes that slot too: three to five cycles more for each block. Hardware loops",
             "(`LOOPS=hardware`, `scons loops=hardware`) have no branch; codes of a byte's top field in two's",
             "complement (`B_TOP_SIGNED`) need no bias, so that one block of four leaves room. Both help 2 x 1 blocks",
             "alone, which load A twice as often as 2 x 2 ones: in the flagship's plan they would wait 220 cycles more",

@@ -94,14 +94,19 @@ def _period(region: BlockRegion, interval: int, idle: int) -> int:
 
 
 def _periods(region: BlockRegion) -> Iterator[tuple[int, int]]:
-    """(cycles of a step, cycles without products), the shortest blocks first: whole steps, but of block floats."""
-    p = region.product
-    least = region.step_cycles
+    """(cycles of a step, cycles without products), the shortest blocks first: whole steps, unless masks or conversions
+    take what cycles a block has besides."""
+    p, least = region.product, region.step_cycles
     if p.blocks:
         first = len(region.lanes) * p.c_accesses if p.c_bytes == 2 else 0  # such a store finds no cycle in a step
-        return ((least, idle) for idle in range(first, _MOST_IDLE))
-    tried = [(i, idle * i) for i in (least, least + 1) for idle in range(_MOST_IDLE // i + _IDLE_STEPS)]
-    return iter(sorted(tried, key=lambda pair: (pair[0] * p.steps + pair[1], pair)))
+        yield from ((least, idle) for idle in range(first, _MOST_IDLE))
+        return
+    fine = p.weights == "i2" and p.generation == "aie2p"  # AIE2's short blocks would lose more at both ends
+    tried = [
+        (i, idle) for i in (least, least + 1)
+        for idle in range(0, (_MOST_IDLE // i + _IDLE_STEPS) * i, 1 if fine and i == least else i)
+    ]  # fmt: skip
+    yield from sorted(tried, key=lambda pair: (pair[0] * p.steps + pair[1], pair))
 
 
 def _attempt(

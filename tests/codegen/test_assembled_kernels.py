@@ -34,7 +34,7 @@ LEFT = {
 
 def call(kernel, generation: str, operands, *numbers: int, executor: type = Translated):
     """Call a kernel with operands in memories of their own, which it may change, and numbers; the cycles."""
-    pointers = "".join(f"movxm p{i}, #{place}\n" for i, place in enumerate(PLACES))
+    pointers = "".join(f"movxm p{i}, #{place}\n" for i, place in enumerate(PLACES[: max(3, len(operands))]))
     pointers += "".join(f"movxm r{i}, #{number}\n" for i, number in enumerate(numbers))
     start = f"{pointers}jl #{kernel.callee.name}\n" + "nop\n" * 5
     program = assemble(f"{start}done\n.p2align 4\n{kernel.text}", generation, "call.s")

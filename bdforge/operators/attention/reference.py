@@ -61,12 +61,11 @@ class Attended:
 
     def _rows(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores = q @ k.T * self.scale
-        scores = self.cap * np.tanh(scores / self.cap) if self.cap else scores
-        powers = np.where(seen, scores * LOG2_E, -np.inf)
+        powers = np.where(seen, self._capped(scores) * LOG2_E, -np.inf)
         weights = np.exp2(powers - powers.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         exact = weights @ v
-        off = weights * self._weight_errors(q, k, np.where(seen, powers, 0))
+        off = weights * self._weight_errors(q, k, np.where(seen, scores, 0))
         left = _DIGIT**self.digits
         spread = 2 * SHARING * left * np.minimum(1, 2 * _blocks(weights).sum(axis=1, keepdims=True))
         most = np.abs(v).max(axis=0)
@@ -76,14 +75,22 @@ class Attended:
         bound = np.where(total < 0.5, np.minimum(near, 2 * most), 2 * most)
         return exact, bound * (1 + _RESULT) + np.abs(exact) * _RESULT + most * _LEAST + _SMALLEST
 
-    def _weight_errors(self, q: np.ndarray, k: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    def _capped(self, scores: np.ndarray) -> np.ndarray:
+        return self.cap * np.tanh(scores / self.cap) if self.cap else scores
+
+    def _weight_errors(self, q: np.ndarray, k: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Relative, of each weight before they are rounded together."""
         factor = self.scale * LOG2_E
         sizes = _blocks(np.abs(q)) @ _blocks(np.abs(k)).T * factor
         products = {1: 2 * _DIGIT, 2: 3 * _DIGIT**2}[self.digits] + _SUM * 3 * q.shape[1] / SHARING
-        largest = np.abs(powers).max(axis=1, keepdims=True) + 64  # of M: a row's weights move it beyond 2^40
-        fixed = (1 + np.exp2(np.log2(factor) % 1)) * 2.0**-9 + 2.0**-10 + self.cap * LOG2_E * _TANH
-        exponent = SHARING * products * sizes + fixed + largest * _SUM * q.shape[1]
+        exponent = SHARING * products * sizes
+        largest = np.abs(scores).max(axis=1, keepdims=True) * LOG2_E + 64  # of M: a row's weights move it beyond 2^40
+        exponent += largest * _SUM * q.shape[1]
+        if self.cap:  # far beyond the cap, scores that are off are the same
+            moved = exponent / LOG2_E
+            ends = [self._capped(scores + way * moved) - self._capped(scores) for way in (-1, 1)]
+            exponent = np.maximum(np.abs(ends[0]), np.abs(ends[1])) * LOG2_E
+        exponent += (1 + np.exp2(np.log2(factor) % 1)) * 2.0**-9 + 2.0**-10 + self.cap * LOG2_E * _TANH
         return np.exp2(np.minimum(exponent, 100)) * (1 + _POLYNOMIAL) * (1 + _HALF_ULP) - 1
 
 

@@ -86,8 +86,8 @@ class BuiltDesign:
             )
             return planned(self.program, sizes, self.array, options)
         except (OperandError, ProgramError, WalkError) as error:
-            shape = "x".join(map(str, sizes.values()))
-            raise type(error)(f"{self.name}: {shape}: {error}") from None
+            where = [self.name, "x".join(map(str, sizes.values()))] if sizes else [self.name]
+            raise type(error)(": ".join([*where, str(error)])) from None
 
     def built_sequence(self, sizes: Mapping[str, int]) -> str | None:
         """The name of the runtime sequence in the MLIR that is for these sizes, if there is one."""

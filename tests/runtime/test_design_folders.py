@@ -156,6 +156,7 @@ def test_runs_wait_as_built_or_as_they_are_told(small: PlannedDesign):
     [
         ({"M": 4, "K": 8}, OperandError, "small: 4x8: no array tells N"),
         ({"K": 8}, OperandError, "small: 8: no array tells M, N"),
+        ({}, OperandError, "small: no array tells M, K, N"),
         ({"M": 4, "K": 0, "N": 5}, ProgramError, "small: 4x0x5: K = 0 is outside 1 to 1048576"),
     ],
 )

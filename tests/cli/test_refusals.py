@@ -91,7 +91,7 @@ REFUSED = {
     "estimate bitnet.toml --power eco":
         "no clock of strix_halo is published for power mode 'eco'; known: saver, balanced, turbo",
     "estimate bitnet.toml --dispatch mail": "dispatch 'mail' is not one of xrt, elf, raw, runlist",
-    "estimate blocks.toml --kernel assembled": "on AIE2 both may be bfloat16; or choose --kernel fitted",
+    "estimate blocks.toml --kernel assembled": "or both are bfloat16; or choose --kernel fitted",
     "estimate bare.toml": "bdforge: bare.toml: has no problems; give one with --shape MxKxN",
     # tune, balance, sweep
     "tune --shapes 12x3": "'12x3' is not bitnet-2b, gpt2, a file or MxKxN",

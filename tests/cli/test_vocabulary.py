@@ -42,6 +42,7 @@ EXCEPTIONS = {
     "--out": "says what is written, and whether it is a file or a folder",
     "--shape": "a picture shows one problem",
     "--sizes": "of an access pattern, beside its strides as in MLIR, of a contraction, or of a sweep's problems",
+    "--split": "of a model's operators as they are estimated, or of its products as they run",
     "--strides": "of an access pattern, or of the three tensors of a contraction",
     "--types": "a peak has two, a search may say the accumulator",
 }

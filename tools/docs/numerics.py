@@ -7,8 +7,6 @@ machine (some minutes), and writes what it finds there.
 import csv
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
 from bdforge.common.tree import scons, tree
@@ -84,8 +82,10 @@ def page() -> str:
 
 
 def _lines() -> Iterator[tuple[str, ...]]:
-    for (design, problem, output), rows in groupby(read_table(), attrgetter("design", "problem", "output")):
-        by_data = {row.data: row for row in rows}
+    found: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in read_table():
+        found.setdefault((row.design, row.problem, row.output), {})[row.data] = row
+    for (design, problem, output), by_data in found.items():
         normal = by_data.pop("normal")
         worst = max(by_data.values(), key=lambda row: row.bound)
         shown = (f"{normal.bound:.0%}", f"{normal.mean:.2%}", worst.data, f"{worst.bound:.0%}")

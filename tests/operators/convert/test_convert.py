@@ -11,6 +11,8 @@ from bdforge.operators import SpecError, plan, spec_from
 from support.loaded_arrays import LoadedArray
 
 FUNCTIONS = ("quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
+TWINS = ("f32_to_bf16", "int8_to_bf16")
+"""Casts like another one, for the sweep."""
 PLACES = {
     "strix_halo": {"width": 128, "array": {"columns": 2}},
     "phoenix": {"width": 96, "array": {"rows": 3, "columns": 2}},
@@ -41,7 +43,9 @@ def run(function: str, place: str, rows: int, seed: int, **options: Any) -> None
         assert (abs(found["Y"]).max(axis=1) == np.where(scale[:, 0] > 0, 127, 0)).all()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(
+    "function", [pytest.param(name, marks=pytest.mark.slow if name in TWINS else ()) for name in FUNCTIONS]
+)
 def test_rows_of_every_kind_of_edge_and_order(function):
     for number, (place, rows) in enumerate((("strix_halo", 19), ("phoenix", 13), ("one core", 1), ("one core", 5))):
         run(function, place, rows, number, schedule=("random", "in-order")[number % 2], poison=number < 2)

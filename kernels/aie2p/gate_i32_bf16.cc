@@ -21,7 +21,8 @@
 // to the number's bits and cuts: twice 1.0 in bfloat16, a constant that is at hand. So it is off by 2^-8 + 2^-15.
 //
 // Cost (modelled, not measured): 64 results take 2 conversions of sums, 12 of parts, 6 products and 6 sums; a pair of
-//   micro-tiles is 53 cycles on AIE2P where this project assembles it, 18 of them to make floats.
+//   micro-tiles is 53 cycles on AIE2P where this project assembles it, 18 of them to make floats; of silu 355, 182 of them
+//   to scale.
 #include "../include/finish_floats.h"
 #include "../include/sigmoid.h"
 

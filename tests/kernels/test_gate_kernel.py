@@ -30,7 +30,8 @@ def silu_of(generation, tile, macros):
     return Build(generation, ("gate_i32_bf16",), tile, options)
 
 
-BUILDS = [square_of(*case) for case in SQUARES] + [silu_of(*case) for case in SILU]
+TURNED = ("aie2p", (8, 8, 48), ("C_TRANSPOSED",))
+BUILDS = [*(square_of(*case) for case in SQUARES), *(silu_of(*case) for case in (*SILU, TURNED))]
 
 
 def hostile_sums(rng, m, n, most):
@@ -95,6 +96,32 @@ def test_machine_code_gives_the_bits_of_the_compiled_square(kernel_library, case
     wanted = finished(compiled(kernel_library(square_of(*case))), c, case)
     for executor in (Translated, Interpreter):
         found = finished(lambda _, buffer, *part: call(code, "aie2p", [buffer], *part, executor=executor), c, case)  # noqa: B023
+        same(found.astype(np.float32).view(np.uint32), wanted.astype(np.float32).view(np.uint32))
+
+
+def silu_numbers(rng, m, n):
+    """Scales of both signs, so that gates are of both, near and far from 0 but not where floats are subnormal."""
+    rows = rng.uniform(-2, 2, ARRAY_ROWS * m).astype(np.float32)
+    columns = (10.0 ** rng.uniform(-7, -5.3, n)).astype(np.float32)
+    return aligned_copy(np.concatenate([rows, columns]), np.float32)
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(SILU[0], marks=pytest.mark.slow), TURNED], ids=lambda case: "-".join(map(str, case))
+)
+def test_machine_code_gives_the_bits_of_the_compiled_silu(kernel_library, case):
+    _, (m, _, n), macros = case
+    rng, core_row = np.random.default_rng(14), 1
+    c, numbers = hostile_sums(rng, m, n, (1 << 21) - 1), silu_numbers(rng, m, n)
+    defines = (f"DIM_M={m}", f"DIM_N={n}", "FUNCTION=silu", "SCALE", f"ARRAY_ROWS={ARRAY_ROWS}", *macros)
+    code = assembled("gate_i32_bf16", "aie2p", defines)
+    wanted = finished(compiled(kernel_library(silu_of(*case))), c, case, numbers, core_row)
+    for executor in (Translated, Interpreter):
+
+        def run(before, buffer, *after):
+            call(code, "aie2p", [*before, buffer], *after, executor=executor)  # noqa: B023
+
+        found = finished(run, c, case, numbers, core_row)
         same(found.astype(np.float32).view(np.uint32), wanted.astype(np.float32).view(np.uint32))
 
 

@@ -83,8 +83,9 @@ def test_scales_stand_by_their_columns():
         same(buffer[at : at + 8], inputs[f"{name}_scales"][8 * block : 8 * block + 8])
 
 
-def test_machine_code_in_every_core_is_within_the_bound():
-    planned, problem = small_gemm(**SQUARE | RESIDENT), GemmProblem(70, 100, 40, "odd")
+@pytest.mark.parametrize("content", [SQUARE | RESIDENT, pytest.param(SILU, marks=pytest.mark.slow)])
+def test_machine_code_in_every_core_is_within_the_bound(content: dict[str, Any]):
+    planned, problem = small_gemm(**content), GemmProblem(70, 100, 40, "odd")
     text = render(planned, [problem])
     image = built_image(text, "gated.mlir", planned.kernels.defines, [problem.sequence])
     assert not image.without

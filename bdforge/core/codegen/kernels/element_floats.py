@@ -5,9 +5,9 @@ the logistic function in fixed point, step by step as `kernels/include/sigmoid.h
 at a time. An operand that is wanted late is loaded a second time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
@@ -32,16 +32,20 @@ sums: infinity."""
 
 @dataclass
 class _Block(LaneBlock):
-    """A block of so many operands."""
+    """A block of so many operands, whose vectors are `step` bytes apart, as results are `results`; all of them in one
+    `bank` where it has a name."""
 
     operands: int = 1
+    step: int = VECTOR_BYTES
+    results: int = VECTOR_BYTES
+    bank: str = ""
 
     def load(self, name: str, pointer: str, slot: str = "vldb", bank: str | None = None) -> DataflowOp:
-        return self.op(f"{slot} x{{{name}}}, [{pointer}], #{VECTOR_BYTES}", bank or pointer)
+        return self.op(f"{slot} x{{{name}}}, [{pointer}], #{self.step}", self.bank or bank or pointer)
 
     def store(self, result: str) -> DataflowOp:
         pointer = f"p{self.operands}"
-        return self.op(f"vst.conv.bf16.fp32 cml{{{result}}}, [{pointer}], #{VECTOR_BYTES}", pointer)
+        return self.op(f"vst.conv.bf16.fp32 cml{{{result}}}, [{pointer}], #{self.results}", self.bank or pointer)
 
     def constant_float(self, result: str) -> Ops:
         """An accumulator of the constant in r9, and ones in bfloat16."""
@@ -217,6 +221,19 @@ def _written(wanted: str, elements: int, hardware: bool) -> AssemblyKernel:
     pointers = ", ".join(f"p{i} = {name}" for i, name in enumerate("ab"[:operands] + "y"))
     about = f"{NAME}: y = {wanted} of {elements} elements; {pointers}: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", [part, restored()], about, hardware=hardware)
+
+
+def silu_setup() -> Iterator[AssemblyOp]:
+    """What `silu_gates` needs, and where callers' registers wait for `restored`."""
+    return lane_setup(_CONSTANTS)
+
+
+@cache
+def silu_gates(step: int, results: int, bank: str) -> FunctionPart:
+    """bf16 of SiLU of a vector at p0, once more at p6, times one at p1, to p2; the vectors of each are `step` bytes
+    apart, those of results `results`. Who calls says how many there are, and the set-up."""
+    block = _Block(operands=2, step=step, results=results, bank=bank)
+    return repeated("aie2p", [], list(_SILU(block)), 1, _FREE)
 
 
 def sums(vectors: int, setup: Iterable[AssemblyOp]) -> FunctionPart:

@@ -1,8 +1,12 @@
-"""A gate's square times up on AIE2P: `gate_i32_bf16` of FUNCTION=relu2, with the bits of the C++ kernel.
+"""A gate's function times up on AIE2P: `gate_i32_bf16` of FUNCTION=relu2 or silu, with the bits of the C++ kernel.
 
-Two passes over the tile, in place, for a core has one rounding mode at a time. Sums become float32 as `scaled` has it,
-those that are 0 a tiny number, since no sum of floats here may be zero. Then pairs of micro-tiles are multiplied, in
-two parts of bfloat16 each, which conversions cut towards 0; what is of a gate below 1, or an up that is 0, becomes 0.
+SiLU: `scaled` leaves gate and up as bfloat16, in micro-tiles in turn. Two passes of a gate's SiLU (`element_floats`)
+follow, one over their first vectors and one over the others. Result i goes where a vector of pair i / 2 was read.
+
+The square: two passes over the tile, in place, for a core has one rounding mode at a time. Sums become float32 as
+`scaled` has it, those that are 0 a tiny number, since no sum of floats here may be zero. Then pairs of micro-tiles are
+multiplied, in two parts of bfloat16 each, which conversions cut towards 0; what is of a gate below 1, or an up that is
+0, becomes 0.
 
 Slots bound the second pass by 16 cycles for a pair: of stores, for 14 conversions. Registers make it longer.
 """
@@ -15,8 +19,19 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.digits import PARTS, SIDE, whole_tiles
+from bdforge.core.codegen.kernels.element_floats import silu_gates, silu_setup
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options, to_part
-from bdforge.core.codegen.kernels.scaled import FLOATS, INTEGERS, SAVED, to_floats
+from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored
+from bdforge.core.codegen.kernels.scaled import (
+    FLOATS,
+    GIVEN,
+    INTEGERS,
+    SAVED,
+    Scaled,
+    scaled_parts,
+    scaled_pass,
+    to_floats,
+)
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 
@@ -26,6 +41,7 @@ _CONSTANTS = {"x0": 0x3F80, "x1": 0x3F80, "x2": 1}
 """1.0 in a pair of registers, whose bits are twice near half of bfloat16's last place; an integer."""
 _BELOW = {"r5": 0x3F00, "r6": 0x7E00, "r8": 0}  # bits of 1/2, where signs count and where they are shifted out; zero
 _C = "C"
+_PAIR_VECTORS = SIDE**2 // LANES  # of a micro-tile of bfloat16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +57,30 @@ class _Gated:
 def gate(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation, a function or a tile without an assembled one."""
     rows, columns, fields = whole_tiles(name, generation, options)
-    if options.given.get("FUNCTION") != "relu2":
-        raise CodegenError(f"{name} is assembled for FUNCTION=relu2, not for {options.given.get('FUNCTION', 'none')}")
+    wanted = options.given.get("FUNCTION", "none")
+    if wanted not in ("relu2", "silu"):
+        raise CodegenError(f"{name} is assembled for FUNCTION=relu2 and silu, not for {wanted}")
     if columns % (2 * SIDE):
         raise CodegenError(f"{name}: n = {columns} is no multiple of {2 * SIDE}: gate's and up's columns take turns")
+    if wanted == "silu":
+        return partial(_silu, scaled_pass(name, generation, options), options.hardware_loops)
     return partial(_written, _Gated(rows * columns // SIDE**2, fields, options.parts, options.hardware_loops))
+
+
+def _silu(wanted: Scaled, hardware: bool) -> AssemblyKernel:
+    """Scaled sums, then SiLU of the gate's vectors times up's."""
+    passes = [_silu_pass(wanted, number) for number in range(_PAIR_VECTORS)]
+    about = f"{NAME}: {wanted.tiles} micro-tiles of int32 become bfloat16 of half as many: {{cycles}} cycles (exact)."
+    return function(NAME, "aie2p", [*scaled_parts(wanted), *passes, restored()], about, GIVEN, hardware=hardware)
+
+
+def _silu_pass(wanted: Scaled, number: int) -> FunctionPart:
+    """Over one vector of each micro-tile."""
+    tile, first = _PAIR_VECTORS * VECTOR_BYTES, number * VECTOR_BYTES
+    setup = [] if number else [*silu_setup()]
+    for pointer, offset in (("p0", first), ("p6", first), ("p1", tile + first), ("p2", first)):
+        setup += [AssemblyOp(f"mov {pointer}, p7"), set_register("m0", offset), AssemblyOp(f"padda [{pointer}], m0")]
+    return replace(silu_gates(2 * tile, tile, _C), setup=setup, times=wanted.tiles // 2)
 
 
 def _written(wanted: _Gated) -> AssemblyKernel:

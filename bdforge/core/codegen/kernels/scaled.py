@@ -47,11 +47,13 @@ SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
 """What callers keep, and where it waits: r16 to r21 become masks of results that are 0."""
 _LOW, _HIGH = 16, 17  # VSHUFFLE modes T32_2x16: two vectors' lanes in turn, lower and upper halves of it
 _FREE = {"x": (1, 2, 3), "y": (2, 3, 4, 5), "dm": (0, 1, 2, 3, 4)}
+GIVEN = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
+"""Arguments of a kernel that scales."""
 _C, _SCALES = "C", "scales"
 
 
 @dataclass(frozen=True, slots=True)
-class _Scaled:
+class Scaled:
     """A pass over `rows` x `columns` sums; `scales` rows of all the array's cores come before those of columns."""
 
     rows: int
@@ -71,23 +73,30 @@ class _Scaled:
 
 def scaled(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation or a tile without an assembled one."""
+    return partial(_written, scaled_pass(name, generation, options))
+
+
+def scaled_pass(name: str, generation: str, options: Options) -> Scaled:
+    """The pass that a kernel's options mean; CodegenError as of `scaled`."""
     rows, columns, fields = whole_tiles(name, generation, options)
     m, scales = options.number("DIM_M"), options.number("ARRAY_ROWS") * options.number("DIM_M")
     turned, bias, relu = (options.has(option) for option in ("C_TRANSPOSED", "BIAS", "RELU"))
-    return partial(_written, _Scaled(rows, columns, m, scales, fields, turned, bias, relu))
+    return Scaled(rows, columns, m, scales, fields, turned, bias, relu)
 
 
-def _written(wanted: _Scaled) -> AssemblyKernel:
-    floats = to_floats(wanted.tiles, wanted.fields, [*_arguments(wanted), AssemblyOp("mov p1, p7")])
-    parts = [floats, _scaled(wanted), _rounded(wanted)]
-    restored = [named_op(f"mov {register}, {place}") for register, place in SAVED.items()]
-    parts.append(repeated("aie2p", [], restored, 1))
+def _written(wanted: Scaled) -> AssemblyKernel:
     about = f"finish_i32_bf16: {wanted.rows} x {wanted.columns} sums a call become scaled bfloat16"
-    given = "p0 = scales, p1 = C, r0 = row of the core, r1 = part."
-    return function("finish_i32_bf16", "aie2p", parts, f"{about}: {{cycles}} cycles (exact).", given)
+    return function("finish_i32_bf16", "aie2p", scaled_parts(wanted), f"{about}: {{cycles}} cycles (exact).", GIVEN)
 
 
-def _arguments(wanted: _Scaled) -> Iterator[AssemblyOp]:
+def scaled_parts(wanted: Scaled) -> list[FunctionPart]:
+    """The three passes, as a function with arguments as `GIVEN`; p7 points at the results then."""
+    floats = to_floats(wanted.tiles, wanted.fields, [*_arguments(wanted), AssemblyOp("mov p1, p7")])
+    restored = [named_op(f"mov {register}, {place}") for register, place in SAVED.items()]
+    return [floats, _scaled(wanted), _rounded(wanted), repeated("aie2p", [], restored, 1)]
+
+
+def _arguments(wanted: Scaled) -> Iterator[AssemblyOp]:
     """p7 = sums of this part, p6 = scales of its rows."""
     yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in SAVED.items())
     yield set_register("r2", 4 * wanted.core_rows)
@@ -130,7 +139,7 @@ def _digits(tile: int, identity: int) -> Iterator[DataflowOp]:
         yield named_op(f"vst {part}{floats}, [p2], #64", _C)
 
 
-def _scaled(wanted: _Scaled) -> FunctionPart:
+def _scaled(wanted: Scaled) -> FunctionPart:
     """The second pass: floats in p1, again in p5, times scales become floats in p2."""
     across = wanted.columns // SIDE - 1
     setup = [AssemblyOp(f"mov {pointer}, p7") for pointer in ("p1", "p2", "p5")]
@@ -271,7 +280,7 @@ def _order() -> Iterator[tuple[str, str]]:
         yield f"vst x{{done{i}}}, [p2], #64", f"vmov x{{u{i + 1}}}, {PARTS[i + 1]}{{u}}"
 
 
-def _rounded(wanted: _Scaled) -> FunctionPart:
+def _rounded(wanted: Scaled) -> FunctionPart:
     """The third pass: floats in p1 become bfloat16 in p2."""
     across = wanted.columns // SIDE - 1
     setup = [
@@ -301,7 +310,7 @@ def _rounded(wanted: _Scaled) -> FunctionPart:
     return repeated("aie2p", setup, ops, wanted.tiles, _FREE)
 
 
-def _biases(wanted: _Scaled) -> Iterator[DataflowOp]:
+def _biases(wanted: Scaled) -> Iterator[DataflowOp]:
     if wanted.transposed:
         return _lines("bias", "raw")
     return (named_op(f"vmov {part}{{bias}}, x{{raw}}") for part in PARTS)

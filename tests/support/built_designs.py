@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -36,9 +37,11 @@ def spec_content(
     m_used: int = 0,
     epilogue: dict[str, Any] | None = None,
     sequence: dict[str, Any] | None = None,
+    outputs: Mapping[str, int] = MappingProxyType({}),
     **buffers: int,
 ) -> dict[str, Any]:
-    """TOML content of a small design: types and layouts of A, B, C (and accumulator); `buffers` as in its section."""
+    """TOML content of a small design: types and layouts of A, B, C (and accumulator); columns of its `outputs`;
+    `buffers` as in its section."""
     return {
         "kind": "gemm",
         "types": dict(zip(("a", "b", "c", "accumulator"), types, strict=False)),
@@ -48,6 +51,7 @@ def spec_content(
         "tile": {"m": m, "k": k, "n": n, "m_used": m_used},
         "buffers": buffers,
         "sequence": sequence or {},
+        "outputs": [{"name": name, "columns": columns} for name, columns in outputs.items()],
         "problems": [],
     }
 
@@ -71,6 +75,11 @@ def named_designs() -> dict[str, Callable[[], gemm.GemmPlan]]:
 
 def named_plans() -> list[gemm.GemmPlan]:
     return [planned() for planned in named_designs().values()]
+
+
+def possible(plan: gemm.GemmPlan, M: int, K: int, N: int) -> gemm.GemmProblem:
+    """A problem of these sizes, but for N where arrays take all of C's columns."""
+    return gemm.GemmProblem(M, K, sum(one.columns for one in plan.spec.outputs) or N)
 
 
 each_named = pytest.mark.parametrize("plan", named_designs().values(), ids=named_designs(), indirect=True)

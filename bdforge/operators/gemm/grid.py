@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bdforge.devices.limits import GRANULE_BITS
 from bdforge.devices.types import ElementType, Order
+from bdforge.operators.gemm.spec import Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Tiling:
 
     With `a_shims` = 2 both shims of a pair of columns bring one core row's A, half a tile each. `fed_bytes` are the
     bytes that follow the last tile of B of each tile of C: some of the row panel's and some of the n-tile's. A tile of
-    B has n columns of each of so many `matrices`.
+    B has n columns of each of so many `matrices`. `outputs` take C's columns, whole tiles each; none: C does.
     """
 
     m: int
@@ -82,6 +83,7 @@ class Tiling:
     a_shims: int = 1
     fed_bytes: tuple[int, int] = (0, 0)
     matrices: int = 1
+    outputs: tuple[Output, ...] = ()
 
     @property
     def b_row_bits(self) -> int:

@@ -30,7 +30,8 @@ def tiling_of(spec: GemmSpec) -> Tiling:
     buffers = spec.buffers
     fed_bytes = epilogue_bytes(spec) if spec.epilogue.fed else (0, 0)
     sizes = (tile.rows, tile.k, spec.c_columns, buffers.k_mt, spec.rows, spec.columns)
-    return Tiling(*sizes, **stores, a_shims=buffers.a_shims, fed_bytes=fed_bytes, matrices=spec.matrices)
+    facts = {"fed_bytes": fed_bytes, "matrices": spec.matrices, "outputs": spec.outputs}
+    return Tiling(*sizes, **stores, a_shims=buffers.a_shims, **facts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +54,11 @@ class MappedGemm:
         """The shims' channels of A, B and C, by direction and number."""
         found = {a.name[0]: (a.direction, a.channel) for a in self.design.allocations}
         return found["a"], found["b"], found["c"]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What leading dimensions call C, or the arrays that take its columns."""
+        return tuple(one.name for one in self.tiling.outputs) or ("c",)
 
     @property
     def types(self) -> tuple[str, str, str]:

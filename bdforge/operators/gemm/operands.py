@@ -31,13 +31,14 @@ class Operands:
         """All of them; `panels` row panels, B `depth` deep in `n_tiles` tiles."""
         self.matrix("a", A, "in")
         self.packed(depth, n_tiles) if self.tiling.b.order == "packed" else self.matrix("b", B, "in")
-        self.matrix("c", C, "out")
+        for i, name in enumerate(self.plan.outputs):
+            self.matrix(name, C + i, "out")
         if any(self.tiling.fed_bytes):
             self.fed(panels, n_tiles)
 
     def matrix(self, name: str, argument: int, direction: str) -> None:
         """An operand line after line: the user's own memory, or a staged copy."""
-        stages, store = self.stages, getattr(self.tiling, name)
+        stages, store = self.stages, self.stages.storage(name)
         (rows, columns), axes = stages.shape(name), stages.axes(name)
         side = store.block
         rows, columns = rows // side, columns // side
@@ -45,7 +46,7 @@ class Operands:
         if store.order == "column":
             lines = [Dim(1, columns, 1, rows), Dim(0, rows)]
         self.build.operand(
-            name.upper(), argument, direction, self.types[argument], _element_bits(store), axes, lines,
+            operand_name(name), argument, direction, self.types[min(argument, C)], _element_bits(store), axes, lines,
             staged=stages.staged[name], order=store.order, leading=f"ld{name}",
             blocked="across" if side > 1 else None,
         )  # fmt: skip
@@ -98,6 +99,11 @@ class Operands:
             self.build.operand(name, S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=start, missing=1.0)
         if biased:
             self.build.operand("bias", S, "in", "f32", _FLOAT_BITS, [columns], lines, offset=tiling.n, missing=0.0)
+
+
+def operand_name(name: str) -> str:
+    """What the user's array is called."""
+    return name.upper() if name in ("a", "b", "c") else name
 
 
 def micro_tiles(k: int, n: int, t: int, bits: int, scaled: bool, matrices: int = 1) -> list[Dim]:

@@ -11,7 +11,7 @@ from bdforge.devices import Device
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Finish, kernel_for
 from bdforge.operators.gemm.mapping import MappedGemm, map_gemm, tiling_of
-from bdforge.operators.gemm.reference import Reference, k_steps, random_inputs
+from bdforge.operators.gemm.reference import Reference, by_output, k_steps, random_inputs
 from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
 from bdforge.operators.gemm.sequence import GemmSequence
@@ -64,7 +64,8 @@ class GemmPlan(MappedGemm, Plan):
         edges = GemmSequence.of(self, sequence).edges()
         if (gate := self.spec.epilogue.gate) != "none":
             return f"C ({M} x {N}) = {gate} (A ({M} x {K}) gate ({K} x {N})) * A up ({K} x {N}), edges: {edges}"
-        return f"C ({M} x {N}) = A ({M} x {K}) B ({K} x {N}), edges: {edges}"
+        parts = ", ".join(f"{one.name} ({M} x {one.columns})" for one in self.spec.outputs) or f"C ({M} x {N})"
+        return f"{parts} = A ({M} x {K}) B ({K} x {N}), edges: {edges}"
 
     def padding(self, sequence: PlannedSequence) -> str:
         """Sizes that grow to whole tiles, and operands that are staged; packing is no staging."""
@@ -80,8 +81,9 @@ class GemmPlan(MappedGemm, Plan):
         return random_inputs(self.spec, problem, seed)
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """C, exact for integers, with a bound for floats."""
-        return {"C": Reference(self.spec, self.kernel, self.tiling).expected(inputs)}
+        """C, exact for integers, with a bound for floats; or its columns by output."""
+        found = Reference(self.spec, self.kernel, self.tiling).expected(inputs)
+        return by_output(found, self.spec.outputs) if self.spec.outputs else {"C": found}
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the MACs of cores at the peak of their types; `bdforge.perf` models kernels closer."""

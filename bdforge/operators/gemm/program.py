@@ -3,24 +3,24 @@
 A step is one row panel over many column steps, or many row panels over one column step: as much as one task of each
 channel can do. Host buffers keep their true shape: A and C are row- or column-major with `lda` and `ldc` positions from
 line to line; B likewise with `ldb`, or packed in the order in which the cores eat it, `[n-tile][K/k][a k x n tile]`.
-docs/sequences.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user has them.
+docs/sequences.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user has them; where
+several arrays take C's columns, one for each of those stands for ldc.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bdforge.design.sequences import Builder, Expr, Program, all_of, any_of, ceildiv, divisor, largest, least, select
 from bdforge.design.sequences.expressions import Operand
 from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.operators.gemm.core_tiles import K_STEPS, OUTPUT_TILES, fixed_steps
-from bdforge.operators.gemm.grid import Feed, Storage
+from bdforge.operators.gemm.grid import Feed, Storage, Tiling
 from bdforge.operators.gemm.mapping import MappedGemm
-from bdforge.operators.gemm.operands import A, B, C, Operands, R, S
-from bdforge.operators.gemm.stages import Stages
+from bdforge.operators.gemm.operands import A, B, C, Operands, R, S, operand_name
+from bdforge.operators.gemm.spec import AXES
+from bdforge.operators.gemm.stages import Stages, operand_axes
 from bdforge.operators.specs import LARGEST_SIZE
-
-PARAMETERS = ("M", "K", "N", "lda", "ldb", "ldc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,20 @@ class Area:
     panels: Expr
     first: Expr
     count: Expr
+
+    @property
+    def last(self) -> Expr:
+        """The last column step."""
+        return self.first if self.count.constant == 1 else self.first + self.count - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """An array of C: which argument, positions from line to line, and the n-tiles whose columns it holds, None: all."""
+
+    argument: int
+    leading: Expr
+    n_tiles: range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +67,16 @@ class GemmProgram:
 
     def __init__(self, plan: MappedGemm):
         self.plan, self.tiling, self.limits = plan, plan.tiling, plan.limits
-        self.build = Builder(PARAMETERS, plan.spec.sequence.steps, self.in_flight_max)
+        parameters = (*AXES, *(f"ld{name}" for name in operand_axes(plan.tiling)))
+        self.build = Builder(parameters, plan.spec.sequence.steps, self.in_flight_max)
         self.named = self.build.named
         self.stages = Stages(self.build, plan.tiling, plan.limits)
         self.M, self.K, self.N = self.stages.sizes
-        self.lda, self.ldb, self.ldc = (
-            self.named(f"ld{name}_walked", leading) for name, leading in zip("abc", self.stages.leading, strict=True)
+        self.lda, self.ldb, *leading = (
+            self.named(f"ld{name}_walked", each)
+            for name, each in zip(self.stages.axes_of, self.stages.leading, strict=True)
         )
+        self.destinations = tuple(_destinations(plan.tiling, leading))
         tiling, stages = self.tiling, self.stages
         self.panels, self.whole = stages.panels, self.named("whole_panels", self.M // tiling.panel_rows)
         self.depth, self.n_tiles, self.steps = stages.depth, stages.n_tiles, stages.steps
@@ -79,14 +96,14 @@ class GemmProgram:
         return self.build.program
 
     def arguments(self) -> None:
-        names, orders = "ABC", [getattr(self.tiling, name).order for name in "abc"]
         elements = [*self.stages.elements]
         if self.packed:
             elements[B] = self.n_tiles * self.b_bytes
-        for name, type_, count, order in zip(names, self.plan.memory, elements, orders, strict=True):
-            bits = getattr(self.tiling, name.lower()).bits
-            note = "packed tile by tile, n-tile by n-tile" if order == "packed" else f"{order}-major"
-            self.build.argument(name, type_, BYTE_BITS if order == "packed" else bits, count, note)
+        for argument, (name, count) in enumerate(zip(self.stages.axes_of, elements, strict=True)):
+            store, type_ = self.stages.storage(name), self.plan.memory[min(argument, C)]
+            note = "packed tile by tile, n-tile by n-tile" if store.order == "packed" else f"{store.order}-major"
+            bits = BYTE_BITS if store.order == "packed" else store.bits
+            self.build.argument(operand_name(name), type_, bits, count, note)
         if self.fed:
             by_panel, by_tile = self.tiling.fed_bytes
             self.build.argument("R", "i8", BYTE_BITS, self.panels * by_panel, "for row panels")
@@ -174,6 +191,8 @@ class GemmProgram:
         off = any_of(~(self.n_tiles % self.tiling.columns).equals(0), ~(self.N % self.tiling.n).equals(0))
         end = self.steps - all_of(single, off)
         most = select(iterate, select(single, self.limits.iteration_wrap_max, TASK_REPEAT_MAX), 1)
+        if len(self.destinations) > 1:  # nor can BDs of several arrays run equally often
+            most = select(alone, 1, most)
         whole = ceildiv(end, most)
 
         def ranges(number: Expr) -> tuple[Expr, Expr]:
@@ -187,7 +206,8 @@ class GemmProgram:
     def columns_iterate(self) -> Expr:
         """Whether one BD of B, and of a column-major C, can walk several column steps."""
         b, c, columns = self.tiling.b, self.tiling.c, self.tiling.columns
-        lines = [self.near(c, self.tiling.step_columns * self.ldc)] if c.order == "column" else []
+        strides = [self.tiling.step_columns * to.leading for to in self.destinations]
+        lines = [self.near(c, stride) for stride in strides] if c.order == "column" else []
         if not self.packed:
             return all_of(self.near(b, self.b_stride), *lines)
         return all_of(self.b_inner > 0, columns * self.b_bytes // GRANULE_BYTES <= self.limits.step_max, *lines)
@@ -292,7 +312,7 @@ class GemmProgram:
         """The column's n-tiles, in bytes: `(count, columns*L)(L/b, b)(b, 1)` with L bytes in a tile; linear for one."""
         length, inner = self.b_bytes, largest(self.b_inner, 1)
         begin = self.named("n_tile", self.n_tile(area.first, column))
-        last = self.named("last_n_tile", self.n_tile(area.first + area.count - 1, column))
+        last = self.named("last_n_tile", self.n_tile(area.last, column))
         tiles, apart, one = self.stretch(begin, last, area.count, self.tiling.columns)
         sizes, strides = (tiles, length // inner, inner), (apart * length, inner, 1)
         return [
@@ -306,6 +326,8 @@ class GemmProgram:
 
         Only the last start may be off; two steps are one stretch, however far apart.
         """
+        if count.constant == 1:
+            return count, self.build.constant(stride), count
         one = self.named("in_one", any_of(count.equals(2), last.equals(begin + (count - 1) * stride)))
         tiles, apart = select(one, count, count - 1), select(count.equals(2), last - begin, stride)
         return self.named("tiles", tiles), self.named("apart", apart), one
@@ -332,19 +354,41 @@ class GemmProgram:
 
     def c(self, area: Area, groups: Groups, column: Operand) -> tuple[list[ProgramBd | None], Expr]:
         """The column's part of C, core row 0 first in each column step, and the runs of its task."""
+        parts = [(to, *self.steps_to(area, column, to)) for to in self.destinations]
         if self.tiling.c.order == "column":
-            return self.c_columns(area, groups, column), area.panels * area.count
+            bds = [bd for part in parts for bd in self.c_columns(groups, column, *part)]
+            return bds, area.panels * area.count
         iterates = self.named("iterates", self.c_iterates(groups, area.count))
-        bds = self.c_rows(area, groups, iterates, column)
+        bds = [bd for part in parts for bd in self.c_rows(groups, iterates, column, *part)]
         return bds, select(iterates, area.count, 1)
 
-    def c_rows(self, area: Area, groups: Groups, iterates: Expr, column: Operand) -> list[ProgramBd | None]:
+    def steps_to(self, area: Area, column: Operand, to: Destination) -> tuple[Area, Operand]:
+        """The column steps in which a column's n-tile goes to an array, which follow one another; whether any does."""
+        if to.n_tiles is None:
+            return area, 1
+        if area.count.constant == 1:
+            n_tile = self.n_tile(area.first, column)
+            return area, self.named("there", all_of(n_tile >= to.n_tiles.start, n_tile < to.n_tiles.stop))
+        first, end = (
+            largest(area.first, least(self.steps_before(n_tile, column), area.first + area.count))
+            for n_tile in (to.n_tiles.start, to.n_tiles.stop)
+        )
+        return replace(area, first=first, count=end - first), self.named("there", end > first)
+
+    def steps_before(self, n_tile: int, column: Operand) -> Expr:
+        """Column steps in which a column's n-tile is one before `n_tile`; only the last step may have moved back."""
+        whole = least(ceildiv(largest(n_tile - column, 0), self.tiling.columns), self.steps - 1)
+        return whole + (self.n_tile(self.steps - 1, column) < n_tile)
+
+    def c_rows(
+        self, groups: Groups, iterates: Expr, column: Operand, to: Destination, area: Area, there: Operand
+    ) -> list[ProgramBd | None]:
         """`(count, columns*n)(rows, ldc)(n, 1)`; lines of one tile, iterating, when a BD cannot hold several."""
         store = self.tiling.c
-        n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, self.ldc * store.run
+        n, step, ldc = self.tiling.n * store.run, self.tiling.step_columns * store.run, to.leading * store.run
         begin, last = (
-            self.named(name, self.tile_column(self.n_tile(at, column)) * store.run)
-            for name, at in (("begin", area.first), ("last", area.first + area.count - 1))
+            self.named(name, self.c_column(at, column, to) * store.run)
+            for name, at in (("begin", area.first), ("last", area.last))
         )
         tiles, apart, one = self.stretch(begin, last, area.count, step)
         runs = select(iterates, area.count, 1), step
@@ -357,24 +401,44 @@ class GemmProgram:
             single = self.named(f"long{row}", any_of(lines > self.limits.wraps[1], iterates))
             sizes = (select(single, lines, tiles), select(single, 1, lines), n)
             strides = (select(single, ldc, apart), select(single, 0, ldc), 1)
-            return self.build.bd(C, line * ldc + start, sizes, strides, runs, all_of(groups.begins[row], when))
+            return self.build.bd(
+                to.argument, line * ldc + start, sizes, strides, runs, all_of(groups.begins[row], when)
+            )
 
-        rows, second = range(self.tiling.rows), self.named("another", all_of(~iterates, ~one))
+        rows, second = range(self.tiling.rows), self.named("another", all_of(~iterates, ~one, there))
         return [
-            *(bd(row, begin, tiles, apart, 1, runs) for row in rows),
+            *(bd(row, begin, tiles, apart, there, runs) for row in rows),
             *(bd(row, last, 1, step, second) for row in rows),
         ]
 
-    def c_columns(self, area: Area, groups: Groups, column: Operand) -> list[ProgramBd | None]:
+    def c_column(self, step: Expr, column: Operand, to: Destination) -> Expr:
+        """First column of a column's n-tile in its array."""
+        before = 0 if to.n_tiles is None else to.n_tiles.start * self.tiling.n
+        return self.tile_column(self.n_tile(step, column)) - before
+
+    def c_columns(
+        self, groups: Groups, column: Operand, to: Destination, area: Area, there: Operand
+    ) -> list[ProgramBd | None]:
         """Column-major C: `(core rows, m)(n, ldc)(m, 1)` for neighbouring tiles, in each column step or panel."""
-        m, n, ldc = self.tiling.m, self.tiling.n, self.ldc
-        start = self.tile_column(self.n_tile(area.first, column)) * ldc
+        m, n, ldc = self.tiling.m, self.tiling.n, to.leading
+        start = self.c_column(area.first, column, to) * ldc
         stride = select(area.panels > 1, self.tiling.panel_rows, self.tiling.step_columns * ldc)
         runs = area.panels * area.count, stride
         return [
-            self.build.bd(C, start + first, (rows // m, n, m), (m, ldc, 1), runs, begins)
+            self.build.bd(to.argument, start + first, (rows // m, n, m), (m, ldc, 1), runs, all_of(begins, there))
             for begins, first, rows in zip(groups.begins, groups.starts, groups.rows, strict=True)
         ]
+
+
+def _destinations(tiling: Tiling, leading: Sequence[Expr]) -> Iterator[Destination]:
+    """C, or the arrays that take its columns."""
+    if not tiling.outputs:
+        yield Destination(C, leading[0])
+    begin = 0
+    for i, (one, each) in enumerate(zip(tiling.outputs, leading, strict=False)):
+        end = begin + one.columns // tiling.n
+        yield Destination(C + i, each, range(begin, end))
+        begin = end
 
 
 def _outer_offset(storage: Storage, along_depth: str, rows: Expr | int, leading: Expr) -> Expr:

@@ -11,7 +11,7 @@ from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.operands import COLUMN_SCALES, MATRICES
-from bdforge.operators.gemm.spec import GemmSpec
+from bdforge.operators.gemm.spec import GemmSpec, Output
 from bdforge.operators.gemm.stages import walked_size
 from bdforge.operators.operator_api import Expected
 from bdforge.operators.specs import Problem
@@ -82,6 +82,14 @@ def k_steps(tiling: Tiling, K: int) -> list[np.ndarray]:
             steps.append(depths[(depths < K) & ~fresh[depths]])
         fresh[start : start + tiling.k_mt] = True
     return steps
+
+
+def by_output(c: Expected, outputs: Sequence[Output]) -> dict[str, Expected]:
+    """C's columns by the array that takes them."""
+    ends = np.cumsum([one.columns for one in outputs])[:-1]
+    values = np.split(c.values, ends, axis=1)
+    bounds = [None] * len(outputs) if c.bound is None else np.split(c.bound, ends, axis=1)
+    return {one.name: Expected(v, b) for one, v, b in zip(outputs, values, bounds, strict=True)}
 
 
 def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:

@@ -13,8 +13,6 @@ from bdforge.operators.gemm.spec import AXES, GemmProblem
 from bdforge.operators.gemm.stages import Stages
 from bdforge.operators.operator_api import Plan
 
-GAPS = ("lda", "ldb", "ldc")
-
 
 class Staged(NamedTuple):
     """A host buffer without gaps that stands for an operand of `rows` x `columns`, and why it must."""
@@ -30,8 +28,8 @@ class Staged(NamedTuple):
 class Staging(NamedTuple):
     """What the host copies: `a` and `b` before the run, into the upper left corner of zeros; `c` after it, from there.
 
-    None means that the array reads or writes the user's memory. Packed B is never staged: packing makes it fit. With
-    `a_in_slabs` A's columns stand in whole slabs.
+    None means that the array reads or writes the user's memory. Packed B is never staged: packing makes it fit. Of
+    several outputs `c` is the first that is. With `a_in_slabs` A's columns stand in whole slabs.
     """
 
     a: Staged | None
@@ -41,7 +39,8 @@ class Staging(NamedTuple):
 
 
 class WalkedSizes(NamedTuple):
-    """What the shims walk: sizes, positions from line to line (0 for packed B), whole panels, slabs and n-tiles."""
+    """What the shims walk: sizes, positions from line to line (0 for packed B; of several outputs those of the first),
+    whole panels, slabs and n-tiles."""
 
     M: int
     K: int
@@ -102,13 +101,14 @@ class GemmSequence(PlannedSequence):
     @cached_property
     def staging(self) -> Staging:
         """What the host copies."""
-        return Staging(*(self._staged(name) for name in "abc"), bool(self._at(self._stages.a_in_slabs)))  # type: ignore[arg-type]
+        a, b, *c = map(self._staged, self._stages.axes_of)
+        return Staging(a, b, next(filter(None, c), None), bool(self._at(self._stages.a_in_slabs)))
 
     @cached_property
     def walk(self) -> WalkedSizes:
         """The numbers by which the shims walk."""
         stages = self._stages
-        found = (*stages.sizes, *stages.leading, stages.panels, stages.depth, stages.n_tiles, stages.steps)
+        found = (*stages.sizes, *stages.leading[:3], stages.panels, stages.depth, stages.n_tiles, stages.steps)
         return WalkedSizes(*map(self._at, found))
 
     @property
@@ -167,10 +167,12 @@ def sequence(plan: Plan, M: int, K: int, N: int, **leading: int | None) -> GemmS
     """The runtime sequence of C (M x N) = A (M x K) B (K x N), 1 <= M, K, N <= 2^20.
 
     `lda`, `ldb`, `ldc`: positions from one line to the next (without gaps by default), lines being rows of row-major
-    operands and columns of column-major ones; packed B has none. It waits as the spec says, or as `Plan.waiting` was
-    told. SpecError lists every reason why the plan cannot compute it, WalkError why the shims cannot move it.
+    operands and columns of column-major ones; packed B has none, and an output `q` has `ldq`. It waits as the
+    spec says, or as `Plan.waiting` was told. SpecError lists every reason why the plan cannot compute it, WalkError why
+    the shims cannot move it.
     """
     given = {name: positions for name, positions in leading.items() if positions is not None}
-    if unknown := given.keys() - set(GAPS):
-        raise TypeError(f"sequence() takes {', '.join(GAPS)}, not {', '.join(sorted(unknown))}")
+    gaps = [name for name in plan.program.parameters if name not in AXES]
+    if unknown := given.keys() - set(gaps):
+        raise TypeError(f"sequence() takes {', '.join(gaps)}, not {', '.join(sorted(unknown))}")
     return GemmSequence.of(plan, plan.sequence(GemmProblem(M, K, N), given))

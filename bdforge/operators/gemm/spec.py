@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass as table
 
 from bdforge.common.files import read_toml
@@ -150,12 +151,21 @@ class Epilogue:
         return {name: value for name, value in asdict(self).items() if (name, value) != ("gate", "none")}
 
 
+@table(frozen=True, slots=True, config=STRICT)
+class Output:
+    """An array of its own for the next `columns` columns of C."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
+    columns: Size
+
+
 @dataclass(frozen=True, slots=True)
 class GemmSpec(Spec):
     """A GEMM design: types, layouts, array, tiles, buffering, epilogue and the problems that are built in.
 
     `accumulator` is the type in which cores keep C from step to step of K. Layouts are "row" or "column" for A and C,
-    for B also "packed". `array` is the array that the tiles are made for, as MLIR names it; None for any.
+    for B also "packed". `outputs` are the arrays that take C's columns, from the first on; none: one, C. `array` is the
+    array that the tiles are made for, as MLIR names it; None for any.
     """
 
     kind: ClassVar[str] = KIND
@@ -171,6 +181,7 @@ class GemmSpec(Spec):
     buffers: Buffers
     epilogue: Epilogue
     problems: tuple[GemmProblem, ...]
+    outputs: tuple[Output, ...] = ()
     array: str | None = None
     sequence: SequenceOptions = DEFAULT_OPTIONS
 
@@ -195,6 +206,7 @@ class GemmSpec(Spec):
             "tile": asdict(self.tile),
             "buffers": self.buffers.facts,
             "epilogue": self.epilogue.facts,
+            **({"outputs": [asdict(one) for one in self.outputs]} if self.outputs else {}),
         }
 
 
@@ -213,6 +225,7 @@ class _GemmFile(SpecForm[MatrixProblem]):
     tile: TileSizes
     buffers: Buffers = Buffers()
     epilogue: Epilogue = Epilogue()
+    outputs: tuple[Output, ...] = ()
 
 
 def load_spec(path: Path | str) -> GemmSpec:
@@ -238,6 +251,7 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Gemm
         buffers=replace(buffers, k_mt=buffers.k_mt or file.tile.k),
         epilogue=file.epilogue,
         problems=tuple(GemmProblem(p.M, p.K, p.N, p.name) for p in file.problems),
+        outputs=file.outputs,
         array=file.array.device,
         sequence=file.sequence.options(where),
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from bdforge.design.model import Design
 from bdforge.devices import DEVICES, Device
+from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
@@ -14,6 +15,7 @@ from bdforge.operators.gemm.spec import GemmSpec
 from bdforge.operators.specs import array_reasons, design_reasons, stack_reasons
 
 _SUM_BITS = 32  # of the accumulator registers of an integer product
+_TAKEN = (*"ABCabcMKN", "gate", "up")  # names of other operands, of leading dimensions and of sizes
 
 
 def fits(spec: GemmSpec, device: Device) -> bool:
@@ -26,7 +28,7 @@ def fits(spec: GemmSpec, device: Device) -> bool:
 
 def spec_problems(spec: GemmSpec, device: Device) -> list[str]:
     """Reasons that follow from the spec alone: types, multiples, array shape."""
-    return [*_array_shape(spec, device), *_tile_sizes(spec, device)]
+    return [*_array_shape(spec, device), *_tile_sizes(spec, device), *_outputs(spec)]
 
 
 def tile_units(kernel: Kernel, rho: Any, a_shims: Any) -> tuple[Any, Any, Any]:
@@ -152,6 +154,27 @@ def _parts(spec: GemmSpec) -> Iterator[str]:
             f"buffers.c_in_parts needs a first and a last step of K, so buffers.k_mt = {buffers.k_mt} must be a "
             f"multiple of 2 * tile.k = {2 * spec.tile.k}; use one"
         )
+
+
+def _outputs(spec: GemmSpec) -> Iterator[str]:
+    """Why C's columns cannot go to several arrays."""
+    names = [one.name for one in spec.outputs]
+    if not names:
+        return
+    most = HOST_BUFFERS - 2 - 2 * spec.epilogue.fed
+    if not 2 <= len(names) <= most:
+        fed = ", and scales and biases in two more" if spec.epilogue.fed else ""
+        several = f"2 to {most} are possible" if most > 1 else "leave them out"
+        yield f"outputs: {len(names)} of {HOST_BUFFERS} arguments, A and B are in others{fed}: {several}"
+    taken = [name for i, name in enumerate(names) if name in names[:i] or name in _TAKEN]
+    if taken:
+        yield f"outputs: {taken[0]} is the name of another array or size; use another one"
+    for one in spec.outputs:
+        if one.columns % spec.c_columns:
+            yield (
+                f"outputs: {one.name} has {one.columns} columns, no multiple of the {spec.c_columns} of a core's tile "
+                "of C, which goes to one array; use one"
+            )
 
 
 def _fed(spec: GemmSpec) -> Iterator[str]:

@@ -2,12 +2,17 @@
 
 from typing import NamedTuple
 
+from bdforge.common.messages import listed
 from bdforge.design.sequences import Builder, Expr, all_of, any_of, ceildiv, largest, select
 from bdforge.design.sequences.expressions import Operand
 from bdforge.devices import TileLimits
 from bdforge.operators.gemm.grid import Storage, Tiling
 
-AXES = {"a": "MK", "b": "KN", "c": "MN"}
+
+def operand_axes(tiling: Tiling) -> dict[str, tuple[str, str]]:
+    """What runs along the axes of A, B and C, or of the arrays that take C's columns, each along an axis of its own."""
+    outputs = {one.name: ("M", one.name) for one in tiling.outputs} or {"c": ("M", "N")}
+    return {"a": ("M", "K"), "b": ("K", "N"), **outputs}
 
 
 def walked_extent(tiling: Tiling, axis: str, size: Operand) -> Expr:
@@ -32,7 +37,7 @@ class StagingReason(NamedTuple):
 
 
 class Stages:
-    """Of one design, for parameters M, K, N, lda, ldb, ldc of the user's operands; a leading dimension of 0: no gap.
+    """Of one design, for M, K, N and leading dimensions (lda, ldb, ldc) of the user's operands; one of 0: no gap.
 
     An operand is staged, copied into a buffer of the host's without gaps, where a tile is larger than it is, where its
     lines do not start at whole words, or where these are farther apart than a BD can step. A is staged in whole slabs
@@ -43,13 +48,14 @@ class Stages:
 
     def __init__(self, build: Builder, tiling: Tiling, limits: TileLimits):
         self.build, self.tiling, self.limits = build, tiling, limits
-        self.given = {name: build.parameter(name) for name in "MKN"}
-        self.lines = {name: build.named(f"line_{name}", self.line(name)) for name in "abc"}
+        self.axes_of, columns = operand_axes(tiling), {one.name: build.constant(one.columns) for one in tiling.outputs}
+        self.given = {name: build.parameter(name) for name in "MKN"} | columns
+        self.lines = {name: build.named(f"line_{name}", self.line(name)) for name in self.axes_of}
         walked = {name: walked_extent(tiling, name, self.given[name]) for name in "MKN"}
-        self.walked = {name: build.named(f"{name}_walked", extent) for name, extent in walked.items()}
+        self.walked = {name: build.named(f"{name}_walked", extent) for name, extent in walked.items()} | columns
         self.packed = tiling.b.order == "packed"
         self.a_in_slabs = ~(self.walked["K"] % tiling.k_mt).equals(0) if not self.packed else build.constant(0)
-        staged = {name: any_of(0, *(r.when for r in self.reasons(name))) for name in "abc"}
+        staged = {name: any_of(0, *(r.when for r in self.reasons(name))) for name in self.axes_of}
         self.staged = {name: build.named(f"{name}_staged", found) for name, found in staged.items()}
         M, K, N = self.sizes
         self.panels = build.named("panels", ceildiv(M, tiling.panel_rows))
@@ -59,19 +65,20 @@ class Stages:
 
     def line(self, name: str) -> Expr:
         """Positions from line to line of a user's operand; where 0 is given there is no gap."""
-        given, axis = self.build.parameter(f"ld{name}"), AXES[name][0 if self.storage(name).order == "column" else 1]
+        given, along = self.build.parameter(f"ld{name}"), 0 if self.storage(name).order == "column" else 1
+        axis = self.axes_of[name][along]
         return select(given.equals(0), self.given[axis], given)
 
     def storage(self, name: str) -> Storage:
-        return getattr(self.tiling, name)
+        return {"a": self.tiling.a, "b": self.tiling.b}.get(name, self.tiling.c)
 
     def reasons(self, name: str) -> list[StagingReason]:
         """Why an operand cannot be reached where it is, in the order in which people are told."""
-        store, leading, axes = self.storage(name), self.lines[name], AXES[name]
+        store, leading, axes = self.storage(name), self.lines[name], self.axes_of[name]
         if store.order == "packed":
             return []
         tile, given = {"M": "m", "K": "k_mt", "N": "n"}, self.given
-        least = [(axis, self.tiling.least[axis]) for axis in axes]
+        least = [(axis, self.tiling.least[axis]) for axis in axes if axis in tile]
         small = [StagingReason(given[x] < n, f"{x} = {{}} is below {tile[x]} = {n}", given[x]) for x, n in least]
         slabs = f"K = {{}} is no multiple of k_mt = {self.tiling.k_mt} and B is not packed"
         step = store.words(leading * store.run)  # type: ignore[arg-type]
@@ -85,9 +92,9 @@ class Stages:
 
     def odd(self, name: str) -> list[StagingReason]:
         """Sizes that are no whole granules; each is told only where those before it are."""
-        store, axes = self.storage(name), AXES[name]
+        store, axes, granules = self.storage(name), self.axes_of[name], self.tiling.granules
         along = axes[0 if store.order == "column" else 1]
-        sizes = [(axis, self.given[axis], self.tiling.granules[axis]) for axis in axes]
+        sizes = [(axis, self.given[axis], granules[axis]) for axis in axes if axis in granules]
         found: list[StagingReason] = []
         for what, value, multiple in (*sizes, (f"ld{name}", self.lines[name], store.granule)):
             lines = "lines" if what in (along, f"ld{name}") else "tiles"
@@ -98,7 +105,7 @@ class Stages:
 
     def shape(self, name: str) -> tuple[Expr, Expr]:
         """Rows and columns of what is walked of an operand."""
-        rows, columns = (self.walked[axis] for axis in AXES[name])
+        rows, columns = (self.walked[axis] for axis in self.axes_of[name])
         if name == "a":
             k_mt = self.tiling.k_mt
             columns = select(self.a_in_slabs, ceildiv(columns, k_mt) * k_mt, columns)
@@ -107,7 +114,7 @@ class Stages:
     def axes(self, name: str) -> list[tuple[Expr, Expr, Expr | None, bool]]:
         """(positions of the user's, positions walked, slab, whether a slab's zeros stand for what came before)."""
         axes = []
-        for axis in AXES[name]:
+        for axis in self.axes_of[name]:
             slabs = name == "a" and axis == "K" and not self.packed
             tile = select(self.a_in_slabs, self.tiling.k_mt, self.walked["K"]) if slabs else None
             axes.append((self.given[axis], self.walked[axis], tile, slabs))
@@ -124,15 +131,15 @@ class Stages:
         return self.walked["M"], self.walked["K"], self.walked["N"]
 
     @property
-    def leading(self) -> tuple[Expr, Expr, Expr]:
-        """lda, ldb, ldc as the shims walk them."""
-        a, b, c = (select(self.staged[name], self.dense(name), self.lines[name]) for name in "abc")
-        return a, self.build.constant(0) if self.packed else b, c
+    def leading(self) -> tuple[Expr, ...]:
+        """lda, ldb, ldc as the shims walk them; of several outputs one each."""
+        a, b, *c = (select(self.staged[name], self.dense(name), self.lines[name]) for name in self.axes_of)
+        return a, self.build.constant(0) if self.packed else b, *c
 
     @property
     def elements(self) -> list[Expr]:
         """Memory elements of A, B and C from the first to the last that the shims may touch, whole lines."""
-        return [self.extent(name, leading) for name, leading in zip("abc", self.leading, strict=True)]
+        return [self.extent(name, leading) for name, leading in zip(self.axes_of, self.leading, strict=True)]
 
     def extent(self, name: str, leading: Expr) -> Expr:
         store, (rows, columns) = self.storage(name), self.shape(name)
@@ -141,14 +148,24 @@ class Stages:
 
     def require(self, largest_size: int, depth_limit: int) -> None:
         """Refuse sizes out of range, sums that could overflow, and lines that overlap."""
-        for axis, size in self.given.items():
+        for axis in "MKN":
+            size = self.given[axis]
             outside = any_of(size < 1, size > largest_size)
             self.build.require(~outside, f"{axis} = {{}} is outside 1 to {largest_size}", size)
         K = self.given["K"]
         self.build.require(depth_limit >= K, f"K = {{}} could overflow the sums; at most {depth_limit}", K)
-        for name, axes in AXES.items():
+        self.require_columns()
+        for name, axes in self.axes_of.items():
             store, leading = self.storage(name), self.lines[name]
             if store.order != "packed":
                 axis = axes[0 if store.order == "column" else 1]
-                text = f"ld{name} = {{}} is below {axis} = {{}}; lines would overlap"
+                size = axis if axis in ("M", "K", "N") else f"{axis}'s columns"
+                text = f"ld{name} = {{}} is below {size} = {{}}; lines would overlap"
                 self.build.require(leading >= self.given[axis], text, leading, self.given[axis])
+
+    def require_columns(self) -> None:
+        """Refuse another N than the columns of the arrays that take C's."""
+        if outputs := self.tiling.outputs:
+            total, names = sum(one.columns for one in outputs), listed([one.name for one in outputs])
+            text = f"N = {{}} is not {total}, the columns of {names} together"
+            self.build.require(self.given["N"].equals(total), text, self.given["N"])

@@ -8,7 +8,7 @@ from bdforge.array.emulator.verification import verify_design
 from bdforge.array.mlir import Era, convert
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan, GemmProblem
-from support.built_designs import named_designs
+from support.built_designs import named_designs, possible
 from support.differences import same
 from support.txn_vectors import encode_mlir
 
@@ -29,7 +29,7 @@ def each_plan():
 @pytest.mark.parametrize("plan", list(each_plan()), indirect=True)
 def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: GemmPlan):
     tile = plan.spec.tile
-    march = render(plan, [GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)])
+    march = render(plan, [possible(plan, tile.m + 1, 2 * tile.k + 8, tile.n + 8)])
     modern = convert(march, Era.MODERN)
     assert not LITERAL.search(modern)
     assert convert(modern, Era.MARCH) == march

@@ -4,8 +4,8 @@ import pytest
 
 from bdforge.array.emulator.verification import verify_design
 from bdforge.operators import render
-from bdforge.operators.gemm import GemmPlan, GemmProblem
-from support.built_designs import ROOT, named_designs, named_plans
+from bdforge.operators.gemm import GemmPlan
+from support.built_designs import ROOT, named_designs, named_plans, possible
 
 OFTEN = ("gemm_i8_i2_resident", "gemm_i8_i8_i8_112x112x112")
 """Both generations, B that stays; the sweep tries all."""
@@ -20,7 +20,7 @@ EACH = [
 @pytest.mark.parametrize("plan", EACH, indirect=True)
 def test_a_named_design_has_no_fault(plan: GemmPlan):
     tile = plan.spec.tile
-    ragged = GemmProblem(tile.m + 1, 2 * tile.k + 8, tile.n + 8)
+    ragged = possible(plan, tile.m + 1, 2 * tile.k + 8, tile.n + 8)
     found = verify_design(render(plan, [ragged]))
     assert found.faults == ()
     assert found.warnings == ()

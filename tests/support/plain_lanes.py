@@ -66,6 +66,12 @@ def scalar(s: Situation) -> None:
         s.registers[d] = int(UNARY[base](values[0])) & WORD
     elif base in ("MAC", "MSC"):
         s.registers[d] = s.get(d) + (values[0] * values[1] if base == "MAC" else -values[0] * values[1]) & WORD
+    elif base == "DIVS":
+        rest, divisor = values[-2:] if s.generation == "aie2p" else values[:2]
+        both = (rest << 32 | s.get("r31")) << 1 & (1 << 64) - 1
+        fits = both >> 32 >= divisor
+        s.registers |= {"r31": both & WORD | fits}
+        s.registers[d] = (both >> 32) - divisor * fits
     elif base.startswith("SEL"):
         s.registers[d] = values[0] if (s.get("r27") == 0) == ("EQZ" in s.name) else values[1]
     elif base in ("ADC", "SBC"):
@@ -121,6 +127,8 @@ def vector(s: Situation) -> None:
         a, b = x[-2] if len(x) > 1 else x[-1], x[-1]
         made, holds = MAKES[found[1]](a, b), HOLDS[found[2]](a, b)
         s.registers |= {d: packed(made, bits), masks: packed(holds, 1)}
+    elif s.name.startswith("VADDSUB"):
+        s.registers[d] = packed(x[0] + x[1] * (1 - 2 * lanes(values[2], 1, count, False)), bits)
     elif re.match(r"V(ADD|SUB)_", s.name):
         s.registers[d] = packed(x[0] + x[1] if "ADD" in s.name else x[0] - x[1], bits)
     elif s.name in ("VBAND", "VBOR"):
@@ -162,6 +170,14 @@ def _placed(s: Situation, d: str, values: list[int], x: list[np.ndarray], bits: 
     elif "PUSH_lo" in s.name:
         low, high = (values[0], x[1]) if width(s, s.plain[1]) < 64 else (values[1], x[0])
         s.registers[d] = packed([low, *high[:-1]], bits)
+    elif s.name == "VSHIFT_ALIGN":
+        o = s.operands
+        pre, below, above = (
+            s.get(o[k]) for k in (("pre", "s1", "s2") if s.generation == "aie2p" else ("op2", "op1", "op3"))
+        )
+        shift = s.get("r30" if s.generation == "aie2p" else o["op4"])
+        whole = below.to_bytes(64, "little")[(shift if not pre else 2 << pre) :].ljust(64, b"\0")
+        s.registers[d] = int.from_bytes(whole[: 64 - shift] + above.to_bytes(64, "little")[:shift], "little")
     elif s.name == "VSHIFT":
         both = values[0].to_bytes(64, "little") + values[1].to_bytes(64, "little")
         s.registers[d] = int.from_bytes(both[values[2] : values[2] + 64], "little")

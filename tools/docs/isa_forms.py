@@ -9,13 +9,14 @@ from pathlib import Path
 
 from bdforge.core import isa
 from bdforge.core.isa.errors import OpenError
-from bdforge.core.isa.meaning import MeaningKind, bare_name, meaning_of, what_is_open
+from bdforge.core.isa.meaning import MeaningKind, bare_name, evidence_of, meaning_of, what_is_open
 from tools.docs.markdown import prose, section, table
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "isa" / "data"
 _OPEN = "open"
-CASES, NAMED, CONTROL, FLOATS, AGREE = "recorded", "named", "control", "floats", "agree"
+CASES, NAMED, CONTROL, FLOATS, HAND, AGREE = "recorded", "named", "control", "floats", "hand", "agree"
 _PLAIN = {"move", "none"}
+_SETTLED = {"divide_step", "exp2", "tanh", "approximate"}
 _FLOATS = {"fmultiply", "fmatrix", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
@@ -39,6 +40,8 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
         yield CASES
     if meaning.operation in _FLOATS:
         yield FLOATS
+    elif meaning.operation in _SETTLED:
+        yield HAND
     elif meaning.kind is not MeaningKind.COMPUTE or meaning.doubtful:
         yield CONTROL
     elif not _NO_NAMED_TEST.match(form.name):
@@ -46,15 +49,17 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
     yield AGREE
 
 
-def status(generation: str, form: isa.Form) -> tuple[str, str, str]:
-    """(operation, what is known of it, tests) of a form."""
+def status(generation: str, form: isa.Form) -> tuple[str, str, str, str]:
+    """(operation, what is known of it, how surely, tests) of a form."""
     try:
         meaning = meaning_of(generation, form)
     except OpenError:
-        return "", f"{_OPEN}: {what_is_open(generation, form)}", ""
+        return "", f"{_OPEN}: {what_is_open(generation, form)}", "", ""
     known = f"exact; {meaning.note}" if meaning.note else "exact"
     done = [meaning.request] * bool(meaning.request) + [meaning.operation] * (meaning.operation not in _PLAIN)
-    return ", ".join(done) or meaning.operation, known, ", ".join(_tests(generation, form))
+    evidence = evidence_of(generation, form)
+    sure = f"{evidence.confidence}: {evidence.source}" if evidence else ""
+    return ", ".join(done) or meaning.operation, known, sure, ", ".join(_tests(generation, form))
 
 
 def _lines(generation: str, slot: str) -> Iterator[tuple[str, ...]]:
@@ -64,8 +69,8 @@ def _lines(generation: str, slot: str) -> Iterator[tuple[str, ...]]:
         if form.slot == slot and not form.name.startswith("NOP"):
             stem = re.sub(r"(?<=[_SDsu])\d+(?=_|$)|(?<=Sign)\d", "\\*", bare_name(form))
             groups.setdefault((stem, *status(generation, form)), []).append(form.name)
-    for (stem, operation, known, tests), names in sorted(groups.items()):
-        yield f"`{stem}`".replace("\\*", "*"), str(len(names)), operation, known, tests
+    for (stem, *cells), names in sorted(groups.items()):
+        yield f"`{stem}`".replace("\\*", "*"), str(len(names)), *cells
 
 
 def page() -> str:
@@ -79,7 +84,7 @@ def page() -> str:
         rows = [(str(count), reason) for reason, count in reasons.most_common()]
         parts.append(section("What is open, and why", table(("forms", "reason"), rows)))
         for slot, title in SLOTS.items():
-            head = ("form", "forms", "operation", "known", "tests")
+            head = ("form", "forms", "operation", "known", "evidence", "tests")
             parts.append(section(title, table(head, _lines(generation, slot))))
     return "\n".join([_HEAD, *parts])
 
@@ -93,13 +98,18 @@ _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
             "(an index beyond the last lane, an unassigned mode, a conf that nobody explained) stop the core too.",
         ),
         prose(
+            "*Evidence* is empty where all sources say the same; else H: two independent sources, or a public",
+            "program with a known answer; M: one source, or what real programs show; L: a guess that fits. What",
+            "contradicts it one day is a row of `bdforge/core/isa/data`: of `evidence.csv` and of the meanings.",
+        ),
+        prose(
             "A line stands for all forms that differ in addressing, width or sign only. Tests, all in",
             "`tests/emulator/cores/isa`: *recorded*: cases from llvm-aie's tests, its simulator's rules, silicon",
             "routings and a reference model (`test_recorded_cases.py`); *named*: against a second description that",
             "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
-            "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy",
-            "(`test_float_forms.py`); *agree*: both executors do the same with random operands",
-            "(`test_executors_agree.py`).",
+            "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy (`test_float_forms.py`);",
+            "*hand*: worked by hand (`test_settled_forms.py`, `test_approximations.py`);",
+            "*agree*: both executors do the same with random operands (`test_executors_agree.py`).",
         ),
     )
 )

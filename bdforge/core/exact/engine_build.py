@@ -14,7 +14,8 @@ from bdforge.core.exact.core_memory import BANKS
 from bdforge.core.exact.profile import MOST_MARKS
 from bdforge.core.exact.register_layout import FORWARDED
 from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES
-from bdforge.core.isa.meaning.shuffle import MODES, is_of_two, routed_bytes
+from bdforge.core.isa.meaning.nonlinear import approximated
+from bdforge.core.isa.meaning.shuffle import MODES, routed_bytes
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 PLACES, OPTIONS = 8, 4
@@ -47,6 +48,7 @@ class EngineState(ctypes.Structure):
         ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("request", ctypes.c_int32), ("bytes", ctypes.c_int32),
         ("values", ctypes.c_uint32 * 5), ("pending_stores", ctypes.c_int32), ("part", ctypes.c_int32),
         ("marked", ctypes.c_int32), ("assumes", ctypes.c_int32), ("assumed", ctypes.c_int32),
+        ("approximation", ctypes.c_int32),
         ("message", ctypes.c_char * 256),
     )  # fmt: skip
 
@@ -72,7 +74,9 @@ def library() -> ctypes.CDLL | None:
     if path is None:
         return None
     found = _declared(ctypes.CDLL(str(path)))
-    found.engine_shuffles(b"".join(map(routed_bytes, range(MODES))), bytes(map(is_of_two, range(MODES))), MODES)
+    found.engine_shuffles(b"".join(map(routed_bytes, range(MODES))), MODES)
+    numbers = [n for row in approximated() for n in astuple(row)[2:]]
+    found.engine_approximations((ctypes.c_double * len(numbers))(*numbers))
     for aie2, shapes in enumerate((SHAPES, AIE2_SHAPES)):
         numbers = [n for modes, shape in shapes.items() for n in (*modes, *astuple(shape))]
         found.engine_shapes(aie2, (ctypes.c_int32 * len(numbers))(*numbers), len(shapes))
@@ -85,7 +89,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     signatures = {
         "engine_functions": (ctypes.c_char_p, []),
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
-        "engine_shuffles": (None, [ctypes.c_char_p, ctypes.c_char_p, integer]),
+        "engine_shuffles": (None, [ctypes.c_char_p, integer]),
+        "engine_approximations": (None, [pointer]),
         "engine_shapes": (None, [boolean, pointer, integer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),

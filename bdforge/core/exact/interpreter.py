@@ -12,7 +12,19 @@ from bdforge.core.exact.profile import MOST_MARKS, PartMark, Parts
 from bdforge.core.exact.requests import PARTS, answered, request_of
 from bdforge.core.isa import Isa, memory_turn
 from bdforge.core.isa.errors import ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
-from bdforge.core.isa.meaning import ADDRESS, ASSUMPTIONS, DATA, MeaningKind, Partly, Result, compute, macs_of
+from bdforge.core.isa.meaning import (
+    ADDRESS,
+    APPROXIMATION,
+    ASSUMPTIONS,
+    DATA,
+    Approximation,
+    MeaningKind,
+    Partly,
+    Result,
+    approximated,
+    compute,
+    macs_of,
+)
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.core.python_kernel` and is sent their answers."""
@@ -52,6 +64,7 @@ class Interpreter:
         self.uses = [0] * BANKS
         self._kept = -1  # the last cycle in which an 8- or 16-bit store keeps memory
         self._assumes = False
+        self._approximation = Approximation.OFF
         self._assumed: set[str] = set()
         self._flights: list[Flight] = []
         self._parts: Parts | None = None
@@ -76,10 +89,19 @@ class Interpreter:
         """Go on where results are assumed (`bdforge.core.isa.meaning.Partly`), which `assumed` then names."""
         self._assumes = True
 
+    def approximate(self, how: Approximation) -> None:
+        """What becomes of approximations from now on; `approximated` names those that were made."""
+        self._approximation = how
+
     @property
     def assumed(self) -> list[str]:
         """Why results so far may be otherwise."""
         return [reason for reason in ASSUMPTIONS if reason in self._assumed]
+
+    @property
+    def approximated(self) -> list[str]:
+        """Approximations so far, with their bounds."""
+        return [row.reason for row in approximated() if row.reason in self._assumed]
 
     @property
     def pc(self) -> int:
@@ -167,7 +189,7 @@ class Interpreter:
 
     def _read_operands(self, flight: Flight, stage: int) -> None:
         if stage == 1:
-            flight.values |= flight.plan.constants
+            flight.values |= flight.plan.constants | {APPROXIMATION: int(self._approximation)}
         for operand in flight.plan.reads:
             if operand.stage == stage:
                 flight.values[operand.name] = self.registers.value(operand, self.cycle)
@@ -212,8 +234,8 @@ class Interpreter:
             self.done = True
         elif plan.meaning.request == "event":
             self.events.append(operands[0])
-        else:
-            answer = yield request_of(plan.meaning.request, operands)
+        elif (request := request_of(plan.meaning.request, operands)) is not None:
+            answer = yield request
             if DATA in plan.meaning.inputs:
                 flight.values[DATA] = answered(plan.meaning.request, operands, answer)
 
@@ -242,7 +264,7 @@ class Interpreter:
         if stage == plan.operate and plan.meaning.kind is not MeaningKind.BRANCH:
             results = compute(plan.meaning, flight.values)
             for reason in (r for found in results.values() if isinstance(found, Partly) for r in found.assumed):
-                if not self._assumes:
+                if reason in ASSUMPTIONS and not self._assumes:
                     raise OpenError(reason)
                 self._assumed.add(reason)
             self._put(flight, results)

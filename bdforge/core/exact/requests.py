@@ -51,11 +51,13 @@ class GetTimer(Request):
     """The tile's timer."""
 
 
-def request_of(name: str, operands: Sequence[int]) -> Request:
-    """The request of a form's meaning; ExecutionError for one that the hardware would not serve."""
+def request_of(name: str, operands: Sequence[int]) -> Request | None:
+    """The request of a form's meaning, None where its condition is 0; ExecutionError for one that nobody serves."""
     verb, _, what = name.partition(" ")
     waits = verb not in ("offer", "poll")
     match verb, what:
+        case "acquire" | "release", _ if not all(operands[2:]):
+            return None
         case "acquire", _:
             value = signed(operands[1], 32)
             return AcquireLock(operands[0], abs(value), value >= 0)

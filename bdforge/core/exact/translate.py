@@ -11,7 +11,7 @@ from bdforge.core.exact.engine_build import FORWARD, LAND, OPERATE, READ, REQUES
 from bdforge.core.exact.instruction_plan import PART_BITS, InstructionPlan, PlannedOperand
 from bdforge.core.exact.register_layout import FORWARDED, OperandSegment, RegisterLayout
 from bdforge.core.exact.requests import PARTS, Asking
-from bdforge.core.isa.meaning import ADDRESS, DATA, AddressWalk, Meaning, MeaningKind
+from bdforge.core.isa.meaning import ADDRESS, APPROXIMATION, DATA, AddressWalk, Meaning, MeaningKind
 
 BUFFER_BYTES = 1344  # those of six slots fit into what the library keeps for a bundle
 _FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
@@ -243,7 +243,7 @@ def _compute(steps: Steps) -> None:
     elif meaning.operation == "multiply":
         _multiply(steps, results[0])
     else:
-        inputs = [steps.source(name, plan.operate) for name in meaning.inputs]
+        inputs = [steps.source(name, plan.operate) for name in meaning.inputs if name != APPROXIMATION]
         flags = [steps.flag(name) for name in meaning.doubtful]
         steps.add(meaning.operation, plan.operate, OPERATE, *inputs, *results, *flags, options=_options(steps))
     for name, place in zip(meaning.outputs, results, strict=True):

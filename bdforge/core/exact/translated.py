@@ -23,7 +23,7 @@ from bdforge.core.exact.translated_program import translated
 from bdforge.core.isa import Isa, leaves
 from bdforge.core.isa.core_registers import reset_values
 from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
-from bdforge.core.isa.meaning import ASSUMPTIONS
+from bdforge.core.isa.meaning import ASSUMPTIONS, Approximation, approximated
 
 _UNKNOWN = 4
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
@@ -95,10 +95,20 @@ class Translated:
         """Go on where results are assumed (`bdforge.core.isa.meaning.Partly`), which `assumed` then names."""
         self._state.assumes = 1
 
+    def approximate(self, how: Approximation) -> None:
+        """What becomes of approximations from now on; `approximated` names those that were made."""
+        self._state.approximation = how
+
     @property
     def assumed(self) -> list[str]:
         """Why results so far may be otherwise."""
         return [reason for i, reason in enumerate(ASSUMPTIONS) if self._state.assumed >> i & 1]
+
+    @property
+    def approximated(self) -> list[str]:
+        """Approximations so far, with their bounds."""
+        made = self._state.assumed >> len(ASSUMPTIONS)
+        return [row.reason for i, row in enumerate(approximated()) if made >> i & 1]
 
     @property
     def uses(self) -> list[int]:
@@ -171,6 +181,8 @@ class Translated:
             request = request_of(kind.name, operands)
         except ExecutionError as error:
             raise type(error)(f"at {pc:#x}: {error}") from error
+        if request is None:
+            return
         answer = yield request
         if size_bytes and not any(kind.data):
             ctypes.memmove(address, answered(kind.name, operands, answer).to_bytes(size_bytes, "little"), size_bytes)

@@ -84,6 +84,7 @@ struct Shared {
     std::int32_t pending_stores;   // that write in later cycles
     std::int32_t part, marked;
     std::int32_t assumes, assumed;  // whether it goes on where results are assumed; which assumptions were made
+    std::int32_t approximation;     // what becomes of approximations: nothing (0), the nearest value, a bound
     char message[256];
 };
 
@@ -113,7 +114,7 @@ struct alignas(64) Core : Shared {
         std::vsnprintf(message, sizeof message, format, arguments);
         va_end(arguments);
     }
-    enum Assumption { kRounding, kZeroSign, kZeroBlock };
+    enum Assumption { kRounding, kZeroSign, kZeroBlock, kAssumptions };
     // A result rests on an assumption, by its number: whether the core may go on.
     [[gnu::noinline, gnu::cold]] bool assume(int which) {
         static const char* const kReasons[] = {
@@ -123,6 +124,12 @@ struct alignas(64) Core : Shared {
         if (assumes) assumed |= 1 << which;
         else fail(kOpen, "%s", kReasons[which]);
         return assumes;
+    }
+    // A result is approximate, of the function with a number: whether the core may go on.
+    [[gnu::noinline, gnu::cold]] bool approximates(int which, const char* name) {
+        if (approximation) assumed |= 1 << (kAssumptions + which);
+        else fail(kOpen, "%s is an approximation here, whose bits are not published", name);
+        return approximation != 0;
     }
     std::uint8_t* at(std::int32_t place, std::uint8_t* buffer) {
         if (place < 0) return buffer + ~place;

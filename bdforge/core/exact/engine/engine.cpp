@@ -4,6 +4,7 @@
 #include "floats.hpp"
 #include "lanes.hpp"
 #include "multiply.hpp"
+#include "nonlinear.hpp"
 #include "pipeline.hpp"
 #include "places.hpp"
 #include "scalar.hpp"
@@ -32,6 +33,7 @@ void each_function(F f) {
     for (const Named& n : width::kTable) f(n);
     for (const Named& n : multiply::kTable) f(n);
     for (const Named& n : floats::kTable) f(n);
+    for (const Named& n : nonlinear::kTable) f(n);
 }
 
 // The pass of a hardware loop that ends with this bundle; where it goes on, or -1.
@@ -178,13 +180,13 @@ bool engine_product(int n, int rows, const std::uint8_t* s1, const std::uint8_t*
     return true;
 }
 
-// What shuffles move, for all programs: routes of bytes and pairs of so many modes.
-void engine_shuffles(const std::uint8_t* routes, const std::uint8_t* pairs, int modes) {
-    for (int mode = 0; mode < modes; ++mode) {
-        std::memcpy(places::kRoutes.byte[mode], routes + mode * places::kBytes, places::kBytes);
-        places::kRoutes.pair[mode] = pairs[mode];
-    }
+// What shuffles move, for all programs: routes of bytes of so many modes.
+void engine_shuffles(const std::uint8_t* routes, int modes) {
+    std::memcpy(places::kRoutes.byte, routes, std::size_t(modes) * places::kBytes);
 }
+
+// How far approximations may be off, for all programs: a row for each function.
+void engine_approximations(const double* rows) { std::memcpy(nonlinear::kRows, rows, sizeof nonlinear::kRows); }
 
 // The shapes of integer products that a generation's multiplier knows.
 void engine_shapes(bool aie2, const multiply::Shape* shapes, int count) {

@@ -50,6 +50,22 @@ inline void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
     });
 }
 
+// The mask of a lane-wise operation: lanes of 8 bits have 64 of them.
+inline std::uint64_t mask_at(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+    return event.o[0] == 8 ? load<std::uint64_t>(core.at(event.a[i], buffer)) : word(core, event, buffer, i);
+}
+
+// a: s1, s2, mask, d; o: bits.
+inline void vadd_or_subtract(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint64_t mask = mask_at(core, event, buffer, 2);
+    of_width(event.o[0], [&](auto u, auto) {
+        using T = decltype(u);
+        auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
+        for (int i = 0; i < x.count; ++i) x.lane[i] = T(mask >> i & 1 ? x.lane[i] - y.lane[i] : x.lane[i] + y.lane[i]);
+        write(core, event, buffer, 3, x);
+    });
+}
+
 template <bool And>
 void vbitwise(Core& core, const Event& event, std::uint8_t* buffer) {
     auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
@@ -109,7 +125,7 @@ inline bool arithmetic(int which, T a, T b, T& made) {
     std::int64_t value = 0;
     switch (which) {
         case 0: made = T(x - y); return false;
-        case 1: value = std::max<std::int64_t>(x - y, 0); break;
+        case 1: made = T(std::max<std::int64_t>(x - y, 0)); return false;
         case 2: value = y < 0 ? -y : y; break;
         case 3: value = -y; break;
         case 4: made = T(~y); return false;
@@ -150,8 +166,7 @@ inline void veqz(Core& core, const Event& event, std::uint8_t* buffer) {
 
 // a: s1, s2, mask, d; o: bits.
 inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::uint64_t mask = word(core, event, buffer, 2);
-    if (event.o[0] == 8) mask = load<std::uint64_t>(core.at(event.a[2], buffer));
+    const std::uint64_t mask = mask_at(core, event, buffer, 2);
     of_width(event.o[0], [&](auto u, auto) {
         using T = decltype(u);
         write(core, event, buffer, 3, chosen(read<T>(core, event, buffer, 0), read<T>(core, event, buffer, 1), mask));
@@ -159,7 +174,7 @@ inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
 }
 
 inline const Named kTable[] = {
-    {"vadd", vadd}, {"vand", vbitwise<true>}, {"vor", vbitwise<false>}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
+    {"vadd", vadd}, {"vadd_or_subtract", vadd_or_subtract}, {"vand", vbitwise<true>}, {"vor", vbitwise<false>}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
     {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz}, {"vmarked", vmarked},
     {"vselect", vselect},
 };

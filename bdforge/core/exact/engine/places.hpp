@@ -56,20 +56,38 @@ void vpush(Core& core, const Event& event, std::uint8_t* buffer) {
     std::memcpy(core.at(event.a[2], buffer), both + (High ? bytes : 0), kBytes);
 }
 
-// a: s1, s2, shift, d.
-inline void vshift(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t shift = word(core, event, buffer, 2);
+inline void shifted(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, std::uint32_t shift, std::uint8_t* to) {
     if (shift > kBytes) return core.fail(kOpen, "shifts by more than 64 bytes are open, this one is by %u", shift);
     std::uint8_t both[2 * kBytes];
-    std::memcpy(both, core.at(event.a[0], buffer), kBytes);
-    std::memcpy(both + kBytes, core.at(event.a[1], buffer), kBytes);
-    std::memcpy(core.at(event.a[3], buffer), both + shift, kBytes);
+    std::memcpy(both, s1, kBytes);
+    std::memcpy(both + kBytes, s2, kBytes);
+    std::memcpy(to, both + shift, kBytes);
 }
 
-// Source byte of each result byte by mode, and whether the mode is of two registers: handed over by Python.
+// a: s1, s2, shift, d.
+inline void vshift(Core& core, const Event& event, std::uint8_t* buffer) {
+    shifted(core, core.at(event.a[0], buffer), core.at(event.a[1], buffer), word(core, event, buffer, 2),
+            core.at(event.a[3], buffer));
+}
+
+// a: s1, step, s2, shift, d.
+inline void vshift_align(Core& core, const Event& event, std::uint8_t* buffer) {
+    static constexpr int kSteps[] = {0, 4, 8, 16, 32};
+    const std::uint32_t step = word(core, event, buffer, 1) & 7, shift = word(core, event, buffer, 3);
+    if (step > 4) return core.fail(kOpen, "step %u of an aligned shift is open: known are 0 to 4", step);
+    const std::uint8_t *s1 = core.at(event.a[0], buffer), *s2 = core.at(event.a[2], buffer);
+    std::uint8_t* to = core.at(event.a[4], buffer);
+    if (!step) return shifted(core, s1, s2, shift, to);
+    const int high = int(std::min<std::uint32_t>(shift, kBytes)), by = kSteps[step];
+    std::uint8_t made[kBytes] = {};
+    std::memcpy(made, s1 + by, kBytes - by);
+    std::memcpy(made + kBytes - high, s2, high);
+    std::memcpy(to, made, kBytes);
+}
+
+// Source byte of each result byte by mode: handed over by Python.
 struct Routes {
     std::uint8_t byte[64][kBytes];
-    bool pair[64];
 };
 
 inline Routes kRoutes;
@@ -98,19 +116,15 @@ void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint8_t* from = core.at(event.a[0], buffer) + index * bytes;
     std::uint8_t* to = core.at(event.a[1 + Extract + Shuffle], buffer);
     if (!Shuffle) return broadcast(from, to, bytes);
-    const std::uint32_t mode = word(core, event, buffer, 1 + Extract);
-    if (mode < 64 && kRoutes.pair[mode])
-        return core.fail(
-            kOpen, "shuffle mode %u is of two registers: what the second is behind a broadcast is open", mode);
-    std::uint8_t lanes[kBytes];
-    broadcast(from, lanes, bytes);
-    shuffle(core, lanes, mode, event.o[1], to);
+    std::uint8_t both[2 * kBytes] = {};  // modes of two registers have zeros for the second
+    broadcast(from, both, bytes);
+    shuffle(core, both, word(core, event, buffer, 1 + Extract) & 63, event.o[1], to);
 }
 
 inline const Named kTable[] = {
     {"vbroadcast", vbroadcast<false, false>}, {"vextract", vextract}, {"vinsert", vinsert},
     {"vextract_broadcast", vbroadcast<true, false>}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
-    {"vshift", vshift}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast<false, true>},
+    {"vshift", vshift}, {"vshift_align", vshift_align}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast<false, true>},
     {"vextract_broadcast_shuffle", vbroadcast<true, true>},
 };
 

@@ -48,9 +48,19 @@ inline U select(U first, U second, U condition, int negate) { return (condition 
 
 inline U leading_zeros(U x) { return x ? U(__builtin_clz(x)) : 32u; }
 
+// a: s0, s1, quotient, d0, quotient.
+inline void divide_step(Core& core, const Event& event, std::uint8_t* buffer) {
+    const U divisor = word(core, event, buffer, 1), left = word(core, event, buffer, 2);
+    const U rest = word(core, event, buffer, 0) << 1 | left >> 31;
+    const bool fits = rest >= divisor;
+    put(core, event, buffer, 3, fits ? rest - divisor : rest);
+    put(core, event, buffer, 4, left << 1 | U(fits));
+}
+
 inline const Named kTable[] = {
     {"add", sum<false, 0, true>}, {"sub", sum<true, 1, true>},     {"adc", sum<false, 2, true>},
     {"sbc", sum<true, 2, true>},  {"add_nc", sum<false, 0, false>},
+    {"divide_step", divide_step},
     {"mul", of<[](U x, U y) { return x * y; }, 2>},
     {"mac", of<[](U total, U x, U y, int minus) { return minus ? total - x * y : total + x * y; }, 3, 1>},
     {"and", of<[](U x, U y) { return x & y; }, 2>},

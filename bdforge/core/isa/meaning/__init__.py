@@ -5,12 +5,14 @@ does it, on bit patterns. What no source tells is not made up: such forms have n
 and operations raise OpenError for operands whose result is not known.
 """
 
-from bdforge.core.isa.meaning import floats, lanes, multiply, scalar, shuffle, width
+from bdforge.core.isa.meaning import floats, lanes, multiply, nonlinear, scalar, shuffle, width
 from bdforge.core.isa.meaning.floats import ASSUMPTIONS
-from bdforge.core.isa.meaning.form_meanings import access_of, bare_name, meaning_of, what_is_open
+from bdforge.core.isa.meaning.form_meanings import access_of, bare_name, evidence_of, meaning_of, what_is_open
 from bdforge.core.isa.meaning.multiply import macs_of
+from bdforge.core.isa.meaning.nonlinear import Approximation, approximated
 from bdforge.core.isa.meaning.semantics import (
     ADDRESS,
+    APPROXIMATION,
     DATA,
     OPERATIONS,
     AddressWalk,
@@ -23,8 +25,9 @@ from bdforge.core.isa.meaning.semantics import (
 )
 
 __all__ = [
-    "ADDRESS", "ASSUMPTIONS", "DATA", "OPERATIONS", "AddressWalk", "Meaning", "MeaningKind", "MemoryAccess", "Partly",
-    "Result", "access_of", "bare_name", "compute", "macs_of", "meaning_of", "what_is_open",
+    "ADDRESS", "APPROXIMATION", "ASSUMPTIONS", "DATA", "OPERATIONS", "AddressWalk", "Approximation", "Meaning",
+    "MeaningKind", "MemoryAccess", "Partly", "Result", "access_of", "approximated", "bare_name", "compute",
+    "evidence_of", "macs_of", "meaning_of", "what_is_open",
 ]  # fmt: skip
 
-_IMPLEMENTING = (floats, lanes, multiply, scalar, shuffle, width)  # entered their operations on import
+_IMPLEMENTING = (floats, lanes, multiply, nonlinear, scalar, shuffle, width)  # entered their operations on import

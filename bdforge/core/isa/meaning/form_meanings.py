@@ -7,6 +7,7 @@ without an operation is of a form whose meaning no source tells, and its note sa
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from bdforge.core.isa.effects import RegisterAccess, effects
@@ -60,6 +61,24 @@ def what_is_open(generation: str, form: Form) -> str:
     """What no source tells of a form without meaning; "" for one that has one."""
     row = _row(generation, form)
     return "" if row["operation"] else row["note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How sure a meaning is, and by what: H by two sources or a public program with a known answer, M by one, L a guess
+    that fits."""
+
+    confidence: str
+    source: str
+
+
+@cache
+def evidence_of(generation: str, form: Form) -> Evidence | None:
+    """What a form's meaning rests on; None for those of which all sources say the same."""
+    for row in rows("evidence"):
+        if row["generation"] in ("", generation) and re.fullmatch(row["forms"], form.name):
+            return Evidence(row["confidence"], row["evidence"])
+    return None
 
 
 def _row(generation: str, form: Form) -> Mapping[str, str]:

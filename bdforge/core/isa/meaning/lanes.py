@@ -17,6 +17,13 @@ def vadd(options: tuple[int, ...], s1: int, s2: int) -> int:
     return joined(list(map(step, _of(s1, bits), _of(s2, bits))), bits)
 
 
+@operation("vadd_or_subtract")
+def vadd_or_subtract(options: tuple[int, ...], s1: int, s2: int, mask: int) -> int:
+    """Lane-wise difference where the mask has a 1, else the sum, wrapping; options: (bits,)."""
+    both = zip(_of(s1, options[0]), _of(s2, options[0]), strict=True)
+    return joined([a - b if mask >> i & 1 else a + b for i, (a, b) in enumerate(both)], options[0])
+
+
 def _of(value: int, bits: int, sign: object = False) -> list[int]:
     return lanes(value, bits, VECTOR_BITS // bits, sign)
 
@@ -59,7 +66,7 @@ def vmarked(options: tuple[int, ...], s1: int, s2: int, sign: int) -> tuple[int,
 
 
 ARITHMETIC: tuple[tuple[Callable[[int, int], int], bool], ...] = (
-    (lambda a, b: a - b, True), (lambda a, b: max(a - b, 0), False), (lambda a, b: abs(b), False),
+    (lambda a, b: a - b, True), (lambda a, b: max(a - b, 0), True), (lambda a, b: abs(b), False),
     (lambda a, b: -b, False), (lambda a, b: ~b, True),
 )  # fmt: skip
 """Difference, positive difference, magnitude, negative, inverse of lanes; whether results wrap."""
@@ -153,3 +160,21 @@ def vshift(_: tuple[int, ...], s1: int, s2: int, shift: int) -> int:
     """Bytes from `shift` on of s1 followed by s2."""
     open_if(shift > VECTOR_BITS // 8, f"shifts by more than {VECTOR_BITS // 8} bytes are open, this one is by {shift}")
     return (s1 | s2 << VECTOR_BITS) >> 8 * shift & ((1 << VECTOR_BITS) - 1)
+
+
+_ALIGN_STEPS = (0, 4, 8, 16, 32)  # bytes
+
+
+@operation("vshift_align")
+def vshift_align(_: tuple[int, ...], s1: int, step: int, s2: int, shift: int) -> int:
+    """s1 some bytes down, zeros from the top, and over its high `shift` bytes the low ones of s2; `vshift` of step 0.
+
+    The low three bits of `step` choose: 4, 8, 16 or 32 bytes. A shift of 64 or more leaves nothing of s1.
+    """
+    step &= 7
+    if not step:
+        return vshift((), s1, s2, shift)
+    open_if(step >= len(_ALIGN_STEPS), f"step {step} of an aligned shift is open: known are 0 to 4")
+    high = 8 * min(shift, VECTOR_BITS // 8)
+    low = s1 >> 8 * _ALIGN_STEPS[step] & ((1 << VECTOR_BITS - high) - 1)
+    return low | (s2 & ((1 << high) - 1)) << VECTOR_BITS - high

@@ -58,6 +58,16 @@ def polled(_: tuple[int, ...], answer: int) -> tuple[int | Partly, int]:
     return (answer & _WORD if there else Partly(0, 1)), there
 
 
+@operation("divide_step")
+def divide_step(_: tuple[int, ...], s0: int, s1: int, quotient: int) -> tuple[int, int]:
+    """A step of a division by s1: (rest, quotient) of the rest s0 and of what is left of the dividend, then quotient.
+
+    32 steps from a rest of 0 divide. A 33rd bit of the rest is dropped.
+    """
+    rest, made = (s0 << 1 | quotient >> _BITS - 1) & _WORD, quotient << 1 & _WORD
+    return (rest - s1, made | 1) if rest >= s1 else (rest, made)
+
+
 @operation("lt")
 def lt(options: tuple[int, ...], s0: int, s1: int) -> int:
     """1 if s0 < s1; options: (signed, negate): negated it is s0 >= s1."""

@@ -11,6 +11,8 @@ DATA = "data"
 """The operand that a load or a request brings or a store writes."""
 ADDRESS = "address"
 """The operand of a request that is the form's address."""
+APPROXIMATION = "approximation"
+"""The operand that says what becomes of an approximation, as a number: who runs the program chooses it."""
 
 
 class MeaningKind(Enum):

@@ -18,6 +18,7 @@ _MATRICES = {
 """By mode: what it is of, and its elements' bits and matrix. Behind a pair's mode is that of its upper half."""
 
 MODES = 56  # of AIE2P; AIE2 has the first 48
+_MODE_CODES = 64  # behind a broadcast, a mode is cut to six bits
 
 
 @cache
@@ -37,11 +38,6 @@ def routed_bytes(mode: int) -> bytes:
     bits, sources = routing(mode)
     size = bits // 8
     return bytes(source * size + i for source in sources for i in range(size))
-
-
-def is_of_two(mode: int) -> bool:
-    """Whether a mode transposes two registers, of which it gives a half."""
-    return mode not in _MATRICES or _MATRICES[mode][0] == "pair"
 
 
 @operation("vshuffle")
@@ -68,6 +64,5 @@ def vextract_broadcast_shuffle(options: tuple[int, ...], s1: int, index: int, mo
 
 
 def _shuffled_alone(modes: int, s1: int, mode: int) -> int:
-    two = mode < modes and is_of_two(mode)
-    open_if(two, f"shuffle mode {mode} is of two registers: what the second is behind a broadcast is open")
-    return vshuffle((modes,), s1, 0, mode)
+    """Modes of two registers have zeros for the second."""
+    return vshuffle((modes,), s1, 0, mode % _MODE_CODES)

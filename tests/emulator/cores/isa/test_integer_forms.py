@@ -21,7 +21,7 @@ from support.plain_lanes import LANE, MARKED, ONE_REGISTER, carry, expected
 from support.random_programs import filled, forms, instruction, registers
 
 ELSEWHERE = re.compile(
-    r"NOP|VFLOOR|.*(CONV|_[fF](_|$)|bf16|BF16|flt)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)|.*q_to_w"
+    r"NOP|VFLOOR|.*(CONV|_[fF](_|$)|bf16|BF16|flt)|V(EXP2|TANH)|(INV)?SQRT|INV|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)|.*q_to_w"
 )  # floats; shuffles and sums of accumulators have recorded cases; what is known in part is among requests
 AIE2_CONFS = (0x308, 0x208, 0x108, 0x310, 0x318, 0x312, 0x31A, 0x309, 0x708, 0xB08, 0x1308, 0x300, 0x2308, 0x33A,
               0x132, 0x202)  # fmt: skip
@@ -44,12 +44,14 @@ def prepared(generation: str, drawn: Instruction, rng: random.Random) -> dict[st
     if drawn.form.name.startswith(("VEXT", "VINSERT", "VSHIFT")):
         limit = 512 // int(lanes[1]) if lanes else 65
         for name, value in drawn.operands.items():
-            if name in ("idx", "shift", "op2", "op3") and isinstance(value, str) and value[0] == "r":
+            if name in ("idx", "shift", "op2", "op3", "op4") and isinstance(value, str) and value[0] == "r":
                 values[value] = rng.randrange(limit)
-        values["r29"] = rng.randrange(limit)
+        values |= {"r29": rng.randrange(limit), "r30": rng.randrange(limit), "r26": 1}
+    if drawn.form.name == "VSHIFT_ALIGN":
+        values[str(drawn.operands["pre" if generation == "aie2p" else "op2"])] = rng.randrange(5)
     if "SHFL" in drawn.form.name:
         values["r29"] = rng.choice(sorted(ONE_REGISTER))
-    if MARKED.match(drawn.form.name):
+    if MARKED.match(drawn.form.name) and "MAXDIFF" not in drawn.form.name:
         read = re.search("vaddSign[01]|_D(?=[0-9])", drawn.form.name)
         unsigned = read is not None and not values["crVaddSign" if read[0] == "_D" else read[0]]
         assert lanes

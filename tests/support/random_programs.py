@@ -103,6 +103,8 @@ def instruction(form: Form, rng: random.Random) -> Instruction:
 def harmless(generation: str, drawn: Instruction) -> bool:
     """Whether it leaves pointers and loops alone, besides by walks that wrap, so that programs go on for long."""
     meaning = meaning_of(generation, drawn.form)
+    if meaning.access and meaning.access.counter:
+        return False
     if meaning.walk in (AddressWalk.STACK_STEP, AddressWalk.WALK_2D, AddressWalk.WALK_3D):
         return True
     timing = drawn.form.timing

@@ -15,7 +15,7 @@ _FILE = Path(__file__).parents[1] / "isa" / "data" / "semantics.jsonl"
 
 @cache
 def cases() -> tuple[dict[str, Any], ...]:
-    """253 cases: from llvm-aie's tests and its simulator's rules, silicon routings, public programs, a reference model.
+    """257 cases: from llvm-aie's tests and its simulator's rules, silicon routings, public programs, a reference model.
 
     They are of AIE2P, or of `arch`.
     """

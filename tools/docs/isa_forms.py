@@ -17,6 +17,7 @@ _OPEN = "open"
 CASES, NAMED, CONTROL, FLOATS, HAND, AGREE = "recorded", "named", "control", "floats", "hand", "agree"
 _PLAIN = {"move", "none"}
 _SETTLED = {"divide_step", "exp2", "tanh", "approximate"}
+_BY_HAND = {"gather", "fill", "pop", "push", "flush"}
 _FLOATS = {"fmultiply", "fmatrix", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
 SLOTS = {
     "lda": "Slot lda", "ldb": "Slot ldb", "st": "Slot st", "alu": "Slot alu", "mv": "Slot mv",
@@ -40,7 +41,7 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
         yield CASES
     if meaning.operation in _FLOATS:
         yield FLOATS
-    elif meaning.operation in _SETTLED:
+    elif meaning.operation in _SETTLED or (meaning.access and meaning.access.kind in _BY_HAND):
         yield HAND
     elif meaning.kind is not MeaningKind.COMPUTE or meaning.doubtful:
         yield CONTROL
@@ -59,6 +60,7 @@ def status(generation: str, form: isa.Form) -> tuple[str, str, str, str]:
     done = [meaning.request] * bool(meaning.request) + [meaning.operation] * (meaning.operation not in _PLAIN)
     evidence = evidence_of(generation, form)
     sure = f"{evidence.confidence}: {evidence.source}" if evidence else ""
+    done += ["gather"] * bool(meaning.access and meaning.access.addresses)
     return ", ".join(done) or meaning.operation, known, sure, ", ".join(_tests(generation, form))
 
 
@@ -108,7 +110,7 @@ _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
             "routings and a reference model (`test_recorded_cases.py`); *named*: against a second description that",
             "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
             "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy (`test_float_forms.py`);",
-            "*hand*: worked by hand (`test_settled_forms.py`, `test_approximations.py`);",
+            "*hand*: worked by hand (`test_settled_forms.py`, `test_fifo_forms.py`, `test_approximations.py`);",
             "*agree*: both executors do the same with random operands (`test_executors_agree.py`).",
         ),
     )

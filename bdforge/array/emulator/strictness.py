@@ -29,9 +29,8 @@ CHECKS = {
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
     "channel-enable": "instruction words that push a task to a core tile's channel whose enable bit is 0, which "
     "hardware ignores; off: it starts all the same",
-    "float-edges": "machine code of AIE2P whose result rests on the sign of a sum of floats that is zero, on the "
-    "rounding of one of three terms, or on the exponent of a block float of zeros; off: such a zero is +0, "
-    "such a sum is rounded once to nearest even, and such an exponent is 0",
+    "float-edges": "machine code of AIE2P whose result rests on the sign of a sum of floats that is zero, or on the "
+    "rounding of one of three terms; off: such a zero is +0, and such a sum is rounded once to nearest even",
     "stack": "a kernel whose frame, where it is known, does not fit its core's stack; off: it runs",
     "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
     "buffer-arguments": "more than 5 buffer arguments of a sequence: NPUs translate no others; off: they are used",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.core.isa.errors import AccessError
-from bdforge.core.isa.meaning import AddressWalk, Meaning
+from bdforge.core.isa.meaning import AddressWalk, Meaning, MemoryAccess
+from bdforge.core.isa.meaning.fifo import fifo_step
 
 WINDOW_BYTES = 0x10000
 FIRST = 0x40000
@@ -18,6 +19,11 @@ END = FIRST + len(NAMES) * WINDOW_BYTES
 BANK_BYTES = 0x4000
 """A bank serves one access in a cycle (four banks of 16 KB in each memory)."""
 BANKS = len(NAMES) * WINDOW_BYTES // BANK_BYTES
+
+
+ADDRESS_BITS = 20
+_MASK = (1 << ADDRESS_BITS) - 1
+_GATHERED, _GATHERED_WORD = 4, (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +43,39 @@ class DataMemory:
             raise AccessError(f"loads {size_bytes} bytes at {address:#x}, which nobody has written")
         return int.from_bytes(memory[start : start + size_bytes].tobytes(), "little")
 
-    def store(self, address: int, size_bytes: int, value: int) -> None:
+    def load_line(self, address: int, size_bytes: int) -> int:
+        """As `load`, of bytes of which not all are used: nobody asks who wrote them."""
+        memory, start, _ = self._place(address, size_bytes, "loads")
+        return int.from_bytes(memory[start : start + size_bytes].tobytes(), "little")
+
+    def check_written(self, address: int, size_bytes: int) -> None:
+        """AccessError where nobody wrote some of the bytes (poison mode)."""
+        for at in range(address, address + size_bytes):
+            window, start = divmod(at - FIRST, WINDOW_BYTES)
+            written = self.written[window] if FIRST <= at < END else None
+            if written is not None and not written[start]:
+                raise AccessError(f"loads {size_bytes} bytes at {address:#x}, which nobody has written")
+
+    def gather(self, access: MemoryAccess, addresses: int) -> tuple[int, list[int]]:
+        """Four words of 64 bits, of which the low ones are elements, and the banks that give them.
+
+        A table holds each half line of an elements' table twice, in both halves of a line: even words come from the
+        first half, odd ones from the second. What lies behind the element is what follows in that half, around its end.
+        """
+        found, banks, size = 0, list[int](), access.size_bytes
+        for i in range(_GATHERED):
+            at = addresses >> 32 * (access.first + i) & _MASK & ~(access.amount // 4 - 1)
+            half = (at & ~(2 * size - 1)) + size * (i & 1)
+            first = (at & 2 * size - 1) >> 1
+            line = self.load_line(half, size)
+            self.check_written(half + first, access.amount // 8)
+            found |= ((line | line << 8 * size) >> 8 * first & _GATHERED_WORD) << 64 * i
+            banks += [half // BANK_BYTES] * (not i & 1 or half // BANK_BYTES != banks[-1])
+        return found, banks
+
+    def store(self, address: int, size_bytes: int, value: int, aligned: bool = True) -> None:
         """Store the low bytes of a number; AccessError outside or misaligned."""
-        memory, start, written = self._place(address, size_bytes, "stores")
+        memory, start, written = self._place(address, size_bytes, "stores", aligned)
         value &= (1 << 8 * size_bytes) - 1
         memory[start : start + size_bytes] = np.frombuffer(value.to_bytes(size_bytes, "little"), np.uint8)
         if written is not None:
@@ -59,9 +95,11 @@ class DataMemory:
             written[start : start + len(data)] = True
         return True
 
-    def _place(self, address: int, size_bytes: int, verb: str) -> tuple[np.ndarray, int, np.ndarray | None]:
+    def _place(
+        self, address: int, size_bytes: int, verb: str, aligned: bool = True
+    ) -> tuple[np.ndarray, int, np.ndarray | None]:
         what = f"{verb} {size_bytes} bytes at {address:#x}"
-        if address % size_bytes:
+        if aligned and address % size_bytes:
             raise AccessError(f"{what}, which is no multiple of {size_bytes}")
         if not FIRST <= address < END:
             raise AccessError(f"{what}; data memory is from {FIRST:#x} to {END - 1:#x}")
@@ -71,16 +109,19 @@ class DataMemory:
         return memory, start, self.written[window]
 
 
-ADDRESS_BITS = 20
-_MASK = (1 << ADDRESS_BITS) - 1
-
-
 def walked(meaning: Meaning, values: Mapping[str, int]) -> tuple[int, dict[str, int]]:
-    """(address, what becomes of pointer and counters) of a form's address operands.
+    """(address, what becomes of pointer and counters) of a form's address operands."""
+    base, access = values.get("ptr", values.get("sp", 0)), meaning.access
+    if access is None or not access.counter:
+        return _walked(meaning, values, base)
+    address, behind, count = fifo_step(access, base, values[access.counter])
+    if meaning.walk is AddressWalk.NONE:
+        return address, {"ptr_out": behind, f"{access.counter}_out": count}
+    return address, _walked(meaning, values, behind)[1] | {f"{access.counter}_out": 0}
 
-    A walk `d` holds m, dn, dj, dc in 20 bits each, the second dimension of a 3D walk above the first.
-    """
-    base = values.get("ptr", values.get("sp", 0))
+
+def _walked(meaning: Meaning, values: Mapping[str, int], base: int) -> tuple[int, dict[str, int]]:
+    """From a pointer. A walk `d` holds m, dn, dj, dc in 20 bits each, the second dimension of 3D above the first."""
     offset = values.get(meaning.offset, 0)
     match meaning.walk:
         case AddressWalk.NONE:

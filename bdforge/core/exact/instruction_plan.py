@@ -16,7 +16,7 @@ DEPTH = 12
 
 _ASKED = {"get stream": 5, "poll stream": 5, "get cascade": 5, "get register": 4, "put register": 4}
 """Stages of requests whose operands do not tell them."""
-_WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp")
+_WALK_RESULTS = ("ptr_out", "dc", "dcl", "dch", "sp", "pos_out", "avail_out")
 _SCALAR_BITS = 64
 PART_BITS = 512  # of wide registers that the cascade fills part by part
 _READABLE_STATUS = ("srCarry", "srMS0", "srSS0")
@@ -74,11 +74,12 @@ def plan_of(generation: str, instruction: Instruction) -> InstructionPlan:
     form = instruction.form
     constants = {n: v for n, v in instruction.operands.items() if isinstance(v, int)}
     used = {*map(str, (*meaning.inputs, *meaning.asks, *(meaning.counts or ()), meaning.part)), *_walk_inputs(meaning)}
+    used |= {meaning.access.addresses} if meaning.access else set()
     reads = tuple(_operand(generation, access) for access in accesses.reads if access.operand in used)
     wanted = {
         *meaning.outputs,
         *(meaning.counts or ()),
-        *(_WALK_RESULTS if meaning.walk is not AddressWalk.NONE else ()),
+        *(_WALK_RESULTS if meaning.steps else ()),
     }
     writes = {a.operand: _operand(generation, a, meaning.part) for a in accesses.writes if a.operand in wanted}
     if meaning.low_bits:
@@ -96,10 +97,10 @@ def plan_of(generation: str, instruction: Instruction) -> InstructionPlan:
 
 
 def _walk_inputs(meaning: Meaning) -> tuple[str, ...]:
-    if meaning.walk is AddressWalk.NONE:
+    if not meaning.steps:
         return ()
     base = "sp" if meaning.walk in (AddressWalk.STACK, AddressWalk.STACK_STEP) else "ptr"
-    return (base, meaning.offset) if meaning.offset else (base,)
+    return tuple(name for name in (base, meaning.access.counter if meaning.access else "", meaning.offset) if name)
 
 
 def _cut(operand: PlannedOperand, bits: int) -> PlannedOperand:

@@ -25,6 +25,7 @@ from bdforge.core.isa.meaning import (
     compute,
     macs_of,
 )
+from bdforge.core.isa.meaning.fifo import stored_bytes
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.core.python_kernel` and is sent their answers."""
@@ -67,6 +68,7 @@ class Interpreter:
         self._approximation = Approximation.OFF
         self._assumed: set[str] = set()
         self._flights: list[Flight] = []
+        self._banks: list[int] = []  # that are accessed in this cycle
         self._parts: Parts | None = None
         self._marks: list[PartMark] = []
 
@@ -183,7 +185,7 @@ class Interpreter:
         for do in (self._load, self._operate, self._store):
             for flight, stage in due:
                 do(flight, stage)
-        self._count_conflicts(due)
+        self._count_conflicts()
         self.cycle += 1
         self._flights = [flight for flight, stage in due if stage < flight.plan.last]
 
@@ -256,8 +258,17 @@ class Interpreter:
 
     def _load(self, flight: Flight, stage: int) -> None:
         access = flight.plan.meaning.access
-        if access and stage == flight.plan.load:
+        if not access or stage != flight.plan.load:
+            return
+        banks = [flight.address // BANK_BYTES]
+        if access.kind == "gather":
+            flight.values[DATA], banks = self.memory.gather(access, flight.values[access.addresses])
+        elif access.kind == "plain":
             flight.values[DATA] = self.memory.load(flight.address, access.size_bytes)
+        else:
+            flight.values[DATA] = self.memory.load_line(flight.address, access.size_bytes)
+            self.memory.check_written(flight.values["ptr"], access.amount * (access.kind == "pop"))
+        self._banks += banks
 
     def _operate(self, flight: Flight, stage: int) -> None:
         plan = flight.plan
@@ -273,12 +284,19 @@ class Interpreter:
 
     def _store(self, flight: Flight, stage: int) -> None:
         access = flight.plan.meaning.access
-        if access and stage == flight.plan.store:
-            self.memory.store(flight.address, access.size_bytes, flight.values[DATA])
+        if not access or stage != flight.plan.store:
+            return
+        size, fifo = access.size_bytes, bool(access.counter)
+        if fifo:
+            size = stored_bytes(access, flight.values["ptr"], flight.values[access.counter])
+        if size:
+            self.memory.store(flight.address, size, flight.values[DATA], aligned=not fifo)
+            self._banks.append(flight.address // BANK_BYTES)
 
-    def _count_conflicts(self, due: list[tuple[Flight, int]]) -> None:
+    def _count_conflicts(self) -> None:
         """Each bank serves one access in a cycle: the others would wait."""
-        places = Counter(f.address // BANK_BYTES for f, stage in due if stage in (f.plan.load, f.plan.store))
+        places = Counter(self._banks)
+        self._banks.clear()
         for place, count in places.items():
             self.uses[place % BANKS] += count
         self.conflicts += max(places.values(), default=1) - 1

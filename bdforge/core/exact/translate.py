@@ -11,7 +11,7 @@ from bdforge.core.exact.engine_build import FORWARD, LAND, OPERATE, READ, REQUES
 from bdforge.core.exact.instruction_plan import PART_BITS, InstructionPlan, PlannedOperand
 from bdforge.core.exact.register_layout import FORWARDED, OperandSegment, RegisterLayout
 from bdforge.core.exact.requests import PARTS, Asking
-from bdforge.core.isa.meaning import ADDRESS, APPROXIMATION, DATA, AddressWalk, Meaning, MeaningKind
+from bdforge.core.isa.meaning import ADDRESS, APPROXIMATION, DATA, AddressWalk, Meaning, MeaningKind, MemoryAccess
 
 BUFFER_BYTES = 1344  # those of six slots fit into what the library keeps for a bundle
 _FIRST, _ALIGNMENT = 64, 64  # the first operand's offset in the buffer, and how operands are aligned
@@ -140,7 +140,9 @@ class Steps:
         return self.buffer(self.layout.size_bytes(self.plan.writes[name].leaves))
 
 
-_WALK_RESULTS = {"ptr_out": 4, "sp": 4, "dc": 8, "dcl": 8, "dch": 12}
+_WALK_RESULTS = {"ptr_out": 4, "sp": 4, "dc": 8, "dcl": 8, "dch": 12, "pos_out": 16, "avail_out": 16}
+_STORED, _LINE = 20, 24  # of a FIFO: how many bytes it stores, and its address
+_FIFO_KINDS = ("fill", "pop", "push", "flush")
 _WALKS = {
     AddressWalk.INDEX: "walk_index",
     AddressWalk.STACK: "walk_index",
@@ -152,6 +154,7 @@ _WALKS = {
 _CONDITIONS = {"always": 0, "zero": 1, "nonzero": 2, "decrement": 2}
 _ALIASES = ("move", "store_low")
 _PRODUCT_BYTES = 64 + 256  # conf, and the lanes behind it
+_GATHERED_BYTES = 32
 _WORD_BYTES, _PART_BYTES = 4, PART_BITS // 8
 _NUMBERS = 5  # of a request, at most
 
@@ -212,9 +215,30 @@ def _count(steps: Steps, counter: str, result: str) -> None:
 
 def _walk(steps: Steps) -> None:
     plan, meaning = steps.plan, steps.plan.meaning
-    if meaning.walk is AddressWalk.NONE:
-        return
-    base = steps.source("sp" if meaning.walk in (AddressWalk.STACK, AddressWalk.STACK_STEP) else "ptr", plan.walk)
+    if meaning.access and meaning.access.counter:
+        _step_fifo(steps, meaning.access)
+    elif meaning.walk is not AddressWalk.NONE:
+        stack = meaning.walk in (AddressWalk.STACK, AddressWalk.STACK_STEP)
+        _step_pointer(steps, steps.source("sp" if stack else "ptr", plan.walk))
+    for name, offset in _WALK_RESULTS.items():
+        if name in plan.writes:
+            steps.land(plan.writes[name], ~offset)
+
+
+def _step_fifo(steps: Steps, access: MemoryAccess) -> None:
+    """What a FIFO moves from where, then the step of its pointer behind that."""
+    plan, stage = steps.plan, steps.plan.walk
+    walks = plan.meaning.walk is not AddressWalk.NONE
+    sources = steps.source("ptr", stage), steps.source(access.counter, stage)
+    options = _FIFO_KINDS.index(access.kind), access.amount, int(walks)
+    steps.add("fifo_step", stage, OPERATE, *sources, options=options)
+    if walks:
+        _step_pointer(steps, ~_WALK_RESULTS["ptr_out"])
+    steps.add("copy4", stage, OPERATE, ~_LINE, ~0)
+
+
+def _step_pointer(steps: Steps, base: Place) -> None:
+    plan, meaning = steps.plan, steps.plan.meaning
     places: list[Place] = [base]
     if meaning.walk in (AddressWalk.WALK_2D, AddressWalk.WALK_3D):
         leaves = plan.read(meaning.offset).leaves
@@ -222,9 +246,6 @@ def _walk(steps: Steps) -> None:
     else:
         places.append(steps.source(meaning.offset or 0, plan.walk))
     steps.add(_WALKS[meaning.walk], plan.walk, OPERATE, *places)
-    for name, offset in _WALK_RESULTS.items():
-        if name in plan.writes:
-            steps.land(plan.writes[name], ~offset)
 
 
 def _compute(steps: Steps) -> None:
@@ -233,8 +254,7 @@ def _compute(steps: Steps) -> None:
     if access:
         steps.data = steps.buffer(access.size_bytes)
         if not access.store:
-            name = f"load{access.size_bytes}" if access.size_bytes in (32, 64) else "load"
-            steps.add(name, plan.load, READ, 0, steps.data, options=(access.size_bytes,))
+            _load(steps, access)
     if meaning.operation == "none":
         return
     results = [steps.data if name == DATA else steps.result(name) for name in meaning.outputs]
@@ -252,7 +272,21 @@ def _compute(steps: Steps) -> None:
         elif name != DATA:
             steps.land(plan.writes[name], place)
     if access and access.store:
-        steps.add("store", plan.store, STORE, steps.data, options=(access.size_bytes,))
+        name = "store_some" if access.counter else "store"
+        steps.add(name, plan.store, STORE, steps.data, ~_STORED, options=(access.size_bytes,))
+
+
+def _load(steps: Steps, access: MemoryAccess) -> None:
+    stage, size = steps.plan.load, access.size_bytes
+    if access.kind == "gather":
+        steps.data = steps.buffer(_GATHERED_BYTES)
+        source = steps.source(access.addresses, stage)
+        steps.add("gather", stage, READ, source, steps.data, options=(access.amount, size, access.first))
+    elif access.kind == "plain":
+        steps.add(f"load{size}" if size in (32, 64) else "load", stage, READ, 0, steps.data, options=(size,))
+    else:
+        taken = access.amount * (access.kind == "pop")
+        steps.add("load_line", stage, READ, steps.source("ptr", stage), steps.data, options=(size, taken))
 
 
 def _multiply(steps: Steps, result: int) -> None:

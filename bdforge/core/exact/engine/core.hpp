@@ -114,12 +114,11 @@ struct alignas(64) Core : Shared {
         std::vsnprintf(message, sizeof message, format, arguments);
         va_end(arguments);
     }
-    enum Assumption { kRounding, kZeroSign, kZeroBlock, kAssumptions };
+    enum Assumption { kRounding, kZeroSign, kAssumptions };
     // A result rests on an assumption, by its number: whether the core may go on.
     [[gnu::noinline, gnu::cold]] bool assume(int which) {
         static const char* const kReasons[] = {
             "a sum whose rounding is not told", "the sign of a sum that is zero is open",
-            "the exponent of a block of zeros is open",
         };
         if (assumes) assumed |= 1 << which;
         else fail(kOpen, "%s", kReasons[which]);

@@ -1,6 +1,7 @@
 // Runs translated programs: cycle by cycle, the events that are due. Called from Python by plain functions.
 #include <string>
 
+#include "fifo.hpp"
 #include "floats.hpp"
 #include "lanes.hpp"
 #include "multiply.hpp"
@@ -19,7 +20,8 @@ const Named kSteps[] = {
     {"copy256", copy<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
     {"land64", land<64>}, {"land256", land<256>}, {"forward", forward<>}, {"forward64", forward<64>},
     {"forward256", forward<256>}, {"walk_index", walk_index}, {"walk_post", walk_post}, {"walk_2d", walk_2d},
-    {"walk_3d", walk_3d}, {"load", load_memory}, {"load32", load_fixed<32>}, {"load64", load_fixed<64>}, {"store", store_memory}, {"branch", branch}, {"ask", ask},
+    {"walk_3d", walk_3d}, {"load", load_memory}, {"load32", load_fixed<32>}, {"load64", load_fixed<64>}, {"load_line", load_line}, {"gather", gather},
+    {"store", store_memory}, {"store_some", store_some}, {"branch", branch}, {"ask", ask},
     {"known", known}, {"tell", tell}, {"land_part", land_part}, {"count_part", count_part}, {"low_half", low_half},
     {"polled", polled},
 };
@@ -32,6 +34,7 @@ void each_function(F f) {
     for (const Named& n : places::kTable) f(n);
     for (const Named& n : width::kTable) f(n);
     for (const Named& n : multiply::kTable) f(n);
+    for (const Named& n : fifo::kTable) f(n);
     for (const Named& n : floats::kTable) f(n);
     for (const Named& n : nonlinear::kTable) f(n);
 }

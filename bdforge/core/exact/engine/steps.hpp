@@ -118,23 +118,42 @@ inline void walk_3d(Core& core, const Event& event, std::uint8_t* buffer) {
     step(buffer, 3, inner ? high.dc : outer ? high.dc + 1 : 0);
 }
 
+// An access of a bank.
+inline void use_bank(Core& core, int bank) {
+    ++core.uses[bank & 15];
+    if (core.bank_count < 2 * kRing) core.banks[core.bank_count++] = bank;
+}
+
 // The place of an access in memory, or nothing and a fault.
-inline std::uint8_t* place(Core& core, std::uint8_t* buffer, int bytes, const char* verb, int& window, int& start) {
+inline std::uint8_t* place_at(Core& core, std::uint32_t address, int bytes, const char* verb, bool aligned = true) {
     static const char* const kNames[] = {"south", "west", "north", "own"};
-    const std::uint32_t address = load<std::uint32_t>(buffer);
-    window = int(address >> 16) - 4;
-    start = int(address & 0xFFFF);
-    if (address & std::uint32_t(bytes - 1))
+    const int window = int(address >> 16) - 4;
+    if (aligned && address & std::uint32_t(bytes - 1))
         core.fail(kAccess, "%s %d bytes at %#x, which is no multiple of %d", verb, bytes, address, bytes);
     else if (window < 0 || window > 3)
         core.fail(kAccess, "%s %d bytes at %#x; data memory is from 0x40000 to 0x7ffff", verb, bytes, address);
     else if (!core.windows[window])
         core.fail(kAccess, "%s %d bytes at %#x, but there is no core's memory to the %s", verb, bytes, address,
                   kNames[window]);
-    if (core.fault) return nullptr;
-    ++core.uses[(address >> 14) & 15];
-    if (core.bank_count < 2 * kRing) core.banks[core.bank_count++] = int(address >> 14);
-    return core.windows[window] + start;
+    return core.fault ? nullptr : core.windows[window] + (address & 0xFFFF);
+}
+
+inline std::uint8_t* place(Core& core, std::uint8_t* buffer, int bytes, const char* verb, int& window, int& start) {
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    window = int(address >> 16) - 4;
+    start = int(address & 0xFFFF);
+    std::uint8_t* const found = place_at(core, address, bytes, verb);
+    if (found) use_bank(core, int(address >> 14));
+    return found;
+}
+
+// Faults where nobody wrote some of the bytes, if somebody keeps account of that.
+inline void check_written(Core& core, std::uint32_t address, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+        const std::uint32_t at = address + i, window = (at >> 16) - 4;
+        if (window < 4 && core.written[window] && !core.written[window][at & 0xFFFF])
+            return core.fail(kAccess, "loads %d bytes at %#x, which nobody has written", bytes, address);
+    }
 }
 
 // a: -, destination; o: bytes.
@@ -162,6 +181,46 @@ inline void load_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
     ++core.uses[(address >> 14) & 15];
     core.banks[core.bank_count++] = int(address >> 14);
     std::memcpy(buffer + ~event.a[1], core.windows[window] + (address & 0xFFFF), Bytes);
+}
+
+// a: pointer, destination; o: bytes, and how many of them from the pointer on are used.
+inline void load_line(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    const std::uint8_t* from = place_at(core, address, event.o[0], "loads");
+    if (!from) return;
+    use_bank(core, int(address >> 14));
+    check_written(core, word(core, event, buffer, 0), event.o[1]);
+    std::memcpy(buffer + ~event.a[1], from, event.o[0]);
+}
+
+// a: addresses, destination; o: bits of an element, bytes of half a line, number of the first address. Even elements
+// come from the first half of a line, odd ones from the second.
+inline void gather(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t half = std::uint32_t(event.o[1]);
+    const std::uint8_t* addresses = core.at(event.a[0], buffer) + 4 * event.o[2];
+    std::uint8_t* to = buffer + ~event.a[1];
+    for (int i = 0, before = -1; i < 4; ++i) {
+        const std::uint32_t at = load<std::uint32_t>(addresses + 4 * i) & kAddressMask & ~std::uint32_t(event.o[0] / 4 - 1);
+        const std::uint32_t first = (at & (2 * half - 1)) >> 1, line = (at & ~(2 * half - 1)) + half * (i & 1);
+        const std::uint8_t* from = place_at(core, line, int(half), "loads");
+        if (!from) return;
+        check_written(core, line + first, event.o[0] / 8);
+        for (std::uint32_t j = 0; j < 8; ++j) to[8 * i + j] = from[(first + j) % half];
+        if (!(i & 1) || before != int(line >> 14)) use_bank(core, int(line >> 14));
+        before = int(line >> 14);
+    }
+}
+
+// a: source, how many bytes; they lie in one line.
+inline void store_some(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int bytes = int(word(core, event, buffer, 1));
+    if (!bytes) return;
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    std::uint8_t* to = place_at(core, address, bytes, "stores", false);
+    if (!to) return;
+    use_bank(core, int(address >> 14));
+    std::memcpy(to, core.at(event.a[0], buffer), bytes);
+    if (core.written[(address >> 16) - 4]) std::memset(core.written[(address >> 16) - 4] + (address & 0xFFFF), 1, bytes);
 }
 
 // a: source; o: bytes.

@@ -177,7 +177,6 @@ inline int block_of(Core& core, const std::uint32_t* words, std::uint32_t roundi
         core.fail(kOpen, "a zero among block floats is open where it is negative or all are small");
         return -1;
     }
-    if (!shared && !core.assume(Core::kZeroBlock)) return -1;
     for (int i = 0; i < 8; ++i) beyond |= mantissa_of(words[i], shared, rounding) > 127;
     shared += beyond;
     for (int i = 0; i < 8; ++i) to[i] = std::int8_t(mantissa_of(words[i], shared, rounding));
@@ -185,15 +184,19 @@ inline int block_of(Core& core, const std::uint32_t* words, std::uint32_t roundi
     return shared;
 }
 
-// a: source, rounding, d.
-inline void blocks_bfp16(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t rounding = word(core, event, buffer, 1);
-    if (rounding != 0 && rounding != 12) return core.fail(kOpen, "crRnd %u of block floats is open", rounding);
+// 64 numbers as block floats: mantissas, then an exponent for each 8 of them.
+inline bool as_blocks(Core& core, const std::uint8_t* source, std::uint32_t rounding, std::uint8_t* to) {
+    if (rounding != 0 && rounding != 12) return core.fail(kOpen, "crRnd %u of block floats is open", rounding), false;
     std::uint32_t words[64];
-    std::memcpy(words, core.at(event.a[0], buffer), sizeof words);
-    std::uint8_t* to = core.at(event.a[2], buffer);
+    std::memcpy(words, source, sizeof words);
     for (int i = 0; i < 8 && !core.fault; ++i)
         to[64 + i] = std::uint8_t(block_of(core, words + 8 * i, rounding, reinterpret_cast<std::int8_t*>(to + 8 * i)));
+    return !core.fault;
+}
+
+// a: source, rounding, d.
+inline void blocks_bfp16(Core& core, const Event& event, std::uint8_t* buffer) {
+    as_blocks(core, core.at(event.a[0], buffer), word(core, event, buffer, 1), core.at(event.a[2], buffer));
 }
 
 // a: source, scale, d.

@@ -5,7 +5,7 @@ does it, on bit patterns. What no source tells is not made up: such forms have n
 and operations raise OpenError for operands whose result is not known.
 """
 
-from bdforge.core.isa.meaning import floats, lanes, multiply, nonlinear, scalar, shuffle, width
+from bdforge.core.isa.meaning import fifo, floats, lanes, multiply, nonlinear, scalar, shuffle, width
 from bdforge.core.isa.meaning.floats import ASSUMPTIONS
 from bdforge.core.isa.meaning.form_meanings import access_of, bare_name, evidence_of, meaning_of, what_is_open
 from bdforge.core.isa.meaning.multiply import macs_of
@@ -30,4 +30,4 @@ __all__ = [
     "evidence_of", "macs_of", "meaning_of", "what_is_open",
 ]  # fmt: skip
 
-_IMPLEMENTING = (floats, lanes, multiply, nonlinear, scalar, shuffle, width)  # entered their operations on import
+_IMPLEMENTING = (fifo, floats, lanes, multiply, nonlinear, scalar, shuffle, width)  # entered their operations on import

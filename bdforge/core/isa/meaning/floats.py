@@ -114,10 +114,7 @@ def _bits(values: np.ndarray) -> int:
     return int.from_bytes(values.tobytes(), "little")
 
 
-ASSUMPTIONS = ROUNDING, ZERO_SIGN, ZERO_BLOCK = (
-    "a sum whose rounding is not told", "the sign of a sum that is zero is open",
-    "the exponent of a block of zeros is open",
-)  # fmt: skip
+ASSUMPTIONS = ROUNDING, ZERO_SIGN = "a sum whose rounding is not told", "the sign of a sum that is zero is open"
 """Why results may be otherwise, in the order in which they stop a core."""
 
 

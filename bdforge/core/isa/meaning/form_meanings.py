@@ -1,8 +1,9 @@
 """What forms do, from the tables `data/*_meanings.csv`; how they make and step addresses follows from their operands.
 
 A row is for all forms of a name without its addressing mode, or for one whose operands are called otherwise. Its
-columns are those of `Meaning`: operands by name, constants as numbers, `access` as `load BYTES` or `store BYTES`. A row
-without an operation is of a form whose meaning no source tells, and its note says what is missing.
+columns are those of `Meaning`: operands by name, constants as numbers, `access` as `load BYTES` or `store BYTES`,
+that of a FIFO as `fill`, `pop`, `push` or `flush BYTES`, that of four elements as `gather BITS LINE-BYTES FIRST-WORD
+OPERAND`. A row without an operation is of a form whose meaning no source tells, and its note says what is missing.
 """
 
 import re
@@ -14,6 +15,7 @@ from bdforge.core.isa.effects import RegisterAccess, effects
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.forms import Bundle, Form, Instruction
 from bdforge.core.isa.isa_tables import rows
+from bdforge.core.isa.meaning.fifo import LINE_BYTES
 from bdforge.core.isa.meaning.semantics import AddressWalk, Meaning, MemoryAccess
 
 _MODES = re.compile(r"_(ag_)?(idx|pstm_nrm|spill)(_imm)?(?=_|$)|_[23]D(?=_|$)|_ag(?=_|$)")
@@ -36,17 +38,35 @@ def meaning_of(generation: str, form: Form) -> Meaning:
     row = _row(generation, form)
     if not row["operation"]:
         raise OpenError(f"what {form.name} does is open: {row['note']}")
-    kind, _, size = row["access"].partition(" ")
-    part, counts, walk = _operands(row["part"]), row["counts"].split(), walk_of(form)
+    access, counts, part = _access(row["access"]), row["counts"].split(), _operands(row["part"])
+    walk = _fifo_walk(form) if access and access.counter else walk_of(form)
     outputs, options = tuple(row["outputs"].split()), tuple(map(int, row["options"].split()))
     return Meaning(
         row["operation"], _operands(row["inputs"]), outputs, options,
         request=row["request"], asks=_operands(row["asks"]),
-        access=MemoryAccess(kind == "store", int(size)) if kind else None,
+        access=access,
         walk=walk, offset="" if walk is AddressWalk.NONE else offset_of(form), part=part[0] if part else None,
         counts=(counts[0], counts[1]) if counts else None, doubtful=tuple(row["doubtful"].split()),
         low_bits=int(row["low_bits"] or 0), note=row["note"],
     )  # fmt: skip
+
+
+def _access(cell: str) -> MemoryAccess | None:
+    match cell.split():
+        case []:
+            return None
+        case ["gather", bits, line_bytes, first, addresses]:
+            return MemoryAccess(False, int(line_bytes), "gather", int(bits), int(first), addresses)
+        case [kind, size] if kind in ("load", "store"):
+            return MemoryAccess(kind == "store", int(size))
+        case [kind, size]:
+            return MemoryAccess(kind in ("push", "flush"), LINE_BYTES, kind, int(size))
+    raise ValueError(f"no access is called {cell!r}")
+
+
+def _fifo_walk(form: Form) -> AddressWalk:
+    """How the pointer of a FIFO is stepped behind the bytes that are moved."""
+    return _WALKS.get(form.field("mod").kind.name, AddressWalk.POST) if "mod" in form.names else AddressWalk.NONE
 
 
 def access_of(generation: str, form: Form) -> MemoryAccess | None:

@@ -40,10 +40,24 @@ _BRANCHES = ("always", "zero", "nonzero", "decrement")
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """A load or store of `size_bytes`, to which its address must be aligned."""
+    """A load or store of `size_bytes`, to which its address must be aligned.
+
+    Other kinds than `plain` make their addresses otherwise: those of FIFOs by steps of `amount` bytes
+    (`bdforge.core.isa.meaning.fifo`); a `gather` loads four elements of `amount` bits, each from half a line, which has
+    `size_bytes`, at the addresses that are the words from number `first` on of the operand `addresses`.
+    """
 
     store: bool
     size_bytes: int
+    kind: str = "plain"
+    amount: int = 0
+    first: int = 0
+    addresses: str = ""
+
+    @property
+    def counter(self) -> str:
+        """The operand that counts the bytes of a FIFO, "" for others."""
+        return {"fill": "pos", "pop": "pos", "push": "avail", "flush": "avail"}.get(self.kind, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,11 @@ class Meaning:
     doubtful: tuple[str, ...] = ()
     low_bits: int = 0
     note: str = ""
+
+    @property
+    def steps(self) -> bool:
+        """Whether it makes an address of a pointer."""
+        return self.walk is not AddressWalk.NONE or bool(self.access and self.access.counter)
 
     @property
     def kind(self) -> MeaningKind:

@@ -5,8 +5,7 @@ Rounding modes are those of crRnd; saturation those of crSat: 0 wraps, 1 saturat
 
 import numpy as np
 
-from bdforge.core.isa.meaning.floats import ZERO_BLOCK
-from bdforge.core.isa.meaning.semantics import Partly, joined, lanes, open_if, operation, signed
+from bdforge.core.isa.meaning.semantics import joined, lanes, open_if, operation, signed
 
 _ROUNDINGS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
 _SHIFT_BITS = 0x3F
@@ -111,14 +110,13 @@ _SIGN, _FRACTION, _INFINITE = 1 << 31, (1 << 23) - 1, 255
 
 
 @operation("blocks_bfp16")
-def blocks_bfp16(_: tuple[int, ...], source: int, rounding: int) -> int | Partly:
-    """64 fp32 lanes to block floats: mantissas of 8 bits, then an exponent for each 8 of them; 0 of zeros, assumed."""
+def blocks_bfp16(_: tuple[int, ...], source: int, rounding: int) -> int:
+    """64 fp32 lanes to block floats: mantissas of 8 bits, then the greatest exponent of each 8 of them."""
     open_if(rounding not in (_FLOOR, _EVEN), f"crRnd {rounding} of block floats is open")
     words = lanes(source, 32, 64)
     blocks = [_block(words[i : i + _BLOCK], rounding) for i in range(0, len(words), _BLOCK)]
     mantissas = [mantissa for made, _ in blocks for mantissa in made]
-    found = joined(mantissas, 8) | joined([exponent for _, exponent in blocks], 8) << 512
-    return Partly(found, 0, (ZERO_BLOCK,)) if any(not exponent for _, exponent in blocks) else found
+    return joined(mantissas, 8) | joined([exponent for _, exponent in blocks], 8) << 512
 
 
 def _block(words: list[int], rounding: int) -> tuple[list[int], int]:

@@ -6,11 +6,11 @@ import pytest
 from bdforge.core.isa import GENERATIONS, load
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.meaning import meaning_of
-from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES, macs_of
+from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES, TABLES, macs_of
 from bdforge.core.isa.meaning.semantics import OPERATIONS, Meaning, joined, lanes
 from support.differences import same
 
-OPEN = {"aie2p": (796, 84), "aie2": (538, 69)}
+OPEN = {"aie2p": (816, 64), "aie2": (554, 53)}
 """Forms that sources tell of, and others."""
 
 
@@ -150,3 +150,44 @@ def test_shuffles_are_transposes_of_their_matrices(mode: int):
             continue
         found = OPERATIONS["vshuffle"]((modes,), s1, s2, mode).to_bytes(64, "little")
         assert found == wanted.tobytes(), f"mode {mode}: {list(found[:8])}..., wanted {list(wanted.tobytes()[:8])}..."
+
+
+SPARSE = {  # table, modes: rows, depth, columns, bits of s1, s2 and of a lane
+    (2, (0, 1, 0)): (8, 16, 8, 8, 8, 32), (3, (0, 1, 5)): (4, 16, 8, 8, 8, 32), (3, (1, 2, 2)): (2, 16, 8, 16, 8, 64),
+    (3, (1, 3, 5)): (2, 8, 8, 16, 16, 64),
+}  # fmt: skip
+STORED = {  # four bits of a mask, the first row's lowest: which of the two stored elements each row has
+    0b0001: "0...", 0b0010: ".0..", 0b0100: "..1.", 0b1000: "...1", 0b0011: "01..", 0b0101: "0.1.", 0b1001: "0..1",
+    0b0110: ".01.", 0b1010: ".0.1", 0b1100: "..01",
+}  # fmt: skip
+
+
+def pruned(rng: np.random.Generator, shape, stored: np.ndarray) -> tuple[np.ndarray, int]:
+    """(the matrix that is multiplied, the mask) of random masks and the two stored rows of each four."""
+    whole, mask, groups = np.zeros((shape.depth, shape.columns), object), 0, shape.depth // 4
+    for column in range(shape.columns):
+        for r in range(groups):
+            chosen = int(rng.integers(16))
+            mask |= chosen << 4 * (r + groups * column)
+            for row, slot in enumerate(STORED.get(chosen, "....")):
+                if slot != ".":
+                    whole[4 * r + row, column] = stored[2 * r + int(slot), column]
+    return whole, mask
+
+
+@pytest.mark.parametrize(("table", "modes"), SPARSE)
+def test_sparse_products_take_two_of_four_elements_of_each_column(table, modes):
+    shape, rng = TABLES[table][modes], np.random.default_rng(6)
+    assert set(TABLES[table]) == {found for where, found in SPARSE if where == table}
+    assert (shape.rows, shape.depth, shape.columns, shape.bits1, shape.bits2, shape.lane) == SPARSE[table, modes]
+    for sign1, sign2 in ((0, 1), (1, 0), (1, 1)):
+        a = numbers(rng, shape.rows * shape.depth, shape.bits1, sign1)
+        b = numbers(rng, shape.depth * shape.columns // 2, shape.bits2, sign2)
+        whole, mask = pruned(rng, shape, b.reshape(-1, shape.columns))
+        source = joined(list(b), shape.bits2) | mask << 512
+        word = conf(modes, sign1, sign2)
+        found = OPERATIONS["multiply"]((table, 0, 0, 0), joined(list(a), shape.bits1), source, word)
+        wanted = (a.reshape(shape.rows, shape.depth) @ whole).ravel()
+        same(np.array(lanes(found, shape.lane, len(wanted))), np.array([v % (1 << shape.lane) for v in wanted]))
+    meaning = Meaning("multiply", ("s1", "s2", "acc"), (), (table, 0, 0, 0))
+    assert macs_of(meaning, {"acc": word}) == shape.rows * shape.columns * shape.depth // 2

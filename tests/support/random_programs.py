@@ -32,6 +32,9 @@ CONFS = (
     0xB08,
     0x1308,
     0x2308,
+    0x3A8,
+    0x352,
+    0x3BA,
 )
 FLOAT_CONFS = (0x30C, 0x03C, 0x004)
 _ROUNDINGS, _SATURATIONS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13), (0, 1, 3)

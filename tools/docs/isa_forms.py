@@ -17,6 +17,7 @@ _OPEN = "open"
 CASES, NAMED, CONTROL, FLOATS, HAND, AGREE = "recorded", "named", "control", "floats", "hand", "agree"
 _PLAIN = {"move", "none"}
 _SETTLED = {"divide_step", "exp2", "tanh", "approximate"}
+_SPARSE = re.compile(r".*(_sparse_|core_Y_Q)")
 _BY_HAND = {"gather", "fill", "pop", "push", "flush"}
 _FLOATS = {"fmultiply", "fmatrix", "faccumulate", "blocks_bfp16", "floor_bf16", "to_float", "to_integer"}
 SLOTS = {
@@ -41,7 +42,11 @@ def _tests(generation: str, form: isa.Form) -> Iterator[str]:
         yield CASES
     if meaning.operation in _FLOATS:
         yield FLOATS
-    elif meaning.operation in _SETTLED or (meaning.access and meaning.access.kind in _BY_HAND):
+    elif (
+        meaning.operation in _SETTLED
+        or _SPARSE.match(form.name)
+        or (meaning.access and meaning.access.kind in _BY_HAND)
+    ):
         yield HAND
     elif meaning.kind is not MeaningKind.COMPUTE or meaning.doubtful:
         yield CONTROL

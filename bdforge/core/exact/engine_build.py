@@ -13,7 +13,7 @@ from bdforge.common.messages import Fault
 from bdforge.core.exact.core_memory import BANKS
 from bdforge.core.exact.profile import MOST_MARKS
 from bdforge.core.exact.register_layout import FORWARDED
-from bdforge.core.isa.meaning.multiply import AIE2_SHAPES, SHAPES
+from bdforge.core.isa.meaning.multiply import TABLES
 from bdforge.core.isa.meaning.nonlinear import approximated
 from bdforge.core.isa.meaning.shuffle import MODES, routed_bytes
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
@@ -77,9 +77,9 @@ def library() -> ctypes.CDLL | None:
     found.engine_shuffles(b"".join(map(routed_bytes, range(MODES))), MODES)
     numbers = [n for row in approximated() for n in astuple(row)[2:]]
     found.engine_approximations((ctypes.c_double * len(numbers))(*numbers))
-    for aie2, shapes in enumerate((SHAPES, AIE2_SHAPES)):
+    for table, shapes in enumerate(TABLES):
         numbers = [n for modes, shape in shapes.items() for n in (*modes, *astuple(shape))]
-        found.engine_shapes(aie2, (ctypes.c_int32 * len(numbers))(*numbers), len(shapes))
+        found.engine_shapes(table, (ctypes.c_int32 * len(numbers))(*numbers), len(shapes))
     return found
 
 
@@ -91,7 +91,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_product": (boolean, [integer, integer, pointer, pointer, boolean, boolean, pointer]),
         "engine_shuffles": (None, [ctypes.c_char_p, integer]),
         "engine_approximations": (None, [pointer]),
-        "engine_shapes": (None, [boolean, pointer, integer]),
+        "engine_shapes": (None, [integer, pointer, integer]),
         "engine_program": (pointer, []),
         "engine_drop_program": (None, [pointer]),
         "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),

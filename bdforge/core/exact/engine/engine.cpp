@@ -191,9 +191,9 @@ void engine_shuffles(const std::uint8_t* routes, int modes) {
 // How far approximations may be off, for all programs: a row for each function.
 void engine_approximations(const double* rows) { std::memcpy(nonlinear::kRows, rows, sizeof nonlinear::kRows); }
 
-// The shapes of integer products that a generation's multiplier knows.
-void engine_shapes(bool aie2, const multiply::Shape* shapes, int count) {
-    multiply::kShapes[aie2].assign(shapes, shapes + count);
+// The shapes of integer products in a table: of a generation's multiplier, dense or sparse.
+void engine_shapes(int table, const multiply::Shape* shapes, int count) {
+    multiply::kShapes[table].assign(shapes, shapes + count);
 }
 
 Program* engine_program() {

@@ -9,21 +9,23 @@ namespace engine::multiply {
 using I = std::int64_t;
 
 struct Shape {
-    std::int32_t amode, bmode, variant, rows, depth, columns, bits1, bits2, lane;
+    std::int32_t amode, bmode, variant, rows, depth, columns, bits1, bits2, lane, sparse;
 };
 
-// Those of AIE2P and of AIE2, handed over by Python; int8 matrices, the `usual` ones, stand first.
-inline std::vector<Shape> kShapes[2];
+// Those of AIE2P and of AIE2, then of their sparse products, handed over by Python; int8 matrices, the `usual` ones,
+// stand first.
+inline std::vector<Shape> kShapes[4];
+constexpr int kSparse = 2;  // tables from here on are of sparse products
 
-inline const Shape* find(bool aie2, std::uint32_t conf) {
+inline const Shape* find(int table, std::uint32_t conf) {
     const std::int32_t amode = conf >> 1 & 3, bmode = conf >> 3 & 3, variant = conf >> 5 & 7;
-    for (const Shape& s : kShapes[aie2])
+    for (const Shape& s : kShapes[table])
         if (s.amode == amode && s.bmode == bmode && s.variant == variant) return &s;
     return nullptr;
 }
 
-inline const Shape* shape_of(Core& core, bool aie2, std::uint32_t conf) {
-    const Shape* shape = find(aie2, conf);
+inline const Shape* shape_of(Core& core, int table, std::uint32_t conf) {
+    const Shape* shape = find(table, conf);
     if (!shape)
         core.fail(kOpen, "amode %d, bmode %d, variant %d of a multiplication are open", conf >> 1 & 3, conf >> 3 & 3,
                   conf >> 5 & 7);
@@ -32,12 +34,35 @@ inline const Shape* shape_of(Core& core, bool aie2, std::uint32_t conf) {
     return core.fault ? nullptr : shape;
 }
 
+// A matrix of bytes or halves of which two of each four elements of a column are stored, as the mask behind says which.
+inline void expand(const Shape& s, const std::uint8_t* stored, std::uint8_t* to) {
+    const int groups = s.depth / 4, bytes = s.bits2 / 8;
+    const std::uint8_t* const mask = stored + 64;
+    std::memset(to, 0, std::size_t(s.depth) * s.columns * bytes);
+    for (int column = 0; column < s.columns; ++column)
+        for (int r = 0; r < groups; ++r) {
+            const int number = r + groups * column, bits = mask[number / 2] >> (number % 2 * 4) & 15;
+            const int count = __builtin_popcount(unsigned(bits));
+            for (int row = 0, slot = 0; row < 4 && count <= 2; ++row) {
+                if (!(bits >> row & 1)) continue;
+                const int from = count == 2 ? slot++ : row / 2;
+                std::memcpy(to + ((4 * r + row) * s.columns + column) * bytes,
+                            stored + ((2 * r + from) * s.columns + column) * bytes, bytes);
+            }
+        }
+}
+
 template <class L>
 void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, L* p) {
     using width::lane_of;
     if (!s.depth) {
         for (int i = 0; i < s.rows; ++i) p[i] = L(lane_of(s1, s.bits1, i, sign1) * lane_of(s2, s.bits2, i, sign2));
         return;
+    }
+    std::uint8_t dense[256];  // at most 16 x 8 elements of two bytes
+    if (s.sparse) {
+        expand(s, s2, dense);
+        s2 = dense;
     }
     for (int i = 0; i < s.rows; ++i)
         for (int j = 0; j < s.columns; ++j) {
@@ -50,21 +75,22 @@ void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, boo
 
 constexpr int kProduct = 64;  // where a product lies behind its conf
 
-inline const Shape* usual(bool aie2, std::uint32_t conf) {
-    return (conf & ~0x3F01u) == 0x8 ? kShapes[aie2].data() : nullptr;  // int8 matrices
+inline const Shape* usual(int table, std::uint32_t conf) {
+    return table < kSparse && (conf & ~0x3F01u) == 0x8 ? kShapes[table].data() : nullptr;  // int8 matrices
 }
 
-// a: s1, s2, conf, product; o: whether AIE2. A conf that is open is left to `accumulated`, in its cycle.
+// a: s1, s2, conf, product; o: number of the shapes. A conf that is open is left to `accumulated`, in its cycle.
 inline void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t conf = word(core, event, buffer, 2);
-    const bool aie2 = event.o[0] != 0, sign1 = conf >> 9 & 1, sign2 = conf >> 8 & 1;
+    const int table = event.o[0];
+    const bool sign1 = conf >> 9 & 1, sign2 = conf >> 8 & 1;
     const std::uint8_t* s1 = core.at(event.a[0], buffer);
     const std::uint8_t* s2 = core.at(event.a[1], buffer);
     std::uint8_t* to = buffer + ~event.a[3];
     save(to, conf);
-    if (const Shape* shape = usual(aie2, conf))
+    if (const Shape* shape = usual(table, conf))
         return bytes::product(shape->rows, s1, s2, sign1, sign2, reinterpret_cast<std::int32_t*>(to + kProduct));
-    const Shape* shape = find(aie2, conf);
+    const Shape* shape = find(table, conf);
     if (!shape) return;
     if (shape->lane == 32) product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint32_t*>(to + kProduct));
     else product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint64_t*>(to + kProduct));
@@ -99,15 +125,15 @@ void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::u
     if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, (conf >> 13 & 1) != std::uint32_t(event.o[3]));
 }
 
-// a: accumulators, product, dst; o: whether AIE2, accumulators, minus the product, minus the second accumulator.
+// a: accumulators, product, dst; o: number of the shapes, accumulators, minus the product, minus the second accumulator.
 inline void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
     const auto conf = load<std::uint32_t>(buffer + ~event.a[event.o[1]]);
-    const bool aie2 = event.o[0] != 0;
-    const Shape* shape = usual(aie2, conf);
-    if (!shape) shape = shape_of(core, aie2, conf);
+    const int table = event.o[0];
+    const Shape* shape = usual(table, conf);
+    if (!shape) shape = shape_of(core, table, conf);
     if (!shape) return;
     const int count = shape->rows * shape->columns;
-    core.macs[event.place] += count * std::max(shape->depth, 1);
+    core.macs[event.place] += count * std::max(shape->depth, 1) >> shape->sparse;
     if (shape->lane == 32 && count == 64) sum<std::uint32_t>(core, event, buffer, 64, conf);
     else if (shape->lane == 32) sum<std::uint32_t>(core, event, buffer, count, conf);
     else sum<std::uint64_t>(core, event, buffer, count, conf);

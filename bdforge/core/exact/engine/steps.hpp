@@ -129,11 +129,11 @@ inline std::uint8_t* place_at(Core& core, std::uint32_t address, int bytes, cons
     static const char* const kNames[] = {"south", "west", "north", "own"};
     const int window = int(address >> 16) - 4;
     if (aligned && address & std::uint32_t(bytes - 1))
-        core.fail(kAccess, "%s %d bytes at %#x, which is no multiple of %d", verb, bytes, address, bytes);
+        core.fail(kAccess, "%s %d bytes at 0x%x, which is no multiple of %d", verb, bytes, address, bytes);
     else if (window < 0 || window > 3)
-        core.fail(kAccess, "%s %d bytes at %#x; data memory is from 0x40000 to 0x7ffff", verb, bytes, address);
+        core.fail(kAccess, "%s %d bytes at 0x%x; data memory is from 0x40000 to 0x7ffff", verb, bytes, address);
     else if (!core.windows[window])
-        core.fail(kAccess, "%s %d bytes at %#x, but there is no core's memory to the %s", verb, bytes, address,
+        core.fail(kAccess, "%s %d bytes at 0x%x, but there is no core's memory to the %s", verb, bytes, address,
                   kNames[window]);
     return core.fault ? nullptr : core.windows[window] + (address & 0xFFFF);
 }

@@ -208,5 +208,6 @@ def test_a_gather_uses_a_bank_for_each_pair_of_its_elements(executor):
         words = sum(at << 32 * i for i, at in enumerate(places))
         core = run(executor, "vldb.4x16.lo wl4, wl1", {"wl1": words})
         assert (core.conflicts, sum(core.uses)) == (uses, 2)
-    with pytest.raises(AccessError, match="loads 32 bytes at 0x30000; data memory is from"):
-        run(executor, "vldb.4x16.lo wl4, wl1", {"wl1": 0x30000})
+    for address in (0x30000, 0):
+        with pytest.raises(AccessError, match=f"loads 32 bytes at {address:#x}; data memory is from"):
+            run(executor, "vldb.4x16.lo wl4, wl1", {"wl1": address})

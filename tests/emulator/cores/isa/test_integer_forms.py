@@ -21,7 +21,7 @@ from support.plain_lanes import LANE, MARKED, ONE_REGISTER, carry, expected
 from support.random_programs import filled, forms, instruction, registers
 
 ELSEWHERE = re.compile(
-    r"NOP|VFLOOR|.*(CONV|_[fF](_|$)|bf16|BF16|flt)|V(EXP2|TANH)|(INV)?SQRT|INV|.*(_FILL|_POP|_PUSH_(512|544|576)|_FLUSH|_4x)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)|.*q_to_w"
+    r"NOP|VFLOOR|.*(CONV|_[fF](_|$)|bf16|BF16|flt)|V(EXP2|TANH)|(INV)?SQRT|INV|.*(_FILL|_POP|_PUSH_(512|544|576)|_FLUSH|_4x|_sparse_|core_[XY]_Q)|VSHUFFLE|V(ADD|SUB|NEG)(_vmac.*)?$|.*128(_|$)|.*q_to_w"
 )  # floats; shuffles and sums of accumulators have recorded cases; what is known in part is among requests
 AIE2_CONFS = (0x308, 0x208, 0x108, 0x310, 0x318, 0x312, 0x31A, 0x309, 0x708, 0xB08, 0x1308, 0x300, 0x2308, 0x33A,
               0x132, 0x202)  # fmt: skip

@@ -88,3 +88,35 @@ def test_powers_that_nobody_told_of_are_refused(executor, number, reason):
     given = {"bmll0": bits(np.array([0.5, number], np.float32))}
     with pytest.raises(OpenError, match=reason):
         run_text(executor, "vexp2 wl1, bmll0" + NOPS, given)
+
+
+SIGNS = {  # of the product, of a first and of a second accumulator, by mnemonic
+    "vmul": (1, 0, 0), "vnegmul": (-1, 0, 0), "vmac": (1, 1, 0), "vmsc": (-1, 1, 0), "vaddmac": (1, 1, 1),
+    "vaddmsc": (-1, 1, 1), "vsubmac": (1, 1, -1), "vsubmsc": (-1, 1, -1),
+}  # fmt: skip
+OPERANDS = {"aie2p": (("y0", "qx2"), ("y0", "qy1")), "aie2": (("x0", "qx1"), ("y2", "qx1"))}
+CHOSEN = [(1, 2), (0, 3), (1, 3), (0, 2)]  # rows of each four of column 0 that are there
+
+
+@BOTH
+@EACH
+@pytest.mark.parametrize("mnemonic", SIGNS)
+def test_a_sparse_form_sums_what_its_name_says(executor, generation, mnemonic):
+    """16 x 8 of int8, of which column 0 has eight elements and the others none."""
+    rng, (sign, *adds) = np.random.default_rng(8), SIGNS[mnemonic]
+    if generation == "aie2p" and "sub" in mnemonic:
+        return  # AIE2 alone subtracts accumulators so
+    rows, conf, acc = (8, 0x308, "dm") if generation == "aie2p" else (4, 0x3A8, "cm")
+    a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((rows, 16), (8, 8)))
+    column, mask = np.zeros(16, int), 0
+    for r, chosen in enumerate(CHOSEN):
+        column[[4 * r + row for row in chosen]] = b[2 * r : 2 * r + 2, 0]
+        mask |= sum(1 << row for row in chosen) << 4 * r
+    held = rng.integers(-1000, 1000, (2, rows, 8)).astype(np.int32)
+    wanted = adds[0] * held[0].astype(int) + adds[1] * held[1]
+    wanted[:, 0] += sign * (a.astype(int) @ column)
+    registers = {1: f"{acc}2", 2: f"{acc}2, {acc}0", 3: f"{acc}0, {acc}1"}[1 + sum(map(abs, adds))]
+    for s1, s2 in OPERANDS[generation]:
+        given = {f"{acc}0": bits(held[0]), f"{acc}1": bits(held[1]), s1: bits(a), s2: bits(b) | mask << 512, "r5": conf}
+        core = run_text(executor, f"{mnemonic} {registers}, {s1}, {s2}, r5" + NOPS, given, generation)
+        assert core.read(registers[:3]) == bits(wanted.astype(np.int32))

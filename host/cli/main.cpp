@@ -55,7 +55,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
                 trial.jobs.front().stream_words());
     const std::vector<double> times_ms = cli::timed_runs(design, trial.jobs, options, energy);
     if (options.verify) {
-        const std::string mismatch = cli::first_mismatch(trial, design, options);
+        const std::string mismatch = cli::first_mismatch(trial, options);
         if (!mismatch.empty()) {
             std::fprintf(stderr, "bdforge-run: wrong result: %s; run it on the emulated array: bdforge run\n",
                          mismatch.c_str());
@@ -66,7 +66,7 @@ Ran run_on(const Device& device, const Design& design, const Options& options, b
     for (const OperandShape& operand : trial.jobs.front().operands()) {
         if (operand.output) elements += trial.jobs.size() * operand.rows * operand.columns;
         const auto file = options.outputs.find(operand.name);
-        if (file != options.outputs.end()) save_npy(file->second, cli::fetched(trial.jobs.front(), design, operand));
+        if (file != options.outputs.end()) save_npy(file->second, cli::fetched(trial.jobs.front(), operand));
     }
     if (options.verify) std::printf("verified: %zu elements\n", elements);
     std::puts(cli::timing(sizes, trial.jobs.size(), times_ms, device.is_npu()).c_str());

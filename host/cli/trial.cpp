@@ -23,10 +23,6 @@ namespace {
 constexpr std::uint32_t seed = 1;
 constexpr int small = 8;  // of floats, which are whole numbers: sums of their products stay exact
 
-const sequence::Operand& operand_of(const Design& design, const std::string& name) {
-    return design.state()->operand(name);
-}
-
 /// NumPy's type for an operand's elements, and its name there; bf16 as words, since NumPy has none.
 struct NumpyType {
     const char *type, *code, *name;
@@ -38,11 +34,6 @@ const NumpyType& numpy_type(const std::string& type) {
                                           {"int32", "<i4", "numpy.int32"},       {"", "|i1", "numpy.int8"}};
     return *std::find_if(std::begin(types), std::end(types) - 1,
                          [&](const NumpyType& each) { return each.type == type; });
-}
-
-std::vector<std::size_t> shape_of(const Design& design, const OperandShape& operand) {
-    if (operand_of(design, operand.name).axes.size() == 1) return {operand.columns};
-    return {operand.rows, operand.columns};
 }
 
 /// Adds an element of NumPy's type `code`, whose last digit are its bytes.
@@ -57,13 +48,13 @@ void append(std::vector<std::byte>& bytes, const std::string& code, double value
 
 /// Any of the type's values; of floats small whole numbers, of scales some below 1.
 NpyArray random_array(const Design& design, const OperandShape& operand, std::uint32_t which) {
-    const sequence::Operand& facts = operand_of(design, operand.name);
+    const sequence::Operand& facts = design.state()->operand(operand.name);
     const std::string type = numpy_type(operand.type).code;
     const bool integer = type[1] == 'i', scale = facts.missing.value_or(0) == 1;
     const auto [low, high] = facts.values.value_or(integer ? std::pair<std::int64_t, std::int64_t>{-127, 127}
                                                            : std::pair<std::int64_t, std::int64_t>{-small, small});
     std::mt19937 generator(seed + which);
-    NpyArray array{type, shape_of(design, operand), {}};
+    NpyArray array{type, operand.shape, {}};
     const std::size_t count = operand.rows * operand.columns;
     array.bytes.reserve(count * operand.element_bytes);
     const auto range = static_cast<std::uint32_t>(high - low + 1);
@@ -85,14 +76,14 @@ std::vector<std::byte> turned(const std::vector<std::byte>& from, std::size_t ro
 }
 
 /// The file's array, where it fits the operand.
-void check_array(const Design& design, const OperandShape& operand, const NpyArray& array, const std::string& file) {
+void check_array(const OperandShape& operand, const NpyArray& array, const std::string& file) {
     const std::string wanted = numpy_type(operand.type).code;
     const bool words = wanted == "<u2" && array.type.back() == '2' && array.type[1] != 'i';
     if (array.type != wanted && !words)
         throw UsageError(concat(file, ": its elements are ", array.type, ", ", operand.name, " takes ", operand.type,
                                 "; convert with .astype(", numpy_type(operand.type).name, ")"));
-    if (array.shape == shape_of(design, operand)) return;
-    throw UsageError(concat(file, ": ", operand.name, " has ", operand.rows, " x ", operand.columns,
+    if (array.shape == operand.shape) return;
+    throw UsageError(concat(file, ": ", operand.name, " has ", listed(operand.shape, " x "),
                             " elements for these sizes, the file others"));
 }
 
@@ -146,7 +137,7 @@ Trial make_trial(const Options& options, const Design& design) {
         if (file == options.inputs.end())
             arrays[operand.name] = random_array(design, operand, which++);
         else
-            check_array(design, operand, arrays[operand.name], file->second);
+            check_array(operand, arrays[operand.name], file->second);
         const std::vector<std::byte>& bytes = arrays[operand.name].bytes;
         const std::vector<std::byte> lines =
             operand.column_major ? turned(bytes, operand.rows, operand.columns) : std::vector<std::byte>{};
@@ -158,8 +149,8 @@ Trial make_trial(const Options& options, const Design& design) {
     return trial;
 }
 
-NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand) {
-    NpyArray array{numpy_type(operand.type).code, shape_of(design, operand), {}};
+NpyArray fetched(const Job& job, const OperandShape& operand) {
+    NpyArray array{numpy_type(operand.type).code, operand.shape, {}};
     array.bytes.resize(operand.rows * operand.columns * operand.element_bytes);
     job.fetch(operand.name, {array.bytes.data(), array.bytes.size()});
     if (operand.column_major) array.bytes = turned(array.bytes, operand.columns, operand.rows);
@@ -229,16 +220,16 @@ bool begins_with_an_output(const std::string& line, const Job& job) {
 }  // namespace
 
 // The reference of an operator stands once, in Python: operands go there as .npy files, the verdict comes back.
-std::string first_mismatch(const Trial& trial, const Design& design, const Options& options) {
+std::string first_mismatch(const Trial& trial, const Options& options) {
     const Folder folder;
     for (const auto& [name, array] : trial.problem.arrays) save_npy(folder.file(name + ".npy"), array);
     const Job& first = trial.jobs.front();
     for (const OperandShape& operand : first.operands()) {
         if (!operand.output) continue;
-        const NpyArray found = fetched(first, design, operand);
+        const NpyArray found = fetched(first, operand);
         save_npy(folder.file(operand.name + ".npy"), found);
         for (std::size_t i = 1; i < trial.jobs.size(); ++i)
-            if (fetched(trial.jobs[i], design, operand).bytes != found.bytes)
+            if (fetched(trial.jobs[i], operand).bytes != found.bytes)
                 return concat(operand.name, " of job ", i + 1, " of the batch is not that of the first");
     }
     std::vector<std::string> words = bdforge_command();

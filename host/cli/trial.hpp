@@ -30,11 +30,11 @@ struct Trial {
 Trial make_trial(const Options& options, const Design& design);
 
 /// An output of a job, row-major.
-NpyArray fetched(const Job& job, const Design& design, const OperandShape& operand);
+NpyArray fetched(const Job& job, const OperandShape& operand);
 
 /// Compares the outputs with the operator's reference, by bdforge in Python; "" when all elements are right, else the
 /// first that is wrong. DeviceError where there is no such Python.
-std::string first_mismatch(const Trial& trial, const Design& design, const Options& options);
+std::string first_mismatch(const Trial& trial, const Options& options);
 
 /// Sizes as they are told: 256 x 2560 x 640, leading dimensions left out.
 std::string size_text(const Design& design, const Sizes& sizes);

@@ -199,7 +199,7 @@ std::vector<OperandShape> Job::operands() const {
         const Layout& layout = placed.layout;
         found.push_back({layout.operand().name, layout.operand().type, layout.operand().out, layout.column_major(),
                          static_cast<std::size_t>(layout.rows()), static_cast<std::size_t>(layout.columns()),
-                         layout.element_bytes()});
+                         layout.element_bytes(), layout.shape()});
     }
     return found;
 }

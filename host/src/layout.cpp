@@ -208,6 +208,13 @@ Layout Layout::units() const {
     return made;
 }
 
+std::vector<std::size_t> Layout::shape() const {
+    std::vector<std::size_t> extents;
+    for (std::size_t i = axes_.size() - operand_.axes.size(); i < axes_.size(); ++i)
+        extents.push_back(static_cast<std::size_t>(axes_[i].size));
+    return extents;
+}
+
 std::size_t Layout::element_bytes() const {
     if (operand_.blocked != Blocked::no) return sizeof(float);
     return static_cast<std::size_t>(up(operand_.bits, byte_bits));

@@ -48,6 +48,8 @@ public:
     const Operand& operand() const { return operand_; }
     std::int64_t rows() const { return rows_; }
     std::int64_t columns() const { return axes_.back().size; }
+    /// Elements along each of the operand's axes.
+    std::vector<std::size_t> shape() const;
     std::int64_t lines() const { return column_major() ? columns() : rows(); }
     std::int64_t line() const { return column_major() ? rows() : columns(); }
     bool column_major() const { return operand_.column_major; }

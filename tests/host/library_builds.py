@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bdforge.devices import device_named
-from bdforge.operators import built_files, manifest, render
+from bdforge.operators import Plan, built_files, manifest, render
 from bdforge.operators.gemm import GemmPlan, plan_gemm, spec_from
 from bdforge.runtime.service.software_npu import LIBRARY
 from support.built_designs import compile_kernels, spec_content
@@ -115,7 +115,7 @@ def write_manifest(folder: Path, plan: GemmPlan) -> Path:
     return path
 
 
-def small_design(folder: Path, plan: GemmPlan | None = None) -> Path:
+def small_design(folder: Path, plan: Plan | None = None) -> Path:
     """The path of an xclbin of a plan, the small design's, as it lies in what a build leaves in `folder`.
 
     The file itself is a stand-in, and so is the ELF's.

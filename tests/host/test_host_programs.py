@@ -34,13 +34,14 @@ def stored(values: list[Expr], parameters: list[str]) -> Program:
 TYPES_OF_GEMV = {"a": "int8", "w": "int2", "c": "int32"}
 ELEMENTWISE = {"kind": "elementwise", "function": "mul", "type": "bf16", "tile": 32}
 ROWS = {"kind": "rows", "function": "rmsnorm", "width": 64, "residual": True, "codes": True}
+ATTENTION = {"kind": "attention", "heads": 6, "kv_heads": 3, "head_dim": 64, "window": 100}
 GEMV = {"kind": "gemv", "types": TYPES_OF_GEMV, "tile": {"m": 3, "k": 24, "n": 32}}
 
 
 @pytest.mark.parametrize(
     ("content", "array", "most"),
     [(ELEMENTWISE, {"rows": 2, "columns": n}, (30,)) for n in (1, 3, 8)]
-    + [(ROWS, {"rows": 2, "columns": 3}, (12,))]
+    + [(ROWS, {"rows": 2, "columns": 3}, (12,)), (ATTENTION, {"rows": 2, "columns": 4}, (10, 12))]
     + [(GEMV, {"columns": n, "channels": channels}, (1.6, 18, 20)) for n, channels in ((1, 1), (3, 2), (8, 1))],
 )
 def test_an_operator_beside_gemm_gives_the_same_words(probe, content, array, most):

@@ -37,12 +37,13 @@ struct ConstArray {
     std::size_t stride = 0;
 };
 
-/// What an operand is: `rows` x `columns` (of one row where it has one axis) elements of `type`, whether they lie in
-/// columns, and the bytes of one in an Array.
+/// What an operand is: `rows` x `columns` elements of `type`, whether they lie in columns, the bytes of one in an Array,
+/// and the extent of each axis. One axis is a row; of more than two, all but the last make the rows.
 struct OperandShape {
     std::string name, type;
     bool output, column_major;
     std::size_t rows, columns, element_bytes;
+    std::vector<std::size_t> shape;
 };
 
 /// Operands that are placed once, where the array reads them, for any number of jobs. Copies are the same.

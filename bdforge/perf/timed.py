@@ -11,7 +11,6 @@ from math import ceil
 import numpy as np
 
 from bdforge.array.emulator import Result, TimingOptions, TimingReport, emulate
-from bdforge.array.emulator.strictness import EDGES
 from bdforge.array.emulator.timed import TimelineSpan
 from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.devices.timing import timing_of
@@ -105,5 +104,5 @@ def recorded(plan: Plan, problem: Problem, basis: Basis) -> tuple[Result, Timing
     options, words = timing_options(plan, problem, basis), planned.words()
     zeros = [np.zeros(size, np.uint8) for size in planned.argument_bytes]
     elfs = core_elfs(plan, text) if basis == "assembled" and isinstance(plan, GemmPlan) else None
-    result = emulate(text, zeros, silent, instructions=words, timing=options, elfs=elfs, permissive=[EDGES])
+    result = emulate(text, zeros, silent, instructions=words, timing=options, elfs=elfs)
     return result, options

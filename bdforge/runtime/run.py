@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdforge.array.emulator import TimingOptions, TimingReport, emulate
-from bdforge.array.emulator.strictness import EDGES
 from bdforge.array.emulator.trace import Trace
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
@@ -58,7 +57,7 @@ def run(
     name = design.built_sequence(sizes)
     result = emulate(
         design.mlir, buffers, design.kernels, name, instructions=None if name else planned.words(),
-        file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted, permissive=[EDGES],
+        file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted,
     )  # fmt: skip
     seconds = time.perf_counter() - start
     return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)

@@ -1,7 +1,7 @@
 """AIE2's products of bfloat16 in machine code: equal to numpy where sums are exact, else within the stated bound."""
 
 import random
-from math import inf, nan
+from math import nan
 
 import numpy as np
 import pytest
@@ -140,9 +140,8 @@ def test_sums_of_float32_become_the_nearest_bfloat16():
     same(found, np.rint(sums / steps) * steps)
 
 
-@pytest.mark.parametrize("value", [inf, nan, 1e-39])
-def test_numbers_of_which_nobody_told_stop_the_core(value):
+def test_a_nan_stops_the_core():
     a, b, before = integers(np.random.default_rng(4), 4, 8, 4)
-    a[2, 3] = value
-    with pytest.raises(OpenError, match="subnormal, infinite or no number"):
+    a[2, 3] = nan
+    with pytest.raises(OpenError, match="what becomes of a NaN is open"):
         product("f32", a, b, before)

@@ -10,7 +10,7 @@ from bdforge.array.emulator.core_machine import Machine, only_configuration, par
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Scheduler
-from bdforge.array.emulator.strictness import EDGES, Strictness
+from bdforge.array.emulator.strictness import Strictness
 
 
 class Resident:
@@ -60,7 +60,6 @@ class Resident:
         return machine.warnings
 
     def _load(self) -> Machine:
-        strictness = Strictness.without([EDGES])
-        array = Array(self._start.device, HostBuffers(), Scheduler(self._budget), strictness)
+        array = Array(self._start.device, HostBuffers(), Scheduler(self._budget), Strictness())
         array.by_words = True
         return Machine(self._module, self._start, self._kernels, array, self._image)

@@ -29,8 +29,8 @@ CHECKS = {
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
     "channel-enable": "instruction words that push a task to a core tile's channel whose enable bit is 0, which "
     "hardware ignores; off: it starts all the same",
-    "float-edges": "machine code of AIE2P whose result rests on the sign of a sum of floats that is zero, or on the "
-    "rounding of one of three terms; off: such a zero is +0, and such a sum is rounded once to nearest even",
+    "float-edges": "machine code of AIE2P whose result rests on the rounding of a sum of three floats; off: it is "
+    "rounded once, to nearest even",
     "stack": "a kernel whose frame, where it is known, does not fit its core's stack; off: it runs",
     "shim-qos": "a shim BD with an AXI quality of service other than 0, which wedged the fabric; off: it runs",
     "buffer-arguments": "more than 5 buffer arguments of a sequence: NPUs translate no others; off: they are used",
@@ -42,6 +42,7 @@ Program memory is not checked: how long a core's program becomes only its compil
 
 CAUTIONS = {
     "early-release": "machine code that gives a lock while stores before it have not written yet",
+    "subnormal-floats": "machine code of AIE2P that sums subnormal floats, which are taken as AIE2 has them",
     "machine-code": "machine code in which the checker of `bdforge disasm --check` finds hazards",
     "blocked-cores": "cores of a design without a runtime sequence that are blocked when nothing moves any more",
     "buffer-bounds": "a BD that leaves its buffer, and perhaps runs into others of the tile",
@@ -80,7 +81,7 @@ HABITS = {
 """What the emulated array does as silicon was seen to, though no text says so; off: as the text reads."""
 
 EDGES = "float-edges"
-"""Off where results are judged as numbers: products of floats of any data have sums that are zero."""
+"""What sources tell of sums of three floats only where their order does not matter."""
 
 NAMES = CHECKS | CAUTIONS | HABITS
 """Everything that has a switch."""

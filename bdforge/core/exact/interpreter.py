@@ -26,6 +26,7 @@ from bdforge.core.isa.meaning import (
     macs_of,
 )
 from bdforge.core.isa.meaning.fifo import stored_bytes
+from bdforge.core.isa.meaning.floats import ROUNDING
 
 Steps = Generator[Any, Any, None]
 """Runs of a core: yields requests of `bdforge.core.python_kernel` and is sent their answers."""
@@ -275,7 +276,7 @@ class Interpreter:
         if stage == plan.operate and plan.meaning.kind is not MeaningKind.BRANCH:
             results = compute(plan.meaning, flight.values)
             for reason in (r for found in results.values() if isinstance(found, Partly) for r in found.assumed):
-                if reason in ASSUMPTIONS and not self._assumes:
+                if reason == ROUNDING and not self._assumes:
                     raise OpenError(reason)
                 self._assumed.add(reason)
             self._put(flight, results)

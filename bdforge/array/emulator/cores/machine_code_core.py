@@ -19,7 +19,7 @@ from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutReg
 from bdforge.core.exact.translated import Executor, Translated
 from bdforge.core.isa import Isa, IsaError
 from bdforge.core.isa.errors import StepBudgetError
-from bdforge.core.isa.meaning import ASSUMPTIONS
+from bdforge.core.isa.meaning.floats import ROUNDING
 from bdforge.core.python_kernel import PutStream, ReleaseLock
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
 from bdforge.devices.registers import packet_header
@@ -116,15 +116,17 @@ class MachineCode:
     def _stopped(self, error: IsaError) -> CoreError:
         """The fault of a core, with the name of the check that lets it go on."""
         fault = CoreError(f"{error}{self.where()}")
-        if any(str(error).endswith(reason) for reason in ASSUMPTIONS):
+        if str(error).endswith(ROUNDING):
             fault.add_note(f"[{EDGES}]")
         return fault
 
     def _tell_assumed(self, core: EmulatedCore, executor: Executor) -> None:
         """Warn once of what results of the array's machine code rest on."""
-        if core.array.strictness.permits(EDGES):
-            for reason in executor.assumed:
+        for reason in executor.assumed:
+            if reason == ROUNDING:
                 core.array.strictness.warn(f"{EDGES} (permitted): {reason}, and was assumed")
+            else:
+                core.array.strictness.caution("subnormal-floats", f"machine code: {reason}")
 
     def _steps(self, core: EmulatedCore, executor: Executor) -> Generator[Any, Any, None]:
         """The executor's run; bundle by bundle where somebody looks at this core."""

@@ -114,12 +114,10 @@ struct alignas(64) Core : Shared {
         std::vsnprintf(message, sizeof message, format, arguments);
         va_end(arguments);
     }
-    enum Assumption { kRounding, kZeroSign, kAssumptions };
-    // A result rests on an assumption, by its number: whether the core may go on.
+    enum Assumption { kRounding, kSubnormal, kAssumptions };
+    // A result rests on an assumption that stops cores, by its number: whether this one may go on.
     [[gnu::noinline, gnu::cold]] bool assume(int which) {
-        static const char* const kReasons[] = {
-            "a sum whose rounding is not told", "the sign of a sum that is zero is open",
-        };
+        static const char* const kReasons[] = {"a sum whose rounding is not told"};
         if (assumes) assumed |= 1 << which;
         else fail(kOpen, "%s", kReasons[which]);
         return assumes;

@@ -1,4 +1,4 @@
-// Floats of the multiplier: normal numbers and zeros.
+// Floats of the multiplier.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,19 @@ namespace engine::floats {
 
 constexpr int kLanes = 64;
 
-inline bool known(Core& core, const float* values, int count) {
+constexpr float kTiny = 0x1p-126f;
+
+template <class F>
+inline bool finite(Core& core, const F* values, int count) {
     for (int i = 0; i < count; ++i)
-        if (values[i] != 0 && !std::isnormal(values[i])) {
-            core.fail(kOpen, "floats that are subnormal, infinite or no number are open");
+        if (!std::isfinite(values[i])) {
+            core.fail(kOpen, "floats that are infinite or no number are open");
             return false;
         }
     return true;
 }
+
+inline bool subnormal(double value) { return value != 0 && std::abs(value) < kTiny; }
 
 // Whether a conf chooses what is known: floats, with a bmode and a variant.
 inline bool chosen(Core& core, std::uint32_t conf, int bmode, int variant) {
@@ -29,40 +34,35 @@ inline bool chosen(Core& core, std::uint32_t conf, int bmode, int variant) {
     return !core.fault;
 }
 
-inline bool widened(Core& core, const std::uint8_t* from, float* to, int count) {
+inline void widened(const std::uint8_t* from, float* to, int count) {
     for (int i = 0; i < count; ++i) save(to + i, std::uint32_t(load<std::uint16_t>(from + 2 * i)) << 16);
-    return known(core, to, count);
 }
 
-inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, float* total, int count) {
+inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, double* total, int count, bool& tiny) {
     float a[kLanes], b[kLanes];
-    if (!widened(core, s1, a, count) || !widened(core, s2, b, count)) return false;
-    for (int i = 0; i < count; ++i) total[i] = a[i] * b[i];
-    if (!known(core, total, count)) return false;
-    for (int i = 0; i < count; ++i)
-        if (total[i] == 0 && a[i] != 0 && b[i] != 0) core.fail(kOpen, "products too small for fp32 are open");
-    return !core.fault;
+    widened(s1, a, count);
+    widened(s2, b, count);
+    if (!finite(core, a, count) || !finite(core, b, count)) return false;
+    for (int i = 0; i < count; ++i) {
+        total[i] = double(a[i]) * b[i];
+        tiny |= subnormal(a[i]) || subnormal(b[i]);
+    }
+    return true;
 }
 
 // Mantissas in 64 bytes, then an exponent for each 8 of them.
-inline bool blocks(Core& core, const std::uint8_t* s1, const std::uint8_t* s2, float* total) {
-    double exact[kLanes];
+inline void blocks(const std::uint8_t* s1, const std::uint8_t* s2, double* total) {
     for (int i = 0; i < 8; ++i)
         for (int j = 0; j < 8; ++j) {
             int sum = 0;
             for (int k = 0; k < 8; ++k) sum += std::int8_t(s1[8 * i + k]) * std::int8_t(s2[8 * j + k]);
-            exact[8 * i + j] = std::ldexp(double(sum), int(s1[64 + i]) + int(s2[64 + j]) - 2 * 127 - 12);
-            total[8 * i + j] = float(exact[8 * i + j]);
+            total[8 * i + j] = std::ldexp(double(sum), int(s1[64 + i]) + int(s2[64 + j]) - 2 * 127 - 12);
         }
-    if (!known(core, total, kLanes)) return false;
-    for (int i = 0; i < kLanes; ++i)
-        if (total[i] == 0 && exact[i] != 0) core.fail(kOpen, "products too small for fp32 are open");
-    return !core.fault;
 }
 
-// The sum of a few terms with one rounding, to nearest even. Sums in double are mostly exact; what they lose is kept as
+// The sum of a few terms, which fp32 rounds once, to nearest even. Sums in double are mostly exact; what they lose is kept as
 // a chain of rests (Shewchuk's expansions), and decides at last to which side the sum is odd, which fp32 then rounds.
-inline float rounded_once(const double* terms, int n) {
+inline double rounded_once(const double* terms, int n) {
     double rests[9];
     int used = 0;
     for (int i = 0; i < n; ++i) {
@@ -81,7 +81,7 @@ inline float rounded_once(const double* terms, int n) {
     if (!used) return 0;
     double total = rests[used - 1];
     if (used > 1 && !(load<std::uint64_t>(&total) & 1)) total = std::nextafter(total, rests[used - 2] > 0 ? INFINITY : -INFINITY);
-    return float(total);
+    return total;
 }
 
 // Whether fp32 holds a sum; what is lost is found as by Knuth's two-sum.
@@ -101,54 +101,84 @@ inline bool same_in_any_order(const double* terms, int n) {
     return true;
 }
 
-// AIE2P's sums: one addition in fp32, or a rounding of three terms; zero is +0.
-inline bool summed(Core& core, float (*terms)[kLanes], int n, int count, float* total) {
-    bool told = true, plain = true;
+// AIE2P's sums of exact terms, rounded once; one that is no normal number is zero, with its sign if it is `sign`ed.
+inline bool summed(Core& core, double (*terms)[kLanes], int n, int count, bool tiny, bool sign, float* total) {
+    bool told = true;
     for (int lane = 0; lane < count; ++lane) {
-        double found[3];
-        bool zeros = true;
-        for (int i = 0; i < n; ++i) {
-            found[i] = terms[i][lane];
-            zeros &= terms[i][lane] == 0 && !std::signbit(terms[i][lane]);
-        }
-        total[lane] = n == 1 ? terms[0][lane] : n == 2 ? terms[0][lane] + terms[1][lane] : rounded_once(found, n);
-        told &= n < 3 || same_in_any_order(found, n);
-        plain &= n < 2 || total[lane] != 0 || zeros;
-        if (n > 1 && total[lane] == 0) total[lane] = 0;
+        double given[3];
+        for (int i = 0; i < n; ++i) given[i] = terms[i][lane];
+        const double exact = n == 1 ? given[0] : n == 2 ? given[0] + given[1] : rounded_once(given, n);
+        const float found = float(exact);
+        told &= n < 3 || same_in_any_order(given, n);
+        if (!std::isfinite(found)) return core.fail(kOpen, "a sum beyond fp32 is open"), false;
+        const bool small = exact != 0 && std::abs(found) < kTiny;
+        tiny |= small;
+        total[lane] = small ? (sign ? std::copysign(0.0f, found) : 0.0f) : n > 1 && exact == 0 ? 0.0f : found;
     }
-    return known(core, total, count) && (told || core.assume(Core::kRounding)) && (plain || core.assume(Core::kZeroSign));
+    if (!told && !core.assume(Core::kRounding)) return false;
+    if (tiny) core.assumed |= 1 << Core::kSubnormal;
+    return true;
 }
 
-// AIE2's sum of a lane: terms are rounded at the greatest exponent, to 23 bits behind the point, then their sum.
-inline float aligned(const double* terms, const int* exponents, int n) {
+constexpr std::uint32_t kMadeNan = 0x7F800001;  // AIE2's; one that came in may have other bits
+
+// The word of AIE2's sum of a lane: terms are rounded at the greatest exponent, to 23 bits behind the point, then their
+// sum. One that is no normal number is zero, with its sign if it is `sign`ed.
+inline std::uint32_t aligned(const double* terms, const int* exponents, int n, bool sign) {
     constexpr int kFraction = 23;
-    int top = -149;
-    for (int i = 0; i < n; ++i)
-        if (terms[i] != 0) top = std::max(top, exponents[i]);
+    int top = -266;
+    bool up = false, down = false, none = false;
+    for (int i = 0; i < n; ++i) {
+        none |= std::isnan(terms[i]);
+        up |= terms[i] == INFINITY;
+        down |= terms[i] == -INFINITY;
+        if (terms[i] != 0 && std::isfinite(terms[i])) top = std::max(top, exponents[i]);
+    }
+    if (none || (up && down)) return kMadeNan;
+    if (up || down) return up ? 0x7F800000 : 0xFF800000;
     double total = 0;
     for (int i = 0; i < n; ++i) total += std::nearbyint(std::ldexp(terms[i], kFraction - top));
-    return float(std::ldexp(total + 0.0, top - kFraction));
+    const float found = float(std::ldexp(total + 0.0, top - kFraction));
+    if (total != 0 && std::abs(found) < kTiny) return sign && total < 0 ? 0x80000000 : 0;
+    return load<std::uint32_t>(&found);
 }
 
-inline int exponent(float value) { return value == 0 ? 0 : std::ilogb(value); }
+inline int exponent(float value) { return value == 0 || !std::isfinite(value) ? 0 : std::max(std::ilogb(value), -126); }
+
+inline bool numbers(Core& core, const float* values, int count) {
+    for (int i = 0; i < count; ++i)
+        if (std::isnan(values[i])) return core.fail(kOpen, "what becomes of a NaN is open"), false;
+    return true;
+}
 
 // a: accumulators, s1, s2, conf, dst, what is unknown; o: accumulators, minus, lanes of bf16 or 0 for block floats.
 inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
     const int n = event.o[0], count = event.o[2] ? event.o[2] : kLanes;
     const std::uint32_t conf = word(core, event, buffer, n + 2);
     if (!chosen(core, conf, event.o[2] ? 3 : 1, event.o[2] ? 1 : 0)) return;
-    float terms[3][kLanes], total[kLanes];
+    double terms[3][kLanes];
+    float total[kLanes];
+    bool tiny = false;
     const std::uint8_t* s1 = core.at(event.a[n], buffer);
     const std::uint8_t* s2 = core.at(event.a[n + 1], buffer);
-    if (!(event.o[2] ? elementwise(core, s1, s2, terms[0], count) : blocks(core, s1, s2, terms[0]))) return;
-    if (event.o[1])
-        for (float& value : terms[0]) value = -value;
+    if (!event.o[2]) blocks(s1, s2, terms[0]);
+    else if (!elementwise(core, s1, s2, terms[0], count, tiny)) return;
+    for (int i = 0; i < count; ++i) {
+        if (std::isinf(float(terms[0][i])))
+            return core.fail(kOpen, "a product beyond fp32 is no number, and nobody told its bits");
+        if (event.o[1]) terms[0][i] = -terms[0][i];
+    }
     int used = 1;
     for (int i = conf & 1; i < n; ++i, ++used) {
-        std::memcpy(terms[used], core.at(event.a[i], buffer), sizeof(float) * count);
-        if (!known(core, terms[used], count)) return;
+        float added[kLanes];
+        std::memcpy(added, core.at(event.a[i], buffer), sizeof(float) * count);
+        if (!finite(core, added, count)) return;
+        for (int lane = 0; lane < count; ++lane) {
+            terms[used][lane] = added[lane];
+            tiny |= subnormal(added[lane]);
+        }
     }
-    if (!summed(core, terms, used, count, total)) return;
+    if (!summed(core, terms, used, count, tiny, false, total)) return;
     std::uint8_t* to = core.at(event.a[n + 3], buffer);
     std::memcpy(to, total, sizeof(float) * count);
     core.macs[event.place] += event.o[2] ? event.o[2] : 8 * 8 * 8;
@@ -163,22 +193,25 @@ inline void faccumulate(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t conf = word(core, event, buffer, n), amode = conf >> 1 & 3;
     if (conf & 0x3C01 || conf >> 16) return core.fail(kOpen, "conf %#x of floats is open", conf);
     if (amode != 2) return core.fail(kOpen, "amode %u of an addition of floats is open", amode);
-    float terms[2][kLanes], total[kLanes];
+    float given[2][kLanes], total[kLanes];
+    double terms[2][kLanes];
     const bool aie2 = event.o[3] & 4;
-    if (n == 1) std::fill(terms[1], terms[1] + count, -0.0f);  // the sign of its zeros is open
+    bool tiny = false;
     for (int i = 0; i < n; ++i) {
-        std::memcpy(terms[i], core.at(event.a[i], buffer), sizeof(float) * count);
-        if (!known(core, terms[i], count)) return;
+        std::memcpy(given[i], core.at(event.a[i], buffer), sizeof(float) * count);
+        if (aie2 ? !numbers(core, given[i], count) : !finite(core, given[i], count)) return;
         for (int lane = 0; lane < count; ++lane) {
-            if (event.o[1 + i]) terms[i][lane] = -terms[i][lane];
+            terms[i][lane] = event.o[1 + i] ? -given[i][lane] : given[i][lane];
+            tiny |= subnormal(given[i][lane]);
         }
     }
+    if (n == 1) std::fill(terms[1], terms[1] + count, -0.0);
     for (int lane = 0; aie2 && lane < count; ++lane) {
         const double both[] = {terms[0][lane], terms[1][lane]};
-        const int exponents[] = {exponent(terms[0][lane]), exponent(terms[1][lane])};
-        total[lane] = aligned(both, exponents, n);
+        const int exponents[] = {exponent(given[0][lane]), n > 1 ? exponent(given[1][lane]) : 0};
+        save(total + lane, aligned(both, exponents, n, true));
     }
-    if (!(aie2 ? known(core, total, count) : summed(core, terms, 2, count, total))) return;
+    if (!aie2 && !summed(core, terms, 2, count, tiny, true, total)) return;
     std::memcpy(core.at(event.a[n + 1], buffer), total, sizeof(float) * count);
 }
 
@@ -190,25 +223,23 @@ inline void fmatrix(Core& core, const Event& event, std::uint8_t* buffer) {
     if (!chosen(core, conf, 3, 0)) return;
     float a[kRows * kDepth], b[kDepth * kColumns], added[kCount], total[kCount];
     const bool adds = n && !(conf & 1);
-    if (!widened(core, core.at(event.a[n], buffer), a, kRows * kDepth)) return;
-    if (!widened(core, core.at(event.a[n + 1], buffer), b, kDepth * kColumns)) return;
+    widened(core.at(event.a[n], buffer), a, kRows * kDepth);
+    widened(core.at(event.a[n + 1], buffer), b, kDepth * kColumns);
     if (adds) std::memcpy(added, core.at(event.a[0], buffer), sizeof added);
-    if (adds && !known(core, added, kCount)) return;
+    if (!numbers(core, a, kRows * kDepth) || !numbers(core, b, kDepth * kColumns)) return;
+    if (adds && !numbers(core, added, kCount)) return;
     for (int lane = 0; lane < kCount; ++lane) {
         double terms[kDepth + 1];
         int exponents[kDepth + 1];
         for (int k = 0; k < kDepth; ++k) {
-            const float x = a[lane / kColumns * kDepth + k], y = b[k * kColumns + lane % kColumns], product = x * y;
-            if (!known(core, &product, 1)) return;
-            if (product == 0 && x != 0 && y != 0) return core.fail(kOpen, "products too small for fp32 are open");
-            terms[k] = event.o[1] ? -product : product;
+            const float x = a[lane / kColumns * kDepth + k], y = b[k * kColumns + lane % kColumns];
+            terms[k] = event.o[1] ? -(double(x) * y) : double(x) * y;
             exponents[k] = exponent(x) + exponent(y);
         }
         if (adds) terms[kDepth] = added[lane];
         if (adds) exponents[kDepth] = exponent(added[lane]);
-        total[lane] = aligned(terms, exponents, kDepth + adds);
+        save(total + lane, aligned(terms, exponents, kDepth + adds, false));
     }
-    if (!known(core, total, kCount)) return;
     std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
     core.macs[event.place] += kCount * kDepth;
 }

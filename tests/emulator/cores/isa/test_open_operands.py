@@ -49,6 +49,7 @@ ABS = {bits: (f"VABS_GTZ_{bits}_vaddSign1", ("x2", "x1")) for bits in (8, 16, 32
 NEGATE = "VNEG_GTZ_16", ("x2", "x1")
 PRODUCT = "VMUL_vmul_cm_core_X_Y", ("r1", "x1", "y2", "dm2")
 SUM = "VADD_vmac_cm2_add_reg", ("r1", "dm1", "dm2", "dm3")
+LANES = "VMUL_f_vmul_bf_vmul_bf_core_Y_Y", ("r1", "y1", "y2", "dm2")
 FLOATS = "VADD_f_vmac_cm2_add_reg", ("r1", "dm1", "dm2", "dm3")
 
 ROUNDING = "crRnd is {}, which no source assigns a rounding"
@@ -97,10 +98,13 @@ CASES: list[Case] = [
         (0, ""), (1, "conf 0x5 of floats is open"), (0x400, "conf 0x404"), (0x2000, "conf 0x2004"), (1 << 16, "conf"),
     )),
     (FLOATS, {"r1": 2, "dm1": 0x3F800000}, "amode 1 of an addition of floats is open"),
-    (FLOATS, {"r1": 4, "dm1": 0x00800000}, ""), (FLOATS, {"r1": 4, "dm1": 0x007FFFFF}, "subnormal, infinite"),
-    (FLOATS, {"r1": 4, "dm1": 0x7F7FFFFF}, ""), (FLOATS, {"r1": 4, "dm1": 0x7F800000}, "subnormal, infinite"),
-    (FLOATS, {"r1": 4, "dm1": 0x7F7FFFFF, "dm2": 0x7F7FFFFF}, "subnormal, infinite"),
-    (FLOATS, {"r1": 4, "dm1": 0x3F800000, "dm2": 0xBF800000}, "the sign of a sum that is zero is open"),
+    (FLOATS, {"r1": 4, "dm1": 0x00800000}, ""), (FLOATS, {"r1": 4, "dm1": 0x007FFFFF}, ""),
+    (FLOATS, {"r1": 4, "dm1": 0x7F7FFFFF}, ""), (FLOATS, {"r1": 4, "dm1": 0x7F800000}, "infinite or no number"),
+    (FLOATS, {"r1": 4, "dm1": 0x7F7FFFFF, "dm2": 0x7F7FFFFF}, "a sum beyond fp32 is open"),
+    (FLOATS, {"r1": 4, "dm1": 0x3F800000, "dm2": 0xBF800000}, ""),
+    (LANES, {"r1": 0x3C, "y1": 0x7F7F, "y2": 0x4000}, "a product beyond fp32 is no number"),
+    (LANES, {"r1": 0x3C, "y1": 0x7F7F, "y2": 0x3F80}, ""), (LANES, {"r1": 0x3C, "y1": 0x7F80}, "infinite or no"),
+    (LANES, {"r1": 0x3C, "y1": 0xFFC0, "y2": 0x3F80}, "no number"), (LANES, {"r1": 0x3C, "y1": 1, "y2": 1}, ""),
 ]  # fmt: skip
 
 

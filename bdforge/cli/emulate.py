@@ -66,6 +66,13 @@ Budget = Annotated[
 Xclbin = Annotated[
     Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
 ]
+Approximate = Annotated[
+    str,
+    typer.Option(
+        help="What becomes of machine code's functions whose bits are not published: off, nearest, low or high, the "
+        "last two at the bounds of their errors."
+    ),
+]
 
 
 @app.command(name="emulate")
@@ -96,12 +103,12 @@ def emulate_command(
     macs: Macs = None,
     timeline: TimelineFile = None,
     xclbin: Xclbin = None,
+    approximate: Approximate = "off",
 ) -> None:
     """Run any explicit design on the emulated array."""
-    timed = Timed.given(timing, timeline, device, kernel_cycles or [], macs)
+    timed, files = Timed.given(timing, timeline, device, kernel_cycles or [], macs), arg or []
     if kernels is not None:
         part()
-    files = arg or []
     targets = [] if out is None else new_arrays(out, files, force=force)
     (text, name, image), arrays = _read(design, device, shape, insts is None), load_arrays(files)
     given = [array.copy() for array in arrays]
@@ -111,7 +118,7 @@ def emulate_command(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=name, schedule=schedule, seed=seed, permissive=permissive or [],
             observers=observers, device=module, poison=poison,
-            capacity=capacity, budget=budget,
+            capacity=capacity, budget=budget, approximate=approximate,
             timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, name), image=image,
         )  # fmt: skip
@@ -128,7 +135,7 @@ def emulate_command(
         target, operations = lower_module(parse(text, name), sequence)
         stream = encode(operations, target) if words is None else np.frombuffer(words, "<u4")
         run_words(xclbin, target.mlir, str(design), stream, given)
-        _compared(xclbin, difference(arrays, given))
+        _compared(xclbin, difference(arrays, given, result.approximated))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.common.messages import Fault, warn_once
+from bdforge.core.isa.meaning import Approximated
 from bdforge.design.manifest import XCLBIN_KERNEL
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import outputs_of
@@ -146,11 +147,20 @@ def run_words(
     loaded.run(xclbin.name, loaded.stream(words), arguments, timeout_seconds, range(len(arguments)))
 
 
-def difference(emulated: Sequence[np.ndarray], measured: Sequence[np.ndarray]) -> str:
-    """The first element, bit by bit, that the NPU gave otherwise than the emulated array; "" when there is none."""
+def difference(
+    emulated: Sequence[np.ndarray], measured: Sequence[np.ndarray], approximated: Sequence[Approximated] = ()
+) -> str:
+    """The first element, bit by bit, that the NPU gave otherwise than the emulated array; "" when there is none.
+
+    Of floats by more than what functions that were `approximated` may be off, together.
+    """
     for index, (wanted, got) in enumerate(zip(emulated, measured, strict=True)):
         elements = [array.reshape(-1).view(np.uint8).reshape(array.size, array.itemsize) for array in (wanted, got)]
-        wrong = np.flatnonzero((elements[0] != elements[1]).any(axis=1))
+        differs = (elements[0] != elements[1]).any(axis=1)
+        if approximated and wanted.dtype.kind in "fV":
+            exact, found = (array.reshape(-1).astype(np.float64) for array in (wanted, got))
+            differs &= ~(np.abs(found - exact) <= sum(row.allowed(exact) for row in approximated))
+        wrong = np.flatnonzero(differs)
         if len(wrong):
             at = int(wrong[0])
             return (

@@ -158,7 +158,7 @@ def test_an_npu_runs_the_words_of_the_sequence_or_those_given(run, monkeypatch, 
     monkeypatch.setattr(
         emulate, "run_words", lambda xclbin, array, file, words, given: ran.append((array, words, given))
     )
-    monkeypatch.setattr(emulate, "difference", lambda emulated, given: ran.append(emulated) or wrong)
+    monkeypatch.setattr(emulate, "difference", lambda emulated, given, _: ran.append(emulated) or wrong)
     files = ("--arg", "a.npy", "--arg", "b.npy", "--xclbin", "x.xclbin", *(("--insts", "i.bin") if stream else ()))
     found, out, err = run("emulate", "copy.mlir", *files)
     assert (found, err.rstrip()) == (code, f"x.xclbin: {wrong}" if wrong else ""), out

@@ -13,6 +13,7 @@ from made_up_pyxrt import Buffer, Kernel, Npu, State
 import bdforge
 from bdforge.array.emulator import emulate
 from bdforge.common.messages import warn_once
+from bdforge.core.isa.meaning import approximated
 from bdforge.devices.timing import timing_of
 from bdforge.operators.gemm import GemmProblem
 from bdforge.runtime import UseError
@@ -214,3 +215,12 @@ def test_the_first_element_that_differs_is_told_with_both_values(emulated, measu
     found = difference([np.array(each, np.int32) for each in emulated], [np.array(each, np.int32) for each in measured])
     assert found.startswith(told)
     assert bool(found) == bool(told)
+
+
+@pytest.mark.parametrize(("off", "differs"), [(0.015, False), (0.017, True)])
+def test_floats_may_differ_by_what_approximations_may_be_off(off, differs):
+    emulated, tanh = np.array([0.5, -0.25], np.float32), [row for row in approximated() if row.form == "VTANH"]
+    measured = emulated + np.float32(off)
+    assert bool(difference([emulated], [measured], tanh)) == differs
+    assert difference([emulated], [measured]).startswith("host buffer 0, element 0 is ")
+    assert difference([np.array([1])], [np.array([2])], tanh)

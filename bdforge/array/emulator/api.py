@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.core_machine import Machine, empty_design, only_configuration, parsed, stream_operations
-from bdforge.array.emulator.cores.core import frames_of
+from bdforge.array.emulator.cores.core import Frame, frames_of
 from bdforge.array.emulator.cores.machine_code_core import Breakpoints, profiles
 from bdforge.array.emulator.diagnose import quiet
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.host import HostBuffers
-from bdforge.array.emulator.module_choice import check_given, choose, host_arrays
+from bdforge.array.emulator.module_choice import approximation_named, check_given, choose, host_arrays
 from bdforge.array.emulator.observe import attend, counted
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, scheduler_named, whole
 from bdforge.array.emulator.strictness import Strictness
@@ -28,6 +28,7 @@ from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn.lower import lower
 from bdforge.core.exact.profile import CoreProfile
 from bdforge.core.isa.elf import CoreProgram
+from bdforge.core.isa.meaning import Approximated
 from bdforge.devices.capacities import KNOWN
 from bdforge.devices.txn_format.operations import Operation
 
@@ -38,7 +39,8 @@ class Result:
 
     `buffers` maps the name of every named `aie.buffer` of the device loaded last to a view of its memory; where
     several devices were loaded, `device::name` does so for each. `timing` is there where the run was timed. `cores`
-    tells of those that ran machine code, in the device loaded last, where their cycles went.
+    tells of those that ran machine code, in the device loaded last, where their cycles went. `approximated` are the
+    functions of machine code whose results were approximated, with their bounds.
     """
 
     arguments: tuple[np.ndarray, ...]
@@ -47,10 +49,12 @@ class Result:
     timing: TimingReport | None = None
     trace: Trace | None = None
     cores: tuple[CoreProfile, ...] = ()
+    approximated: tuple[Approximated, ...] = ()
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arguments)
         told = [f"{len(self.buffers)} named buffers", f"{len(self.warnings)} warnings"]
+        told += [f"approximated {row.form}" for row in self.approximated]
         told += [f"{self.timing.seconds * 1e6:.1f} us (emulated)"] if self.timing else []
         return f"<Result of a run on {shapes or 'no arrays'}: {', '.join(told)}>"
 
@@ -76,6 +80,7 @@ def emulate(
     breakpoints: Breakpoints | None = None,
     elfs: Mapping[tuple[int, int], Path | str | CoreProgram] | None = None,
     image: bytes | None = None,
+    approximate: str = "off",
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -94,7 +99,7 @@ def emulate(
     error. With `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels
     whose `.stack_sizes` tell how much stack they take, `elfs` machine code, in files or as read, by column and row, for
     cores to run instead of the text's. `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and
-    `device` be the array's name.
+    `device` be the array's name. `approximate` is what becomes of approximations, by its name (`Approximation`).
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
@@ -103,18 +108,27 @@ def emulate(
     recorder = None if timing is None else Recorder()
     scheduler = scheduler_named(schedule, seed, budget, [*observers, *([recorder] if recorder else [])])
     text, device = (mlir, device) if mlir or image is None else (empty_design(device, instructions), None)
-    strictness, module = Strictness.without(permissive), parsed(text, file)
+    strictness, module, words = Strictness.without(permissive), parsed(text, file), _words_held(capacity)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
-    host, words = _host(entry, args, instructions, strictness), _words_held(capacity)
-    array = Array(start.device, host, scheduler, strictness, poison, words)
+    array = Array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, words)
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
-    array.frames = {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
+    array.approximation, array.frames = approximation_named(approximate), _frames(objects)
     machine = Machine(module, start, {} if kernels is None else kernels, array, only_configuration(image))
     _run(machine, entry, instructions)
     trace = recorder.finish(array.device, array.capacities.most) if recorder else None
     report = None if trace is None or timing is None else replay(trace, timing)
     warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
-    return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, tuple(profiles(array.cores)))
+    return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, *_of_cores(array))
+
+
+def _of_cores(array: Array) -> tuple[tuple[CoreProfile, ...], tuple[Approximated, ...]]:
+    """What the array's machine code took, and what was approximated in it."""
+    return tuple(profiles(array.cores)), tuple(array.approximated)
+
+
+def _frames(objects: Sequence[Path | str]) -> dict[str, Frame]:
+    """Stack frames of compiled kernels, by name."""
+    return {name: frame for path in objects for name, frame in frames_of(Path(path)).items()}
 
 
 def _words_held(capacity: int | str) -> int | Literal["known"]:

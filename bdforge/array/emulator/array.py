@@ -18,6 +18,7 @@ from bdforge.array.emulator.silicon_rules import TokenKey, check_unread
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.core.isa.elf import CoreProgram
+from bdforge.core.isa.meaning import Approximated, Approximation
 from bdforge.devices import Device, DeviceError, TileKind
 from bdforge.devices.capacities import KNOWN, StreamCapacities
 from bdforge.devices.registers import split_address
@@ -56,6 +57,8 @@ class Array:
         self.controlled: set[int] = set()  # columns that control packets wrote to
         self.programs: ProgramMemories | None = None  # machine code of cores, as registers reach it
         self.breakpoints: Breakpoints | None = None  # where somebody looks at cores that run machine code
+        self.approximation = Approximation.OFF  # what becomes of those of machine code
+        self.approximated: dict[Approximated, None] = {}  # what was, in order
         self.elfs: Mapping[tuple[int, int], Path | CoreProgram] = {}  # instead of the text's
         self.runs_machine_code = False  # then accesses to the banks of cores' memories are told
         self.by_words = False  # whether instruction words run, not a sequence of the text

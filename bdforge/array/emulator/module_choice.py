@@ -19,6 +19,7 @@ from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.common.arrays import host_array
 from bdforge.common.messages import clip
+from bdforge.core.isa.meaning import Approximation
 
 
 def choose(
@@ -142,7 +143,7 @@ def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarr
 
 _TEXT, _MAPPING, _LIST = (str, "a text"), (Mapping, "a mapping"), (Sequence, "a list")
 _KINDS: Mapping[str, tuple[Any, str]] = {
-    "mlir": _TEXT, "file": _TEXT, "schedule": _TEXT, "sequence": _TEXT, "device": _TEXT,
+    "mlir": _TEXT, "file": _TEXT, "schedule": _TEXT, "approximate": _TEXT, "sequence": _TEXT, "device": _TEXT,
     "args": (Sequence, "a list of arrays"),
     "kernels": _MAPPING, "elfs": _MAPPING, "permissive": (Collection, "a collection of names"), "observers": _LIST,
     "objects": (Sequence, "a list of paths"),
@@ -171,3 +172,12 @@ def check_given(given: Mapping[str, object]) -> None:
 def _check(name: str, value: object, kinds: Any, what: str) -> None:
     if not isinstance(value, kinds) or (isinstance(value, str) and kinds not in (str, (str, Path))):
         raise ArgumentError(f"{name} must be {what}, got {clip(type(value).__name__)}")
+
+
+def approximation_named(name: str) -> Approximation:
+    """What becomes of approximations, by its name; ArgumentError lists the names."""
+    for how in Approximation:
+        if how.name.lower() == name:
+            return how
+    names = ", ".join(how.name.lower() for how in Approximation)
+    raise ArgumentError(f"approximations are not {clip(name)!r}; they are one of {names}")

@@ -17,6 +17,7 @@ from bdforge.core.isa.meaning import (
     APPROXIMATION,
     ASSUMPTIONS,
     DATA,
+    Approximated,
     Approximation,
     MeaningKind,
     Partly,
@@ -102,9 +103,9 @@ class Interpreter:
         return [reason for reason in ASSUMPTIONS if reason in self._assumed]
 
     @property
-    def approximated(self) -> list[str]:
-        """Approximations so far, with their bounds."""
-        return [row.reason for row in approximated() if row.reason in self._assumed]
+    def approximated(self) -> list[Approximated]:
+        """Functions that were approximated so far, with their bounds."""
+        return [row for row in approximated() if row.reason in self._assumed]
 
     @property
     def pc(self) -> int:

@@ -23,7 +23,7 @@ from bdforge.core.exact.translated_program import translated
 from bdforge.core.isa import Isa, leaves
 from bdforge.core.isa.core_registers import reset_values
 from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
-from bdforge.core.isa.meaning import ASSUMPTIONS, Approximation, approximated
+from bdforge.core.isa.meaning import ASSUMPTIONS, Approximated, Approximation, approximated
 
 _UNKNOWN = 4
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
@@ -105,10 +105,10 @@ class Translated:
         return [reason for i, reason in enumerate(ASSUMPTIONS) if self._state.assumed >> i & 1]
 
     @property
-    def approximated(self) -> list[str]:
-        """Approximations so far, with their bounds."""
+    def approximated(self) -> list[Approximated]:
+        """Functions that were approximated so far, with their bounds."""
         made = self._state.assumed >> len(ASSUMPTIONS)
-        return [row.reason for i, row in enumerate(approximated()) if made >> i & 1]
+        return [row for i, row in enumerate(approximated()) if made >> i & 1]
 
     @property
     def uses(self) -> list[int]:

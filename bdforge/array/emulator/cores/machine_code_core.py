@@ -20,6 +20,7 @@ from bdforge.core.exact.translated import Executor, Translated
 from bdforge.core.isa import Isa, IsaError
 from bdforge.core.isa.errors import StepBudgetError
 from bdforge.core.isa.meaning.floats import ROUNDING
+from bdforge.core.isa.meaning.nonlinear import is_approximation
 from bdforge.core.python_kernel import PutStream, ReleaseLock
 from bdforge.devices.limits import CORE_LOCK_WINDOWS, GRANULE_BYTES, TileKind
 from bdforge.devices.registers import packet_header
@@ -91,6 +92,7 @@ class MachineCode:
         if core.observed:
             self._timeline = PartTimeline(self.parts)
             executor.watch(self.parts)
+        executor.approximate(core.array.approximation)
         if core.array.strictness.permits(EDGES):
             executor.assume()
         self.waits.clear()
@@ -115,13 +117,17 @@ class MachineCode:
 
     def _stopped(self, error: IsaError) -> CoreError:
         """The fault of a core, with the name of the check that lets it go on."""
-        fault = CoreError(f"{error}{self.where()}")
+        allowed = "; `approximate` gives the nearest value or one at a bound of its error" * is_approximation(error)
+        fault = CoreError(f"{error}{allowed}{self.where()}")
         if str(error).endswith(ROUNDING):
             fault.add_note(f"[{EDGES}]")
         return fault
 
     def _tell_assumed(self, core: EmulatedCore, executor: Executor) -> None:
         """Warn once of what results of the array's machine code rest on."""
+        for row in executor.approximated:
+            core.array.approximated[row] = None
+            core.array.strictness.warn(f"approximate: {row.reason}")
         for reason in executor.assumed:
             if reason == ROUNDING:
                 core.array.strictness.warn(f"{EDGES} (permitted): {reason}, and was assumed")

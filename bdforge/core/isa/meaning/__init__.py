@@ -9,7 +9,7 @@ from bdforge.core.isa.meaning import fifo, floats, lanes, multiply, nonlinear, s
 from bdforge.core.isa.meaning.floats import ASSUMPTIONS
 from bdforge.core.isa.meaning.form_meanings import access_of, bare_name, evidence_of, meaning_of, what_is_open
 from bdforge.core.isa.meaning.multiply import macs_of
-from bdforge.core.isa.meaning.nonlinear import Approximation, approximated
+from bdforge.core.isa.meaning.nonlinear import Approximated, Approximation, approximated
 from bdforge.core.isa.meaning.semantics import (
     ADDRESS,
     APPROXIMATION,
@@ -25,8 +25,8 @@ from bdforge.core.isa.meaning.semantics import (
 )
 
 __all__ = [
-    "ADDRESS", "APPROXIMATION", "ASSUMPTIONS", "DATA", "OPERATIONS", "AddressWalk", "Approximation", "Meaning",
-    "MeaningKind", "MemoryAccess", "Partly", "Result", "access_of", "approximated", "bare_name", "compute",
+    "ADDRESS", "APPROXIMATION", "ASSUMPTIONS", "DATA", "OPERATIONS", "AddressWalk", "Approximated", "Approximation",
+    "Meaning", "MeaningKind", "MemoryAccess", "Partly", "Result", "access_of", "approximated", "bare_name", "compute",
     "evidence_of", "macs_of", "meaning_of", "what_is_open",
 ]  # fmt: skip
 

@@ -55,9 +55,13 @@ class Approximated:
         parts = [f"{self.absolute:.2g}"] * bool(self.absolute) + [f"{self.relative:.2g} of it"] * bool(self.relative)
         return f"{self.form}, |e| <= {' + '.join(parts)}, bits unpublished"
 
+    def allowed(self, values: np.ndarray) -> np.ndarray:
+        """How far each of some results may be off."""
+        return self.absolute + self.relative * np.abs(values)
+
     def bounded(self, value: float, how: int) -> float:
         """The value, or that at the lower or upper bound of its error."""
-        error = self.absolute + self.relative * abs(value)
+        error = float(self.allowed(np.array(value)))
         error *= (how == Approximation.HIGH) - (how == Approximation.LOW)
         return min(max(value + error, self.least), self.greatest)
 
@@ -75,9 +79,16 @@ _TANH, _EXP2, *_SCALARS = range(5)
 _FUNCTIONS = (math.tanh, math.exp2, lambda x: 1 / x, math.sqrt, lambda x: 1 / math.sqrt(x))
 
 
+_NOT_ALLOWED = "is an approximation here, whose bits are not published"
+
+
+def is_approximation(error: Exception) -> bool:
+    """Whether a core stopped at an approximation that may be allowed."""
+    return str(error).endswith(_NOT_ALLOWED)
+
+
 def _check_told(which: int, how: int) -> None:
-    form = approximated()[which].form
-    open_if(not how, f"{form} is an approximation here, whose bits are not published")
+    open_if(not how, f"{approximated()[which].form} {_NOT_ALLOWED}")
 
 
 @operation("exp2")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import emulate
-from bdforge.array.emulator.errors import BudgetExceeded, CoreError, LoadError, RegisterAccessError
+from bdforge.array.emulator.errors import ArgumentError, BudgetExceeded, CoreError, LoadError, RegisterAccessError
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
@@ -232,6 +232,23 @@ def test_a_sum_of_three_floats_stops_a_core_unless_that_is_permitted(write_elf):
     assert stopped.value.__notes__ == ["[float-edges]"]
     (told,) = run_small(write_elf, one + sums + sums + STORED, permissive=["float-edges"]).warnings
     assert told.startswith("float-edges (permitted): a sum whose rounding is not told")
+
+
+def test_an_approximation_is_told_once_and_known_by_the_result(write_elf):
+    """tanh(0.5) is 0.4621, of which bf16 has 0.4629."""
+    half = FLOATS.replace("r0, #0x3f800000", "r0, #0x3f000000")
+    source = half + ("vtanh wl4, bmll0\n" + "nop\n" * 8) * 2 + STORED.replace("vst bmll1", "vst x4")
+    with pytest.raises(CoreError, match=r"VTANH is an approximation here.*; `approximate` gives the nearest value"):
+        run_small(write_elf, source)
+    found = {}
+    for how in ("nearest", "low", "high"):
+        result = run_small(write_elf, source, approximate=how)
+        assert result.warnings == ("approximate: VTANH, |e| <= 0.016, bits unpublished",)
+        assert [row.form for row in result.approximated] == ["VTANH"]
+        found[how] = int(result.buffers["data"].view(np.uint32)[0] & 0xFFFF)
+    assert found == {"nearest": 0x3EED, "low": 0x3EE5, "high": 0x3EF5}
+    with pytest.raises(ArgumentError, match="'up'; they are one of off, nearest, low, high"):
+        run_small(write_elf, source, approximate="up")
 
 
 def test_subnormal_floats_of_a_core_are_told_of_once(write_elf):

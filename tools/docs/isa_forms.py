@@ -116,7 +116,7 @@ _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
             "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
             "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy (`test_float_forms.py`);",
             "*hand*: worked by hand (`test_settled_forms.py`, `test_fifo_forms.py`, `test_approximations.py`);",
-            "*agree*: both executors do the same with random operands (`test_executors_agree.py`).",
+            "*agree*: both executors do the same with random operands (`test_executors_agree.py`, `test_settled_programs.py`).",
         ),
     )
 )

@@ -34,7 +34,7 @@ SUMS: dict[str, Any] = {"k": 32, "types": ("int8", "int2", "bf16"), "outputs": Q
 @pytest.mark.parametrize(
     ("content", "device"),
     [
-        (SUMS | RESIDENT | {"columns": 4}, "strix_halo"),
+        (SUMS | RESIDENT | {"rows": 1, "columns": 4}, "strix_halo"),
         pytest.param(
             {"types": INT8, "layouts": "row row row", "outputs": QKV, "columns": 3},
             "strix_halo",

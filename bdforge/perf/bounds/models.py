@@ -124,6 +124,9 @@ def _bitnet_stages() -> tuple[Stage, ...]:
     own = ({"residual": 0.5}, {"rotary embedding": 1.0, ATTENTION: 1.0, "cache and embedding": 1.0}, {"residual": 0.5},
            {"activation": 1.0})  # fmt: skip
     total = ArrayOperator("residual sum", "add_bf16", ("residual",), {"length": 2560})
+    several = ArrayOperator(
+        "q, k and v, an array each", "gemm_i8_i2_qkv", ("q", "k", "v"), {"M": 1}, {"K": 2560, "N": 3840}
+    )
     rotary = ArrayOperator(
         "rotary embedding", "rope_bf16", ("rotary embedding",), {"tokens": 1}, changes={"heads": 25}
     )  # of queries and keys
@@ -133,8 +136,8 @@ def _bitnet_stages() -> tuple[Stage, ...]:
     )
     gate = ArrayOperator("ReLU² · gate", "relu2_gate_bf16", ("activation",), {"length": 6912})
     operators = (
-        (total, *_rows(2560, residual=True)), (rotary, attention, *_rows(2560)), (total, *_rows(2560, residual=True)),
-        (gated, gate, *_rows(6912, buffers=1)),
+        (total, *_rows(2560, residual=True)), (several, rotary, attention, *_rows(2560)),
+        (total, *_rows(2560, residual=True)), (gated, gate, *_rows(6912, buffers=1)),
     )  # fmt: skip
     return tuple(
         Stage(names, {

@@ -36,7 +36,7 @@ DesignFolders = Annotated[
     typer.Option(
         "--design",
         help="Built designs: first that of the linear layers, a GEMM of int8 x int2 to bf16 or int32, then any of "
-        "operators that the model has too (norms, gate, attention).",
+        "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v).",
     ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]

@@ -2,6 +2,9 @@
 
 Where a product runs is `Split`'s decision. The CPU computes the same integers, of the same packed weights, and rounds
 its results as the array does, so that a split does not change a model.
+
+Designs beside make some matrices' products otherwise: one whose epilogue gates makes a gate's product and up's one
+(float32 of half as many columns, scaled behind the gate), one of several outputs gives them as one.
 """
 
 from collections.abc import Callable
@@ -16,8 +19,9 @@ from bdforge.common.arrays import host_array
 from bdforge.models.errors import ModelError
 from bdforge.models.split import PLACES, Ledger, Split
 from bdforge.models.weights import TernaryMatrix
-from bdforge.operators import plan_of
+from bdforge.operators import Plan, plan_of
 from bdforge.operators.gemm import GemmSpec
+from bdforge.operators.gemm.operands import COLUMN_SCALES, MATRICES
 from bdforge.runtime import Loaded, PackedOperands, Prepared, load
 
 _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
@@ -25,14 +29,15 @@ _PROBLEMS_MAX = 8  # a model has four shapes, for a prompt and for its last part
 
 @dataclass(slots=True, eq=False)
 class TernaryLinear:
-    """A matrix, K x N, and a scale (float32) for each of its N columns: `packed` as the array reads it, and `codes` as
-    the CPU does, each where it is wanted."""
+    """A matrix, K x N, and a scale (float32) for each of its N columns: `packed` as the array of `by` reads it, and
+    `codes` as the CPU does, each where it is wanted."""
 
     name: str
     shape: tuple[int, int]
     scales: np.ndarray
     packed: PackedOperands | None = None
     codes: np.ndarray | None = None
+    by: "Products | None" = None
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +61,7 @@ class Products:
     _on_array: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
-        spec = self.split.plan.spec
+        self._spec = spec = self.split.plan.spec
         if not isinstance(spec, GemmSpec) or (spec.a, spec.b) != ("int8", "int2") or spec.c not in ("bf16", "int32"):
             raise ModelError(
                 f"design {self.loaded.design.name} is no GEMM of int8 with int2 to bf16 or int32; "
@@ -72,23 +77,46 @@ class Products:
     def of(cls, folder: Path | str, device: str | None = None, rule: str = "estimate") -> "Products":
         """By the design built in a folder; `device` as of `bdforge.load`, `rule` as of `Split`."""
         loaded = load(folder, device)
-        return cls(loaded, Split(plan_of(loaded.design.manifest), rule))
+        made = cls(loaded, Split(plan_of(loaded.design.manifest), rule))
+        if made.special:
+            raise ModelError(f"design {loaded.design.name} is for some matrices alone; put it behind one for all")
+        return made
+
+    @property
+    def special(self) -> bool:
+        """Whether the design is for some of a model's matrices alone: it gates, or makes several outputs."""
+        return self._spec.matrices > 1 or bool(self._spec.outputs)
+
+    def beside(self, loaded: Loaded, plan: Plan) -> "Products":
+        """Products by another design, by the same rule and in the same ledger."""
+        return Products(loaded, Split(plan, self.split.rule, self.split.processor), self.ledger)
 
     def resident(self, name: str, matrix: TernaryMatrix) -> TernaryLinear:
         """The matrix, packed for where its products may run by the rule; `name` is what the ledger calls it."""
-        rule, made = self.split.rule, TernaryLinear(name, matrix.shape, matrix.column_scales())
+        rule, named = self.split.rule, f"{name} by {self.loaded.design.name}" if self.special else name
+        made = TernaryLinear(named, matrix.shape, matrix.column_scales(), by=self)
         if rule != "cpu":
-            more = {"column_scales": made.scales} if self._scaled else {}
-            made.packed = self.loaded.pack(B=matrix.weights, **more)
+            made.packed = self.loaded.pack(**self._operands(matrix.weights, made.scales))
         if rule != "array":
             made.codes = self.split.processor.pack(matrix.weights)
         return made
 
+    def _operands(self, weights: np.ndarray, scales: np.ndarray) -> dict[str, np.ndarray]:
+        """What the design takes of a matrix, by operand."""
+        matrices = self._spec.matrices
+        made = dict(zip(MATRICES[matrices], np.split(weights, matrices, axis=1), strict=True))
+        if self._scaled:
+            made |= zip(COLUMN_SCALES[matrices], np.split(scales, matrices), strict=True)
+        return made
+
     def __call__(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """codes @ weights, times a scale for each row and for each column: float32 of M x N.
+        """codes @ weights, times a scale for each row and for each column: float32 of M x N. Of a gate and up beside
+        each other f(gate) * up, M x N / 2, where the array of a design that gates makes it.
 
         ModelError for codes that are not int8 of M x K, or another number of scales than M.
         """
+        if linear.by is not None and linear.by is not self:
+            return linear.by(linear, codes, scales)
         K, N = linear.shape
         codes, scales = (host_array(given, linear.name, ModelError) for given in (codes, scales))
         if codes.dtype != np.int8:
@@ -97,18 +125,26 @@ class Products:
             raise ModelError(
                 f"{linear.name}: codes {codes.shape} and scales {scales.shape}, expected (M, {K}) and (M,)"
             )
-        decision = self.split(len(codes), K, N)
+        decision = self.split(len(codes), K, N // self._spec.matrices)
         if not decision.array:
             with self.ledger.timed(linear.name, "CPU", decision.why):
                 return self._as_array(linear, codes, scales)
         where = PLACES[self.loaded.device]
         with self._on_array, self.ledger.timed(linear.name, where, decision.why, decision.npu_us):
-            packed, problem = _of_array(linear), self._problem(len(codes), K, N).take()
+            packed, problem = _of_array(linear), self._problem(len(codes), K, N // self._spec.matrices).take()
             problem.arrays["A"][...] = codes
             if self._scaled:
                 problem.arrays["row_scales"][...] = scales
-                return problem(B=packed).astype(np.float32)
-            return problem(B=packed).astype(np.float32) * scales[:, None] * linear.scales
+            made = problem(B=packed)
+            found = np.concatenate([*made.values()], axis=1) if isinstance(made, dict) else made
+            return found.astype(np.float32) if self._scaled else self._factored(found, linear, scales)
+
+    def _factored(self, sums: np.ndarray, linear: TernaryLinear, scales: np.ndarray) -> np.ndarray:
+        """Sums times their scales; of a square of the gate times up, whose scale is a factor of that."""
+        if self._spec.matrices == 1:
+            return sums.astype(np.float32) * scales[:, None] * linear.scales
+        gate, up = np.split(linear.scales, 2)
+        return sums.astype(np.float32) * (scales * scales * scales)[:, None] * (gate * gate * up)
 
     def _as_array(self, linear: TernaryLinear, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """The product on the CPU, rounded where the design rounds."""
@@ -127,7 +163,10 @@ class Products:
     def codes_of(self, linear: TernaryLinear) -> np.ndarray:
         """The matrix as the CPU reads it, packed now where it was made for the array alone."""
         if linear.codes is None:
-            linear.codes = self.split.processor.pack(self.loaded.unpack(_of_array(linear))["B"])
+            by = linear.by or self
+            made = by.loaded.unpack(_of_array(linear))
+            weights = [made[name] for name in MATRICES[by._spec.matrices]]
+            linear.codes = self.split.processor.pack(np.concatenate(weights, axis=1))
         return linear.codes
 
 

@@ -16,6 +16,7 @@ from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.split import PLACES, Decision, Ledger
 from bdforge.operators import Plan, operator_of, plan_of
+from bdforge.operators.gemm import GemmSpec
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.runtime import Loaded, load
 
@@ -67,6 +68,13 @@ class ArrayParts:
         if self.rule == "cpu":
             return None
         return next((design for design in self.designs if design.serves(facts)), None)
+
+    def product(self, gate: str = "none", outputs: Sequence[int] = ()) -> PartDesign | None:
+        """The GEMM whose epilogue gates so, or whose outputs have so many columns, if it is there and may be taken."""
+        gemms = [(design, design.plan.spec) for design in self.designs if isinstance(design.plan.spec, GemmSpec)]
+        wanted = gate, tuple(outputs)
+        found = (one for one, spec in gemms if (spec.epilogue.gate, tuple(o.columns for o in spec.outputs)) == wanted)
+        return None if self.rule == "cpu" else next(found, None)
 
     def __call__(
         self, part: str, design: PartDesign, sizes: tuple[int, ...], inputs: Mapping[str, np.ndarray],

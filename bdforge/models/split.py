@@ -47,7 +47,7 @@ class Split:
     _made: dict[tuple[int, int, int], Decision] = field(default_factory=dict, repr=False)
 
     def __call__(self, M: int, K: int, N: int) -> Decision:
-        """Where an M x K x N product runs."""
+        """Where an M x K x N product runs; of two matrices where the design gates one by the other."""
         if (M, K, N) not in self._made:
             self._made[M, K, N] = self._decided(M, K, N)
         return self._made[M, K, N]
@@ -59,7 +59,7 @@ class Split:
         if self.rule != "estimate":
             return Decision(self.rule == "array", f"as asked, M = {M}", npu_us)
         how = f"rates measured, {self.processor.name}"
-        return Decision.faster(f"M = {M}", npu_us, self.processor.us(M, K, N), how)
+        return Decision.faster(f"M = {M}", npu_us, self.processor.us(M, K, spec.matrices * N), how)
 
 
 @dataclass(slots=True)

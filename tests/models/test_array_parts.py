@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from bdforge.models import ArrayParts, ModelError, Products, Split
+from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.models.functions import quantised, relu2_gate, rms_norm
 from bdforge.models.parts import PartDesign
 from bdforge.models.split import Ledger
 from bdforge.runtime import load
-from support.built_designs import PlannedDesign, build
+from support.built_designs import PlannedDesign, build, spec_content
 from support.differences import same
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_hugging_face
@@ -101,6 +102,42 @@ def test_attention_runs_on_its_design(tmp_path, summing):
     ]
 
 
+SUMS = ("int8", "int2", "bf16")
+SPECIAL = {
+    "gated": spec_content(16, 64, 32, types=SUMS, epilogue={"gate": "relu2"}),
+    "three": spec_content(16, 64, 32, types=SUMS, outputs={"q": 128, "k": 64, "v": 64}),
+    "rope": {"kind": "rope", "heads": 3, "head_dim": 64, "array": {"rows": 1, "columns": 2}},
+}
+
+
+def test_gated_products_three_arrays_and_turned_heads(tmp_path, summing):
+    """A prompt, then a token alone: as near as roundings to bfloat16 leave it."""
+    designs = tuple(build(tmp_path / name, content, name) for name, content in SPECIAL.items())
+    files = write_hugging_face(tmp_path / "model", random_content(config(128, 64, 1, 2, 1, 64, 40, 48), 8))
+    found, ledgers = {}, {}
+    for rule in ("array", "cpu"):
+        parts = parts_of(designs, rule)
+        model = BitNet.load(files, Products(load(summing.folder), Split(summing.plan, rule)), parts=parts)
+        cache = model.cache()
+        hidden = np.concatenate([model.hidden(ids, cache) for ids in ([3, 1, 4, 1, 5], [9])])
+        found[rule] = model.logits(hidden)
+        ledgers[rule] = [(one.part, one.where) for one in (*model.products.ledger, *parts.ledger)]
+        near = accuracy(model, [3, 1, 4])
+        assert near[-1].nmse < 1e-8, "weights of products by other designs come back as they were"
+    assert 0 < np.square(found["array"] - found["cpu"]).mean() / np.square(found["cpu"]).mean() < 1e-3
+    there = [part for part, where in ledgers["array"] if where == "emulated array"]
+    each = {"qkv by three", "out", "gate_up by gated", "down", "rotary embedding"}
+    assert {part: there.count(part) for part in there} == dict.fromkeys(each, 2)
+    assert "gate" not in dict(ledgers["array"])
+    assert {"qkv", "gate_up", "gate", "rotary embedding"} <= dict(ledgers["cpu"]).keys()
+
+
+def test_a_design_for_some_matrices_is_not_that_of_all(tmp_path):
+    design = build(tmp_path / "gated", SPECIAL["gated"], "gated")
+    with pytest.raises(ModelError, match=r"design gated is for some matrices alone; put it behind one for all"):
+        Products.of(design.folder)
+
+
 def test_codes_of_a_norm_are_those_of_the_cpu(tmp_path, summing):
     """Of rows that bfloat16 holds they are the same; sums are rounded to it, which turns a code now and then."""
     folder = write_hugging_face(tmp_path / "model", random_content(config(128, 76, 2, 2, 1, 64, 40, 48), 5))
@@ -125,6 +162,8 @@ def test_codes_of_a_norm_are_those_of_the_cpu(tmp_path, summing):
 
 class Coding:
     """A stand-in for a design whose rows leave as codes, with sums where it is for those."""
+
+    plan = SimpleNamespace(spec=None)
 
     def __init__(self, residual: bool):
         self.residual, self.calls = residual, 0

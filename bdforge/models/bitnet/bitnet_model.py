@@ -1,7 +1,7 @@
 """BitNet b1.58, token ids in, logits out: ternary products by `Products`, all else by `ArrayParts` or in numpy."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,12 +20,13 @@ from bdforge.models.functions import GATES, attention, quantised, rms_norm, rota
 from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.parts import ArrayParts, PartDesign
 from bdforge.models.weights import QuantisedRows
+from bdforge.operators.rope import rope_table
 
 _WHY = {
     "embedding": "rows of a table",
     "norms": "no design for it",
     "quantise": "no design for it",
-    "rotary embedding": "angles in float32",
+    "rotary embedding": "no design for it",
     "attention": "no design for it",
     "gate": "no design for it",
     "residual": "added to float32 that stays on the host",
@@ -79,17 +80,15 @@ class BitNet:
         `parts` has no design are numpy's.
         """
         source = Checkpoint.open(path, override)
-        config = source.config
+        config, parts = source.config, parts or ArrayParts()
         embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
         head = source.head()
-        layers = []
+        layers, special = [], _special(config, products, parts)
         for number in range(config.num_hidden_layers):
-            layers.append(_layer(source, number, products))
+            layers.append(_layer(source, number, products, special))
             loaded(number + 1, config.num_hidden_layers)
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
-        return cls(
-            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts or ArrayParts()
-        )
+        return cls(config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts)
 
     def cache(self) -> Cache:
         """An empty one."""
@@ -168,8 +167,9 @@ class BitNet:
             _, request = self._request(layer.out, self._attended(qkv, first, number, cache), layer.attn_sub_norm)
             y = yield request
             x, request = self._request(layer.gate_up, x, layer.ffn_norm, y)
-            gate_up = yield request
-            z = self._gated(*np.split(gate_up, 2, axis=1))
+            made = yield request
+            narrow = made.shape[1] == self.config.intermediate_size  # the array gated it
+            z = made if narrow else self._gated(*np.split(made, 2, axis=1))
             _, request = self._request(layer.down, z, layer.ffn_sub_norm)
             y = yield request
         with self._cpu("residual"):
@@ -241,13 +241,25 @@ class BitNet:
         config = self.config
         ends = np.cumsum([config.query_size, config.key_size])
         q, k, v = (part.reshape(len(qkv), -1, config.head_dim) for part in np.split(qkv, ends, axis=1))
-        with self._cpu("rotary embedding"):
-            q, k = (rotated(heads, first, config.rope_theta) for heads in (q, k))
+        q, k = self._turned(q, k, first)
         k, v = cache.appended(number, k, v)
         heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
         design = self.parts.design(kind="attention", causal=True, window=0, head_dim=config.head_dim, **heads)
         sizes, inputs = (len(q), len(k)), {"Q": q, "K": k, "V": v}
         return self._part("attention", design, sizes, inputs, lambda: attention(q, k, v)).reshape(len(q), -1)
+
+    def _turned(self, q: np.ndarray, k: np.ndarray, first: int) -> Iterable[np.ndarray]:
+        """Queries and keys of positions from `first` on; a design turns the heads of both."""
+        theta, size = self.config.rope_theta, self.config.head_dim
+        heads = {"heads": q.shape[1] + k.shape[1], "head_dim": size}
+        design = self.parts.design(kind="rope", pairs="halves", **heads)
+        if design is None:
+            with self._cpu("rotary embedding"):
+                return rotated(q, first, theta), rotated(k, first, theta)
+        both = np.concatenate([q, k], axis=1)
+        inputs = {"X": both, "T": rope_table(np.arange(first, first + len(q)), size, theta).astype(np.float32)}
+        turned = self._part("rotary embedding", design, (len(q),), inputs, lambda: rotated(both, first, theta))
+        return np.split(turned, [q.shape[1]], axis=1)
 
     def _cpu(self, part: str) -> AbstractContextManager[None]:
         return self.products.ledger.timed(part, "CPU", _WHY[part])
@@ -258,7 +270,15 @@ def _check_finite(x: np.ndarray, what: str) -> None:
         raise ModelError(f"{what}: not all are finite numbers; the file's floats are damaged, get it again")
 
 
-def _layer(source: Checkpoint, number: int, products: Products) -> Layer:
+def _special(config: BitNetConfig, products: Products, parts: ArrayParts) -> dict[str, Products]:
+    """Products of designs for some of a layer's matrices, by what these are called."""
+    function = GATES[config.hidden_act].__name__.removesuffix("_gate")
+    columns = (config.query_size, config.key_size, config.key_size)
+    found = {"gate_up": parts.product(gate=function), "qkv": parts.product(outputs=columns)}
+    return {name: products.beside(one.loaded, one.plan) for name, one in found.items() if one is not None}
+
+
+def _layer(source: Checkpoint, number: int, products: Products, special: Mapping[str, Products]) -> Layer:
     config = source.config
     sizes = {
         "attn_norm": config.hidden_size, "attn_sub_norm": config.query_size, "ffn_norm": config.hidden_size,
@@ -267,7 +287,7 @@ def _layer(source: Checkpoint, number: int, products: Products) -> Layer:
     norms = {role: source.floats(role, (size,), number).astype(np.float32) for role, size in sizes.items()}
 
     def packed(name: str, *roles: str) -> TernaryLinear:
-        return products.resident(name, source.matrix(number, roles))
+        return special.get(name, products).resident(name, source.matrix(number, roles))
 
     return Layer(
         packed("qkv", "q", "k", "v"), packed("out", "o"), packed("gate_up", "gate", "up"), packed("down", "down"),

@@ -151,11 +151,20 @@ class Slots:
     full: Lock
 
     @classmethod
-    def of(cls, locks: Locks, name: str, elements: int, type_: ElementType, role: str = "", count: int = 2) -> "Slots":
-        """`count` buffers of `elements` elements each in the tile of `locks`."""
+    def of(
+        cls,
+        locks: Locks,
+        name: str,
+        elements: int,
+        type_: ElementType,
+        role: str = "",
+        count: int = 2,
+        parts: int = 1,
+    ) -> "Slots":
+        """`count` buffers of `elements` elements each in the tile of `locks`, which count so many parts of each."""
         held, memory = type_.memory_elements(elements), type_.memory
         buffers = (Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in slot_tags(count))
-        return cls(tuple(buffers), *locks.pair(name, count, role))
+        return cls(tuple(buffers), *locks.pair(name, count * parts, role))
 
     def fill(self, count: int = 1) -> tuple[Bd, ...]:
         """BDs that fill one buffer after the other, with `count` turns of the locks each."""

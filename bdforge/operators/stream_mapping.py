@@ -2,35 +2,18 @@
 
 Columns work alone. A memtile deals tiles of all inputs to its cores, in turn on one channel of each, and joins theirs
 of the outputs, which leave a core in turn, too. Of several streams on a shim's channel it gets a panel of each in turn.
+Tiles that come in chunks it deals once for each pass, and what is held, too, to all of its cores.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bd_patterns import Pattern
-from bdforge.design import (
-    Acquire,
-    Advance,
-    Allocation,
-    Bd,
-    Call,
-    Channel,
-    Core,
-    Design,
-    Flow,
-    Locks,
-    Loop,
-    Parameters,
-    Release,
-    Rotation,
-    Slots,
-    Tile,
-    in_turn,
-    placed,
-)
+from bdforge.design import Allocation, Channel, Design, Flow, Locks, Tile, in_turn, placed
 from bdforge.devices import FIRST_CORE_ROW, mlir_device_named
-from bdforge.devices.limits import BYTE_BITS, MEMTILE
-from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling, TileStream
+from bdforge.devices.limits import CORE, MEMTILE
+from bdforge.operators.stream_cores import StreamKernel, core_tile
+from bdforge.operators.stream_stores import TileStore, walkable
+from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling
 
 _FIRST_JOINED = 2
 """S2MM channel of a memtile for its first core's outputs."""
@@ -52,32 +35,28 @@ _MEMTILES = tuple(_Memtile(slots, *ways) for slots in (2, 1) for ways in _WAYS)
 """The first one that fits is taken: even channels share 24 BDs and odd ones 24, and either has most to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kernel:
-    """What cores call, from which object file, with how much stack; and the vectors of their memory."""
-
-    symbol: str
-    link_with: str
-    stack_bytes: int
-    vector_bytes: int
-
-
-def map_streams(name: str, device: str, tiling: StreamTiling, symbol: str, stack_bytes: int, comment: str) -> Design:
-    """The design for the array that MLIR calls `device`, without sequences; cores call `symbol` with tiles of all.
+def map_streams(
+    name: str, device: str, tiling: StreamTiling, symbols: tuple[str, ...], stack_bytes: int, comment: str
+) -> Design:
+    """The design for the array that MLIR calls `device`, without sequences; cores call the symbol of each pass.
 
     What no array holds is left to `bdforge.design.check`.
     """
-    how = next((how for how in _MEMTILES if _fits(_memtile(tiling, 0, how))), _MEMTILES[-1])
+    how = _way(tiling) or _MEMTILES[-1]
     columns, rows = range(tiling.columns), range(FIRST_CORE_ROW, FIRST_CORE_ROW + tiling.rows)
     shims = [Tile.shim(c) for c in columns]
     memtiles = [_memtile(tiling, c, how) for c in columns]
     vector = mlir_device_named(device).generation.vector_align_bytes
-    call = _Kernel(symbol, f"{name}.o", stack_bytes, vector)
-    cores = [[_core_tile(tiling, c, row, call) for row in rows] for c in columns]
+    call = StreamKernel(symbols, f"{name}.o", stack_bytes, vector)
+    cores = [[core_tile(tiling, c, row, call) for row in rows] for c in columns]
     tiles = (*shims, *memtiles, *(tile for column in cores for tile in column))
     flows = tuple(_flows(tiling, how, shims, memtiles, cores))
     names = tuple(name for shim in shims for name in _names(tiling, shim))
     return placed(Design(name, device, tiles, flows, names, comments=(comment,)))
+
+
+def _way(tiling: StreamTiling) -> _Memtile | None:
+    return next((how for how in _MEMTILES if _fits(_memtile(tiling, 0, how))), None)
 
 
 def _fits(memtile: Tile) -> bool:
@@ -122,78 +101,71 @@ def _flows(
 def _memtile(tiling: StreamTiling, column: int, how: _Memtile) -> Tile:
     """Each core row has stores of its own: with one for all, a fast core would take a slow one's turn."""
     locks, rows = Locks(f"mem_{column}"), range(tiling.rows)
-    slots = {
-        stream: [
-            Slots.of(locks, f"{x}{row}", tiling.elements(stream), stream.type, f"{x} of core row {row}", how.slots)
-            for row in rows
+    given, made = (
+        [
+            [TileStore.of(tiling, store, locks, f"{row}", f"of core row {row}", how.slots) for row in rows]
+            for store in tiling.stores(streams)
         ]
-        for stream in (*tiling.inputs, *tiling.outputs)
-        for x in [stream.name.lower()]
+        for streams in (tiling.inputs, tiling.outputs)
+    )
+    parts = {
+        stream: [(store, number) for store in by_row]
+        for streams, stores in ((tiling.inputs, given), (tiling.outputs, made))
+        for together, by_row in zip(tiling.stores(streams), stores, strict=True)
+        for number, stream in enumerate(together)
     }
-    given, made = ([slots[stream] for stream in streams] for streams in (tiling.inputs, tiling.outputs))
     channels = []
     for channel, streams in tiling.fed:
-        filled = in_turn(slots[stream][row].fill() for stream in streams for row in rows)
+        filled = in_turn(store.fill_part(part) for stream in streams for store, part in parts[stream])
         channels.append(Channel("S2MM", channel, filled, f"{tiling.names(streams)} from DRAM"))
     for row in rows:
-        joined, dealt = in_turn(s[row].fill() for s in made), in_turn(s[row].send() for s in given)
+        joined = in_turn(s[row].fill() for s in made)
+        dealt = in_turn(bds for s in given for bds in s[row].send(tiling.passes))
         channels.append(
             Channel("S2MM", _FIRST_JOINED + row, joined, f"{tiling.names(tiling.outputs)} from core row {row}")
         )
         channels.append(Channel("MM2S", how.deal[row], dealt, f"{tiling.names(tiling.inputs)} to core row {row}"))
-    sent = in_turn(s[row].send() for s in made for row in rows)
+    sent = in_turn(store.send_part(part) for stream in tiling.outputs for store, part in parts[stream])
     channels.append(Channel("MM2S", how.join, sent, f"{tiling.names(tiling.outputs)} of the column"))
-    kept = _held(tiling, locks)
+    kept = [
+        TileStore.of(tiling, store, locks, "", "of a problem", how.slots if tiling.repeats else 1)
+        for store in tiling.stores(tiling.held)
+    ]
+    channels += _held_channels(tiling, kept, how)
+    slots = [store.slots for stores in (*given, *made, kept) for store in stores]
+    return Tile.holding(locks, column, 1, slots, channels)
+
+
+def _held_channels(tiling: StreamTiling, kept: list[TileStore], how: _Memtile) -> Iterator[Channel]:
     if kept:
         names = tiling.names(tiling.held)
-        channels.append(Channel("S2MM", HOLD, in_turn(s.fill() for s in kept), f"{names} from DRAM"))
-        channels.append(Channel("MM2S", how.hold, in_turn(s.send() for s in kept), f"{names} to all core rows"))
-    return Tile.holding(locks, column, 1, (*(s for x in (*given, *made) for s in x), *kept), channels)
+        filled = in_turn(store.fill_part(part) for store in kept for part in range(len(store.parts)))
+        yield Channel("S2MM", HOLD, filled, f"{names} from DRAM")
+        sent = in_turn(bds for store in kept for bds in store.send(tiling.passes))
+        yield Channel("MM2S", how.hold, sent, f"{names} to all core rows")
 
 
-def _held(tiling: StreamTiling, locks: Locks) -> tuple[Slots, ...]:
-    """Where what is held lies, once."""
-    named = ((stream, stream.name.lower()) for stream in tiling.held)
-    return tuple(Slots.of(locks, x, s.elements, s.type, f"{x} of a problem", count=1) for s, x in named)
+def in_chunks(
+    tiling: StreamTiling, device: str, passes: int, state_vectors: int, unit: int, stack_bytes: int
+) -> StreamTiling:
+    """A tiling whose tiles a core holds; else in `passes` over chunks of whole `unit`s of elements, with as few as fit.
+
+    A core keeps `state_vectors` of a tile. On fewer core rows where memtiles hold no more; as it is where nothing fits.
+    """
+    vector = mlir_device_named(device).generation.vector_align_bytes
+    if _core_holds(tiling, vector, stack_bytes):
+        return tiling
+    units = tiling.inputs[0].elements // unit
+    counts = [chunks for chunks in range(2, units + 1) if units % chunks == 0]
+    for rows in range(tiling.rows, 0, -1):
+        for chunks in counts:
+            cut = replace(tiling, rows=rows, chunks=chunks, passes=passes, state_bytes=state_vectors * vector)
+            if _core_holds(cut, vector, stack_bytes) and _way(cut) is not None and walkable(cut):
+                return cut
+    return tiling
 
 
-def _core_tile(tiling: StreamTiling, column: int, row: int, call: _Kernel) -> Tile:
-    """A core: once told of how many tiles, for each it waits for its inputs and room for outputs."""
-    locks = Locks(f"core_{column}_{row}")
-    given, made = (
-        [_core_slots(tiling, stream, locks, call.vector_bytes) for stream in streams]
-        for streams in (tiling.inputs, tiling.outputs)
-    )
-    kept = _held(tiling, locks)
-    parameters = Parameters.of(locks, "tiles", ["tiles"])
-    turn = Rotation("turn", tiling.buffers)
-    buffers = (*(turn.of(x.buffers) for x in given), *(x.buffers[0] for x in kept), *(turn.of(x.buffers) for x in made))
-    tile = (
-        *(Acquire(lock) for lock in (*(x.full for x in given), *(x.free for x in made))),
-        Call(call.symbol, buffers),
-        *(Release(lock) for lock in (*(x.free for x in given), *(x.full for x in made))),
-        Advance(turn),
-    )
-    held, given_back = (Acquire(x.full) for x in kept), (Release(x.free) for x in kept)
-    body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
-    alone = [tiling.elements(stream) == 1 for stream in (*tiling.inputs, *tiling.outputs)]
-    moved = [x.fill() for x in given] + [x.send() for x in made]
-    chains = [_first_elements(bds) if one else bds for bds, one in zip(moved, alone, strict=True)]
-    channels = [
-        Channel("S2MM", DEAL, in_turn(chains[: len(given)]), f"{tiling.names(tiling.inputs)} in"),
-        Channel("MM2S", 0, in_turn(chains[len(given) :]), f"{tiling.names(tiling.outputs)} out"),
-    ]
-    if kept:
-        channels.append(Channel("S2MM", HOLD, in_turn(x.fill() for x in kept), f"{tiling.names(tiling.held)} in"))
-    core = Core(body, call.stack_bytes, call.link_with)
-    return Tile.holding(locks, column, row, (*given, *kept, *made), channels, core, parameters.buffer)
-
-
-def _core_slots(tiling: StreamTiling, stream: TileStream, locks: Locks, vector_bytes: int) -> Slots:
-    elements, name = tiling.elements(stream), stream.name.lower()
-    room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
-    return Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
-
-
-def _first_elements(bds: tuple[Bd, ...]) -> tuple[Bd, ...]:
-    return tuple(replace(bd, pattern=Pattern((1,), (1,))) for bd in bds)
+def _core_holds(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> bool:
+    call = StreamKernel(("",) * tiling.passes, "", stack_bytes, vector_bytes)
+    core = core_tile(tiling, 0, FIRST_CORE_ROW, call)
+    return sum(buffer.bytes for buffer in core.buffers) + stack_bytes <= CORE.memory_bytes

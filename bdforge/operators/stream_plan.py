@@ -1,6 +1,6 @@
 """Plans of operators on streams: all of an operator but its spec, its streams and what its kernel computes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -47,11 +47,11 @@ class StreamForm(SpecForm[ProblemT]):
 
 @dataclass(frozen=True, slots=True)
 class StreamFunction:
-    """What cores compute of a tile: the kernel's symbol, its options, its cycles as modelled, and numpy's answer."""
+    """What cores compute of a tile: kernels' symbols, one for each pass, with cycles of a call as modelled, their
+    options, and numpy's answer."""
 
-    symbol: str
+    cycles: Mapping[str, int]
     defines: tuple[str, ...]
-    cycles: int
     reference: Callable[[Mapping[str, np.ndarray]], dict[str, Expected]]
 
 
@@ -72,9 +72,8 @@ class StreamPlan(Plan):
 
     @property
     def kernels(self) -> Kernels:
-        """The one function of a tile."""
-        function = self.function
-        return Kernels.ours([function.symbol], function.defines, {function.symbol: function.cycles})
+        """The functions of a tile."""
+        return Kernels.ours(self.function.cycles, self.function.defines, self.function.cycles)
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """As the function has it."""
@@ -85,7 +84,20 @@ class StreamPlan(Plan):
         positions = problem.sizes[self.tiling.axis]
         tiles = -(-positions // (self.tiling.panel * self.tiling.columns))
         elements = positions * max(stream.elements for stream in self.tiling.outputs)
-        return Cost.of(self.sequence(problem), elements, tiles * self.function.cycles)
+        of_tile = self.tiling.chunks * sum(self.function.cycles.values())
+        return Cost.of(self.sequence(problem), elements, tiles * of_tile)
+
+
+WIDEST = 32768
+"""Elements of rows whose sums have bounds."""
+
+
+def width_reasons(width: int, lanes: int) -> Iterator[str]:
+    """Why kernels take no rows of so many elements of bfloat16."""
+    if width % lanes:
+        yield f"width = {width} is no multiple of {lanes}, a vector of bfloat16"
+    if width > WIDEST:
+        yield f"width = {width} is above {WIDEST}, for which sums have bounds; split rows"
 
 
 def plan_streams(
@@ -112,6 +124,6 @@ def plan_streams(
     )
     comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     part = device.part(tiling.columns)
-    design = map_streams(spec.name, part, tiling, function.symbol, form.stack_bytes, comment)
+    design = map_streams(spec.name, part, tiling, tuple(function.cycles), form.stack_bytes, comment)
     refuse(spec, design_reasons(design, {"memory": smaller}))
     return StreamPlan(spec, device, design, tiling, function)

@@ -94,9 +94,9 @@ class StreamProgram:
         return all_of(self.moves, self.used.equals(column + 1))
 
     def start(self) -> None:
-        """What is held, and the number of its tiles, to each core that has a share."""
+        """What is held once, and the number of its tiles, to each core that has a share."""
         build, columns = self.build, range(self.tiling.columns)
-        for stream in self.tiling.held:
+        for stream in () if self.tiling.repeats else self.tiling.held:
             for column in columns:
                 with build.when(self.share(column)[1] > 0):
                     build.task("MM2S", HOLD, column, self.bd(stream, 0, stream.elements))
@@ -146,8 +146,10 @@ class StreamProgram:
                 self.turns(*part, last, self.walked - self.tiling.panel, 1)
 
     def channels(self) -> Iterator[tuple[str, int, tuple[TileStream, ...]]]:
-        """(direction, channel, streams that take turns on it) of shims, but for what is held."""
+        """(direction, channel, streams that take turns on it) of shims, but for what comes once."""
         yield from (("MM2S", *fed) for fed in self.tiling.fed)
+        if self.tiling.repeats:
+            yield "MM2S", HOLD, self.tiling.held
         yield "S2MM", 0, self.tiling.outputs
 
     def turns(
@@ -159,8 +161,11 @@ class StreamProgram:
         place: Expr,
         panels: Expr | int,
     ) -> None:
-        """A panel of each stream in turn, `panels` times from position `place` on."""
+        """A panel of each stream in turn, `panels` times from position `place` on; what is held as often."""
         chain = [
-            self.bd(stream, place, self.tiling.elements(stream) * self.tiling.rows, runs=panels) for stream in streams
+            self.bd(stream, 0, stream.elements)
+            if stream in self.tiling.held
+            else self.bd(stream, place, self.tiling.elements(stream) * self.tiling.rows, runs=panels)
+            for stream in streams
         ]
         self.build.task(way, channel, column, *chain, runs=panels, token=way == "S2MM")

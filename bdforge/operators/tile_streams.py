@@ -4,6 +4,9 @@
 both take a `StreamTiling`. A problem is so many *positions* along one axis, "length" (elements) or "rows". A core's
 *tile* is some positions of every stream that comes and goes, a *panel* what a column takes at a time: a tile for each
 of its cores. What is held comes once for a problem and stays in each core.
+
+A tile that no core holds comes in *chunks*, parts of its row, and as often as the kernel has *passes* over it: memtiles
+hold the row and send it again. Then what is held comes in chunks beside it, for each panel once more.
 """
 
 from dataclasses import dataclass
@@ -41,6 +44,11 @@ class StreamTiling:
     The kernel is called with a tile of each of `inputs`, all that is `held`, and a tile of each of `outputs`. A tile of
     a single element stands in a whole vector of a core's memory, of which DMAs move the first element. `buffers` are
     those of a stream in a core. `axis` names the parameter of problems.
+
+    With `chunks` above 1 (of tiles of one position) there is a kernel for each of the `passes` over a tile. It is
+    called for each chunk with a chunk of all inputs one behind the other, of all that is held, and of all outputs,
+    single elements among them; with `state_bytes`, which stay; and with the number of the chunk. Outputs are what the
+    last pass makes of them; what others write there is theirs till the next call.
     """
 
     axis: str
@@ -51,6 +59,9 @@ class StreamTiling:
     columns: int
     held: tuple[TileStream, ...] = ()
     buffers: int = 2
+    chunks: int = 1
+    passes: int = 1
+    state_bytes: int = 0
 
     @property
     def panel(self) -> int:
@@ -63,13 +74,19 @@ class StreamTiling:
 
         Where nothing is held its channel is free, so that every other input goes there.
         """
-        ways = 1 if self.held else min(2, len(self.inputs))
+        ways = 1 if self.held or self.chunks > 1 else min(2, len(self.inputs))
         return tuple((channel, self.inputs[channel::ways]) for channel in range(ways))
 
     @property
     def in_turn(self) -> bool:
-        """Whether streams take turns on a shim's channel."""
-        return len(self.outputs) > 1 or any(len(streams) > 1 for _, streams in self.fed)
+        """Whether streams take turns on a shim's channel, or some come again for each panel."""
+        turns = len(self.outputs) > 1 or any(len(streams) > 1 for _, streams in self.fed)
+        return turns or self.repeats
+
+    @property
+    def repeats(self) -> bool:
+        """Whether what is held comes for each panel."""
+        return self.chunks > 1 and bool(self.held)
 
     @property
     def arguments(self) -> tuple[tuple[TileStream, ...], ...]:
@@ -88,6 +105,10 @@ class StreamTiling:
     def elements(self, stream: TileStream) -> int:
         """Of a stream's tile."""
         return self.tile * stream.elements
+
+    def stores(self, streams: tuple[TileStream, ...]) -> tuple[tuple[TileStream, ...], ...]:
+        """Streams by the stores of tiles that hold them: one each, but chunks of all that go one way lie together."""
+        return tuple((stream,) for stream in streams) if self.chunks == 1 else (streams,) * bool(streams)
 
     def names(self, streams: tuple[TileStream, ...]) -> str:
         """As comments of the text have them."""

@@ -5,6 +5,7 @@
 #include "loops.h"
 #include "row_factor.h"
 #include "row_floats.h"
+#include "row_state.h"
 
 #if !defined(TILE_ELEMENTS) || !defined(EPSILON)
 #error "say how long a row is, and what is added to its mean square: -DTILE_ELEMENTS=elements -DEPSILON=1e-6F"
@@ -12,36 +13,40 @@
 #ifndef RESIDUAL
 #define RESIDUAL 0
 #endif
+// Of a row that comes in chunks of TILE_ELEMENTS.
+#ifndef ROW_ELEMENTS
+#define ROW_ELEMENTS TILE_ELEMENTS
+#endif
 
 namespace row_norm {
 
 constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
 using Lanes = aie::vector<bfloat16, lanes>;
 
-/// 1 / TILE_ELEMENTS = mantissa / 2^15 * 2^exponent, the mantissa from 2^15 to 2^16 - 1.
+/// 1 / ROW_ELEMENTS = mantissa / 2^15 * 2^exponent, the mantissa from 2^15 to 2^16 - 1.
 struct Inverse {
     int exponent = 0;
     uint32 mantissa = 0;
     constexpr Inverse() {
-        while ((1u << -exponent) < TILE_ELEMENTS) --exponent;
-        const uint64_t scaled = (uint64_t{1} << (16 - exponent)) / TILE_ELEMENTS;
+        while ((1u << -exponent) < ROW_ELEMENTS) --exponent;
+        const uint64_t scaled = (uint64_t{1} << (16 - exponent)) / ROW_ELEMENTS;
         mantissa = static_cast<uint32>(scaled > 65536 ? (scaled + 1) / 2 : 32768);
         if (mantissa == 65536) mantissa = 65535;
     }
     /// With 32 bits of mantissa.
     constexpr RowFloat exact() const {
-        const uint64_t scaled = (uint64_t{1} << (32 - exponent)) / TILE_ELEMENTS;
+        const uint64_t scaled = (uint64_t{1} << (32 - exponent)) / ROW_ELEMENTS;
         return {scaled > (uint64_t{1} << 32) ? static_cast<uint32>((scaled + 1) / 2) : 0x80000000, exponent + 1};
     }
 };
 
-/// The sum of all lanes and TILE_ELEMENTS * EPSILON, as the bits of a float.
+/// The sum of all lanes and ROW_ELEMENTS * EPSILON, as the bits of a float.
 static inline uint32 sum_of(const aie::accum<accfloat, lanes> &squares) {
-    const auto added = aie::broadcast<float, lanes>(static_cast<float>(EPSILON) * TILE_ELEMENTS);
+    const auto added = aie::broadcast<float, lanes>(static_cast<float>(EPSILON) * ROW_ELEMENTS);
     return first_bits(aie::add(lane_sum(squares), added));
 }
 
-/// 1 / sqrt(sum / TILE_ELEMENTS) in two parts, below it by 2^-13 of itself at most.
+/// 1 / sqrt(sum / ROW_ELEMENTS) in two parts, below it by 2^-13 of itself at most.
 static inline RowFactor<lanes> inverse_root(uint32 sum) {
     constexpr Inverse inverse;
     const uint32 product = ((sum >> 8 & 0xffff) | 0x8000) * inverse.mantissa;
@@ -55,7 +60,8 @@ static inline RowFactor<lanes> inverse_root(uint32 sum) {
 /// What every call begins with.
 static inline void begin() {
     static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "a row must be whole vectors");
-    static_assert(TILE_ELEMENTS <= 32768, "a row has 32768 elements at most");
+    static_assert(ROW_ELEMENTS <= 32768, "a row has 32768 elements at most");
+    static_assert(ROW_ELEMENTS % TILE_ELEMENTS == 0, "a row must be whole chunks");
     static_assert(EPSILON > 0, "EPSILON must be above 0");
     aie::set_rounding(aie::rounding_mode::conv_even);
 }
@@ -75,10 +81,13 @@ static inline const bfloat16 *sum_of(const bfloat16 *__restrict x, const bfloat1
 }  // namespace row_norm
 
 #if RESIDUAL
+// A chunk of x with that of the residual behind it is `given`; where its sum is `made`, results follow.
+#define CHUNK row_norm::sum_of(given, given + TILE_ELEMENTS, made)
 #define GIVEN_ROW const bfloat16 *__restrict x, const bfloat16 *__restrict residual
 #define MADE_SUM bfloat16 *__restrict sum,
 #define ROW row_norm::sum_of(x, residual, sum)
 #else
+#define CHUNK given
 #define GIVEN_ROW const bfloat16 *__restrict x
 #define MADE_SUM
 #define ROW x

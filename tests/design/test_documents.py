@@ -63,7 +63,7 @@ def test_a_printed_document_is_rendered_as_its_spec(path: Path, tmp_path: Path):
     found, copy = planned(path), tmp_path / "copy.toml"
     copy.write_text(document(found.whole))
     spec = load_spec(copy)
-    sizes = {1: [100_000], 2: [300, 700], 3: [256, 2560, 3840]}[len(found.program.sizes)]
+    sizes = {1: [30_000], 2: [300, 700], 3: [256, 2560, 3840]}[len(found.program.sizes)]
     if found.spec.kind == "gemv":
         sizes[0] = 1
     problem = operator_of(spec).problem(sizes)

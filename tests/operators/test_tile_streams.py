@@ -1,5 +1,6 @@
 """Streams of any types and numbers on the emulated array, with kernels in numpy: every position once, in its place."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ def stream(name: str, type_: str, *shape: int) -> TileStream:
 ROWS, ONE, W, B = stream("X", "bf16", 64), stream("S", "f32"), stream("W", "bf16", 64), stream("B", "f32", 2, 16)
 CODES, WIDE = stream("Q", "int8", 64), stream("Z", "f32", 4, 16)
 Y, Z = stream("Y", "f32", 64), stream("Z", "f32")
+Q32, V, ROWS_OUT = stream("R", "f32", 64), stream("V", "bf16", 64), stream("Y", "bf16", 64)
 CASES: dict[str, tuple[str, StreamTiling]] = {
     "row and scale": ("npu2", StreamTiling("rows", 1, (ROWS,), (CODES, ONE), 4, 2, (W,))),
     "all that BDs hold": ("npu2", StreamTiling("rows", 1, (ROWS, WIDE), (Y, CODES, ONE), 4, 2, (W, B))),
@@ -31,6 +33,12 @@ CASES: dict[str, tuple[str, StreamTiling]] = {
     "rows of a tile": ("npu2", StreamTiling("rows", 4, (CODES,), (ROWS, ONE), 2, 3, (B,))),
     "a cast": ("npu2", StreamTiling("length", 64, (stream("X", "int8"),), (Z,), 2, 2)),
     "whole words of all": ("npu1", StreamTiling("length", 64, (stream("X", "int8"),), (stream("Y", "bf16"), Z), 1, 2)),
+}
+CHUNKED: dict[str, tuple[str, StreamTiling]] = {
+    "one way, twice": ("npu2", StreamTiling("rows", 1, (ROWS,), (Y,), 4, 2, (), 2, 4, 2, 64)),
+    "held, thrice": ("npu1", StreamTiling("rows", 1, (ROWS,), (ROWS_OUT,), 3, 2, (W, V), 2, 2, 3, 64)),
+    "all that BDs hold": ("npu2", StreamTiling("rows", 1, (ROWS, Q32), (Y, CODES, ONE), 4, 2, (W,), 1, 2, 2, 64)),
+    "one core": ("npu2", StreamTiling("rows", 1, (Q32, ROWS), (CODES,), 1, 1, (V, W), 2, 8, 2, 64)),
 }
 
 
@@ -48,9 +56,69 @@ def made(tiling: StreamTiling, given: list[np.ndarray], positions: int) -> list[
     return outputs
 
 
+def of_chunks(tiling: StreamTiling, streams: tuple[TileStream, ...]) -> tuple[TileStream, ...]:
+    """Their chunks, as streams."""
+    return tuple(
+        stream if s.elements == 1 else TileStream(s.name, s.type, (s.elements // tiling.chunks,))
+        for s in streams for stream in [s]
+    )  # fmt: skip
+
+
+def made_in_chunks(tiling: StreamTiling, given: list[np.ndarray], positions: int) -> list[np.ndarray]:
+    """The same of each chunk, its number, and the sum of the row's inputs in all passes but the last."""
+    one = replace(tiling, inputs=of_chunks(tiling, tiling.inputs), outputs=of_chunks(tiling, tiling.outputs), chunks=1)
+    split = [x.reshape(positions, tiling.chunks, -1) for x in given[: len(tiling.inputs)]]
+    held = [x.reshape(tiling.chunks, -1) for x in given[len(tiling.inputs) :]]
+    total = np.sum([x.astype(np.float64).sum(axis=(1, 2)) for x in split], axis=0) * (tiling.passes - 1)
+    outputs = []
+    for chunk in range(tiling.chunks):
+        found = made(one, [*(x[:, chunk] for x in split), *(x[chunk] for x in held)], positions)
+        outputs.append([
+            (y.reshape(positions, -1).astype(np.float64) + total[:, None] + chunk).astype(out.type.dtype)
+            for y, out in zip(found, tiling.outputs, strict=True)
+        ])  # fmt: skip
+    return [
+        outputs[-1][n].reshape(positions) if out.elements == 1
+        else np.stack([y[n] for y in outputs], axis=1).reshape(positions, *out.shape)
+        for n, out in enumerate(tiling.outputs)
+    ]  # fmt: skip
+
+
+def chunk_kernels(tiling: StreamTiling) -> dict[str, Any]:
+    """A kernel for each pass: all but the last one sum inputs, and scribble over outputs."""
+    ways = (tiling.inputs, *([tiling.held] if tiling.held else []), tiling.outputs)
+    ways = tuple(of_chunks(tiling, some) for some in ways)
+
+    def typed(buffer: np.ndarray, streams: tuple[TileStream, ...]) -> list[np.ndarray]:
+        ends = np.cumsum([s.elements * s.type.bits // 8 for s in streams])
+        parts = np.split(buffer.view(np.uint8), ends)
+        return [part.view(s.type.dtype) for part, s in zip(parts, streams, strict=False)]
+
+    def summing(*arguments: Any) -> None:
+        *buffers, state, chunk = arguments
+        parts = [typed(buffer, streams) for buffer, streams in zip(buffers, ways, strict=True)]
+        state[1] = 0 if chunk == 0 and state[0] != 1 else state[1]
+        state[0] = 1
+        state[1] += sum(int(x.astype(np.float64).sum()) for x in parts[0])
+        for y in parts[-1]:
+            y[:] = 3
+
+    def last(*arguments: Any) -> None:
+        *buffers, state, chunk = arguments
+        parts = [typed(buffer, streams) for buffer, streams in zip(buffers, ways, strict=True)]
+        one = replace(tiling, inputs=ways[0], outputs=ways[-1], chunks=1)
+        given = [x for some in parts[:-1] for x in some]
+        for y, value in zip(parts[-1], made(one, given, 1), strict=True):
+            y[:] = (value.ravel().astype(np.float64) + state[1] + chunk).astype(y.dtype)
+        state[0] = 2
+
+    return {f"pass{n}": last if n == tiling.passes - 1 else summing for n in range(tiling.passes)}
+
+
 def loaded(tiling: StreamTiling, device: str) -> tuple[str, Any, Any]:
     """MLIR, program, and the kernel."""
-    design = map_streams("streams", device, tiling, "f", 1024, "streams")
+    kernels = chunk_kernels(tiling) if tiling.chunks > 1 else {"f": None}
+    design = map_streams("streams", device, tiling, tuple(kernels), 1024, "streams")
     assert not check(design)
 
     def kernel(*tiles: np.ndarray) -> None:
@@ -61,7 +129,8 @@ def loaded(tiling: StreamTiling, device: str) -> tuple[str, Any, Any]:
         for to, value in zip(typed[len(given) :], made(tiling, given, tiling.tile), strict=True):
             to[: value.size] = value.ravel()
 
-    return render(design), StreamProgram(tiling, rtp_addresses(design), 4).program(), kernel
+    found = kernels if tiling.chunks > 1 else {"f": kernel}
+    return render(design), StreamProgram(tiling, rtp_addresses(design), 4).program(), found
 
 
 def inputs(tiling: StreamTiling, size: int) -> dict[str, np.ndarray]:
@@ -70,22 +139,25 @@ def inputs(tiling: StreamTiling, size: int) -> dict[str, np.ndarray]:
     return {s.name: rng.integers(-9, 10, shape).astype(s.type.dtype) for s, shape in shapes.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_position_is_computed_in_its_place(name):
-    product, tiling = CASES[name]
+@pytest.mark.parametrize(("cases", "name"), [(cases, name) for cases in (CASES, CHUNKED) for name in cases])
+def test_every_position_is_computed_in_its_place(cases, name):
+    product, tiling = cases[name]
     device = mlir_device_named(product).part(tiling.columns)
-    mlir, program, kernel = loaded(tiling, device)
+    wanted_of = made if cases is CASES else made_in_chunks
+    mlir, program, kernels = loaded(tiling, device)
     panel, columns = tiling.panel, tiling.columns
     sizes = (1, panel, panel + 1, 2 * panel - 1, columns * panel + 3, 66 * columns * panel + 5)
+    if tiling.chunks > 1:
+        sizes = sizes[::2] if name != "one core" else sizes
     for number, size in enumerate(sizes):
         sequence = planned(program, {tiling.axis: size}, mlir_device_named(device))
         given = inputs(tiling, size)
         buffers = arguments(sequence, placed(sequence, given))
         result = emulate(
-            mlir, buffers, {"f": kernel}, instructions=sequence.words(), seed=number,
+            mlir, buffers, kernels, instructions=sequence.words(), seed=number,
             schedule=("in-order", "random")[number % 2], poison=number % 3 == 0,
         )  # fmt: skip
         assert result.warnings == ()
         found = fetched(sequence, buffers)
-        for out, wanted in zip(tiling.outputs, made(tiling, list(given.values()), size), strict=True):
+        for out, wanted in zip(tiling.outputs, wanted_of(tiling, list(given.values()), size), strict=True):
             assert np.array_equal(found[out.name], wanted), (out.name, size)

@@ -90,7 +90,7 @@ def plan_convert(spec: ConvertSpec, device: Device) -> StreamPlan:
     tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, (), form.buffers)
     of_vector, of_row = found.cycles
     cycles = of_vector * form.width * 2 // vector + of_row
-    function = StreamFunction(found.symbol, (f"TILE_ELEMENTS={form.width}",), cycles, found.reference)
+    function = StreamFunction({found.symbol: cycles}, (f"TILE_ELEMENTS={form.width}",), found.reference)
     what = f"{form.function} of rows of {form.width} elements"
     reasons = [f"width = {form.width} is no multiple of {vector}, a vector of int8"] if form.width % vector else []
     return plan_streams(spec, device, tiling, function, what, reasons)

@@ -78,7 +78,7 @@ def plan_elementwise(spec: ElementwiseSpec, device: Device) -> StreamPlan:
     defines = (f"FUNCTION={form.function}", f"TILE_ELEMENTS={form.tile}", *one, *narrowing)
     vectors = form.tile * type_.bits // (BYTE_BITS * device.generation.vector_align_bytes)
     cycles = vectors * function.cycles.get(type_.name, 0)  # 0: refused
-    computed = StreamFunction(f"elementwise_{type_.code}", defines, cycles, partial(_reference, form))
+    computed = StreamFunction({f"elementwise_{type_.code}": cycles}, defines, partial(_reference, form))
     names = ", ".join(x.name.lower() for x in operands)
     what = f"y = {form.function}({names}), {form.type}, tile of {form.tile} elements"
     return plan_streams(spec, device, tiling, computed, what, _reasons(form), "a smaller tile or stack_bytes")

@@ -61,7 +61,7 @@ def plan_rope(spec: RopeSpec, device: Device) -> StreamPlan:
     neighbours = ("NEIGHBOURS",) if form.pairs == "neighbours" else ()
     defines = (f"HEAD_DIM={form.head_dim}", f"TILE_ELEMENTS={form.heads * form.head_dim}", *neighbours)
     cycles = -(-form.head_dim // vector) * (_PERIODS[form.pairs] * form.heads + _VECTOR_CYCLES)
-    function = StreamFunction(f"rope_{BF16.code}", defines, cycles, lambda inputs: {"Y": _turned(form, inputs)})
+    function = StreamFunction({f"rope_{BF16.code}": cycles}, defines, lambda inputs: {"Y": _turned(form, inputs)})
     what = f"rotary embeddings of bf16, {form.heads} heads of {form.head_dim}, pairs of {form.pairs}"
     reasons = [f"head_dim = {form.head_dim} is no multiple of {vector}, two vectors"] if form.head_dim % vector else []
     return plan_streams(spec, device, tiling, function, what, reasons)

@@ -13,9 +13,17 @@ from pydantic import Field
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
-from bdforge.operators.rows.norms import cycles, layernorm, rms_codes, rmsnorm
+from bdforge.operators.rows.norms import PASSES, STATE_VECTORS, cycles, layernorm, rms_codes, rmsnorm
 from bdforge.operators.specs import FormSpec, Size, for_array
-from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.stream_mapping import in_chunks
+from bdforge.operators.stream_plan import (
+    RowsProblem,
+    StreamForm,
+    StreamFunction,
+    StreamPlan,
+    plan_streams,
+    width_reasons,
+)
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "rows"
@@ -24,7 +32,7 @@ BF16 = TYPES["bf16"]
 
 
 class RowsForm(StreamForm[RowsProblem]):
-    """A design for rows of `width` elements, each in one core.
+    """A design for rows of `width` elements, each in one core, as chunks where a core does not hold them.
 
     `residual`: of sums of two rows, which are written, too. `codes`: int8 with a scale for each row.
     """
@@ -62,15 +70,30 @@ def _formula(form: RowsForm) -> str:
 def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, lanes = spec.form, device.generation.vector_align_bytes // 2
-    options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
-    defines = (f"TILE_ELEMENTS={form.width}", f"EPSILON={form.epsilon!r}F", *options)
-    of_vector, of_row = cycles(form.function, form.residual, form.codes)
-    called = of_vector * form.width // lanes + of_row
-    function = StreamFunction(f"{form.function}_{BF16.code}", defines, called, partial(_reference, form))
-    tiling = _tiling(form, form.array.columns or device.columns)
+    whole, passes = _tiling(form, form.array.columns or device.columns), len(PASSES[form.function])
+    unit = 2 * lanes if form.codes else lanes
+    tiling = in_chunks(whole, device.part(whole.columns), passes, STATE_VECTORS, unit, form.stack_bytes)
     what = f"{_formula(form)}, bf16, rows of {form.width} elements"
+    if tiling.chunks > 1:
+        what += f" in {tiling.chunks} chunks"
+    function = StreamFunction(_calls(form, tiling, lanes), _defines(form, tiling), partial(_reference, form))
     smaller = "buffers = 1, a smaller width or stack_bytes"
     return plan_streams(spec, device, tiling, function, what, _reasons(form, lanes), smaller)
+
+
+def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
+    """Kernels' symbols, and cycles of a call."""
+    vectors = form.width // tiling.chunks // lanes
+    passes = [f"{part}_" for part in PASSES[form.function]] if tiling.chunks > 1 else [""]
+    found = [cycles(form.function, part.rstrip("_"), form.residual, form.codes) for part in passes]
+    symbols = (f"{form.function}_{part}{BF16.code}" for part in passes)
+    return {symbol: of_vector * vectors + of_row for symbol, (of_vector, of_row) in zip(symbols, found, strict=True)}
+
+
+def _defines(form: RowsForm, tiling: StreamTiling) -> tuple[str, ...]:
+    options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
+    row = (f"ROW_ELEMENTS={form.width}",) if tiling.chunks > 1 else ()
+    return (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"EPSILON={form.epsilon!r}F", *options)
 
 
 def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
@@ -89,9 +112,8 @@ def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Ex
 
 
 def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
-    if form.width % lanes:
-        yield f"width = {form.width} is no multiple of {lanes}, a vector of bfloat16"
-    elif form.codes and form.width % (2 * lanes):
+    yield from width_reasons(form.width, lanes)
+    if form.codes and form.width % (2 * lanes):
         yield f"width = {form.width} is no multiple of {2 * lanes}, a vector of int8 codes"
     if form.codes and form.function != "rmsnorm":
         yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"

@@ -38,12 +38,23 @@ def _root(mean: np.ndarray, epsilon: float) -> np.ndarray:
     return 1 / np.sqrt(mean + epsilon)
 
 
-_CYCLES = {(False, False): (8, 167), (False, True): (17, 573), (True, False): (28, 236), (True, True): (37, 612)}
-"""Of RMSNorm's (residual, codes) on AIE2P, as assembled: for a vector, and for a row."""
+PASSES = {"rmsnorm": ("statistics", "results"), "layernorm": ("sum", "squares", "results")}
+"""Over a row that comes in chunks."""
+STATE_VECTORS = 4  # what stays from chunk to chunk (kernels/aie2p/{rmsnorm_statistics,layernorm_sum}_bf16.cc)
+
+_CYCLES = {
+    "": {(False, False): (8, 167), (False, True): (17, 573), (True, False): (28, 236), (True, True): (37, 612)},
+    "statistics": {(False, False): (3, 30), (False, True): (11, 61), (True, False): (23, 100), (True, True): (31, 102)},
+    "results": {(False, False): (5, 168), (False, True): (6, 557), (True, False): (25, 238), (True, True): (26, 610)},
+}
+"""Of RMSNorm's (residual, codes) on AIE2P, as assembled: for a vector, and for a call."""
+
+_LAYERNORM = {"": (16, 400), "sum": (1, 50), "squares": (6, 100), "results": (9, 350)}
 
 
-def cycles(function: str, residual: bool, codes: bool) -> tuple[int, int]:
-    """(for a vector, for a row); of LayerNorm as its source counts the busiest slots."""
+def cycles(function: str, part: str, residual: bool, codes: bool) -> tuple[int, int]:
+    """(for a vector, for a call) of all, or of a pass; of LayerNorm as its source counts the busiest slots."""
     if function == "rmsnorm":
-        return _CYCLES[residual, codes]
-    return (36, 469) if residual else (16, 400)
+        return _CYCLES[part][residual, codes]
+    of_vector, of_call = _LAYERNORM[part]
+    return (of_vector + 20, of_call + 69) if residual else (of_vector, of_call)

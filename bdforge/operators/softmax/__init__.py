@@ -10,7 +10,15 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.specs import FormSpec, Size, for_array
-from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
+from bdforge.operators.stream_mapping import in_chunks
+from bdforge.operators.stream_plan import (
+    RowsProblem,
+    StreamForm,
+    StreamFunction,
+    StreamPlan,
+    plan_streams,
+    width_reasons,
+)
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
 KIND = "softmax"
@@ -19,12 +27,13 @@ BF16 = TYPES["bf16"]
 _ROUNDINGS, _EXPONENTS, _LEAST = 2.0**-7 + 2.0**-12, 2.0**-14, 2.0**-63  # kernels/aie2p/softmax_bf16.cc
 _MASK, _LOWEST = -(2.0**100), 64
 """What numbers below count as, and the exponents below which powers are less than _LEAST whatever they are off."""
-_VECTOR_CYCLES, _ROW_CYCLES = 47, 270
-"""Of three passes over a vector, and of a row beside, as assembled for AIE2P."""
+_CYCLES, _PASSES = (47, 270), {"largest": (1, 64), "sum": (41, 146), "results": (46, 275)}
+"""For a vector, and for a row beside, as assembled for AIE2P; for a vector and a call of the passes over chunks."""
+_STATE_VECTORS = 4  # of a row from chunk to chunk (kernels/aie2p/softmax_largest_bf16.cc)
 
 
 class SoftmaxForm(StreamForm[RowsProblem]):
-    """A design for rows of `width` elements, each in one core."""
+    """A design for rows of `width` elements, each in one core, as chunks where a core does not hold them."""
 
     kind: Literal["softmax"]
     width: Size
@@ -43,13 +52,16 @@ def plan_softmax(spec: SoftmaxSpec, device: Device) -> StreamPlan:
     form, columns = spec.form, spec.form.array.columns or device.columns
     lanes = device.generation.vector_align_bytes // 2
     x, y = (TileStream(name, BF16, (form.width,)) for name in "XY")
-    tiling = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (), form.buffers)
-    defines = (f"TILE_ELEMENTS={form.width}", f"FACTOR={form.scale!r}F")
-    cycles = _VECTOR_CYCLES * form.width // lanes + _ROW_CYCLES
-    function = StreamFunction(f"softmax_{BF16.code}", defines, cycles, lambda inputs: {"Y": _expected(form, inputs)})
+    whole = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (), form.buffers)
+    tiling = in_chunks(whole, device.part(columns), len(_PASSES), _STATE_VECTORS, lanes, form.stack_bytes)
+    vectors, chunked = form.width // tiling.chunks // lanes, tiling.chunks > 1
+    passes = {f"{part}_": cycles for part, cycles in _PASSES.items()} if chunked else {"": _CYCLES}
+    cycles = {f"softmax_{part}{BF16.code}": vectors * each + call for part, (each, call) in passes.items()}
+    row = (f"ROW_ELEMENTS={form.width}",) if chunked else ()
+    defines = (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"FACTOR={form.scale!r}F")
+    function = StreamFunction(cycles, defines, lambda inputs: {"Y": _expected(form, inputs)})
     what = f"softmax of {form.scale:g} x, bf16, rows of {form.width} elements"
-    reasons = [f"width = {form.width} is no multiple of {lanes}, a vector of bfloat16"] if form.width % lanes else []
-    return plan_streams(spec, device, tiling, function, what, reasons)
+    return plan_streams(spec, device, tiling, function, what, width_reasons(form.width, lanes))
 
 
 def _expected(form: SoftmaxForm, inputs: Mapping[str, np.ndarray]) -> Expected:

@@ -9,6 +9,8 @@ import pytest
 from bdforge.array.emulator.timed import TimingOptions
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
+from bdforge.operators.rows import RowsSpec, plan_rows
+from bdforge.operators.tile_streams import StreamTiling
 from bdforge.perf.assembled.counted_core import core_elfs
 from support.loaded_arrays import LoadedArray
 
@@ -21,13 +23,20 @@ DESIGNS = {
     "one buffer": {"buffers": 1, "array": {"rows": 3, "columns": 2}},
 }
 SMALL = {"rows": 4, "columns": 2}
+CHUNKED = {"width": 384, "stack_bytes": 63488, "array": SMALL}
 FORMS = {
     "codes": {"codes": True, "width": 128, "array": {"rows": 2, "columns": 2}},
     "codes of sums": {"residual": True, "codes": True, "width": 128, "array": SMALL},
     "phoenix": {"residual": True, "codes": True, "width": 160, "array": SMALL},
     "layernorm of sums": {"function": "layernorm", "residual": True, "array": SMALL},
+    "in chunks": CHUNKED,
+    "codes in chunks": {"codes": True, "buffers": 1, **CHUNKED, "width": 512},
+    "sums in chunks": {"residual": True, **CHUNKED},
+    "codes of sums in chunks": {"residual": True, "codes": True, **CHUNKED},
+    "layernorm in chunks": {"function": "layernorm", **CHUNKED},
+    "phoenix in chunks": {"function": "layernorm", "residual": True, **CHUNKED, "width": 240},
 }
-"""What is not RMSNorm alone; all that memtiles' BDs hold among them."""
+"""What is not RMSNorm alone; all that memtiles' BDs hold among them, and what cores do not hold."""
 
 
 @cache
@@ -38,7 +47,7 @@ def loaded(name: str) -> LoadedArray:
 
 @cache
 def loaded_form(name: str) -> LoadedArray:
-    product = "phoenix" if name == "phoenix" else "strix_halo"
+    product = "phoenix" if name.startswith("phoenix") else "strix_halo"
     return LoadedArray.of(plan(spec_from(LEAST | FORMS[name], "small"), device_named(product)))
 
 
@@ -120,7 +129,8 @@ def formula(form, inputs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_of_a_norm_keeps_to_its_bound(name):
     design = loaded_form(name)
-    for number, rows in enumerate((1, 7, 8, 13, 21)):
+    assert (design.plan.tiling.chunks > 1) == name.endswith("in chunks")
+    for number, rows in enumerate((1, 13) if name.endswith("in chunks") else (1, 7, 8, 13, 21)):
         inputs = hostile(design.plan.random(design.problem([rows]), number))
         schedule = ("in-order", "random")[number % 2]
         found, _ = design.run([rows], inputs, seed=number, schedule=schedule, poison=number % 3 == 0)
@@ -133,8 +143,9 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
 
 
-def test_codes_of_sums_by_machine_code_keep_to_their_bound():
-    content = LEAST | FORMS["codes of sums"] | {"array": {"rows": 4, "columns": 1}}
+@pytest.mark.parametrize("form", ["codes of sums", "codes of sums in chunks"])
+def test_codes_of_sums_by_machine_code_keep_to_their_bound(form):
+    content = LEAST | FORMS[form] | {"array": {"rows": 4, "columns": 1}}
     design = LoadedArray.of(plan(spec_from(content, "small"), device_named("strix_halo")), {})
     elfs = core_elfs(design.plan, design.mlir)
     for rows, schedule in ((3, "in-order"), (13, "random")):
@@ -163,8 +174,8 @@ def test_more_rows_take_longer():
     ("changes", "said"),
     [
         ({"width": 48}, "width = 48 is no multiple of 32"),
-        ({"width": 32800}, "buffers = 1"),
-        ({"width": 6144}, "buffers = 1"),
+        ({"width": 32800}, "width = 32800 is above 32768"),
+        ({"stack_bytes": 65408}, "buffers = 1"),
         ({"epsilon": 0}, "epsilon"),
         ({"function": "softmax"}, "rmsnorm"),
         ({"codes": True}, "width = 96 is no multiple of 64, a vector of int8 codes"),
@@ -184,11 +195,21 @@ WIDEST = [
 ]  # fmt: skip
 
 
+def tiling(content, product: str = "strix_halo") -> StreamTiling:
+    return plan_rows(RowsSpec.load(LEAST | content, "mine", "mine"), device_named(product)).tiling
+
+
 @pytest.mark.parametrize(("form", "of_two", "of_one"), WIDEST)
-def test_the_widest_rows_of_the_page_are_planned(form, of_two, of_one):
-    content = LEAST | form | {"array": {"columns": 1}}
+def test_the_widest_rows_of_the_page_are_in_one_core_and_wider_ones_in_chunks(form, of_two, of_one):
     for width, buffers in ((of_two, 2), (of_one, 1)):
-        plan(spec_from(content | {"width": width, "buffers": buffers}, "mine"), device_named("strix_halo"))
-        more = width + (64 if form.get("codes") else 32)
-        with pytest.raises(SpecError):
-            plan(spec_from(content | {"width": more, "buffers": buffers}, "mine"), device_named("strix_halo"))
+        for more in (0, 64 if form.get("codes") else 32):
+            content = form | {"array": {"columns": 1}, "width": width + more, "buffers": buffers}
+            assert (tiling(content).chunks > 1) == (more > 0)
+
+
+@pytest.mark.parametrize("form", [form for form, *_ in WIDEST])
+@pytest.mark.parametrize("product", ["strix_halo", "phoenix"])
+def test_rows_of_16384_fit_all_columns(form, product):
+    found = tiling(form | {"width": 16384}, product)
+    plain_sums = form.get("residual") and not form.get("codes")
+    assert (found.rows, found.columns) == (3 if plain_sums else 4, device_named(product).columns)

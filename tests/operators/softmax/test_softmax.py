@@ -8,6 +8,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
+from bdforge.operators.softmax import SoftmaxSpec, plan_softmax
 from support.loaded_arrays import LoadedArray
 
 WIDTH, SCALE = 96, 0.25
@@ -17,6 +18,7 @@ DESIGNS = {
     "phoenix": {"width": 80},
     "one core": {"array": {"rows": 1, "columns": 1}},
     "one buffer": {"buffers": 1, "array": {"rows": 3, "columns": 2}},
+    "in chunks": {"width": 480, "stack_bytes": 64000, "array": {"rows": 4, "columns": 2}},
 }
 
 
@@ -52,7 +54,7 @@ def test_a_whole_array_keeps_to_the_bound(name, rows):
     run(name, rows, 1, schedule="random", poison=True)
 
 
-@pytest.mark.parametrize("name", ["one core", "one buffer"])
+@pytest.mark.parametrize("name", ["one core", "one buffer", "in chunks"])
 def test_every_kind_of_edge_and_order(name):
     for number, rows in enumerate((1, 2, 3, 5, 6, 7, 13)):
         run(name, rows, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
@@ -70,7 +72,7 @@ def test_hostile_rows_keep_to_the_bound():
     ("changes", "said"),
     [
         ({"width": 48}, "width = 48 is no multiple of 32"),
-        ({"width": 15040}, "buffers = 1"),
+        ({"width": 32800}, "width = 32800 is above 32768"),
         ({"scale": 0}, "scale"),
         ({"array": {"columns": 9}}, "columns"),
     ],
@@ -78,3 +80,10 @@ def test_hostile_rows_keep_to_the_bound():
 def test_what_no_array_holds_is_refused(changes, said):
     with pytest.raises(SpecError, match=said):
         plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
+
+
+@pytest.mark.parametrize("product", ["strix_halo", "phoenix"])
+def test_rows_of_32768_fit_all_cores(product):
+    spec = SoftmaxSpec.load(LEAST | {"width": 32768}, "mine", "mine")
+    tiling = plan_softmax(spec, device_named(product)).tiling
+    assert (tiling.rows, tiling.columns, tiling.chunks) == (4, device_named(product).columns, 8)

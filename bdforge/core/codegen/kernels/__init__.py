@@ -11,6 +11,7 @@ from bdforge.core.codegen.kernels.element_floats import element_floats
 from bdforge.core.codegen.kernels.gates import gate
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
 from bdforge.core.codegen.kernels.rope_floats import rope
+from bdforge.core.codegen.kernels.row_chunks import CHUNKS
 from bdforge.core.codegen.kernels.row_floats import row_norm
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.softmax_floats import softmax
@@ -109,4 +110,5 @@ _MAKERS_BY_NAME = {
     "rope_bf16": rope,
     "softmax_bf16": softmax,
     **dict.fromkeys(CONVERSIONS, convert),
+    **CHUNKS,
 }

@@ -37,11 +37,8 @@ _MODES = {"r4": 2, "r5": 3, "r8": 0}
 def largest_and_squares(vectors: int) -> FunctionPart:
     """Sums of squares in dm4, the largest |x w| in the lanes of x9 and x10. p0 = x, p1 = w, once more in p4 and p5."""
     setup = [
-        *(AssemblyOp(text) for text in ("mov p4, p0", "mov p5, p1", "vclr dm4")),
-        set_register("r0", _CONFS["r0"]), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1"),
+        *code_setup(), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1"),
         set_register("r2", 0), AssemblyOp("vbcst.32 x9, r2"), AssemblyOp("vbcst.32 x10, r2"),
-        *(AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"]),
-        *(op for name, value in _CONTROLS.items() for op in set_control(name, value)),
     ]  # fmt: skip
     ops = [
         named_op(f"vlda x{{x}}, [p0], #{_BYTES}", "p0"),
@@ -56,6 +53,14 @@ def largest_and_squares(vectors: int) -> FunctionPart:
             named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1"),
         ]
     return repeated("aie2p", setup, ops, vectors, _FREE)
+
+
+def code_setup() -> Iterator[AssemblyOp]:
+    """What rows and weights come from once more, modes, and sums of 0."""
+    yield from (AssemblyOp(text) for text in ("mov p4, p0", "mov p5, p1", "vclr dm4"))
+    yield set_register("r0", _CONFS["r0"])
+    yield from (AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"])
+    yield from (op for name, value in _CONTROLS.items() for op in set_control(name, value))
 
 
 def codes(vectors: int, sum_bits: list[AssemblyOp], width: tuple[int, int]) -> FunctionPart:

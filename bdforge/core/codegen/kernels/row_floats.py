@@ -24,7 +24,7 @@ from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, funct
 
 NAME = "rmsnorm_bf16"
 _LANES, _BYTES, _WIDEST = 32, 64, 32768
-_FLOATS = 0x3C  # conf: bf16 lane by lane
+FLOATS = 0x3C  # conf: bf16 lane by lane
 _EVEN, _ODD = 4, 5  # VSHUFFLE modes: every other lane of 32 bits of two vectors
 _SUMS, _HIGH, _LOW = "dm4", "x10", "x11"
 _FREE = {"x": range(10), "dm": range(4)}
@@ -32,49 +32,76 @@ _FREE = {"x": range(10), "dm": range(4)}
 
 def row_norm(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation, a width or an epsilon without one."""
-    if generation != "aie2p":
-        raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    width, epsilon = options.number("TILE_ELEMENTS", 0), options.given.get("EPSILON", "").rstrip("fF")
-    if not 0 < width <= _WIDEST or width % _LANES:
-        raise CodegenError(f"{name}: {width} elements are no multiple of {_LANES} up to {_WIDEST}")
-    try:
-        added = np.float32(np.float32(epsilon) * np.float32(width))
-    except ValueError:
-        raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
-    if not added > 0:
-        raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
-    row = _Row(width, int(added.view(np.int32)), *(options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES")))
-    if row.codes and width % (2 * _LANES):
-        raise CodegenError(f"{name}: {width} codes are no multiple of {2 * _LANES}")
-    return partial(_written, row, options.hardware_loops)
+    return partial(_written, NormRow.of(name, generation, options), options.hardware_loops)
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """Elements, what is added to the sum of squares (bits of a float), and what the kernel does beside the norm."""
+class NormRow:
+    """Elements of a row and of what a call gets, what is added to the sum of squares (bits of a float), and what the
+    kernel does beside the norm."""
 
     width: int
+    elements: int
     added: int
     residual: bool
     codes: bool
 
+    @classmethod
+    def of(cls, name: str, generation: str, options: Options) -> "NormRow":
+        """From a kernel's options; CodegenError as of `row_norm`."""
+        if generation != "aie2p":
+            raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
+        width, elements = row_elements(name, options, _WIDEST)
+        epsilon = options.given.get("EPSILON", "").rstrip("fF")
+        try:
+            added = np.float32(np.float32(epsilon) * np.float32(width))
+        except ValueError:
+            raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
+        if not added > 0:
+            raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
+        residual, codes = (options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES"))
+        if codes and elements % (2 * _LANES):
+            raise CodegenError(f"{name}: {elements} codes are no multiple of {2 * _LANES}")
+        return cls(width, elements, int(added.view(np.int32)), residual, codes)
+
+    @property
+    def vectors(self) -> int:
+        """Of a call."""
+        return self.elements // _LANES
+
     @property
     def pointers(self) -> str:
-        """What the function is called with, for a comment."""
+        """What the function of whole rows is called with, for a comment."""
         names = ["x", *(["residual"] if self.residual else []), "w", *(["sum"] if self.residual else [])]
         names += ["codes", "scale"] if self.codes else ["y"]
         return ", ".join(f"p{i} = {name}" for i, name in enumerate(names))
 
 
-def _written(row: _Row, hardware: bool) -> AssemblyKernel:
-    vectors, mean = row.width // _LANES, list(_mean(row.added))
-    if row.codes:
-        mantissa, exponent = _inverse(row.width, 32)
-        parts = [largest_and_squares(vectors), codes(vectors, mean, (mantissa, exponent + 1))]
-    else:
-        parts = [_squares(vectors), _scaled(vectors, [*mean, *_root(row.width)])]
+def row_elements(name: str, options: Options, widest: int) -> tuple[int, int]:
+    """Elements of a row, and those of a call, all or a chunk of it; CodegenError for what is no such thing."""
+    elements = options.number("TILE_ELEMENTS", 0)
+    if not 0 < elements <= widest or elements % _LANES:
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {_LANES} up to {widest}")
+    width = options.number("ROW_ELEMENTS", elements)
+    if not 0 < width <= widest or width % elements:
+        raise CodegenError(f"{name}: a row of {width} elements is no multiple of {elements} up to {widest}")
+    return width, elements
+
+
+def results(row: NormRow) -> FunctionPart:
+    """y or codes of what the lanes of dm4, and of codes x9 and x10, hold of a row."""
+    mean = list(_mean(row.added))
+    if not row.codes:
+        return _scaled(row.vectors, [*mean, *_root(row.width)])
+    mantissa, exponent = _inverse(row.width, 32)
+    return codes(row.vectors, mean, (mantissa, exponent + 1))
+
+
+def _written(row: NormRow, hardware: bool) -> AssemblyKernel:
+    first = largest_and_squares(row.vectors) if row.codes else squares(row.vectors)
+    parts = [first, results(row)]
     if row.residual:
-        parts = [_sums(vectors), replace(parts[0], setup=[*_moved(), *parts[0].setup]), parts[1], restored()]
+        parts = [_sums(row.vectors), replace(parts[0], setup=[*_moved(), *parts[0].setup]), parts[1], restored()]
     elif row.codes:  # they work with registers that callers keep
         parts = [replace(parts[0], setup=[*saved(), *parts[0].setup]), parts[1], restored()]
     about = f"{NAME}: a row of {row.width} elements; {row.pointers}: {{cycles}} cycles (exact)."
@@ -92,9 +119,10 @@ def _moved() -> Iterator[AssemblyOp]:
         yield AssemblyOp(f"mov {to}, {source}")
 
 
-def _squares(vectors: int) -> FunctionPart:
+def squares(vectors: int, again: str = "p3") -> FunctionPart:
+    """Sums of squares of p0's elements in dm4; p0 once more in `again`."""
     setup = [
-        AssemblyOp("mov p3, p0", "x once more"), set_register("r0", _FLOATS), AssemblyOp(f"vclr {_SUMS}"),
+        AssemblyOp(f"mov {again}, p0", "x once more"), set_register("r0", FLOATS), AssemblyOp(f"vclr {_SUMS}"),
         *set_control("crRnd", ROUNDINGS["conv_even"]),
     ]  # fmt: skip
     ops = [

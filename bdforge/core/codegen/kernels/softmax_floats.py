@@ -16,7 +16,7 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops, lane_setup, restored
-from bdforge.core.codegen.kernels.row_floats import first_lane, sum_of_lanes, two_parts
+from bdforge.core.codegen.kernels.row_floats import first_lane, row_elements, sum_of_lanes, two_parts
 from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_register
@@ -36,11 +36,16 @@ r19 depend on the factor: 2^point, the most of an upper half, the multiplier, th
 
 def softmax(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel; CodegenError for a generation, a width or a factor without one."""
+    width, factor = softmax_row(name, generation, options)
+    return partial(_written, width, factor, options.hardware_loops)
+
+
+def softmax_row(name: str, generation: str, options: Options) -> tuple[int, float]:
+    """Elements of a call, and the factor; CodegenError as of `softmax`."""
     if generation != "aie2p":
         raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    width, text = options.number("TILE_ELEMENTS", 0), options.given.get("FACTOR", "").rstrip("fF")
-    if not 0 < width <= _WIDEST or width % LANES:
-        raise CodegenError(f"{name}: {width} elements are no multiple of {LANES} up to {_WIDEST}")
+    _, elements = row_elements(name, options, _WIDEST)
+    text = options.given.get("FACTOR", "").rstrip("fF")
     try:
         factor = float(np.float32(text))
     except ValueError:
@@ -48,14 +53,21 @@ def softmax(name: str, generation: str, options: Options) -> Maker:
     least, most = _FACTORS
     if not np.float32(least) <= factor <= np.float32(most):
         raise CodegenError(f"{name}: FACTOR={text} is not from {least} to {most}")
-    return partial(_written, width, factor, options.hardware_loops)
+    return elements, factor
 
 
 def _written(width: int, factor: float, hardware: bool) -> AssemblyKernel:
     vectors = width // LANES
-    parts = [_largest(vectors, factor), _powers(vectors), _scaled(vectors), restored()]
+    parts = [largest(vectors, factor), powers(vectors), over_sum(vectors), restored()]
     about = f"{NAME}: a row of {width} elements; p0 = x, p1 = y: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", parts, about, hardware=hardware)
+
+
+def begun(factor: float) -> Iterator[AssemblyOp]:
+    """What every function begins with: pointers for later passes, modes and constants."""
+    yield from (AssemblyOp("mov p3, p0", "x for the second pass"), AssemblyOp("mov p4, p0", "and once more"))
+    yield AssemblyOp("mov p5, p1", "y for the last pass")
+    yield from lane_setup(_CONSTANTS | _exponent(factor))
 
 
 def _exponent(factor: float) -> dict[str, int]:
@@ -67,12 +79,9 @@ def _exponent(factor: float) -> dict[str, int]:
     return {"r6": base, "r8": most, "r9": multiplier, "r19": base}
 
 
-def _largest(vectors: int, factor: float) -> FunctionPart:
-    setup = [
-        AssemblyOp("mov p3, p0", "x for the second pass"), AssemblyOp("mov p4, p0", "and once more"),
-        AssemblyOp("mov p5, p1", "y for the last pass"), *lane_setup(_CONSTANTS | _exponent(factor)),
-        AssemblyOp(f"vbcst.16 {_MAXIMA}, r4"),
-    ]  # fmt: skip
+def largest(vectors: int, factor: float) -> FunctionPart:
+    """The largest numbers in the lanes of x9."""
+    setup = [*begun(factor), AssemblyOp(f"vbcst.16 {_MAXIMA}, r4")]
     ops = [
         named_op(f"vlda x{{x}}, [p0], #{VECTOR_BYTES}", "p0"),
         named_op(f"vmax_lt.bf16 {_MAXIMA}, r16, {_MAXIMA}, x{{x}}"),
@@ -80,7 +89,8 @@ def _largest(vectors: int, factor: float) -> FunctionPart:
     return repeated("aie2p", setup, ops, vectors, {"x": range(9)})
 
 
-def _powers(vectors: int) -> FunctionPart:
+def powers(vectors: int) -> FunctionPart:
+    """e to p1, of p3 and p4, whose largest numbers are in x9, and their sums in the lanes of dm2."""
     block = LaneBlock()
     return repeated("aie2p", list(_row()), list(_power(block)), vectors, _FREE)
 
@@ -149,7 +159,8 @@ def _inverse() -> Iterator[AssemblyOp]:
     yield from with_constant("add", "r5", "r5", -127)
 
 
-def _scaled(vectors: int) -> FunctionPart:
+def over_sum(vectors: int) -> FunctionPart:
+    """What stands at p5 over the sum of the lanes of dm2, in place."""
     setup = [
         set_register("r1", 4), set_register("r2", 5), *sum_of_lanes(_SUMS), *first_lane(), *_inverse(), *two_parts(),
         AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"),

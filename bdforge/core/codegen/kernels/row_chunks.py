@@ -1,0 +1,168 @@
+"""Passes over rows of bfloat16 that come in chunks, on AIE2P: `rmsnorm_{statistics,results}_bf16`,
+`softmax_{largest,sum,results}_bf16`, of the parts of whole rows' kernels, with the bits of `kernels/aie2p`.
+
+Lanes of sums, and behind them the largest numbers, stay in a core's memory from chunk to chunk; a row's first chunk
+takes nothing from there. A chunk of each operand lies behind that of the one before it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from bdforge.core.codegen.abi import AssemblyKernel
+from bdforge.core.codegen.basic_block import AssemblyOp
+from bdforge.core.codegen.kernels.element_floats import sums
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
+from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored, saved
+from bdforge.core.codegen.kernels.row_codes import code_setup, largest_and_squares
+from bdforge.core.codegen.kernels.row_floats import FLOATS, NormRow, results, squares
+from bdforge.core.codegen.kernels.row_scalars import with_constant
+from bdforge.core.codegen.kernels.softmax_floats import begun, largest, over_sum, powers, softmax_row
+from bdforge.core.codegen.pipeline.dataflow import named_op
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+
+_LATER = "r7"  # all bits but in a row's first chunk; loops count in it
+_BYTES = 2  # of an element
+Ops = Iterator[AssemblyOp]
+
+
+def _later() -> Ops:
+    """Of the number of the chunk, in r0."""
+    yield from with_constant("ltu", _LATER, "r0", 1)
+    yield from with_constant("add", _LATER, _LATER, -1)
+
+
+def _loaded(state: str, *registers: str, first: int = 0, later: bool = True) -> Ops:
+    """Vectors of the state in vector registers or parts of accumulators, 0 in a row's first chunk if `later`."""
+    if later:
+        yield AssemblyOp(f"vbcst.32 x2, {_LATER}")
+    for at, register in enumerate(registers, first):
+        accumulator = register.startswith("bm")
+        vector = "x0" if accumulator else register
+        yield AssemblyOp(f"vlda {vector}, [{state}, #{at * VECTOR_BYTES}]")
+        if later:
+            yield AssemblyOp(f"vband {vector}, {vector}, x2")
+        if accumulator:
+            yield AssemblyOp(f"vmov {register}, {vector}")
+
+
+def _stored(state: str, *registers: str, first: int = 0) -> FunctionPart:
+    ops = []
+    for at, register in enumerate(registers, first):
+        vector = f"x{2 + at}" if register.startswith("bm") else register
+        ops += [named_op(f"vmov {vector}, {register}")] if vector != register else []
+        ops.append(named_op(f"vst {vector}, [{state}, #{at * VECTOR_BYTES}]", f"state {at}"))
+    return repeated("aie2p", [], ops, 1)
+
+
+def _behind(pointer: str, source: str, size: int) -> Ops:
+    """A pointer so many bytes behind another one."""
+    yield from (set_register("r6", size), AssemblyOp("mov m0, r6"), AssemblyOp(f"mov {pointer}, {source}"))
+    yield AssemblyOp(f"padda [{pointer}], m0")
+
+
+def _summed(row: NormRow) -> list[FunctionPart]:
+    """Where rows are sums: theirs to p2, and so to p5; w waits in p6, the number of the chunk in m1."""
+    if not row.residual:
+        return []
+    waiting = [AssemblyOp(f"mov {to}") for to in ("m1, r0", "p6, p1", "p5, p2")]
+    return [sums(row.vectors, [*waiting, *_behind("p1", "p0", _BYTES * row.elements)])]
+
+
+def _begun(row: NormRow) -> Ops:
+    """Pointers p0 = a row's elements, p1 = w."""
+    if row.residual:
+        yield from (AssemblyOp(f"mov {to}") for to in ("r0, m1", "p0, p5", "p1, p6"))
+    elif row.codes:
+        yield from saved()
+    yield from _later()
+
+
+def _kept(row: NormRow) -> tuple[str, ...]:
+    return ("bmll4", "bmlh4", "x9", "x10") if row.codes else ("bmll4", "bmlh4")
+
+
+def _statistics(row: NormRow) -> Iterator[FunctionPart]:
+    part = largest_and_squares(row.vectors) if row.codes else squares(row.vectors, "p4")
+    yield from _summed(row)
+    yield replace(part, setup=[*_begun(row), *part.setup, *_loaded("p3", *_kept(row))])
+    yield _stored("p3", *_kept(row))
+
+
+def _results(row: NormRow) -> Iterator[FunctionPart]:
+    part, size = results(row), _BYTES * row.elements
+    place = _behind("p2", "p5", size) if row.residual else ()
+    yield from _summed(row)
+    if row.codes:
+        ready = [*code_setup(), *_loaded("p3", *_kept(row), later=False), *_behind("p3", "p2", row.elements)]
+    else:
+        ready = [*_ready(), *_loaded("p3", *_kept(row), later=False), AssemblyOp("mov p3, p0")]
+    yield replace(part, setup=[*_begun(row), *place, *ready, *part.setup])
+
+
+def _ready() -> Ops:
+    yield from (set_register("r0", FLOATS), *set_control("crRnd", ROUNDINGS["conv_even"]))
+    yield from (AssemblyOp(f"vclr dm{i}") for i in range(5))
+
+
+def _norm(parts: Callable[[NormRow], Iterable[FunctionPart]], name: str, generation: str, options: Options) -> Maker:
+    row = NormRow.of(name, generation, options)
+
+    def written() -> AssemblyKernel:
+        last = [restored()] if row.residual or row.codes else []
+        about = (
+            f"{name}: a chunk of {row.elements} elements of {row.width}; p0 = given, p1 = held, p2 = made, p3 = state"
+        )
+        return _function(name, [*parts(row), *last], about, options)
+
+    return written
+
+
+def _function(name: str, parts: list[FunctionPart], about: str, options: Options) -> AssemblyKernel:
+    return function(name, "aie2p", parts, f"{about}: {{cycles}} cycles (exact).", hardware=options.hardware_loops)
+
+
+def _softmax_largest(vectors: int, factor: float) -> Iterator[FunctionPart]:
+    part = largest(vectors, factor)
+    found = [
+        AssemblyOp(f"vlda x0, [p2, #{2 * VECTOR_BYTES}]"),
+        AssemblyOp(f"mov r16, {_LATER}"),
+        AssemblyOp("vsel.16 x9, x9, x0, r16"),
+    ]
+    yield replace(part, setup=[*_later(), *part.setup, *found])
+    yield _stored("p2", "x9", first=2)
+
+
+def _softmax_sum(vectors: int, factor: float) -> Iterator[FunctionPart]:
+    part = powers(vectors)
+    before = [*_later(), *begun(factor), AssemblyOp(f"vlda x9, [p2, #{2 * VECTOR_BYTES}]")]
+    yield replace(part, setup=[*before, *part.setup, *_loaded("p2", "bmll2", "bmlh2")])
+    yield _stored("p2", "bmll2", "bmlh2")
+
+
+def _softmax_results(vectors: int, factor: float) -> Iterator[FunctionPart]:
+    first, last = powers(vectors), over_sum(vectors)
+    yield replace(first, setup=[*begun(factor), AssemblyOp(f"vlda x9, [p2, #{2 * VECTOR_BYTES}]"), *first.setup])
+    yield replace(last, setup=[*_loaded("p2", "bmll2", "bmlh2", later=False), *last.setup])
+
+
+def _softmax(
+    parts: Callable[[int, float], Iterable[FunctionPart]], name: str, generation: str, options: Options
+) -> Maker:
+    elements, factor = softmax_row(name, generation, options)
+
+    def written() -> AssemblyKernel:
+        about = f"{name}: a chunk of {elements} elements; p0 = given, p1 = made, p2 = state"
+        return _function(name, [*parts(elements // LANES, factor), restored()], about, options)
+
+    return written
+
+
+CHUNKS: Mapping[str, Callable[[str, str, Options], Maker]] = {
+    "rmsnorm_statistics_bf16": partial(_norm, _statistics),
+    "rmsnorm_results_bf16": partial(_norm, _results),
+    "softmax_largest_bf16": partial(_softmax, _softmax_largest),
+    "softmax_sum_bf16": partial(_softmax, _softmax_sum),
+    "softmax_results_bf16": partial(_softmax, _softmax_results),
+}
+"""What writes kernels, by their names."""

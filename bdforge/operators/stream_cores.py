@@ -1,0 +1,125 @@
+"""Cores of operators on streams: their memory, what they wait for, and how their DMAs fill and empty it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bd_patterns import Pattern
+from bdforge.design import (
+    Acquire,
+    Advance,
+    Bd,
+    Buffer,
+    Call,
+    Channel,
+    Core,
+    Locks,
+    Loop,
+    Parameters,
+    Release,
+    Rotation,
+    Slots,
+    Tile,
+    in_turn,
+)
+from bdforge.design.core_code import Statement
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
+from bdforge.operators.stream_stores import chunk_slots
+from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling, TileStream
+
+
+@dataclass(frozen=True, slots=True)
+class StreamKernel:
+    """What cores call in each pass, from which object file, with how much stack; and the vectors of their memory."""
+
+    symbols: tuple[str, ...]
+    link_with: str
+    stack_bytes: int
+    vector_bytes: int
+
+
+def core_tile(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
+    """A core: once told of how many tiles, for each it waits for its inputs and room for outputs."""
+    return (_whole if tiling.chunks == 1 else _chunked)(tiling, column, row, call)
+
+
+def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
+    """Of tiles that it holds."""
+    locks = Locks(f"core_{column}_{row}")
+    given, made = (
+        [_core_slots(tiling, stream, locks, call.vector_bytes) for stream in streams]
+        for streams in (tiling.inputs, tiling.outputs)
+    )
+    named = ((stream, stream.name.lower()) for stream in tiling.held)
+    kept = [Slots.of(locks, x, s.elements, s.type, f"{x} of a problem", count=1) for s, x in named]
+    parameters = Parameters.of(locks, "tiles", ["tiles"])
+    turn = Rotation("turn", tiling.buffers)
+    buffers = (*(turn.of(x.buffers) for x in given), *(x.buffers[0] for x in kept), *(turn.of(x.buffers) for x in made))
+    tile = (
+        *(Acquire(lock) for lock in (*(x.full for x in given), *(x.free for x in made))),
+        Call(call.symbols[0], buffers),
+        *(Release(lock) for lock in (*(x.free for x in given), *(x.full for x in made))),
+        Advance(turn),
+    )
+    held, given_back = (Acquire(x.full) for x in kept), (Release(x.free) for x in kept)
+    body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
+    alone = [tiling.elements(stream) == 1 for stream in (*tiling.inputs, *tiling.outputs)]
+    moved = [x.fill() for x in given] + [x.send() for x in made]
+    chains = [_first_elements(bds, 1) if one else bds for bds, one in zip(moved, alone, strict=True)]
+    ways = in_turn(chains[: len(given)]), in_turn(x.fill() for x in kept), in_turn(chains[len(given) :])
+    core = Core(body, call.stack_bytes, call.link_with)
+    return Tile.holding(locks, column, row, (*given, *kept, *made), _channels(tiling, *ways), core, parameters.buffer)
+
+
+def _chunked(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
+    """Of tiles that come in chunks, in each pass."""
+    locks = Locks(f"core_{column}_{row}")
+    ways = [
+        [chunk_slots(tiling, streams, locks, call.vector_bytes) for streams in tiling.stores(some)]
+        for some in (tiling.inputs, tiling.held, tiling.outputs)
+    ]
+    given, kept, made = ([slots for slots, _ in way] for way in ways)
+    chains = [
+        in_turn(_first_elements(x.send() if way is ways[-1] else x.fill(), moved) for x, moved in way) for way in ways
+    ]
+    words = tiling.state_bytes * BYTE_BITS // GRANULE_BITS
+    zeros = (0,) * words  # a first chunk reads what it does not use
+    state = Buffer(f"{locks.tile}_state", words, "i32", "what stays of a row", values=zeros)
+    parameters = Parameters.of(locks, "tiles", ["tiles"])
+    turn, out = Rotation("turn", tiling.buffers), Rotation("out", tiling.buffers)
+    buffers = (*(turn.of(x.buffers) for x in (*given, *kept)), *(out.of(x.buffers) for x in made), state, "chunk")
+
+    def chunk(symbol: str, last: bool) -> Iterator[Statement]:
+        """Outputs of any pass but the last one are room to work in, which is given back."""
+        yield from (Acquire(lock) for lock in (*(x.full for x in (*given, *kept)), *(x.free for x in made)))
+        yield Call(symbol, buffers)
+        yield from (Release(x.free) for x in (*given, *kept))
+        yield from (Release(x.full if last else x.free) for x in made)
+        yield from (Advance(turn), *((Advance(out),) if last else ()))
+
+    passes = [
+        Loop(tiling.chunks, tuple(chunk(symbol, number == tiling.passes - 1)), "chunk")
+        for number, symbol in enumerate(call.symbols)
+    ]
+    body = (parameters.problems(Loop("tiles", tuple(passes), "tile")),)
+    core = Core(body, call.stack_bytes, call.link_with)
+    return Tile.holding(
+        locks, column, row, (*given, *kept, *made), _channels(tiling, *chains), core, parameters.buffer, state
+    )
+
+
+def _channels(tiling: StreamTiling, given: tuple[Bd, ...], kept: tuple[Bd, ...], made: tuple[Bd, ...]) -> list[Channel]:
+    channels = [
+        Channel("S2MM", DEAL, given, f"{tiling.names(tiling.inputs)} in"),
+        Channel("MM2S", 0, made, f"{tiling.names(tiling.outputs)} out"),
+    ]
+    return channels + ([Channel("S2MM", HOLD, kept, f"{tiling.names(tiling.held)} in")] if kept else [])
+
+
+def _core_slots(tiling: StreamTiling, stream: TileStream, locks: Locks, vector_bytes: int) -> Slots:
+    elements, name = tiling.elements(stream), stream.name.lower()
+    room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
+    return Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
+
+
+def _first_elements(bds: tuple[Bd, ...], count: int) -> tuple[Bd, ...]:
+    return tuple(replace(bd, pattern=Pattern((count,), (1,))) for bd in bds)

@@ -8,6 +8,7 @@
 //   integers and within 2^-13 of itself. So y is within (2^-8 + 2^-11) |n w| + 2^-8 |y| of the formula, and where numbers
 //   are near to each other, by what float32 loses of their mean: TILE_ELEMENTS * 2^-24 of the largest |x|, times r w.
 //   x, w and b are finite, and so is the sum of squares in float32. Numbers below 2^-126 count as 0 on the device.
+//   X_F32=1: x is float32, and taken whole, as three bfloat16 parts; so are sums. RESIDUAL_F32=1: so is residual.
 //   RESIDUAL=1: rows x and residual, then w, b, sum, y. sum = bf16(x + residual), and stands for x in all that follows.
 //   Rounding: set to conv_even by every call, by those of sums saturation to none, and stay.
 //   Rows that come in chunks have the same results by layernorm_{sum,squares,results}_bf16.
@@ -22,7 +23,7 @@ extern "C" void layernorm_bf16(GIVEN_ROW, const bfloat16 *__restrict w, const bf
     using namespace layernorm;
     row_norm::begin();
     event0();
-    const bfloat16 *row = ROW;
+    const row_norm::X *row = ROW;
     const Floats zeros = aie::zeros<accfloat, lanes>(), less_mean = less_mean_of(added(zeros, row));
     results(row, w, b, y, less_mean, squares_added(zeros, row, less_mean));
     event1();

@@ -4,13 +4,13 @@
 //   made      with RESIDUAL=1 the chunk of the sum, then y.
 #include "../include/layernorm.h"
 
-extern "C" void layernorm_results_bf16(const bfloat16 *__restrict given, const bfloat16 *__restrict held,
-                                       bfloat16 *__restrict made, const int32 *__restrict state,
+extern "C" void layernorm_results_bf16(const row_norm::X *__restrict given, const bfloat16 *__restrict held,
+                                       row_norm::X *__restrict made, const int32 *__restrict state,
                                        int32) {
     using namespace layernorm;
     row_norm::begin();
     event0();
-    bfloat16 *__restrict y = made + RESIDUAL * TILE_ELEMENTS;
+    bfloat16 *__restrict y = reinterpret_cast<bfloat16 *>(made + RESIDUAL * TILE_ELEMENTS);
     results(CHUNK, held, held + TILE_ELEMENTS, y, less_mean_of(floats_at(state)), floats_at(state + lanes));
     event1();
 }

@@ -3,8 +3,8 @@
 // Contract. Operands as of layernorm_sum_bf16, which made `state` of all chunks of the row.
 #include "../include/layernorm.h"
 
-extern "C" void layernorm_squares_bf16(const bfloat16 *__restrict given, const bfloat16 *__restrict,
-                                       [[maybe_unused]] bfloat16 *__restrict made, int32 *__restrict state,
+extern "C" void layernorm_squares_bf16(const row_norm::X *__restrict given, const bfloat16 *__restrict,
+                                       [[maybe_unused]] row_norm::X *__restrict made, int32 *__restrict state,
                                        int32 chunk) {
     using namespace layernorm;
     row_norm::begin();

@@ -4,13 +4,13 @@
 //   made      with RESIDUAL=1 the chunk of the sum, then y; with CODES=1 int8 codes, and behind them the row's scale.
 #include "../include/rmsnorm.h"
 
-extern "C" void rmsnorm_results_bf16(const bfloat16 *__restrict given, const bfloat16 *__restrict held,
-                                     bfloat16 *__restrict made, const int32 *__restrict state, int32) {
+extern "C" void rmsnorm_results_bf16(const row_norm::X *__restrict given, const bfloat16 *__restrict held,
+                                     row_norm::X *__restrict made, const int32 *__restrict state, int32) {
     row_norm::begin();
     event0();
     rmsnorm::Statistics of;
     of.load(state);
-    bfloat16 *__restrict y = made + RESIDUAL * TILE_ELEMENTS;
+    bfloat16 *__restrict y = reinterpret_cast<bfloat16 *>(made + RESIDUAL * TILE_ELEMENTS);
 #if CODES
     aie::set_saturation(aie::saturation_mode::none);
     of.codes(CHUNK, held, reinterpret_cast<int8 *>(y), reinterpret_cast<int32 *>(y + TILE_ELEMENTS / 2));

@@ -8,8 +8,8 @@
 //   chunk     0 for the first one of a row.
 #include "../include/rmsnorm.h"
 
-extern "C" void rmsnorm_statistics_bf16(const bfloat16 *__restrict given, const bfloat16 *__restrict held,
-                                        [[maybe_unused]] bfloat16 *__restrict made, int32 *__restrict state,
+extern "C" void rmsnorm_statistics_bf16(const row_norm::X *__restrict given, const bfloat16 *__restrict held,
+                                        [[maybe_unused]] row_norm::X *__restrict made, int32 *__restrict state,
                                         int32 chunk) {
     row_norm::begin();
     event0();

@@ -11,20 +11,19 @@ using Floats = aie::accum<accfloat, lanes>;
 /// x - mean in two parts.
 struct Centred {
     Lanes high, low;
-    Centred(const bfloat16 *__restrict x, const Floats &less_mean) {
+    Centred(const X *__restrict x, const Floats &less_mean) {
         const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
-        const Floats exact = aie::mac(less_mean, aie::load_v<lanes>(x), one);
+        const Floats exact = row_values::added(less_mean, row_values::load(x));
         high = exact.template to_vector<bfloat16>();
         low = aie::msc(exact, high, one).template to_vector<bfloat16>();
     }
 };
 
 /// Sums before, and x added to them.
-static inline Floats added(const Floats &before, const bfloat16 *__restrict x) {
+static inline Floats added(const Floats &before, const X *__restrict x) {
     Floats sums = before;
-    const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
-    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) sums = aie::mac(sums, aie::load_v<lanes>(x + i), one);
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) sums = row_values::added(sums, row_values::load(x + i));
     return sums;
 }
 
@@ -35,7 +34,7 @@ static inline Floats less_mean_of(const Floats &sums) {
 }
 
 /// Sums before, and the squares of x - mean added to them.
-static inline Floats squares_added(const Floats &before, const bfloat16 *__restrict x, const Floats &less_mean) {
+static inline Floats squares_added(const Floats &before, const X *__restrict x, const Floats &less_mean) {
     Floats squares = before;
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
@@ -46,7 +45,7 @@ static inline Floats squares_added(const Floats &before, const bfloat16 *__restr
     return squares;
 }
 
-static inline void results(const bfloat16 *__restrict x, const bfloat16 *__restrict w, const bfloat16 *__restrict b,
+static inline void results(const X *__restrict x, const bfloat16 *__restrict w, const bfloat16 *__restrict b,
                            bfloat16 *__restrict y, const Floats &less_mean, const Floats &squares) {
     const auto r = inverse_root(sum_of(squares));
     const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);

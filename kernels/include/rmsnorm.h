@@ -35,11 +35,12 @@ static inline Coding coding(uint32 sum, uint32 largest) {
 using Words = aie::vector<uint16, lanes>;
 
 /// Codes of a vector, in 16 bits.
-static inline aie::vector<int16, lanes> codes_of(const Lanes &x, const Lanes &w, const Coding &how) {
+template <class Values>
+static inline aie::vector<int16, lanes> codes_of(const Values &x, const Lanes &w, const Coding &how) {
     const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
     const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
-    const auto start = aie::mul(point.template cast_to<bfloat16>(), one);
-    const auto bits = aie::mac(start, x, w).template to_vector<float>().template cast_to<uint16>();
+    const row_values::Sums start = aie::mul(point.template cast_to<bfloat16>(), one);
+    const auto bits = row_values::product_added(start, x, w).template to_vector<float>().template cast_to<uint16>();
     const auto above = aie::sub(aie::filter_odd(bits), point).template cast_to<int16>();
     const Words below = aie::filter_even(bits);
     const Words top = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor >> 16));
@@ -58,43 +59,43 @@ struct Statistics {
     aie::vector<int32, lanes> largest = aie::zeros<int32, lanes>();  // of |x w|, as bits
 #endif
 
-    void add(const bfloat16 *__restrict x, [[maybe_unused]] const bfloat16 *__restrict w) {
+    void add(const X *__restrict x, [[maybe_unused]] const bfloat16 *__restrict w) {
 #if CODES
         aie::set_saturation(aie::saturation_mode::none);
         const auto magnitude = aie::broadcast<int32, lanes>(0x7fffffff);
 #endif
         LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
         for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
-            const Lanes part = aie::load_v<lanes>(x + i);
-            squares = aie::mac(squares, part, part);
+            const auto part = row_values::load(x + i);
+            squares = row_values::square_added(squares, part);
 #if CODES
-            const auto u = aie::mul(part, aie::load_v<lanes>(w + i)).template to_vector<float>();
+            const auto u = row_values::product(part, aie::load_v<lanes>(w + i)).template to_vector<float>();
             largest = aie::max(largest, aie::bit_and(u.template cast_to<int32>(), magnitude));
 #endif
         }
     }
 
 #if CODES
-    void codes(const bfloat16 *__restrict x, const bfloat16 *__restrict w, int8 *__restrict y,
+    void codes(const X *__restrict x, const bfloat16 *__restrict w, int8 *__restrict y,
                int32 *__restrict scale) const {
         static_assert(TILE_ELEMENTS % (2 * lanes) == 0, "a row of codes must be whole vectors");
         const Coding how = coding(sum_of(squares), static_cast<uint32>(aie::reduce_max(largest)));
         LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes / 2)
         for (unsigned i = 0; i < TILE_ELEMENTS; i += 2 * lanes) {
-            const auto first = codes_of(aie::load_v<lanes>(x + i), aie::load_v<lanes>(w + i), how);
-            const auto second = codes_of(aie::load_v<lanes>(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
+            const auto first = codes_of(row_values::load(x + i), aie::load_v<lanes>(w + i), how);
+            const auto second = codes_of(row_values::load(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
             aie::store_v(y + i, aie::concat(first, second).pack());
         }
         *scale = how.scale;
     }
 #else
-    void results(const bfloat16 *__restrict x, const bfloat16 *__restrict w, bfloat16 *__restrict y) const {
+    void results(const X *__restrict x, const bfloat16 *__restrict w, bfloat16 *__restrict y) const {
         const auto r = inverse_root(sum_of(squares));
         LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
         for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
             const Lanes weights = aie::load_v<lanes>(w + i);
             const Lanes scale = r.times(weights);
-            aie::store_v(y + i, aie::mul(aie::load_v<lanes>(x + i), scale).template to_vector<bfloat16>());
+            row_values::store(y + i, row_values::product(row_values::load(x + i), scale));
         }
     }
 #endif

@@ -1,17 +1,26 @@
 // What norms of a row of TILE_ELEMENTS bfloat16 share: sums of lanes, 1 / sqrt of a mean, and rows that are sums.
 #pragma once
 
+#include <type_traits>
+
 #include "arch.h"
 #include "loops.h"
 #include "row_factor.h"
 #include "row_floats.h"
-#include "row_state.h"
+#include "row_values.h"
 
 #if !defined(TILE_ELEMENTS) || !defined(EPSILON)
 #error "say how long a row is, and what is added to its mean square: -DTILE_ELEMENTS=elements -DEPSILON=1e-6F"
 #endif
 #ifndef RESIDUAL
 #define RESIDUAL 0
+#endif
+// Whether x, and with it sums, and the residual are float32.
+#ifndef X_F32
+#define X_F32 0
+#endif
+#ifndef RESIDUAL_F32
+#define RESIDUAL_F32 0
 #endif
 // Of a row that comes in chunks of TILE_ELEMENTS.
 #ifndef ROW_ELEMENTS
@@ -22,6 +31,7 @@ namespace row_norm {
 
 constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
 using Lanes = aie::vector<bfloat16, lanes>;
+using X = std::conditional_t<X_F32, float, bfloat16>;
 
 /// 1 / ROW_ELEMENTS = mantissa / 2^15 * 2^exponent, the mantissa from 2^15 to 2^16 - 1.
 struct Inverse {
@@ -67,13 +77,21 @@ static inline void begin() {
 }
 
 #if RESIDUAL
-/// bf16(x + residual), which stands for x from here on.
-static inline const bfloat16 *sum_of(const bfloat16 *__restrict x, const bfloat16 *__restrict residual,
-                                     bfloat16 *__restrict sum) {
+using Residual = std::conditional_t<RESIDUAL_F32, float, bfloat16>;
+
+/// x + residual, rounded to x's type, which stands for x from here on.
+static inline const X *sum_of(const X *__restrict x, const Residual *__restrict residual, X *__restrict sum) {
     aie::set_saturation(aie::saturation_mode::none);
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
-    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes)
+    for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
+#if X_F32
+        row_values::store(sum + i, row_values::added(row_values::load_sums(x + i), row_values::load(residual + i)));
+#elif RESIDUAL_F32
+        row_values::store(sum + i, row_values::added(row_values::load_sums(residual + i), row_values::load(x + i)));
+#else
         aie::store_v(sum + i, aie::add(aie::load_v<lanes>(x + i), aie::load_v<lanes>(residual + i)));
+#endif
+    }
     return sum;
 }
 #endif
@@ -82,13 +100,14 @@ static inline const bfloat16 *sum_of(const bfloat16 *__restrict x, const bfloat1
 
 #if RESIDUAL
 // A chunk of x with that of the residual behind it is `given`; where its sum is `made`, results follow.
-#define CHUNK row_norm::sum_of(given, given + TILE_ELEMENTS, made)
-#define GIVEN_ROW const bfloat16 *__restrict x, const bfloat16 *__restrict residual
-#define MADE_SUM bfloat16 *__restrict sum,
+#define CHUNK \
+    row_norm::sum_of(given, reinterpret_cast<const row_norm::Residual *>(given + TILE_ELEMENTS), made)
+#define GIVEN_ROW const row_norm::X *__restrict x, const row_norm::Residual *__restrict residual
+#define MADE_SUM row_norm::X *__restrict sum,
 #define ROW row_norm::sum_of(x, residual, sum)
 #else
 #define CHUNK given
-#define GIVEN_ROW const bfloat16 *__restrict x
+#define GIVEN_ROW const row_norm::X *__restrict x
 #define MADE_SUM
 #define ROW x
 #endif

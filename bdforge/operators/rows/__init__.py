@@ -31,16 +31,21 @@ AXES = ("rows",)
 BF16 = TYPES["bf16"]
 
 
+FloatType = Literal["bf16", "f32"]
+
+
 class RowsForm(StreamForm[RowsProblem]):
     """A design for rows of `width` elements, each in one core, as chunks where a core does not hold them.
 
-    `residual`: of sums of two rows, which are written, too. `codes`: int8 with a scale for each row.
+    `residual`: of sums of two rows, which are written, too, in the type of X. `codes`: int8 with a scale for each row.
     """
 
     kind: Literal["rows"]
     function: Literal["rmsnorm", "layernorm"]
     width: Size
+    x_type: FloatType = "bf16"
     residual: bool = False
+    residual_type: FloatType = "bf16"
     codes: bool = False
     epsilon: Annotated[float, Field(ge=1e-12, le=1)] = 1e-5
 
@@ -53,7 +58,9 @@ class RowsSpec(FormSpec[RowsForm]):
 
 
 def _tiling(form: RowsForm, columns: int) -> StreamTiling:
-    x, r, w, b, total, y = (TileStream(name, BF16, (form.width,)) for name in ("X", "R", "W", "B", "Sum", "Y"))
+    x, total = (TileStream(name, TYPES[form.x_type], (form.width,)) for name in ("X", "Sum"))
+    r = TileStream("R", TYPES[form.residual_type], (form.width,))
+    w, b, y = (TileStream(name, BF16, (form.width,)) for name in ("W", "B", "Y"))
     inputs, sums = ((x, r), (total,)) if form.residual else ((x,), ())
     coded = TileStream("Y", TYPES["int8"], (form.width,)), TileStream("Scale", TYPES["f32"])
     held, normed = (w, b) if form.function == "layernorm" else (w,), coded if form.codes else (y,)
@@ -73,7 +80,7 @@ def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     whole, passes = _tiling(form, form.array.columns or device.columns), len(PASSES[form.function])
     unit = 2 * lanes if form.codes else lanes
     tiling = in_chunks(whole, device.part(whole.columns), passes, STATE_VECTORS, unit, form.stack_bytes)
-    what = f"{_formula(form)}, bf16, rows of {form.width} elements"
+    what = f"{_formula(form)}, x {form.x_type}, rows of {form.width} elements"
     if tiling.chunks > 1:
         what += f" in {tiling.chunks} chunks"
     function = StreamFunction(_calls(form, tiling, lanes), _defines(form, tiling), partial(_reference, form))
@@ -85,7 +92,7 @@ def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
     """Kernels' symbols, and cycles of a call."""
     vectors = form.width // tiling.chunks // lanes
     passes = [f"{part}_" for part in PASSES[form.function]] if tiling.chunks > 1 else [""]
-    found = [cycles(form.function, part.rstrip("_"), form.residual, form.codes) for part in passes]
+    found = [cycles(form.function, part.rstrip("_"), form.residual, form.codes, form.x_type) for part in passes]
     symbols = (f"{form.function}_{part}{BF16.code}" for part in passes)
     return {symbol: of_vector * vectors + of_row for symbol, (of_vector, of_row) in zip(symbols, found, strict=True)}
 
@@ -93,15 +100,17 @@ def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
 def _defines(form: RowsForm, tiling: StreamTiling) -> tuple[str, ...]:
     options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
     row = (f"ROW_ELEMENTS={form.width}",) if tiling.chunks > 1 else ()
+    types = {"X_F32": form.x_type, "RESIDUAL_F32": form.residual_type}
+    options = (*options, *(f"{name}=1" for name, type_ in types.items() if type_ == "f32"))
     return (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"EPSILON={form.epsilon!r}F", *options)
 
 
 def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-    """What `norms` says of a row, or of the sum of two in bfloat16. Inputs are finite, so are sums of squares."""
+    """What `norms` says of a row, or of the sum of two, rounded. Inputs are finite, so are sums of squares."""
     given = {name: array.astype(np.float64) for name, array in inputs.items()}
     found, x = {}, given["X"]
     if form.residual:
-        total = (x + given["R"]).astype(np.float32).astype(BF16.dtype)
+        total = (x + given["R"]).astype(np.float32).astype(TYPES[form.x_type].dtype)
         found["Sum"], x = Expected(total), total.astype(np.float64)
     if form.function == "layernorm":
         return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
@@ -117,6 +126,8 @@ def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
         yield f"width = {form.width} is no multiple of {2 * lanes}, a vector of int8 codes"
     if form.codes and form.function != "rmsnorm":
         yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"
+    if form.residual_type != "bf16" and not form.residual:
+        yield f"residual_type = {form.residual_type!r} without residual; add residual = true"
 
 
 OPERATOR = Operator(KIND, AXES, RowsSpec.load, plan_rows, for_array)

@@ -52,9 +52,15 @@ _CYCLES = {
 _LAYERNORM = {"": (16, 400), "sum": (1, 50), "squares": (6, 100), "results": (9, 350)}
 
 
-def cycles(function: str, part: str, residual: bool, codes: bool) -> tuple[int, int]:
-    """(for a vector, for a call) of all, or of a pass; of LayerNorm as its source counts the busiest slots."""
+_FLOATS = 6
+"""More for a vector and pass of float32: its parts take a load, two products, three conversions, then products."""
+
+
+def cycles(function: str, part: str, residual: bool, codes: bool, x_type: str) -> tuple[int, int]:
+    """(for a vector, for a call) of all, or of a pass; of LayerNorm and float32 as sources count the busiest slots."""
+    more = 0 if x_type == "bf16" else _FLOATS if part else len(PASSES[function]) * _FLOATS
     if function == "rmsnorm":
-        return _CYCLES[part][residual, codes]
+        of_vector, of_call = _CYCLES[part][residual, codes]
+        return of_vector + more, of_call
     of_vector, of_call = _LAYERNORM[part]
-    return (of_vector + 20, of_call + 69) if residual else (of_vector, of_call)
+    return (of_vector + 20 + more, of_call + 69) if residual else (of_vector + more, of_call)

@@ -15,6 +15,7 @@ from bdforge.devices.limits import SHIM
 from bdforge.devices.rules import outside
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNQUOTED = str.maketrans('"\\', "\n\n")  # what ends or changes a text between quotes, as what nobody prints
 
 
 def check(design: Design) -> list[Reason]:
@@ -48,6 +49,11 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
         if count > 1:
             what = f"{count} of tiles, buffers, locks, allocations and sequences are called {clip(name)}"
             yield Reason("name", what, "rename them", about=(name,))
+    for tile in design.tiles:
+        if tile.core and not tile.core.link_with.translate(_UNQUOTED).isprintable():
+            what = f"link_with = {clip(repr(tile.core.link_with))} cannot stand in MLIR's quotes"
+            step = "leave out quotes and backslashes; a spec's file names its kernels"
+            yield Reason("name", what, step, about=(tile.name,))
     last = {(tile.column, tile.row): tile.name for tile in design.tiles}
     for place, count in Counter((tile.column, tile.row) for tile in design.tiles).items():
         if count > 1:

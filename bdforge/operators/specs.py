@@ -4,6 +4,7 @@ A spec is TOML with `kind = "..."` at the top. An operator says the form of its 
 its spec is a `FormSpec` of it; one whose spec is more than its file derives from `Spec` and calls `validated` itself.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -98,9 +99,12 @@ class SpecForm(Section, Generic[ProblemT]):
 
 
 def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:
-    """TOML content in the form of an operator's file; SpecError lists every fault, `where` heads each."""
+    """TOML content in the form of an operator's file; SpecError lists every fault, `where` heads each.
+
+    As JSON, whose arrays are tuples of a form, so that all else is of its own type: no "1" is a number, no 1 is true.
+    """
     try:
-        return form.model_validate(content)
+        return form.model_validate_json(json.dumps(content, default=str), strict=True)
     except ValidationError as error:
         faults = (f"{where}: {form_fault(e, '.'.join(map(clip, e['loc'])))}" for e in error.errors())
         raise SpecError(listed(faults, "\n")) from None

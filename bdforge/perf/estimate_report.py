@@ -34,9 +34,10 @@ def report(found: Estimate) -> RenderableType:
 def cost_report(found: CostEstimate) -> RenderableType:
     """Figures and bars of any operator's estimate."""
     cost, (fast, slow) = found.cost, found.time_range_us
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.problem.sizes.items())
     return Group(
         Text.from_markup(
-            f"[bold]{found.problem}[/] {found.plan.spec.kind}, {found.plan.summary}: [bold]{found.time_us:.0f} us[/] "
+            f"{found.plan.spec.kind} of [bold]{sizes}[/], {found.plan.summary}: [bold]{found.time_us:.0f} us[/] "
             f"(modelled), {found.gb_s:.1f} GB/s of DRAM, bound: [bold]{found.bound}[/]"
         ),
         _bars(found, found.serial),

@@ -54,6 +54,7 @@ def design(
     line: tuple[Buffer, ...] = (LINE,),
     body: tuple = (Acquire(GO), Call("work", (LINE,))),
     stack: int = 1024,
+    link_with: str = "",
     place: bool = True,
     **changes,
 ) -> Design:
@@ -61,7 +62,7 @@ def design(
     shim = Tile("shim", 0, 0, TileKind.SHIM)
     mem = Tile("mem", 0, 1, TileKind.MEMTILE, held, locks, (channel or Channel("S2MM", 0, bds, "in"), *more))
     beside = Tile("beside", 1, 1, TileKind.MEMTILE, (NEXT,))
-    core = Tile("core", 0, 2, TileKind.CORE, line, (GO,), core=Core(body, stack))
+    core = Tile("core", 0, 2, TileKind.CORE, line, (GO,), core=Core(body, stack, link_with))
     made = Design("good", "npu2_2col", (shim, mem, beside, core), (Flow(shim.dma(0), (mem.dma(0),)),))
     made = replace(made, **dict[str, Any](allocations=(Allocation("into", shim, "MM2S", 0),)) | changes)
     return placed(made) if place else made
@@ -85,6 +86,11 @@ FAULTS = {
     "column": ({"device": "npu2_1col"}, "column 1 is outside npu2_1col, which has columns 0 to 0; .*"),
     "name": ({"locks": (FREE, FULL, Lock("held", 2))}, "2 of tiles, .* are called held; rename them"),
     "no name": ({"locks": (FREE, FULL, Lock("1 a", 2))}, "'1 a' is no name in MLIR; use letters, digits and _"),
+    "no quotes": (
+        {"link_with": 'a"b.o'},
+        """link_with = 'a"b.o' cannot stand in MLIR's quotes; leave out quotes and backslashes; .*""",
+    ),
+    "no quotes around lines": ({"link_with": "a\nb.o"}, r"link_with = 'a\\nb.o' cannot stand in MLIR's quotes; .*"),
     "kind": ({"tiles": (Tile("odd", 0, 1, TileKind.CORE),)}, "odd is no core but a memtile; change its row"),
     "place": (
         {"tiles": (Tile("a", 0, 0, TileKind.SHIM), Tile("b", 0, 0, TileKind.SHIM))},

@@ -41,6 +41,29 @@ def test_a_spec_says_all_that_its_plan_needs(file):
         assert operator.problem(list(problem.sizes.values())) == problem
 
 
+ATTENTION = {"kind": "attention", "heads": 2, "kv_heads": 1, "head_dim": 64}
+NORM = {"kind": "rows", "function": "rmsnorm", "width": 64}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (ATTENTION | {"scale": "1"}, "scale: input should be a valid number, got '1'"),
+        (ATTENTION | {"heads": True}, "heads: input should be a valid integer, got True"),
+        (NORM | {"codes": 1}, "codes: input should be a valid boolean, got 1"),
+        (NORM | {"array": {"rows": 2.0}}, "array.rows: input should be a valid integer, got 2.0"),
+        (spec_content(16, 16, 32, epilogue={"scale": "true"}), "epilogue.scale: input should be a valid boolean"),
+        (NORM | {"problems": {"rows": 1}}, "problems: input should be a valid"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_as_it_stands(content, said: str):
+    with pytest.raises(SpecError) as fault:
+        spec_from(content, "x", "x.toml")
+    assert f"x.toml: {said}" in str(fault.value)
+    if "scale" in content:
+        assert spec_from(content | {"scale": 1}, "x").facts["scale"] == 1  # whole numbers are numbers
+
+
 def test_an_unknown_kind_is_told_with_those_there_are():
     with pytest.raises(SpecError, match=r"x.toml: kind: unknown operator 'gem'; there is .*gemm"):
         spec_from({"kind": "gem"}, "x", "x.toml")

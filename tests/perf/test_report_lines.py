@@ -76,12 +76,13 @@ def test_some_lines_are_only_there_where_they_say_something(changes: dict, line:
 
 def test_another_operator_s_estimate_shows_its_range_and_bytes():
     cost = SimpleNamespace(operations=1000, read_bytes=2_500_000, write_bytes=1_250_000, run_bytes=64)
-    found = SimpleNamespace(cost=cost, time_range_us=(10.4, 20.6), problem="4096", time_us=15.2, gb_s=3.21,
+    problem = SimpleNamespace(sizes={"rows": 64, "keys": 4096})
+    found = SimpleNamespace(cost=cost, time_range_us=(10.4, 20.6), problem=problem, time_us=15.2, gb_s=3.21,
                             bound="compute", parallel={"compute": 7.6}, serial={"dispatch": 3.8},
                             plan=SimpleNamespace(spec=SimpleNamespace(kind="add"), summary="two",
                                                  kernels=SimpleNamespace(cycles={"add": 64, "zero": 8})))  # fmt: skip
     shown = lines(cost_report(found))  # type: ignore[arg-type]
-    assert shown[0] == "4096 add, two: 15 us (modelled), 3.2 GB/s of DRAM, bound: compute"
+    assert shown[0] == "add of rows = 64, keys = 4096, two: 15 us (modelled), 3.2 GB/s of DRAM, bound: compute"
     assert shown[-3:] == [
         "range: 10 to 21 us, from everything overlapped to nothing",
         "1000 operations; reads 2.50 MB, writes 1.25 MB, in runs of at least 64 B",

@@ -105,7 +105,7 @@ def small_plan(**changes: int) -> GemmPlan:
     return plan_gemm(spec_from(content, "small"), device_named("strix_halo"))
 
 
-def write_manifest(folder: Path, plan: GemmPlan) -> Path:
+def write_manifest(folder: Path, plan: Plan) -> Path:
     """The plan's manifest in `folder`, which is made, with the hashes of the files that are there."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {role: folder / path for role, path in built_files(plan, plan.spec.problems).items()}

@@ -33,6 +33,7 @@ def test_an_xclbin_is_built_without_tools(scons, tree, quick_cxx):
     assert {"xclbin", "toolchain"} <= manifest["files"].keys()
 
 
+@pytest.mark.slow
 def test_a_design_whose_kernels_exist_in_cpp_only_gets_an_image_that_is_not_for_silicon(scons, tree, quick_cxx):
     result = scons(f"design={CPP_ONLY}", "toolchain=bdforge", quick_cxx)
     assert result.returncode == 0, result.stderr

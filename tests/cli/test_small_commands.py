@@ -40,7 +40,7 @@ def test_convert_prints_the_other_form_or_names_what_is_wrong(run):
 
 
 def test_render_takes_the_form(run):
-    command = ("render", str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml"), "--shape", "64,128,64")
+    command = ("render", str(ROOT / "designs" / "gemm_i8_i8_i32_one_core.toml"), "--shape", "64,128,64")
     march, modern = run(*command)[1], run(*command, "--dialect", "1.4")[1]
     assert modern == convert(march, Era.MODERN) != march
 

@@ -1,5 +1,7 @@
 """Kernels of machine code on the core model, equal to numpy: the contracts of those in `kernels/` of the same names."""
 
+from functools import lru_cache
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -32,13 +34,20 @@ LEFT = {
 """Registers in which what ran before has left something, by generation."""
 
 
+@lru_cache(maxsize=8)
+def checked(text: str, generation: str):
+    """A program without faults; a kernel is called with many operands."""
+    program = assemble(text, generation, "call.s")
+    assert not check_source(program)
+    return program
+
+
 def call(kernel, generation: str, operands, *numbers: int, executor: type = Translated):
     """Call a kernel with operands in memories of their own, which it may change, and numbers; the cycles."""
     pointers = "".join(f"movxm p{i}, #{place}\n" for i, place in enumerate(PLACES[: max(3, len(operands))]))
     pointers += "".join(f"movxm r{i}, #{number}\n" for i, number in enumerate(numbers))
     start = f"{pointers}jl #{kernel.callee.name}\n" + "nop\n" * 5
-    program = assemble(f"{start}done\n.p2align 4\n{kernel.text}", generation, "call.s")
-    assert not check_source(program)
+    program = checked(f"{start}done\n.p2align 4\n{kernel.text}", generation)
     memory = memories()
     found = [(memory.windows[(place >> 16) - 4], place & 0xFFFF) for place in PLACES]
     windows = [window[start:] for window, start in found if window is not None]

@@ -141,6 +141,7 @@ UNUSUAL = {  # what public programs have that a checker would rather not see, wi
 AIE2P_ONLY = {
     "a choice beside a sum of the move slot":
         "sel.eqz r1, r2, r3, r27 ; add.nc r4, r5, r6\nsel.nez r1, r2, r3, r27 ; mov r4, r5\ndone",
+    "a lock by condition beside a move": "rel.cond #50, r1, r26 ; mov el0, r3\nnop\nnop\nnop\ndone",
     "a choice beside a shuffle": "sel.nez r1, r2, r3, r27 ; vshuffle x0, x1, x2, r5\nnop\ndone",
     "a return beside a move": f"jl #f\n{FIVE}done\n.p2align 4\nf: ret ; mov unpackSign0, r1\n{FIVE}",
     "a counted jump beside a sum": f"movxm p0, #l\njnzd r1, r1, p0 ; add.nc r2, r3, #1\n{FIVE}.p2align 4\nl: done",
@@ -177,6 +178,15 @@ def test_a_mask_may_land_with_what_is_moved_a_bundle_later():
     assert (hazard.rule, hazard.unusual) == ("structural", True)
     (hazard,) = found_in("vlt.16 r16, x1, x2, vaddSign1\nmov r27, r1\nnop\ndone", "aie2p")
     assert (hazard.rule, hazard.unusual) == ("structural", False)
+
+
+def test_a_flush_may_count_beside_sums_as_public_programs_have_it():
+    hazards = found_in(
+        "vst.flush.512 [p2, sf, r26] ; add r1, r2, r3 ; add.nc r4, r5, #1\n" + FIVE + "nop\ndone", "aie2p"
+    )
+    assert {(hazard.rule, hazard.unusual) for hazard in hazards} == {("structural", True)}
+    told = HazardVerdict.of(hazards).unusual
+    assert f"{len(hazards)} structural (as in 5 of 816 public programs); the first: " in told
 
 
 @pytest.mark.parametrize(("apart", "waited"), [(1, 6), (2, 5), (6, 1), (7, 0)])

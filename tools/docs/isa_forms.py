@@ -9,6 +9,8 @@ from pathlib import Path
 
 from bdforge.core import isa
 from bdforge.core.isa.errors import OpenError
+from bdforge.core.isa.hazard_layout import PUBLIC_PROGRAMS
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.meaning import MeaningKind, bare_name, evidence_of, meaning_of, what_is_open
 from tools.docs.markdown import prose, section, table
 
@@ -88,12 +90,25 @@ def page() -> str:
         found = [status(generation, form)[1] for form in forms]
         reasons = Counter(known.partition(": ")[2] for known in found if known.startswith(_OPEN))
         parts.append(f"# {generation.upper()}: {len(forms) - reasons.total()} of {len(forms)} forms\n")
-        rows = [(str(count), reason) for reason, count in reasons.most_common()]
-        parts.append(section("What is open, and why", table(("forms", "reason"), rows)))
+        counted = [(str(count), reason) for reason, count in reasons.most_common()]
+        parts.append(section("What is open, and why", table(("forms", "reason"), counted)))
         for slot, title in SLOTS.items():
             head = ("form", "forms", "operation", "known", "evidence", "tests")
             parts.append(section(title, table(head, _lines(generation, slot))))
-    return "\n".join([_HEAD, *parts])
+    return "\n".join([_HEAD, *parts, _hazards()])
+
+
+def _hazards() -> str:
+    """What public programs do that the checker judges."""
+    found = [(row["rule"], row["programs"], row["verdict"], row["what"]) for row in rows("public_hazards")]
+    head = ("rule", "public programs", "checker", "what they do")
+    return section("What compiled programs do that the checker judges", prose(_HAZARDS) + "\n" + table(head, found))
+
+
+_HAZARDS = (
+    f"Of {PUBLIC_PROGRAMS} distinct public core programs, made by Chess and Peano (`public_hazards.csv`); an error is "
+    "what none does, or one of which nobody knows whether it ran."
+)
 
 
 _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
@@ -116,7 +131,8 @@ _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
             "knows the form's name only (`test_integer_forms.py`); *control*: programs worked by hand",
             "(`test_control_forms.py`, `test_request_forms.py`); *floats*: against numpy (`test_float_forms.py`);",
             "*hand*: worked by hand (`test_settled_forms.py`, `test_fifo_forms.py`, `test_approximations.py`);",
-            "*agree*: both executors do the same with random operands (`test_executors_agree.py`, `test_settled_programs.py`).",
+            "*agree*: both executors do the same with random operands (`test_executors_agree.py`,",
+            "`test_settled_programs.py`).",
         ),
     )
 )

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from bdforge.core.isa.disassembler import bundle_text
 from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, ControlFlow, constant_moved
 from bdforge.core.isa.forms import Bundle
+from bdforge.core.isa.isa_tables import rows
 from bdforge.core.isa.syntax import LOOP_REGISTERS
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
@@ -45,9 +46,21 @@ class HazardVerdict:
         rest = [hazard for hazard in hazards if hazard.unusual]
         if not rest:
             return cls(errors, "")
-        counts = ", ".join(f"{count} {rule}" for rule, count in Counter(hazard.rule for hazard in rest).most_common())
+        found = Counter(hazard.rule for hazard in rest).most_common()
+        counts = ", ".join(f"{count} {rule}{_in_public(rule)}" for rule, count in found)
         places = f"{len(rest)} place{'s are' if len(rest) > 1 else ' is'} unusual, though compiled code has such"
         return cls(errors, f"{places}: {counts}; the first: {rest[0]}")
+
+
+PUBLIC_PROGRAMS = 816
+"""Distinct programs of cores that were looked at for what compilers do (`data/public_hazards.csv`)."""
+
+
+@cache
+def _in_public(rule: str) -> str:
+    """How many public programs have what is unusual by a rule, in words; "" where nobody counted."""
+    counts = [row["programs"] for row in rows("public_hazards") if (row["rule"], row["verdict"]) == (rule, "unusual")]
+    return f" (as in {counts[0]} of {PUBLIC_PROGRAMS} public programs)" if counts else ""
 
 
 @dataclass(frozen=True, slots=True)

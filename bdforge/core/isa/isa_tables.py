@@ -18,8 +18,8 @@ FIM43-Redeye/xdna-emu 7380bd56, and agree with 1,138,759 bundles of 686 real pro
   modes.
 - `*_meanings.csv`: see `bdforge.core.isa.meaning.form_meanings`.
 - `*_timing.csv`: see `bdforge.core.isa.forms.FormTiming`; PART_WORD_STORE is taken from the cycle after the store on,
-  for real programs load in the store's own cycle. SEL and conditional locks do not take L_RM, and nothing takes TRACE:
-  public programs have them beside each other.
+  for real programs load in the store's own cycle. SEL, conditional locks and FIFO stores do not take L_RM, and nothing
+  takes TRACE: public programs have them beside each other.
 
 For AIE2 only the result stage of each itinerary is known as a table (llvm-aie `AIE2Schedule.td`). The rest follows from
 what is known of the families: operands are read at stage 1 save accumulators (3: chains of VMAC at distance 2, of

@@ -19,11 +19,12 @@ from support.settled_programs import allowing, prepared, program, settled
 
 
 def disagreement(generation: str, code: bytes, rng: random.Random) -> tuple[str, list[str]]:
-    """How a program ends, and what the executors disagree on."""
+    """How a program ends, and what the executors disagree on; not on what is asked in the cycle of a fault."""
     isa_ = isa.load(generation)
     values, seed = prepared(isa_, rng), rng.randrange(1 << 30)
     plain, fast = (outcome(allowing(executor), isa_, code, values, seed) for executor in (Interpreter, Translated))
-    return plain["end"], differences(plain, fast)
+    found = differences(plain, fast)
+    return plain["end"], [one for one in found if plain["end"] == "done" or not one.startswith("log: ")]
 
 
 @pytest.mark.parametrize("programs", [25, pytest.param(5000, marks=pytest.mark.slow)])

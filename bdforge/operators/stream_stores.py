@@ -6,7 +6,7 @@ of the second, ..., then the second chunks. In DRAM the rows lie apart, so that 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from bd_patterns import Pattern
@@ -25,10 +25,11 @@ Streams = tuple[TileStream, ...]
 
 @dataclass(frozen=True, slots=True)
 class TileStore:
-    """Slots of a memtile, and the part of each stream in one: None for all of it."""
+    """Slots of a memtile, the part of each stream in one, None for all of it; and how cores get or give one."""
 
     slots: Slots
     parts: tuple[Pattern | None, ...]
+    walk: Pattern | None = None
 
     @classmethod
     def of(cls, tiling: StreamTiling, streams: Streams, locks: Locks, tag: str, role: str, count: int) -> "TileStore":
@@ -38,21 +39,24 @@ class TileStore:
         if len(streams) == 1:
             (one,) = streams
             elements = one.elements if one in tiling.held else tiling.elements(one)
-            return cls(Slots.of(locks, name, elements, one.type, role, count), (None,))
+            return cls(Slots.of(locks, name, elements, one.type, role, count), (None,), one.walk)
         words = chunk_words(tiling, streams)
         made = Slots.of(locks, name, tiling.chunks * sum(words), _WORD, role, count, parts=len(streams))
         return cls(made, tuple(_part(*place, tiling.chunks, sum(words)) for place in _places(words)))
 
     def fill(self) -> tuple[Bd, ...]:
         """BDs that fill one slot after the other."""
-        return self.slots.fill(len(self.parts))
+        bds = self.slots.fill(len(self.parts))
+        return tuple(replace(bd, pattern=self.walk or bd.pattern) for bd in bds)
 
     def send(self, times: int = 1) -> Iterator[tuple[Bd, ...]]:
         """BDs that send one slot after the other; of several times, all but the last one leave it full."""
         slots, count = self.slots, len(self.parts)
         for time in range(times):
             released = Release(slots.free if time == times - 1 else slots.full, count)
-            yield tuple(Bd(buffer, whole(buffer), Acquire(slots.full, count), released) for buffer in slots.buffers)
+            yield tuple(
+                Bd(buffer, self.walk or whole(buffer), Acquire(slots.full, count), released) for buffer in slots.buffers
+            )
 
     def fill_part(self, number: int) -> tuple[Bd, ...]:
         """Those that fill a stream's part."""

@@ -12,6 +12,7 @@ hold the row and send it again. Then what is held comes in chunks beside it, for
 from dataclasses import dataclass
 from math import prod
 
+from bd_patterns import Pattern
 from bdforge.devices.limits import HOST_BUFFERS
 from bdforge.devices.types import ElementType
 
@@ -24,12 +25,14 @@ class TileStream:
     """An operand of the user's: its name there ("X"), element type, and what stands at a position.
 
     The array of the user has the shape (positions, *shape): () is an element, (width,) a row. Of an operand that is
-    held, `shape` is all of it.
+    held, `shape` is all of it. `walk`: the order in which a memtile deals a tile, or puts what comes of one in its
+    place; None: as it lies.
     """
 
     name: str
     type: ElementType
     shape: tuple[int, ...] = ()
+    walk: Pattern | None = None
 
     @property
     def elements(self) -> int:

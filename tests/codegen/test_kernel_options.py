@@ -95,6 +95,7 @@ TAKEN = [
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=64")),
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1e-06F", "RESIDUAL=1", "CODES=1")),
+    *((f"transpose_i{bits}", "aie2p", ("TILE_ELEMENTS=64",)) for bits in (8, 16, 32)),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -145,6 +146,10 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),
+    ("rmsnorm_results_bf16", "aie2p", ("TILE_ELEMENTS=64", "ROW_ELEMENTS=96", "EPSILON=1F"), "a row of 96"),
+    ("softmax_sum_bf16", "aie2", ("TILE_ELEMENTS=64", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),
+    ("transpose_i8", "aie2", ("TILE_ELEMENTS=64",), "not assembled for aie2, only for aie2p"),
+    ("transpose_i16", "aie2p", ("TILE_ELEMENTS=96",), "96 elements are no multiple of 64"),
     ("quantise_bf16", "aie2", ("TILE_ELEMENTS=64",), "not assembled for aie2; for aie2p there is quantise_bf16"),
     ("cast_i8_bf16", "aie2p", ("TILE_ELEMENTS=32",), "32 elements are no multiple of 64"),
     ("softmax_bf16", "aie2", ("TILE_ELEMENTS=32", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),

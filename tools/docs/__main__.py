@@ -44,6 +44,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "operators/rope": partial(operators.page, "rope"),
     "operators/rows": partial(operators.page, "rows"),
     "operators/softmax": partial(operators.page, "softmax"),
+    "operators/transpose": partial(operators.page, "transpose"),
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
@@ -62,6 +63,7 @@ PICTURES = {
     "operators/rope": partial(operators.picture, "rope_bf16"),
     "operators/rows": partial(operators.picture, "rmsnorm_bf16"),
     "operators/softmax": partial(operators.picture, "softmax_bf16"),
+    "operators/transpose": partial(operators.picture, "transpose_bf16"),
 }
 """Those that come with pages, in docs/images."""
 

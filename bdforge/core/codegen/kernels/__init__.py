@@ -16,6 +16,7 @@ from bdforge.core.codegen.kernels.row_floats import row_norm
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.softmax_floats import softmax
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
+from bdforge.core.codegen.kernels.transpose_tiles import TRANSPOSES, transpose
 from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
 from bdforge.core.codegen.pipeline.product import FIELDS, MatrixProduct
 from bdforge.core.codegen.pipeline.tile_cover import expected_cycles
@@ -111,4 +112,5 @@ _MAKERS_BY_NAME = {
     "softmax_bf16": softmax,
     **dict.fromkeys(CONVERSIONS, convert),
     **CHUNKS,
+    **dict.fromkeys(TRANSPOSES, transpose),
 }

@@ -1,5 +1,6 @@
 """Norms and gates of a tiny model by designs of their own: near the CPU's, where they are said to run, and why."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,6 +103,23 @@ def test_attention_runs_on_its_design(tmp_path, summing):
     ]
 
 
+def check_products(model: BitNet, gated: bool) -> None:
+    """Of a layer's first three matrices, and of gate and up, against float64: what stands beside the model's codes."""
+    rng, layer = np.random.default_rng(9), model.layers[0]
+    codes, scales = rng.integers(-127, 128, (5, 128), np.int8), rng.uniform(0.01, 0.1, 5).astype(np.float32)
+    for linear in (layer.qkv, layer.gate_up):
+        packed, K = model.products.codes_of(linear), linear.shape[0]
+        ones = np.ones(5, np.float32), np.ones_like(linear.scales)
+        sums = model.products.split.processor.scaled(packed, K, codes, *ones, narrow=False).astype(np.float64)
+        exact, found = sums * scales[:, None] * linear.scales, model.products(linear, codes, scales)
+        made = relu2_gate(*np.split(exact, 2, axis=1)) if gated and linear is layer.gate_up else exact
+        same(found, made, rtol=2.0**-8 + 2.0**-10)
+        if gated:  # where the CPU is faster it multiplies, and gates nothing
+            by: Any = linear.by
+            other = Products(by.loaded, Split(by.split.plan, "cpu"))
+            same(other(replace(linear, by=other), codes, scales), exact, rtol=2.0**-8)
+
+
 SUMS = ("int8", "int2", "bf16")
 SPECIAL = {
     "gated": spec_content(16, 64, 32, types=SUMS, epilogue={"gate": "relu2"}),
@@ -122,6 +140,7 @@ def test_gated_products_three_arrays_and_turned_heads(tmp_path, summing):
         hidden = np.concatenate([model.hidden(ids, cache) for ids in ([3, 1, 4, 1, 5], [9])])
         found[rule] = model.logits(hidden)
         ledgers[rule] = [(one.part, one.where) for one in (*model.products.ledger, *parts.ledger)]
+        check_products(model, gated=rule == "array")
         near = accuracy(model, [3, 1, 4])
         assert near[-1].nmse < 1e-8, "weights of products by other designs come back as they were"
     assert 0 < np.square(found["array"] - found["cpu"]).mean() / np.square(found["cpu"]).mean() < 1e-3

@@ -8,11 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.models import ModelError, Products
+from bdforge.models import ModelError, Products, Split
 from bdforge.models.processor import processor
 from bdforge.models.split import Decision
 from bdforge.models.weights import TernaryMatrix
 from bdforge.operators.gemm.spec import Epilogue
+from support.built_designs import small_gemm
 from support.differences import same
 
 NONE, OTHERS = "is no GEMM of int8 with int2 to bf16 or int32; designs/", "its epilogue may scale bf16, and do no more"
@@ -63,6 +64,15 @@ def products(spec: Any, *, array: bool = True, device: str = "xrt", rule: str = 
     split = type("Split", (), here)()
     made = Array(device, ml_dtypes.bfloat16 if spec.c == "bf16" else np.int32)
     return Products(made, split)  # type: ignore[arg-type]
+
+
+def test_the_cpu_s_time_of_a_gated_product_is_that_of_both_matrices():
+    asked: list[tuple[int, int, int]] = []
+    timed: Any = SimpleNamespace(name="mine", us=lambda *sizes: asked.append(sizes) or 1e9)
+    gated = small_gemm(k=32, types=("int8", "int2", "bf16"), epilogue={"gate": "relu2"})
+    decision = Split(gated, processor=timed)(4, 64, 32)
+    assert decision.array
+    assert asked == [(4, 64, 64)]
 
 
 @pytest.mark.parametrize("case", SPECS)

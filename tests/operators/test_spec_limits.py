@@ -25,6 +25,7 @@ LIMITS: dict[str, dict[str, tuple[int, int]]] = {
         "tile.m": (1, MILLION), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "tile.m_used": (0, MILLION),
         "buffers.k_mt": (1, MILLION), "buffers.rho": (1, MILLION), "buffers.stack_bytes": (1, MILLION),
         "buffers.pool_bytes": (0, MILLION), "buffers.c_pieces": (1, MILLION), "epilogue.shift": SHIFTS,
+        "outputs.0.columns": (1, MILLION),
     },
     "gemv": ARRAY | PROBLEMS | {
         "tile.m": (1, 8), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "stack_bytes": (1, MILLION),
@@ -56,6 +57,8 @@ LEAST: dict[str, dict[str, Any]] = {
     "gemv": {"types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"k": 64, "n": 64}},
     "elementwise": {"function": "mul", "type": "int8", "tile": 64},
 }
+LISTS: dict[str, list[dict[str, Any]]] = {"outputs": [{"name": "q"}]}
+"""Of which a value is a part."""
 WAITS = {"wait": "column", "in_flight": 0}
 FILLED: dict[str, dict[str, Any]] = {
     "gemm": {
@@ -87,7 +90,7 @@ def told(kind: str, name: str, value: Any) -> str | None:
     content: Any = content_of(kind)
     at, path = content, [int(part) if part.isdigit() else part for part in name.split(".")]
     for part in path[:-1]:
-        at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
+        at = at.setdefault(part, deepcopy(LISTS.get(part, {}))) if isinstance(at, dict) else at[part]
     at[path[-1]] = value
     try:
         spec_from(content, "small")

@@ -95,7 +95,22 @@ def page() -> str:
         for slot, title in SLOTS.items():
             head = ("form", "forms", "operation", "known", "evidence", "tests")
             parts.append(section(title, table(head, _lines(generation, slot))))
-    return "\n".join([_HEAD, *parts, _hazards()])
+    return "\n".join([_HEAD, *parts, _products(), _hazards()])
+
+
+def _products() -> str:
+    """What the multiplier makes of integers, by the bits of its conf."""
+    found = [
+        (
+            f"{row['generation'].upper()}{' sparse' * int(row['sparse'])}",
+            ", ".join(row[name] for name in ("amode", "bmode", "variant")),
+            f"{row['rows']} x {row['depth']} x {row['columns']}" if row["depth"] != "0" else f"{row['rows']} lanes",
+            f"int{row['bits1']} x int{row['bits2']}", f"int{row['lane']}", row["confidence"],
+        )
+        for row in rows("products")
+    ]  # fmt: skip
+    head = ("multiplier", "amode, bmode, variant", "shape", "factors", "sums", "evidence")
+    return section("Products of integers", table(head, found))
 
 
 def _hazards() -> str:

@@ -9,7 +9,7 @@ numpy. Which elements a sparse product chooses is as AIE2's silicon was seen to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -48,8 +48,12 @@ class Shape:
 
 def _shapes(generation: str, sparse: int) -> dict[tuple[int, int, int], Shape]:
     """Shapes by (amode, bmode, variant), that of int8 matrices first."""
-    found = [[int(n) for n in list(row.values())[1:]] for row in rows("products") if row["generation"] == generation]
-    return {(amode, bmode, variant): Shape(*sizes) for amode, bmode, variant, *sizes in found if sizes[-1] == sparse}
+    found = [row for row in rows("products") if (row["generation"], row["sparse"]) == (generation, str(sparse))]
+    names = [field.name for field in fields(Shape)]
+    return {
+        (int(row["amode"]), int(row["bmode"]), int(row["variant"])): Shape(*(int(row[name]) for name in names))
+        for row in found
+    }
 
 
 TABLES = SHAPES, AIE2_SHAPES, *_ = tuple(_shapes(g, sparse) for sparse in (0, 1) for g in ("aie2p", "aie2"))

@@ -211,3 +211,58 @@ def test_a_gather_uses_a_bank_for_each_pair_of_its_elements(executor):
     for address in (0x30000, 0):
         with pytest.raises(AccessError, match=f"loads 32 bytes at {address:#x}; data memory is from"):
             run(executor, "vldb.4x16.lo wl4, wl1", {"wl1": address})
+
+
+GEMM = """
+vlda bmll1, [p3], #64
+vlda bmlh1, [p3], #64
+vlda bmhl1, [p3], #64
+vlda bmhh1, [p3], #64
+nop
+nop
+nop
+nop
+nop
+nop
+vst.push.576.conv.bfp16ebs8.fp32 dm1, [p2, sf, r26]
+nop
+nop
+vst.flush.512.conv [p2, sf, r26]
+"""
+TAKEN = """
+vlda.pop.576 ex0, [p0, lf0, r24] ; vldb.pop.576 ex2, [p1, lf1, r25]
+nop
+nop
+nop
+nop
+nop
+nop
+nop
+vmac.f dm0, dm0, ex0, ex2, r1
+nop
+nop
+"""
+RESULT = "nop\n" * 8 + "".join(f"vst {part}0, [p4], #64\n" for part in ("bmll", "bmlh", "bmhl", "bmhh"))
+
+
+@EACH
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_product_of_block_floats_goes_through_fifos(executor, depth):
+    """Floats are pushed as blocks, popped beside others, multiplied and summed: 8 x 8 by 8 x 8, so many times."""
+    rng = np.random.default_rng(depth)
+    a = (rng.integers(-63, 64, (depth, 8, 8)) * 2.0 ** rng.integers(-3, 3, (depth, 8, 1))).astype(np.float32)
+    b, exponents = rng.integers(-127, 128, (depth, 8, 8)).astype(np.int8), rng.integers(120, 130, (depth, 8))
+    blocks = b"".join(
+        bytes([int(exponents[k, j])]) + b[k, j].tobytes() for k in range(depth) for j in range(8)
+    )  # fmt: skip
+    memory = memories()
+    memory.fill(0x71000, a.tobytes())
+    memory.fill(0x74000, blocks + bytes(64))
+    memory.fill(0x72000, bytes(72 * depth + 64))
+    text = GEMM * depth + "nop\n" * 9 + "vlda.fill.512 [p0, lf0, r24] ; vldb.fill.512 [p1, lf1, r25]\n" + TAKEN * depth
+    given = {"p0": 0x72000, "p1": 0x74000, "p2": 0x72000, "p3": 0x71000, "p4": 0x76000, "r1": 0x30C, "crRnd": 12}
+    run(executor, text + RESULT, given, memory)
+    right = b * 2.0 ** (exponents[:, :, None] - 127.0 - 6)
+    exact = np.sum([a[k].astype(np.float64) @ right[k].T for k in range(depth)], axis=0)
+    found = b"".join(memory.load(0x76000 + 64 * i, 64).to_bytes(64, "little") for i in range(4))
+    assert (np.frombuffer(found, np.float32).reshape(8, 8) == exact.astype(np.float32)).all()

@@ -221,24 +221,28 @@ inline void fmatrix(Core& core, const Event& event, std::uint8_t* buffer) {
     const int n = event.o[0];
     const std::uint32_t conf = word(core, event, buffer, n + 2);
     if (!chosen(core, conf, 3, 0)) return;
-    float a[kRows * kDepth], b[kDepth * kColumns], added[kCount], total[kCount];
-    const bool adds = n && !(conf & 1);
+    float a[kRows * kDepth], b[kDepth * kColumns], added[2][kCount], total[kCount];
+    const int first = int(conf & 1);  // the first accumulator may be dropped
     widened(core.at(event.a[n], buffer), a, kRows * kDepth);
     widened(core.at(event.a[n + 1], buffer), b, kDepth * kColumns);
-    if (adds) std::memcpy(added, core.at(event.a[0], buffer), sizeof added);
     if (!numbers(core, a, kRows * kDepth) || !numbers(core, b, kDepth * kColumns)) return;
-    if (adds && !numbers(core, added, kCount)) return;
+    for (int i = first; i < n; ++i) {
+        std::memcpy(added[i], core.at(event.a[i], buffer), sizeof added[i]);
+        if (!numbers(core, added[i], kCount)) return;
+    }
     for (int lane = 0; lane < kCount; ++lane) {
-        double terms[kDepth + 1];
-        int exponents[kDepth + 1];
+        double terms[kDepth + 2];
+        int exponents[kDepth + 2], used = kDepth;
         for (int k = 0; k < kDepth; ++k) {
             const float x = a[lane / kColumns * kDepth + k], y = b[k * kColumns + lane % kColumns];
             terms[k] = event.o[1] ? -(double(x) * y) : double(x) * y;
             exponents[k] = exponent(x) + exponent(y);
         }
-        if (adds) terms[kDepth] = added[lane];
-        if (adds) exponents[kDepth] = exponent(added[lane]);
-        save(total + lane, aligned(terms, exponents, kDepth + adds, false));
+        for (int i = first; i < n; ++i, ++used) {
+            terms[used] = added[i][lane];
+            exponents[used] = exponent(added[i][lane]);
+        }
+        save(total + lane, aligned(terms, exponents, used, false));
     }
     std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof total);
     core.macs[event.place] += kCount * kDepth;

@@ -51,7 +51,7 @@ def fmultiply(options: tuple[int, ...], *operands: int) -> int | Partly:
 
 @operation("fmatrix")
 def fmatrix(options: tuple[int, ...], *operands: int) -> int:
-    """+-A B or a1 +- A B of AIE2; options: (accumulators, minus)."""
+    """+-A B, a1 +- A B or a1 + a2 +- A B of AIE2; options: (accumulators, minus)."""
     *accumulators, s1, s2, conf = operands
     _check_chosen(conf, _MATRICES)
     a = _bf16(s1, _ROWS * _DEPTH).reshape(_ROWS, 1, _DEPTH)

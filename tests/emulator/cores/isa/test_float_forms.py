@@ -239,34 +239,38 @@ def nearest(exact: Fraction) -> np.float32:
     return min(near, key=lambda v: (abs(Fraction(float(v)) - exact), int(v.view(np.uint32)) & 1))
 
 
-MATRIX_FORMS = [
+MATRIX_FORMS = [  # text, accumulators, sign of the products
     ("vmul.f bml3, x2, x4, r2", 0, 1),
     ("vnegmul.f bml3, x2, x4, r2", 0, -1),
     ("vmac.f bml3, bmh1, x2, x4, r2", 1, 1),
+    ("vmsc.f bml3, bmh1, x2, x4, r2", 1, -1),
+    ("vaddmac.f bmh1, bml5, x2, x4, r2", 2, 1),
+    ("vaddmsc.f bmh1, bml5, x2, x4, r2", 2, -1),
 ]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(("text", "adds", "sign"), MATRIX_FORMS)
 def test_matrices_of_bf16_are_sums_of_rounded_terms(executor, text, adds, sign):
+    result = text.split()[1].rstrip(",")
     for seed, spread in ((1, 2), (2, 14), (3, 40)):
         rng = np.random.default_rng(seed)
         a, b = ((rng.standard_normal(32) * 2.0 ** rng.integers(-spread, spread, 32)).astype(np.float32) for _ in "ab")
         a[:3], b[4:6] = (0.0, -0.0, -2.0), (-0.0, 3.0)
         words = [(x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b)]
         a, b = ((w.astype(np.uint32) << 16).view(np.float32) for w in words)
-        c = rng.standard_normal(16).astype(np.float32)
+        c, d = (rng.standard_normal(16).astype(np.float32) for _ in "cd")
         c[5] = -np.float32(sum(float(a[8 + k]) * float(b[4 * k + 1]) for k in range(8)))  # leaves 0 or a rest
-        given = {"x2": bits(words[0]), "x4": bits(words[1]), "bmh1": bits(c), "r2": 0x1C}
-        found = run_text(executor, text + "\nnop" * 8, given, "aie2").read("bml3")
+        given = {"x2": bits(words[0]), "x4": bits(words[1]), "bmh1": bits(c), "bml5": bits(d), "r2": 0x1C}
+        found = run_text(executor, text + "\nnop" * 8, given, "aie2").read(result)
         products = [
             [(sign * Fraction(float(x)) * Fraction(float(y)), own(float(x)) + own(float(y)))
              for x, y in zip(a[8 * i : 8 * i + 8], b[j::4], strict=True)] for i in range(4) for j in range(4)
         ]  # fmt: skip
-        held = [[(float(v), own(float(v)))] * adds for v in c]
+        held = [[(float(v), own(float(v))) for v in lane][:adds] for lane in zip(c, d, strict=True)]
         assert found == bits(np.array([aligned(p + h) for p, h in zip(products, held, strict=True)]))
-        dropped = run_text(executor, text + "\nnop" * 8, given | {"r2": 0x1D}, "aie2").read("bml3")
-        assert dropped == bits(np.array([aligned(p) for p in products]))
+        dropped = run_text(executor, text + "\nnop" * 8, given | {"r2": 0x1D}, "aie2").read(result)
+        assert dropped == bits(np.array([aligned(p + h[1:]) for p, h in zip(products, held, strict=True)]))
 
 
 ONE_UP = 1 + 2.0**-23

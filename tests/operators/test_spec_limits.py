@@ -90,7 +90,7 @@ def told(kind: str, name: str, value: Any) -> str | None:
     content: Any = content_of(kind)
     at, path = content, [int(part) if part.isdigit() else part for part in name.split(".")]
     for part in path[:-1]:
-        at = at.setdefault(part, deepcopy(LISTS.get(part, {}))) if isinstance(at, dict) else at[part]
+        at = at.setdefault(part, deepcopy(LISTS.get(str(part), {}))) if isinstance(at, dict) else at[part]
     at[path[-1]] = value
     try:
         spec_from(content, "small")

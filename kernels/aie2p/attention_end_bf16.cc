@@ -13,8 +13,8 @@ static inline void invert(uint32 sum, int32 *__restrict high, int32 *__restrict 
     for (unsigned step = 0; step < 2; ++step) {
         const uint32 near_one = y * x >> 16;
         y = y * (65536 - near_one) >> 15;
+        y = y > 65535 ? 65535 : y;
     }
-    y = y > 65535 ? 65535 : y;
     // y / 2^15 = upper / 2^7 + lower / 2^15, upper from 127 to 254, lower from 256 to 510: in 2^-14 from 128 to 255
     const uint32 upper = (y >> 8) - 1, lower = (y & 255) >> 1 | 128, less = upper < 128;
     const uint32 exponent = 253 - (sum >> 23);  // of 1/2 of a power of two's inverse

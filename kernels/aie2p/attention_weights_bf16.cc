@@ -1,6 +1,6 @@
 // attention_weights_bf16: weights of a block of keys, and their sums (kernels/include/attention.h).
 //
-// Contract. p = 2^x of x = c (s - MAGIC) for all tiles, 0 where x < -126 and where the score is masked, 2^100 above:
+// Contract. p = 2^x of x = c (s - MAGIC) for all tiles, 0 where x < -96 and where the score is masked, 2^100 above:
 //   1. t = s - MAGIC in 1/256, cut to -128 .. 127.99;
 //   2. x = t c1, rounded to 1/256 and cut to -127 .. 100; u = x + 127;
 //   3. of u's fraction f, 2^f - 1 = f (0.66748 + 0.32813 f), 2.2e-3 of 2^f at most; rounded to bfloat16.
@@ -30,7 +30,7 @@ static inline aie::vector<bfloat16, 32> weights(const float *s) {
     const aie::accum<acc64, 32> linear(words_of(21872), 0), whole(aie::sub(u, fraction), 15);
     const Words slope = aie::mac(linear, fraction, words_of(42)).template to_vector<uint16>(0);
     const Words found = aie::mac(whole, fraction, slope).template to_vector<uint16>(16);
-    const auto small = aie::lt(u, words_of(256));
+    const auto small = aie::lt(u, words_of(bias + 256 * smallest_power));
     return aie::select(found, words_of(0), small).template cast_to<bfloat16>();
 }
 

@@ -61,7 +61,7 @@ constexpr Scale scale;
 /// Scores wait as floats whose last bit is 2^(exponent - 8): 1.5 * 2^(15 + exponent) more than they are.
 constexpr int32 magic = ((15 + scale.exponent + 127) << 23) | 0x400000;
 constexpr int32 masked = static_cast<int32>(0xf1800000);  // -2^100
-constexpr int largest_power = 100;                        // of a weight: 2^100
+constexpr int largest_power = 100, smallest_power = -96;  // of weights; digits of smaller ones are no floats
 
 /// The 32-bit words of the buffer `state`.
 struct State {

@@ -6,6 +6,7 @@ from test_assembled_kernels import call, finished
 
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels import assembled, refusal
+from bdforge.core.codegen.kernels.attention import KERNELS as ATTENTION
 from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Options
 from bdforge.devices.formats.narrowing import MODES, shifted
@@ -96,6 +97,7 @@ TAKEN = [
     ("rope_bf16", "aie2p", ("TILE_ELEMENTS=128", "HEAD_DIM=128", "NEIGHBOURS")),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1e-06F", "RESIDUAL=1", "CODES=1")),
     *((f"transpose_i{bits}", "aie2p", ("TILE_ELEMENTS=64",)) for bits in (8, 16, 32)),
+    *((name, "aie2p", sizes(16, 16, 16, "SCORE_SCALE=0.25")) for name in ATTENTION),
 ]  # fmt: skip
 REFUSED = [
     ("mm_i8_i8_i32", "aie2p", sizes(4, 8, 8), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),
@@ -152,6 +154,10 @@ REFUSED = [
     ("transpose_i16", "aie2p", ("TILE_ELEMENTS=96",), "96 elements are no multiple of 64"),
     ("quantise_bf16", "aie2", ("TILE_ELEMENTS=64",), "not assembled for aie2; for aie2p there is quantise_bf16"),
     ("cast_i8_bf16", "aie2p", ("TILE_ELEMENTS=32",), "32 elements are no multiple of 64"),
+    ("attention_end_bf16", "aie2", sizes(16, 16, 16), "not assembled for aie2, only for aie2p"),
+    ("attention_end_bf16", "aie2p", sizes(24, 16, 16), "queries, dimensions, keys = 24, 16, 16 are no multiples of 16"),
+    ("attention_end_bf16", "aie2p", sizes(16, 16, 16), "SCORE_SCALE=0.0 is not above 0"),
+    ("attention_end_bf16", "aie2p", sizes(16, 16, 16, "DIGITS=1"), "for DIGITS=2, not for DIGITS=1"),
     ("softmax_bf16", "aie2", ("TILE_ELEMENTS=32", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=48", "FACTOR=1F"), "48 elements are no multiple of 32"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32",), "FACTOR='' is no number"),

@@ -1,13 +1,19 @@
 """Attention's kernels together, as a core calls them for one head, against softmax in float64."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import Build, Library, aligned, aligned_copy
 
+from bdforge.core.codegen.kernels import assembled
+from bdforge.core.exact.translated import Translated
+from bdforge.devices import device_named
+from bdforge.operators import plan, spec_from
 from bdforge.operators.attention.reference import Attended
+from codegen.test_assembled_kernels import call
+from support.differences import same
 
 BF16 = ml_dtypes.bfloat16
 NAMES = tuple(f"attention_{part}_bf16" for part in ("begin", "scores", "mask", "weights", "rescale", "values", "end"))
@@ -19,6 +25,12 @@ BLOCKS, BLOCK, POSITION, HAS_MASK, HAS_MOVED, HEADER = (
     8,
     16,
 )  # words of the state (kernels/include/attention.h)
+
+
+class Calls(Protocol):
+    """What calls kernels by name."""
+
+    def call(self, name: str, *given: Any) -> Any: ...
 
 
 class Head(NamedTuple):
@@ -62,7 +74,7 @@ def padded(x: np.ndarray, start: int, rows: int) -> np.ndarray:
     return block
 
 
-def attend_blocks(library: Library, head: Head, state: np.ndarray, o: np.ndarray, k: np.ndarray, v: np.ndarray) -> int:
+def attend_blocks(library: Calls, head: Head, state: np.ndarray, o: np.ndarray, k: np.ndarray, v: np.ndarray) -> int:
     """An item's blocks of keys; how often M moved."""
     size, moved = (head.queries, head.keys), 0
     q, s, p = (
@@ -90,7 +102,7 @@ def attend_blocks(library: Library, head: Head, state: np.ndarray, o: np.ndarray
     return moved
 
 
-def attend(library: Library, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
+def attend(library: Calls, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
     """Y of one head, and how often M moved."""
     units, found, moved = -(-len(q) // head.queries), np.zeros(q.shape), 0
     for turn in range(units):
@@ -182,3 +194,70 @@ def test_values_of_zero_stay_zero(kernel_library):
     q, k, v = normal(WIDE, 33, 40)
     v[:, ::3] = 0
     near(kernel_library(WIDE.build), WIDE, q, k, v)
+
+
+ROLES = {
+    "begin": ("o", "q", "state", ""), "scores": ("q", "", "s", "state"), "cap": ("s",), "mask": ("s", "state"),
+    "weights": ("s", "p", "state"), "rescale": ("s", "o", "state"), "values": ("p", "", "o", "state"),
+    "end": ("o", "state"),
+}  # fmt: skip
+"""Arrays of each function, "" those that are only read. In q and p each kind keeps digits as it likes."""
+
+
+class Assuming(Translated):
+    """A core that goes on where a sum is zero: then it is +0, as on the host."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.assume()
+
+
+class Beside:
+    """Calls a compiled function, and an assembled one on arrays of its own."""
+
+    def __init__(self, library: Library, head: Head):
+        self.library, self.arrays = library, {}
+        self.defines = [option.removeprefix("-D") for option in head.build.flags]
+
+    def call(self, name: str, *given: Any) -> None:
+        part = name.split("_")[1]
+        arrays, numbers = [x for x in given if isinstance(x, np.ndarray)], [x for x in given if isinstance(x, int)]
+        if part == "begin":
+            self.arrays.clear()
+        mine = [
+            self.arrays.setdefault(role, x.copy()) if role else x.copy()
+            for role, x in zip(ROLES[part], arrays, strict=True)
+        ]  # fmt: skip
+        self.library.call(name, *given)
+        call(assembled(name, "aie2p", tuple(self.defines)), "aie2p", mine, *numbers, executor=Assuming)
+        for role, one, other in zip(ROLES[part], mine, arrays, strict=True):
+            if role not in ("q", "p", ""):
+                same(one.view(np.uint32), other.view(np.uint32), f"{role} of {name}")
+
+
+MACHINE_CODE = {  # queries, keys, what the second half of k is multiplied by
+    "window, moved": (SLIDING, 20, 40, 30), "small tiles, moved": (SMALL, 30, 40, 30), "whole": (FULL, 40, 70, 1),
+    "capped": (CAPPED, 20, 24, 4), "capped low": (CAPPED_LOW, 20, 40, 300),
+}  # fmt: skip
+DAILY = "window, moved"
+
+
+@pytest.mark.parametrize(
+    "case", [case if case == DAILY else pytest.param(case, marks=pytest.mark.slow) for case in MACHINE_CODE]
+)
+def test_machine_code_keeps_to_the_bits_of_the_compiled_functions(kernel_library, case):
+    head, queries, keys, size = MACHINE_CODE[case]
+    q, k, v = normal(head, queries, keys)
+    k[keys // 2 :] *= size
+    _, moved = attend(Beside(kernel_library(head.build), head), head, *(x.astype(BF16) for x in (q, k, v)))
+    assert moved > 0 or size == 1 or head.cap
+
+
+def test_plans_tell_the_cycles_of_machine_code():
+    tile = {"queries": SMALL.queries, "keys": SMALL.keys}
+    spec = {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": SMALL.dim, "tile": tile}
+    made = plan(spec_from(spec | {"array": {"rows": 1, "columns": 2}}, "small"), device_named("strix_halo"))
+    for symbol, told in made.kernels.cycles.items():
+        counted = assembled(symbol, "aie2p", made.kernels.defines).cycles
+        assert counted is not None
+        assert abs(told / counted - 1) <= 0.06, (symbol, told, counted)

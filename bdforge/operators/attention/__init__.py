@@ -35,10 +35,10 @@ from bdforge.operators.specs import (
 )
 
 KIND = "attention"
-_MACS = 512  # of block floats, a cycle
 _TILE = 8  # lines and columns
-_WEIGHT_CYCLES, _MASK_CYCLES, _CAP_CYCLES = 24, 80, 64  # of a tile of scores, as their kernels count slots
-_ITEM_CYCLES = 12  # of a tile of Q and Y, before and behind its blocks
+_ONE_DIGIT = 8  # cycles of a depth of 2 x 2 tiles, if operands have one digit: slots counted, for it is not assembled
+_SCORES, _VALUES, _SPARE, _CALL = 14, 15, (30, 21), (56, 80)
+"""Cycles of a depth of 2 x 2 tiles, between these, and of a call beside them, as machine code has them."""
 
 
 class AttentionProblem(ProblemForm):
@@ -120,17 +120,16 @@ class AttentionPlan(Plan):
 
     @property
     def _cycles(self) -> dict[str, int]:
-        """Of a call, as many as the busiest slots have; `rescale` is rare."""
-        tiling, digits = self.tiling, self.spec.form.digits
+        """Of a call, as assembled kernels have them, within a few percent; `rescale` is rare."""
+        tiling, one = self.tiling, self.spec.form.digits == 1
         rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
-        products = 2 * digits - 1
-        made = (digits - 1) * keys * dims  # low digits of K, or V
-        multiply, scores = rows * keys * dims * products + made, rows * keys
+        scores, values = (_ONE_DIGIT, _ONE_DIGIT) if one else (_SCORES, _VALUES)
         return {
-            "begin": rows * dims * _ITEM_CYCLES, "scores": multiply + scores * 4, "mask": scores * _MASK_CYCLES,
-            "cap": scores * _CAP_CYCLES,
-            "weights": scores * _WEIGHT_CYCLES, "rescale": rows * _TILE * 100 + rows * dims * 32,
-            "values": multiply + rows * dims * 4, "end": rows * dims * _ITEM_CYCLES + rows * _TILE * 40,
+            "begin": rows * (13 * dims + 9) + 120, "scores": rows * keys // 4 * (scores * dims + _SPARE[0]) + _CALL[0],
+            "mask": rows * (14 * keys + 31) * (2 if self.spec.form.window else 1) + 51,
+            "cap": rows * keys * 186 + 142, "weights": rows * (35 * keys + 4) + 111,
+            "rescale": rows * (1230 + 24 * (keys + dims)) + 40,
+            "values": rows * dims // 4 * (values * keys + _SPARE[1]) + _CALL[1], "end": rows * (7 * dims + 82) + 94,
         }  # fmt: skip
 
     def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:

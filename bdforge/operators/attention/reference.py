@@ -17,7 +17,7 @@ _DIGIT = 2.0**-7  # of the largest value of 8: what a block float leaves of each
 _POLYNOMIAL, _HALF_ULP = 2.2e-3, 2.0**-8  # of a weight: of the exponential, and of bfloat16
 _RESULT = 2 * _HALF_ULP + 2.0**-12  # sums and results are rounded, and the sum's inverse is within 2^-13
 _SUM = 2.0**-24  # of a sum in float32
-_LEAST = 2.0**-60  # of values: far more than weights lose that are too small for bfloat16
+_LEAST = 2.0**-36  # of values: more than weights below 2^-96 lose, beside sums from 2^-40 on
 _TANH = 2.0**-12 + 2.0**-13  # of a cap: what its tanh is off, and the scores that it gets
 _SMALLEST = 2.0**-125  # subnormal numbers become 0
 

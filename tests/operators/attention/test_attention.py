@@ -6,9 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import emulate
+from bdforge.array.emulator.strictness import EDGES
+from bdforge.array.images.programs import read_programs
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
 from bdforge.perf.timed import timed, timing_options
+from bdforge.runtime.toolchain.assembled import built_image
+from support.differences import same
 from support.loaded_arrays import LoadedArray
 
 TILE = {"queries": 16, "keys": 16}
@@ -75,6 +81,26 @@ def test_every_kind_of_edge_and_order(name):
 @pytest.mark.slow
 def test_a_whole_array_keeps_to_the_bound():
     run("whole", (41, 100), schedule="random", poison=True)
+
+
+MACHINE_CODE = {"threes": (20, 40), "one KV head": (20, 64), "odd KV heads": (40, 9)}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "threes" else pytest.param(name, marks=pytest.mark.slow) for name in MACHINE_CODE]
+)
+def test_machine_code_in_every_core_gives_the_bits_of_compiled_kernels(name):
+    design, sizes = loaded(name), list(MACHINE_CODE[name])
+    image = built_image(design.mlir, "attention.mlir", design.plan.kernels.defines, [])
+    assert not image.without
+    programs = {program.tile: program for program in read_programs(image.xclbin) if program.tile is not None}
+    inputs = design.plan.random(design.problem(sizes), 1)
+    wanted, steps = design.run(sizes, inputs)[0]["Y"], design.plan.sequence(design.problem(sizes))
+    for schedule in ("random", "in-order"):
+        buffers = arguments(steps, placed(steps, inputs))
+        options: dict[str, Any] = {"schedule": schedule, "poison": schedule == "random", "permissive": [EDGES]}
+        emulate(design.mlir, buffers, instructions=steps.words(), elfs=programs, **options)
+        same(fetched(steps, buffers)["Y"].view(np.uint16), wanted.view(np.uint16), schedule)
 
 
 def test_a_prompt_in_pieces_is_the_same_to_a_rounding():

@@ -5,6 +5,8 @@ from functools import lru_cache, partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.attention import KERNELS as ATTENTION
+from bdforge.core.codegen.kernels.attention import attention
 from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS, convert
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
@@ -113,4 +115,5 @@ _MAKERS_BY_NAME = {
     **dict.fromkeys(CONVERSIONS, convert),
     **CHUNKS,
     **dict.fromkeys(TRANSPOSES, transpose),
+    **dict.fromkeys(ATTENTION, attention),
 }

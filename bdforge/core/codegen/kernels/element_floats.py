@@ -92,7 +92,7 @@ def _gelu_exponent(b: _Block) -> Ops:
     yield from b.halves("fraction", "exponent", "rest")
 
 
-def _inverse(b: _Block) -> Ops:
+def inverse(b: LaneBlock) -> Ops:
     """`inverse` = 1 / (1 + e), and `power` = e's mantissa without its 1."""
     yield from b.power("power", "fraction")
     yield from b.exponent("scale", "exponent")
@@ -152,7 +152,7 @@ def _gated(b: _Block, one: str, other: str) -> Ops:
 
 
 def _by_sigmoid(exponent: Callable[[_Block], Ops], b: _Block) -> Ops:
-    for part in (_magnitude, exponent, _inverse, _sigmoid):
+    for part in (_magnitude, exponent, inverse, _sigmoid):
         yield from part(b)
     yield from _gated(b, "again", "s")
 

@@ -26,7 +26,7 @@ BANK = "bank "
 
 _HOLE = re.compile(r"\{(\w+)(?:\.([01]))?\}")
 _FILE = re.compile(r"\b([a-z]+)(?:\{(\w+)(\.[01])?\}|(\d+)\b)")
-_VECTORS = ("x", "ex", "wl", "wh")
+_VECTORS = ("x", "ex", "wl", "wh", "el", "eh")
 _SAMPLES = range(12)
 _ACCUMULATOR = ("bmll", "bmlh", "bmhl", "bmhh")
 _ACCUMULATORS = (*_ACCUMULATOR, "cml", "cmh", "dm")

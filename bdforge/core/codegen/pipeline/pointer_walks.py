@@ -19,13 +19,15 @@ _UNITS = range(8)
 class PointerWalk:
     """A pointer's accesses: byte offsets from where a block starts, and what each loop of the nest adds to the start.
 
-    `loops` are (passes, bytes), the outermost first; the pointer starts `start` bytes behind where it is set.
+    `loops` are (passes, bytes), the outermost first; the pointer starts `start` bytes behind where it is set. `access`
+    are the bytes of an access whose immediate steps are -8 to 7 of these; none: steps are as of all others.
     """
 
     pointer: str
     offsets: tuple[int, ...]
     loops: tuple[tuple[int, int], ...]
     start: int = 0
+    access: int = 0
 
     def turns(self) -> list[tuple[int, int]]:
         """Steps after a block's last access as (passes, bytes), those of inner loops first, equal ones merged."""
@@ -59,23 +61,27 @@ class Steppers:
     def walks(self, walks: Sequence[PointerWalk]) -> list[list[str]]:
         """What stands behind `[p],` of each access of a block, by walk: `#64`, `m3`, `d2` or `d1_3d`."""
         order = sorted(range(len(walks)), key=lambda i: -len(walks[i].turns()))
-        found = {i: self._last(walks[i].turns()) for i in order}  # 3D ones first: few registers will do for them
+        found = {
+            i: self._last(walks[i].turns(), walks[i].access) for i in order
+        }  # 3D ones first: few registers will do for them
         return [
-            [*(self.step(b - a) for a, b in pairwise(walk.offsets)), found[i]] for i, walk in enumerate(walks)
+            [*(self.step(b - a, walk.access) for a, b in pairwise(walk.offsets)), found[i]]
+            for i, walk in enumerate(walks)
         ]  # fmt: skip
 
-    def step(self, size: int) -> str:
+    def step(self, size: int, access: int = 0) -> str:
         """An immediate, or a register m that holds the step."""
-        if size in self.small and size % self.granule == 0:
+        small, granule = (range(-8 * access, 8 * access), access) if access else (self.small, self.granule)
+        if size in small and size % granule == 0:
             return f"#{size}"
         if size not in self._steps:
             self._steps[size] = self._spare.pop() if self._spare else f"m{self._unit(self._units[::-1])}"
             self.constants[self._steps[size]] = size
         return self._steps[size]
 
-    def _last(self, turns: Sequence[tuple[int, int]]) -> str:
+    def _last(self, turns: Sequence[tuple[int, int]], access: int) -> str:
         if len(turns) < 2:
-            return self.step(turns[0][1] if turns else 0)
+            return self.step(turns[0][1] if turns else 0, access)
         if len(turns) > 3:
             raise CodegenError(f"a pointer goes on in {len(turns)} kinds of steps, more than a 3D walk has")
         deep = len(turns) == 3

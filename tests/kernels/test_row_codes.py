@@ -88,10 +88,17 @@ def test_codes_of_a_sum_are_those_of_the_rounded_sum(kernel_library, generation,
 
 
 @pytest.mark.parametrize(
-    "given", [{"CODES": 1}, {"RESIDUAL": 1}, {"RESIDUAL": 1, "CODES": 1}], ids=lambda given: " ".join(given)
+    ("given", "width"),
+    [
+        ({"RESIDUAL": 1, "CODES": 1}, 64),
+        *(
+            pytest.param(given, width, marks=pytest.mark.slow)
+            for given in ({"CODES": 1}, {"RESIDUAL": 1}, {"RESIDUAL": 1, "CODES": 1})
+            for width in (64, 2560)
+        ),
+    ],
 )
-@pytest.mark.parametrize("width", [64, pytest.param(2560, marks=pytest.mark.slow)])
-def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, width, given):
+def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, given, width):
     library, rng = kernel_library(build_of("aie2p", width, **given)), np.random.default_rng(3)
     kernel, w = assembled(NAME, "aie2p", options(width, **given)), rng.normal(size=width).astype(BF16)
     w[0] = 0

@@ -71,7 +71,8 @@ SIZES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "capped" else name for name in SIZES]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in ("capped", "odd KV heads") else name for name in SIZES],
 )
 def test_every_kind_of_edge_and_order(name):
     for number, sizes in enumerate(SIZES[name]):

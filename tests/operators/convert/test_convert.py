@@ -11,8 +11,8 @@ from bdforge.operators import SpecError, plan, spec_from
 from support.loaded_arrays import LoadedArray
 
 FUNCTIONS = ("quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
-TWINS = ("f32_to_bf16", "int8_to_bf16")
-"""Casts like another one, for the sweep."""
+TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise")
+"""Of one mapping with `quantise`, for the sweep."""
 PLACES = {
     "strix_halo": {"width": 128, "array": {"columns": 2}},
     "phoenix": {"width": 96, "array": {"rows": 3, "columns": 2}},

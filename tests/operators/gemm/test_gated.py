@@ -44,7 +44,7 @@ def within(expected, found: np.ndarray) -> bool:
             SQUARE | {"m": 8, "m_used": 3, "types": ("int8", "int4", "bf16")}, "strix_halo", marks=pytest.mark.slow
         ),
         (SILU | {"residency": "b", "c_memtile_buffers": 1}, "strix_halo"),
-        (SQUARE | RESIDENT, "phoenix"),
+        pytest.param(SQUARE | RESIDENT, "phoenix", marks=pytest.mark.slow),
     ],
 )
 def test_ragged_sizes_are_within_the_bound_under_two_adversaries(content, device):
@@ -83,7 +83,8 @@ def test_scales_stand_by_their_columns():
         same(buffer[at : at + 8], inputs[f"{name}_scales"][8 * block : 8 * block + 8])
 
 
-@pytest.mark.parametrize("content", [SQUARE | RESIDENT, pytest.param(SILU, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [SQUARE | RESIDENT, SILU])
 def test_machine_code_in_every_core_is_within_the_bound(content: dict[str, Any]):
     planned, problem = small_gemm(**content), GemmProblem(70, 100, 40, "odd")
     text = render(planned, [problem])

@@ -82,7 +82,7 @@ def run(name: str, rows: int, seed: int = 0, **options: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize("name", ["strix_halo", "phoenix"])
+@pytest.mark.parametrize("name", [pytest.param("strix_halo", marks=pytest.mark.slow), "phoenix"])
 def test_a_whole_array_keeps_to_the_bound(name):
     for seed, rows in enumerate((3, 41)):
         run(name, rows, seed, schedule="random", poison=True)
@@ -156,7 +156,7 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
 
 
-@pytest.mark.parametrize("form", ["codes of sums", "codes of sums in chunks"])
+@pytest.mark.parametrize("form", [pytest.param("codes of sums", marks=pytest.mark.slow), "codes of sums in chunks"])
 def test_codes_of_sums_by_machine_code_keep_to_their_bound(form):
     content = LEAST | FORMS[form] | {"array": {"rows": 4, "columns": 1}}
     design = LoadedArray.of(plan(spec_from(content, "small"), device_named("strix_halo")), {})

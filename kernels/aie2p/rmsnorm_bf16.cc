@@ -19,9 +19,7 @@
 // r is made in integers since the core's own inverse square root is not published bit by bit, and a scalar float is
 // slow: the mean's mantissa, from 1 to 4 beside an even power of two, goes through a quadratic (2.4e-2 at most) and two
 // steps of Newton's. Its 15 bits are two bfloat16 parts, neither of which is 0.
-// Codes: D is a row's, so that codes need 1 / D but neither r nor a division for each element. x w is added to a float
-// 1.5 * 2^k of which the last bit is 2^-22 of D or less; what stands in its bits is x w in fixed point, never a float that
-// may be 0. It is multiplied with 127 / D in integers of 32 bits and rounded once.
+// Codes: D is a row's, so that codes need 1 / D but neither r nor a division for each element (include/row_coding.h).
 //
 // Cost (modelled, not measured): a vector takes a load and a product for the sum, then two loads, a product, a sum of
 //   products, a conversion, a product and a store that converts: 1 and 2 cycles of the busiest slots; about 250 for r.

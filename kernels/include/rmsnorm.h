@@ -1,6 +1,7 @@
 // RMSNorm of rows of bfloat16: what is summed of a row, or of chunk after chunk of it, and what is made of that.
 #pragma once
 
+#include "row_coding.h"
 #include "row_norm.h"
 
 #ifndef CODES
@@ -10,14 +11,9 @@
 namespace rmsnorm {
 
 using namespace row_norm;
+using row_coding::Coding;
 
 #if CODES
-/// What codes of a row are made with: 1.5 * 2^k in bfloat16's bits, 127 / D beside 2^k; and the bits of their scale.
-struct Coding {
-    uint32 point, factor;
-    int scale;
-};
-
 /// Of the bits of the sum of squares and of the largest |x w|.
 static inline Coding coding(uint32 sum, uint32 largest) {
     using namespace row_floats;
@@ -28,26 +24,7 @@ static inline Coding coding(uint32 sum, uint32 largest) {
     const RowFloat clamped = product(root, RowFloat{3276800000U, 17});       // 1e5 r
     const RowFloat inverse_d = less ? clamped : row_floats::inverse(most);
     const int scale = bits_of(product(normed, RowFloat{2164392968U, -6}));   // 1 / 127
-    return {static_cast<uint32>((129 - inverse_d.exponent) << 7 | 0x40), high(inverse_d.mantissa, 0xfe000000U),
-            less ? 0x33a917dc : scale};  // 1e-5 / 127
-}
-
-using Words = aie::vector<uint16, lanes>;
-
-/// Codes of a vector, in 16 bits.
-template <class Values>
-static inline aie::vector<int16, lanes> codes_of(const Values &x, const Lanes &w, const Coding &how) {
-    const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
-    const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
-    const row_values::Sums start = aie::mul(point.template cast_to<bfloat16>(), one);
-    const auto bits = row_values::product_added(start, x, w).template to_vector<float>().template cast_to<uint16>();
-    const auto above = aie::sub(aie::filter_odd(bits), point).template cast_to<int16>();
-    const Words below = aie::filter_even(bits);
-    const Words top = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor >> 16));
-    const Words rest = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor & 0xffff));
-    const auto first = aie::mac(aie::zeros<acc64, lanes>(), above, top).template to_vector<int32>(0);
-    const auto more = aie::mac(aie::accum<acc64, lanes>(first, 16), above, rest);
-    return aie::mac(more, below, top).template to_vector<int16>(30);
+    return {inverse_d, less ? 0x33a917dc : scale};  // 1e-5 / 127
 }
 
 #endif
@@ -82,8 +59,8 @@ struct Statistics {
         const Coding how = coding(sum_of(squares), static_cast<uint32>(aie::reduce_max(largest)));
         LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes / 2)
         for (unsigned i = 0; i < TILE_ELEMENTS; i += 2 * lanes) {
-            const auto first = codes_of(row_values::load(x + i), aie::load_v<lanes>(w + i), how);
-            const auto second = codes_of(row_values::load(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
+            const auto first = row_coding::codes_of(row_values::load(x + i), aie::load_v<lanes>(w + i), how);
+            const auto second = row_coding::codes_of(row_values::load(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
             aie::store_v(y + i, aie::concat(first, second).pack());
         }
         *scale = how.scale;

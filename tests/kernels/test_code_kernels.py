@@ -12,7 +12,7 @@ from support.differences import same
 BF16 = ml_dtypes.bfloat16
 WIDTH = 640
 CASTS = {"cast_i8_bf16": (np.int8, BF16), "cast_bf16_f32": (BF16, np.float32), "cast_f32_bf16": (np.float32, BF16)}
-NAMES = ("quantise_bf16", "dequantise_i8", *CASTS)
+NAMES = ("quantise_bf16", "quantise_f32", "dequantise_i8", *CASTS)
 BUILDS = [Build(g, NAMES, (8, 8, 8), (f"-DTILE_ELEMENTS={WIDTH}",)) for g in ("aie2p", "aie2")]
 
 
@@ -46,6 +46,21 @@ def test_codes_are_exact_but_near_halves(kernel_library, build):
         assert not (wrong & ~near).any()
         assert (abs(y[:WIDTH] - exact) <= 0.5 + 127 * 2.0**-20).all()
         assert (y[WIDTH:] == 7).all()
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
+def test_codes_of_floats_are_exact_but_near_halves(kernel_library, build):
+    library, rng = kernel_library(build), np.random.default_rng(3)
+    for row in rows()[:40]:
+        x, y, s = (row * rng.uniform(1, 1.01)).astype(np.float32), aligned(WIDTH, np.int8), aligned(16, np.float32)
+        library.call("set_modes", 1, 3)
+        library.call("quantise_f32", aligned_copy(x, np.float32), y, s)
+        largest = abs(x.astype(float)).max()
+        exact = x * 127 / largest if largest >= 2.0**-100 else np.zeros(WIDTH)
+        near = abs(abs(exact) % 1 - 0.5) <= 127 * 2.0**-20
+        assert not ((y != np.rint(exact)) & ~near).any()
+        assert (abs(y - exact) <= 0.5 + 127 * 2.0**-20).all()
+        assert abs(s[0] - (largest / 127 if largest >= 2.0**-100 else 0)) <= 2.0**-22 * s[0]
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)

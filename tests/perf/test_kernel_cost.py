@@ -250,7 +250,10 @@ def test_call_cycles_are_added_to_every_count(symbol: str):
 
 
 OTHERS: list[dict[str, Any]] = [
-    *({"kind": "convert", "width": 64, "function": name} for name in ("bf16_to_f32", "f32_to_bf16", "int8_to_bf16")),
+    *(
+        {"kind": "convert", "width": 64, "function": name}
+        for name in ("bf16_to_f32", "f32_to_bf16", "int8_to_bf16", "quantise_f32", "dequantise_int32")
+    ),
     {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": 64, "soft_cap": 30},
     {"kind": "rows", "function": "layernorm", "width": 16384},
     *({"kind": "transpose", "type": name, "tile": {"m": 32, "n": 32}} for name in ("int8", "int32")),

@@ -1,7 +1,7 @@
 """Rows in another type: int8 codes with a scale for each row, numbers of such codes, casts; a core's tile is a row."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,6 +19,9 @@ Arrays = Mapping[str, np.ndarray]
 _LEAST = 2.0**-100  # of a row's largest number, that it has a scale; kernels/aie2p/quantise_bf16.cc
 _HALF = 127 * 2.0**-20  # of codes: where either neighbour is right
 _NUMBER = 2.0**-8 + 2.0**-13  # of itself, a number of a code: kernels/aie2p/dequantise_i8.cc
+_SCALE = 2.0**-22  # of a row of floats: kernels/aie2p/quantise_f32.cc
+_PRODUCT = 2.0**-8 + 2.0**-19  # of itself, a product of floats: kernels/aie2p/dequantise_i32.cc
+_LEAST_PART = 2.0**-122  # of a float's parts and their products, which may become 0
 _LEAST_NUMBER = 128 * _LEAST  # of a scale that counts as 0
 
 
@@ -26,7 +29,9 @@ class ConvertForm(StreamForm[RowsProblem]):
     """A design for rows of `width` elements, each in one core."""
 
     kind: Literal["convert"]
-    function: Literal["quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16"]
+    function: Literal[
+        "quantise", "quantise_f32", "dequantise", "dequantise_int32", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16"
+    ]
     width: Size
 
 
@@ -39,9 +44,10 @@ class ConvertSpec(FormSpec[ConvertForm]):
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """The kernel, operands by name and type (S is one for a row), cycles of a vector of 16-bit lanes and of a row.
+    """The kernel, operands by name and type (S is one for a row, C a row that all have), cycles of a vector of 16-bit
+    lanes and of a row.
 
-    Cycles are those of machine code on AIE2P.
+    Cycles are those of machine code on AIE2P, or where there is none of the busiest slots.
     """
 
     symbol: str
@@ -49,6 +55,7 @@ class _Conversion:
     outputs: Mapping[str, str]
     cycles: tuple[int, int]
     reference: Callable[[Arrays], dict[str, Expected]]
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 def _quantised(inputs: Arrays) -> dict[str, Expected]:
@@ -64,6 +71,20 @@ def _quantised(inputs: Arrays) -> dict[str, Expected]:
     }
 
 
+def _quantised_floats(inputs: Arrays) -> dict[str, Expected]:
+    found = _quantised(inputs)
+    scale = found["S"].values.astype(np.float64)
+    return found | {"S": Expected(scale, scale * _SCALE)}
+
+
+def _scaled_sums(inputs: Arrays) -> dict[str, Expected]:
+    x, row, columns = (inputs[name].astype(np.float64) for name in "XSC")
+    row = row[..., None]
+    exact = x * row * columns
+    lost = _LEAST_PART * (1 + np.abs(x)) * (1 + np.abs(row) + np.abs(columns))
+    return {"Y": Expected(exact, np.abs(exact) * _PRODUCT + lost)}
+
+
 def _numbers(inputs: Arrays) -> dict[str, Expected]:
     exact = inputs["X"].astype(np.float64) * inputs["S"].astype(np.float64)[..., None]
     return {"Y": Expected(exact, np.abs(exact) * _NUMBER + _LEAST_NUMBER)}
@@ -75,6 +96,10 @@ def _cast(name: str) -> Callable[[Arrays], dict[str, Expected]]:
 
 _CONVERSIONS: Mapping[str, _Conversion] = {
     "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
+    "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (24, 500), _quantised_floats),
+    "dequantise_int32": _Conversion(
+        "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (40, 60), _scaled_sums, {"C": "f32"}
+    ),
     "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (18, 74), _numbers),
     "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 15), _cast("f32")),
     "f32_to_bf16": _Conversion("cast_f32_bf16", {"X": "f32"}, {"Y": "bf16"}, (2, 12), _cast("bf16")),
@@ -86,8 +111,8 @@ def plan_convert(spec: ConvertSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, columns = spec.form, spec.form.array.columns or device.columns
     found, vector = _CONVERSIONS[form.function], device.generation.vector_align_bytes
-    inputs, outputs = (_streams(operands, form.width) for operands in (found.inputs, found.outputs))
-    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, (), form.buffers)
+    inputs, outputs, held = (_streams(some, form.width) for some in (found.inputs, found.outputs, found.held))
+    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, held, form.buffers)
     of_vector, of_row = found.cycles
     cycles = of_vector * form.width * 2 // vector + of_row
     function = StreamFunction({found.symbol: cycles}, (f"TILE_ELEMENTS={form.width}",), found.reference)

@@ -10,8 +10,8 @@ from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
 from support.loaded_arrays import LoadedArray
 
-FUNCTIONS = ("quantise", "dequantise", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
-TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise")
+FUNCTIONS = ("quantise", "quantise_f32", "dequantise", "dequantise_int32", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
+TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise", "quantise_f32")
 """Of one mapping with `quantise`, for the sweep."""
 PLACES = {
     "strix_halo": {"width": 128, "array": {"columns": 2}},
@@ -37,7 +37,10 @@ def run(function: str, place: str, rows: int, seed: int, **options: Any) -> None
     for name, wanted in design.plan.reference(inputs).items():
         bound = 0 if wanted.bound is None else wanted.bound
         assert (abs(found[name].astype(float) - wanted.values.astype(float)) <= bound).all()
-    if function == "quantise":
+    if function == "dequantise_int32":
+        exact = inputs["X"].astype(float) * inputs["S"].astype(float)[:, None] * inputs["C"].astype(float)
+        assert (abs(found["Y"].astype(float) - exact) <= 2.0**-8 * 1.001 * abs(exact)).all()
+    if function.startswith("quantise"):
         x, scale = inputs["X"].astype(float), found["S"].astype(float)[:, None]
         assert (abs(found["Y"] * scale - x) <= 0.5001 * scale).all()
         assert (abs(found["Y"]).max(axis=1) == np.where(scale[:, 0] > 0, 127, 0)).all()

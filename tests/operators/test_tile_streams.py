@@ -40,6 +40,8 @@ CHUNKED: dict[str, tuple[str, StreamTiling]] = {
     "all that BDs hold": ("npu2", StreamTiling("rows", 1, (ROWS, Q32), (Y, CODES, ONE), 4, 2, (W,), 1, 2, 2, 64)),
     "one core": ("npu2", StreamTiling("rows", 1, (Q32, ROWS), (CODES,), 1, 1, (V, W), 2, 8, 2, 64)),
 }
+TWINS = ("one way, twice", "held, thrice")
+"""Those like another one, for the sweep."""
 
 
 def made(tiling: StreamTiling, given: list[np.ndarray], positions: int) -> list[np.ndarray]:
@@ -139,7 +141,13 @@ def inputs(tiling: StreamTiling, size: int) -> dict[str, np.ndarray]:
     return {s.name: rng.integers(-9, 10, shape).astype(s.type.dtype) for s, shape in shapes.items()}
 
 
-@pytest.mark.parametrize(("cases", "name"), [(cases, name) for cases in (CASES, CHUNKED) for name in cases])
+EACH = [
+    pytest.param(cases, name, marks=pytest.mark.slow if cases is CHUNKED and name in TWINS else ())
+    for cases in (CASES, CHUNKED) for name in cases
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cases", "name"), EACH)
 def test_every_position_is_computed_in_its_place(cases, name):
     product, tiling = cases[name]
     device = mlir_device_named(product).part(tiling.columns)

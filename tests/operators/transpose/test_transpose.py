@@ -41,13 +41,21 @@ def check(name: str, shape: tuple[int, int], number: int, **options: Any) -> Non
     same(design.plan.reference(inputs)["Y"].values.astype(found["Y"].dtype).view(unsigned), found["Y"].view(unsigned))
 
 
-@pytest.mark.parametrize("name", ["bytes", "halves", "words"])
+def one_daily(daily: str) -> list[Any]:
+    """The designs of which the sweep alone runs all but one."""
+    names = ("bytes", "halves", "words")
+    return [pytest.param(name, marks=() if name == daily else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", one_daily("words"))
 def test_every_edge_is_turned(name):
     for number, shape in enumerate(SHAPES):
         check(name, shape, number)
 
 
-@pytest.mark.parametrize(("name", "shape"), [("strix_halo", (300, 70)), ("phoenix", (71, 130))])
+@pytest.mark.parametrize(
+    ("name", "shape"), [pytest.param("strix_halo", (300, 70), marks=pytest.mark.slow), ("phoenix", (71, 130))]
+)
 def test_a_whole_array_turns(name, shape):
     check(name, shape, 1)
 
@@ -56,7 +64,7 @@ def test_more_tiles_than_a_task_has_runs():
     check("words", (8 * (3 * 64 + 5) + 3, 9), 1)
 
 
-@pytest.mark.parametrize("name", ["bytes", "halves", "words"])
+@pytest.mark.parametrize("name", one_daily("halves"))
 def test_machine_code_turns(name):
     design = loaded(name)
     check(name, (33, 65), 1, elfs=core_elfs(design.plan, design.mlir))

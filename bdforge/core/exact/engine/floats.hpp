@@ -79,8 +79,13 @@ inline double rounded_once(const double* terms, int n) {
     }
     while (used && rests[used - 1] == 0) --used;
     if (!used) return 0;
-    double total = rests[used - 1];
-    if (used > 1 && !(load<std::uint64_t>(&total) & 1)) total = std::nextafter(total, rests[used - 2] > 0 ? INFINITY : -INFINITY);
+    double total = rests[--used], rest = 0;
+    while (used && rest == 0) {  // the greatest ones may still add up to what a double holds
+        const double other = rests[--used], sum = total + other;
+        rest = other - (sum - total);
+        total = sum;
+    }
+    if (rest != 0 && !(load<std::uint64_t>(&total) & 1)) total = std::nextafter(total, rest > 0 ? INFINITY : -INFINITY);
     return total;
 }
 

@@ -102,6 +102,21 @@ def test_sums_that_round_are_known_of_two_terms_only(executor):
     assert (core.read("dm0"), core.assumed) == (bits(np.full(64, np.float32((1 << 24) + 2.5))), [ROUNDING])
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_sum_of_three_terms_is_rounded_once_whatever_cancels(executor):
+    """Two of them cancel but for bits far below; the rest is none of theirs."""
+    rng, big = np.random.default_rng(9), np.float32(2.0**64 - 2.0**40)
+    a, b = (rng.integers(1, 256, 64).astype(np.float32) * np.float32(2.0**k) for k in (5, 3))
+    held = np.where(rng.random(64) < 0.5, big, np.float32(3.0) * 2.0**30).astype(np.float32)
+    other = (-held + np.where(rng.random(64) < 0.3, 1.5 * 2.0**20, 0)).astype(np.float32)
+    halves = [bits((x.view(np.uint32) >> 16).astype(np.uint16)) for x in (a, b)]
+    given = {"dm0": bits(held), "dm1": bits(other), "y1": halves[0], "y2": halves[1], "r2": 0x3C}
+    core = run_text(assuming(executor), "vaddmac.f dm0, dm1, y1, y2, r2" + "\nnop" * 8, given)
+    terms = zip(a.tolist(), b.tolist(), held.tolist(), other.tolist(), strict=True)
+    assert core.read("dm0") == bits(np.array([nearest(Fraction(x) * Fraction(y) + Fraction(h) + Fraction(o))
+                                              for x, y, h, o in terms]))  # fmt: skip
+
+
 def assuming(executor):
     """The executor, going on where results are assumed."""
 

@@ -102,9 +102,7 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, give
     library, rng = kernel_library(build_of("aie2p", width, **given)), np.random.default_rng(3)
     kernel, w = assembled(NAME, "aie2p", options(width, **given)), rng.normal(size=width).astype(BF16)
     w[0] = 0
-    for number, row in enumerate(rows(width)):
-        if number == 6:  # its squares are subnormal, which the strict core refuses
-            continue
+    for row in rows(width):
         x, residual = row.astype(BF16), rng.permutation(row).astype(BF16)
         operands = [x, residual, w] if "RESIDUAL" in given else [x, w]
         wanted = [aligned(width, BF16)] if "RESIDUAL" in given else []
@@ -113,4 +111,4 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, give
         found = [np.zeros_like(result) for result in wanted]
         call(kernel, "aie2p", [*operands, *found])
         for one, other in zip(found, wanted, strict=True):
-            same(one.astype(np.float32), other.astype(np.float32))  # the sign of a sum that is 0 is not known
+            same(one.view(f"u{one.itemsize}"), other.view(f"u{other.itemsize}"))

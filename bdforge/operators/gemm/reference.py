@@ -22,6 +22,8 @@ _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
 _LOST = 2.0**-122  # of 9 products of such parts, each of which becomes 0 below 2^-126, as parts do
 _CUT_PARTS = 2.0**-11  # of products of numbers in two parts that are cut: contract of gate_i32_bf16
+_LEAST = 2.0**-125
+"""Where a sigmoid stays, and twice the least normal number."""
 _SILU_ROUNDINGS = 5.25  # the gate, the sigmoid (and 2^-11 of it), their product, up, C; second orders
 _SMALL = (-8, 7)
 
@@ -96,7 +98,8 @@ def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
     """C of a gate and up, with the bounds of `kernels/aie2p/gate_i32_bf16.cc`.
 
     SiLU: scaled sums are rounded to bfloat16, as are the sigmoid, its product with the gate, and C. A gate g that is
-    off by a part of itself moves SiLU by that part, and by |g (1 - sigmoid(g))| times it.
+    off by a part of itself moves SiLU by that part, and by |g (1 - sigmoid(g))| times it. A sigmoid below 2^-125 stays
+    there, and numbers below the least normal one become 0 at every step.
     """
     a = inputs["A"]
     gate, up = (product(a, inputs[name]).astype(np.float64) for name in MATRICES[2])
@@ -108,7 +111,8 @@ def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
     gate, up = gate * rows * gate_scales, up * rows * up_scales
     sigmoid = 1 / (1 + np.exp(-gate))
     exact = gate * sigmoid * up
-    return Expected(exact, _BF16_ROUNDOFF * (_SILU_ROUNDINGS + np.abs(gate * (1 - sigmoid))) * np.abs(exact))
+    lost = _LEAST * (1 + np.abs(gate)) * (1 + np.abs(up))
+    return Expected(exact, _BF16_ROUNDOFF * (_SILU_ROUNDINGS + np.abs(gate * (1 - sigmoid))) * np.abs(exact) + lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bdforge.array.images.programs import read_programs
 from bdforge.design.sequences.buffers import arguments, fetched, pack, placed
 from bdforge.design.sequences.operands import fetch
 from bdforge.devices import device_named, mlir_device_named
-from bdforge.operators import render
+from bdforge.operators import DATA, input_data, render
 from bdforge.operators.gemm import GemmProblem, sequence
 from bdforge.operators.gemm.spec import spec_from
 from bdforge.operators.gemm.spec_check import spec_problems
@@ -81,6 +81,18 @@ def test_scales_stand_by_their_columns():
     for block, name in product(range(2), ("gate", "up")):
         at = 16 * block + 8 * (name == "up")
         same(buffer[at : at + 8], inputs[f"{name}_scales"][8 * block : 8 * block + 8])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["late", "tiny", *(pytest.param(kind, marks=pytest.mark.slow) for kind in DATA if kind not in ("late", "tiny"))],
+)
+def test_silu_of_data_that_hurts_is_within_the_bound(kind: str):
+    """Gates far below -87, and scales whose products are below all normal numbers."""
+    array = LoadedArray.of(small_gemm(**SILU | {"rows": 1, "columns": 1}))
+    inputs = input_data(kind, array.plan.random(GemmProblem(24, 64, 40), 1))
+    found, _ = array.run((24, 64, 40), inputs)
+    assert within(array.plan.reference(inputs)["C"], found["C"])
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from bdforge.array.emulator import emulate
+from bdforge.array.emulator.module_choice import approximation_named
 from bdforge.array.emulator.observe import PerfettoTrace
 from bdforge.array.emulator.scheduler import SCHEDULES, STEP_BUDGET
 from bdforge.array.emulator.verification import verify_design
@@ -66,11 +67,19 @@ Budget = Annotated[
 Xclbin = Annotated[
     Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
 ]
+
+
+def _approximate(name: str) -> str:
+    approximation_named(name)
+    return name
+
+
 Approximate = Annotated[
     str,
     typer.Option(
+        callback=_approximate,
         help="What becomes of machine code's functions whose bits are not published: off, nearest, low or high, the "
-        "last two at the bounds of their errors."
+        "last two at the bounds of their errors.",
     ),
 ]
 

@@ -52,7 +52,7 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
     for tile in design.tiles:
         if tile.core and not tile.core.link_with.translate(_UNQUOTED).isprintable():
             what = f"link_with = {clip(repr(tile.core.link_with))} cannot stand in MLIR's quotes"
-            step = "leave out quotes and backslashes; a spec's file names its kernels"
+            step = "leave out quotes and backslashes; a spec's file names its kernels: rename it"
             yield Reason("name", what, step, about=(tile.name,))
     last = {(tile.column, tile.row): tile.name for tile in design.tiles}
     for place, count in Counter((tile.column, tile.row) for tile in design.tiles).items():

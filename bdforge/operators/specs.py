@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bdforge.common.messages import InputError, clip, form_fault, listed
 from bdforge.design import Design, check
@@ -96,6 +96,16 @@ class SpecForm(Section, Generic[ProblemT]):
     model_config = ConfigDict(extra="forbid", frozen=True)
     sequence: SequenceSection = SequenceSection()
     problems: tuple[ProblemT, ...] = ()
+
+
+def _whole(value: Any) -> Any:
+    if value is not None and type(value) is not int:
+        raise ValueError("input should be a whole number")
+    return value
+
+
+WHOLE = BeforeValidator(_whole)
+"""Of choices among numbers, which pydantic compares as Python does: to it 1.0 and true are 1."""
 
 
 def validated(form: type[File], content: Mapping[str, Any], where: str) -> File:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bdforge.design import Allocation, Channel, Design, Flow, Locks, Tile, in_turn, placed
-from bdforge.devices import FIRST_CORE_ROW, mlir_device_named
+from bdforge.devices import FIRST_CORE_ROW, Device, mlir_device_named
 from bdforge.devices.limits import CORE, MEMTILE
 from bdforge.operators.stream_cores import StreamKernel, core_tile
 from bdforge.operators.stream_stores import TileStore, walkable
@@ -163,6 +163,17 @@ def in_chunks(
             if _core_holds(cut, vector, stack_bytes) and _way(cut) is not None and walkable(cut):
                 return cut
     return tiling
+
+
+def chunk_reasons(tiling: StreamTiling, device: Device, units: int, stack_bytes: int) -> Iterator[str]:
+    """Why rows of so many vectors, which no core holds, are in no chunks although it holds a vector of each."""
+    vector = device.generation.vector_align_bytes
+    least = replace(tiling, chunks=units, passes=2, state_bytes=vector)
+    if tiling.chunks == 1 and not _core_holds(tiling, vector, stack_bytes) and _core_holds(least, vector, stack_bytes):
+        yield (
+            f"width = {tiling.inputs[0].elements} is {units} vectors: a core holds no whole row, and memtiles walk no "
+            "chunks of them that a core holds; use a width with more divisors, such as a multiple of 1024"
+        )
 
 
 def _core_holds(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> bool:

@@ -14,6 +14,7 @@ from bdforge.devices import Device
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
+    WHOLE,
     ArraySection,
     FormSpec,
     Problem,
@@ -40,7 +41,7 @@ class RowsProblem(ProblemForm):
 class StreamForm(SpecForm[ProblemT]):
     """What all designs say of cores that hold `buffers` tiles of a stream; no `columns`: all of the product's."""
 
-    buffers: Literal[1, 2] = 2
+    buffers: Annotated[Literal[1, 2], WHOLE] = 2
     array: ArraySection = ArraySection()
     stack_bytes: Size = STACK_BYTES
 
@@ -122,6 +123,8 @@ def plan_streams(
             *reasons,
         ],
     )
+    if tiling.chunks > 1:
+        what += f" in {tiling.chunks} chunks"
     comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     part = device.part(tiling.columns)
     design = map_streams(spec.name, part, tiling, tuple(function.cycles), form.stack_bytes, comment)

@@ -112,6 +112,7 @@ def test_recorded_bundles_come_back_from_text():
         ("add r0, r1", "expected ','; forms: add eR, eR, #-64..63 | add eR, eR, eR"),
         ("add r0, r1, r2, r3", "unexpected ','"),
         ("mul r0, r1, p2", "p2 is not in register class eR"),
+        ("vlda.fill.512 [p1, lf0, r24]", "p1, lf0, r24 is none of p0, lf0, r24 or p1, lf1, r25"),
         ("movxm r0, 5", "5 is not a number: write #5"),
         ("movxm r0, #here", "symbol 'here' is not defined"),
         ("movxm r0, #0x1_zz", "is no number"),

@@ -40,7 +40,7 @@ CHUNKED: dict[str, tuple[str, StreamTiling]] = {
     "all that BDs hold": ("npu2", StreamTiling("rows", 1, (ROWS, Q32), (Y, CODES, ONE), 4, 2, (W,), 1, 2, 2, 64)),
     "one core": ("npu2", StreamTiling("rows", 1, (Q32, ROWS), (CODES,), 1, 1, (V, W), 2, 8, 2, 64)),
 }
-TWINS = ("one way, twice", "held, thrice")
+TWINS = ("one way, twice", "held, thrice", "row and scale", "rows of a tile")
 """Those like another one, for the sweep."""
 
 
@@ -142,7 +142,7 @@ def inputs(tiling: StreamTiling, size: int) -> dict[str, np.ndarray]:
 
 
 EACH = [
-    pytest.param(cases, name, marks=pytest.mark.slow if cases is CHUNKED and name in TWINS else ())
+    pytest.param(cases, name, marks=pytest.mark.slow if name in TWINS else ())
     for cases in (CASES, CHUNKED) for name in cases
 ]  # fmt: skip
 

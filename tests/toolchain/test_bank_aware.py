@@ -48,7 +48,8 @@ def test_the_default_keeps_every_address_of_named_designs(plan: GemmPlan):
     """And with them the words: parameters are written where the cores read them."""
     placed = bank_aware(render(plan, []))
     assert placed == plan.design.buffer_addresses
-    problem = GemmProblem(plan.spec.tile.m, plan.spec.tile.k, plan.spec.tile.n)
+    columns = sum(one.columns for one in plan.spec.outputs) or plan.spec.tile.n
+    problem = GemmProblem(plan.spec.tile.m, plan.spec.tile.k, columns)
     writes = {
         getattr(operation, "address", None)
         for operation in sequence(plan, problem.M, problem.K, problem.N).operations()

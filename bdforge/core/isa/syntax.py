@@ -147,7 +147,9 @@ def _take(kind: OperandKind, rest: list[str], symbols: Mapping[str, int], assume
         if register is not None:
             del rest[:count]
             return register
-    raise EncodeError(f"{rest[0]} is not in register class {kind.name} ({kind.summary})")
+    if (count := max(_spelled(kind))) == 1:
+        raise EncodeError(f"{rest[0]} is not in register class {kind.name} ({kind.summary})")
+    raise EncodeError(f"{' '.join(rest[:count]).replace(' ,', ',')} is none of {' or '.join(map(spelled, kind.codes))}")
 
 
 @cache

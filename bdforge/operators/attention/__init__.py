@@ -19,6 +19,7 @@ from bdforge.operators.attention.reference import Attended
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
+    WHOLE,
     ArraySection,
     Count,
     FormSpec,
@@ -64,12 +65,12 @@ class AttentionForm(SpecForm[AttentionProblem]):
     kind: Literal["attention"]
     heads: Annotated[int, Field(ge=1, le=1024, strict=True)]
     kv_heads: Annotated[int, Field(ge=1, le=1024, strict=True)]
-    head_dim: Literal[64, 128, 256]
+    head_dim: Annotated[Literal[64, 128, 256], WHOLE]
     causal: bool = True
     window: Count = 0
     scale: Annotated[float, Field(ge=1e-4, le=16)] | None = None
     soft_cap: Annotated[float, Field(ge=1, le=60)] | None = None
-    digits: Literal[1, 2] = 2
+    digits: Annotated[Literal[1, 2], WHOLE] = 2
     tile: AttentionTile | None = None
     array: ArraySection = ArraySection()
     stack_bytes: Size = STACK_BYTES

@@ -62,9 +62,9 @@ class GemmPlan(MappedGemm, Plan):
         """The product, and what happens at the edges."""
         M, K, N = (sequence.parameters[axis] for axis in AXES)
         edges = GemmSequence.of(self, sequence).edges()
-        if (gate := self.spec.epilogue.gate) != "none":
-            return f"C ({M} x {N}) = {gate} (A ({M} x {K}) gate ({K} x {N})) * A up ({K} x {N}), edges: {edges}"
         parts = ", ".join(f"{one.name} ({M} x {one.columns})" for one in self.spec.outputs) or f"C ({M} x {N})"
+        if (gate := self.spec.epilogue.gate) != "none":
+            return f"{parts} = {gate} (A ({M} x {K}) gate ({K} x {N})) * A up ({K} x {N}), edges: {edges}"
         return f"{parts} = A ({M} x {K}) B ({K} x {N}), edges: {edges}"
 
     def padding(self, sequence: PlannedSequence) -> str:

@@ -13,6 +13,7 @@ from bdforge.design.sequences import DEFAULT_OPTIONS, SequenceOptions
 from bdforge.operators.specs import (
     STACK_BYTES,
     STRICT,
+    WHOLE,
     ArraySection,
     Count,
     MatrixProblem,
@@ -107,10 +108,10 @@ class Buffers:
     """
 
     k_mt: Size = 0  # that of a tile, until the tile is known
-    c_buffers: Literal[1, 2] = 1
-    c_memtile_buffers: Literal[1, 2] = 2
+    c_buffers: Annotated[Literal[1, 2], WHOLE] = 1
+    c_memtile_buffers: Annotated[Literal[1, 2], WHOLE] = 2
     rho: Size = 1
-    a_shims: Literal[1, 2] = 1
+    a_shims: Annotated[Literal[1, 2], WHOLE] = 1
     stack_bytes: Size = STACK_BYTES
     residency: Literal["none", "b"] = "none"
     pool_bytes: Count = 0

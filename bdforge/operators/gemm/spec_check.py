@@ -12,10 +12,10 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import epilogue_bytes, finish_problems
 from bdforge.operators.gemm.kernels import KERNELS, Kernel, accumulators, kernel_for
 from bdforge.operators.gemm.spec import GemmSpec
-from bdforge.operators.specs import array_reasons, design_reasons, stack_reasons
+from bdforge.operators.specs import LARGEST_SIZE, array_reasons, design_reasons, stack_reasons
 
 _SUM_BITS = 32  # of the accumulator registers of an integer product
-_TAKEN = (*"ABCabcMKN", "gate", "up")  # names of other operands, of leading dimensions and of sizes
+_TAKEN = (*"ABCabcMKN", "gate", "up")  # names of other operands and of sizes
 
 
 def fits(spec: GemmSpec, device: Device) -> bool:
@@ -164,11 +164,14 @@ def _outputs(spec: GemmSpec) -> Iterator[str]:
     most = HOST_BUFFERS - 2 - 2 * spec.epilogue.fed
     if not 2 <= len(names) <= most:
         fed = ", and scales and biases in two more" if spec.epilogue.fed else ""
-        several = f"2 to {most} are possible" if most > 1 else "leave them out"
+        several = f"use 2 to {most}, or leave them out" if most > 1 else "leave them out"
         yield f"outputs: {len(names)} of {HOST_BUFFERS} arguments, A and B are in others{fed}: {several}"
-    taken = [name for i, name in enumerate(names) if name in names[:i] or name in _TAKEN]
+    leading = {f"ld{name}" for name in ("a", "b", "c", *names)}
+    taken = [name for i, name in enumerate(names) if name in names[:i] or name in leading.union(_TAKEN)]
     if taken:
-        yield f"outputs: {taken[0]} is the name of another array or size; use another one"
+        yield f"outputs: {taken[0]} is the name of another array, size or leading dimension; use another one"
+    if (total := sum(one.columns for one in spec.outputs)) > LARGEST_SIZE:
+        yield f"outputs: they have {total} columns together; N is at most {LARGEST_SIZE}"
     for one in spec.outputs:
         if one.columns % spec.c_columns:
             yield (

@@ -9,6 +9,7 @@ from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.operators.gemv.weights import SUMS
 from bdforge.operators.specs import (
     STACK_BYTES,
+    WHOLE,
     ArraySection,
     FormSpec,
     MatrixProblem,
@@ -40,7 +41,7 @@ class GemvTile(Section):
 class GemvArray(ArraySection):
     """No `columns`: all of the product's; no `channels`: as many of each shim's as read W as fast as DRAM."""
 
-    channels: Literal[1, 2] | None = None
+    channels: Annotated[Literal[1, 2] | None, WHOLE] = None
 
 
 class GemvForm(SpecForm[MatrixProblem]):

@@ -10,7 +10,7 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.specs import FormSpec, Size, for_array
-from bdforge.operators.stream_mapping import in_chunks
+from bdforge.operators.stream_mapping import chunk_reasons, in_chunks
 from bdforge.operators.stream_plan import (
     RowsProblem,
     StreamForm,
@@ -61,7 +61,8 @@ def plan_softmax(spec: SoftmaxSpec, device: Device) -> StreamPlan:
     defines = (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"FACTOR={form.scale!r}F")
     function = StreamFunction(cycles, defines, lambda inputs: {"Y": _expected(form, inputs)})
     what = f"softmax of {form.scale:g} x, bf16, rows of {form.width} elements"
-    return plan_streams(spec, device, tiling, function, what, width_reasons(form.width, lanes))
+    cut = chunk_reasons(tiling, device, form.width // lanes, form.stack_bytes)
+    return plan_streams(spec, device, tiling, function, what, (*width_reasons(form.width, lanes), *cut))
 
 
 def _expected(form: SoftmaxForm, inputs: Mapping[str, np.ndarray]) -> Expected:

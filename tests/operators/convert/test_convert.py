@@ -11,7 +11,7 @@ from bdforge.operators import SpecError, plan, spec_from
 from support.loaded_arrays import LoadedArray
 
 FUNCTIONS = ("quantise", "quantise_f32", "dequantise", "dequantise_int32", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
-TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise", "quantise_f32")
+TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise", "quantise_f32", "dequantise_int32")
 """Of one mapping with `quantise`, for the sweep."""
 PLACES = {
     "strix_halo": {"width": 128, "array": {"columns": 2}},

@@ -158,12 +158,15 @@ def test_outputs_may_be_parts_of_longer_lines_and_are_staged_alone():
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "outputs: 4 of 5 arguments, A and B are in others: 2 to 3 are possible": {
+    "outputs: 4 of 5 arguments, A and B are in others: use 2 to 3, or leave them out": {
         "outputs": {"q": 32, "k": 32, "v": 32, "w": 32},
     },
-    "outputs: 1 of 5 arguments, A and B are in others: 2 to 3 are possible": {"outputs": {"q": 32}},
+    "outputs: 1 of 5 arguments, A and B are in others: use 2 to 3, or leave them out": {"outputs": {"q": 32}},
     "A and B are in others, and scales and biases in two more: leave them out": {"k": 96, "epilogue": {"scale": True}},
-    "outputs: A is the name of another array or size; use another one": {"outputs": {"A": 32, "q": 32}},
+    "outputs: A is the name of another array, size or": {"outputs": {"A": 32, "q": 32}},
+    "outputs: lda is the name of another array, size or": {"outputs": {"lda": 32, "q": 32}},
+    "outputs: ldq is the name of another array, size or": {"outputs": {"q": 32, "ldq": 32}},
+    "outputs: they have 1048608 columns together; N is at most 1048576": {"outputs": {"q": 32, "k": 1 << 20}},
     "outputs: k has 40 columns, no multiple of the 32 of a core's tile of C": {"outputs": {"q": 32, "k": 40}},
     "outputs: q has 8 columns, no multiple of the 16 of a core's tile of C": {
         "epilogue": {"gate": "relu2"}, "outputs": {"q": 8, "k": 16},

@@ -109,7 +109,7 @@ def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
     rows = np.asarray(inputs.get("row_scales", np.ones(len(a))), np.float64)[:, None]
     gate_scales, up_scales = (np.asarray(inputs.get(name, 1.0), np.float64) for name in COLUMN_SCALES[2])
     gate, up = gate * rows * gate_scales, up * rows * up_scales
-    sigmoid = 1 / (1 + np.exp(-gate))
+    sigmoid = 1 / (1 + np.exp(np.minimum(-gate, 700)))
     exact = gate * sigmoid * up
     lost = _LEAST * (1 + np.abs(gate)) * (1 + np.abs(up))
     return Expected(exact, _BF16_ROUNDOFF * (_SILU_ROUNDINGS + np.abs(gate * (1 - sigmoid))) * np.abs(exact) + lost)

@@ -91,7 +91,9 @@ def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: 
 PARTS = {"q": 32, "k": 64}
 
 
-@pytest.mark.parametrize("facts", [{"epilogue": {"gate": "relu2"}}, {"outputs": PARTS}])
+@pytest.mark.parametrize(
+    "facts", [pytest.param({"epilogue": {"gate": "relu2"}}, marks=pytest.mark.slow), {"outputs": PARTS}]
+)
 def test_gated_products_and_those_of_several_arrays_go_by_files(build: Path, tmp_path: Path, facts: dict[str, Any]):
     """By the manifest alone: nothing in C++ knows of gates, nor of outputs beside C."""
     planned = plan_gemm(

@@ -157,6 +157,7 @@ def test_a_design_for_some_matrices_is_not_that_of_all(tmp_path):
         Products.of(design.folder)
 
 
+@pytest.mark.slow
 def test_codes_of_a_norm_are_those_of_the_cpu(tmp_path, summing):
     """Of rows that bfloat16 holds they are the same; sums are rounded to it, which turns a code now and then."""
     folder = write_hugging_face(tmp_path / "model", random_content(config(128, 76, 2, 2, 1, 64, 40, 48), 5))

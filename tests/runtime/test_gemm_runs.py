@@ -63,7 +63,13 @@ TILES = [
 ]
 
 
-@pytest.mark.parametrize(("tile", "layout"), TILES, ids=[f"{m}x{k}x{n}" for (m, k, n), _ in TILES])
+@pytest.mark.parametrize(
+    ("tile", "layout"),
+    [
+        pytest.param(tile, layout, id="x".join(map(str, tile)), marks=() if number % 2 else pytest.mark.slow)
+        for number, (tile, layout) in enumerate(TILES)
+    ],
+)
 def test_other_tiles_and_buffering_are_exact(tmp_path, tile, layout):
     """Unequal m, k, n; odd numbers of k-steps; more than one panel and column step; ragged edges."""
     design = build(tmp_path, spec_content(*tile, **layout))

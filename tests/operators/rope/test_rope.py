@@ -53,7 +53,8 @@ def run(name: str, tokens: int, seed: int = 0, **options: Any) -> None:
     assert (abs(found["Y"].astype(float) - reference.values) <= reference.bound).all()
 
 
-@pytest.mark.parametrize(("name", "tokens"), [pytest.param("strix_halo", 41, marks=pytest.mark.slow), ("phoenix", 19)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "tokens"), [("strix_halo", 41), ("phoenix", 19)])
 def test_a_whole_array_keeps_to_the_bound(name, tokens):
     run(name, tokens, 1, schedule="random", poison=True)
 

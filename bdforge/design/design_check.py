@@ -15,7 +15,6 @@ from bdforge.devices.limits import SHIM
 from bdforge.devices.rules import outside
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_UNQUOTED = str.maketrans('"\\', "\n\n")  # what ends or changes a text between quotes, as what nobody prints
 
 
 def check(design: Design) -> list[Reason]:
@@ -50,7 +49,7 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
             what = f"{count} of tiles, buffers, locks, allocations and sequences are called {clip(name)}"
             yield Reason("name", what, "rename them", about=(name,))
     for tile in design.tiles:
-        if tile.core and not tile.core.link_with.translate(_UNQUOTED).isprintable():
+        if tile.core and not all(char.isprintable() and char not in '"\\' for char in tile.core.link_with):
             what = f"link_with = {clip(repr(tile.core.link_with))} cannot stand in MLIR's quotes"
             step = "leave out quotes and backslashes; a spec's file names its kernels: rename it"
             yield Reason("name", what, step, about=(tile.name,))

@@ -11,6 +11,7 @@ from pydantic import Field
 from bdforge.design import Design, rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
+from bdforge.devices.types import ElementType
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
@@ -99,6 +100,19 @@ def width_reasons(width: int, lanes: int) -> Iterator[str]:
         yield f"width = {width} is no multiple of {lanes}, a vector of bfloat16"
     if width > WIDEST:
         yield f"width = {width} is above {WIDEST}, for which sums have bounds; split rows"
+
+
+def pass_symbols(function: str, type_: ElementType, tiling: StreamTiling, passes: Iterable[str]) -> dict[str, str]:
+    """A row operator's kernels by the passes over a row in chunks; by "" the one of a whole row."""
+    if tiling.chunks == 1:
+        return {"": f"{function}_{type_.code}"}
+    return {part: f"{function}_{part}_{type_.code}" for part in passes}
+
+
+def row_defines(width: int, tiling: StreamTiling) -> tuple[str, ...]:
+    """What kernels are told of a row of so many elements, or of a chunk of one."""
+    row = (f"ROW_ELEMENTS={width}",) if tiling.chunks > 1 else ()
+    return (f"TILE_ELEMENTS={width // tiling.chunks}", *row)
 
 
 def plan_streams(

@@ -90,6 +90,11 @@ def code_of(text: str, generation: str = "aie2p") -> bytes:
     return data
 
 
+def bits(values: np.ndarray) -> int:
+    """A register of lanes."""
+    return int.from_bytes(values.tobytes(), "little")
+
+
 def run_text(
     executor: Any, text: str, registers: Mapping[str, int], generation: str = "aie2p", world: World | None = None
 ) -> Any:

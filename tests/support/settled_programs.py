@@ -10,6 +10,7 @@ import numpy as np
 from bdforge.core import isa
 from bdforge.core.isa import Form, Instruction, Isa, IsaError
 from bdforge.core.isa.meaning import Approximation, MeaningKind, evidence_of, meaning_of
+from support.machine_code import bits
 from support.random_programs import forms, harmless, instruction, registers
 
 _SPARSE = {"aie2p": (0x308, 0x309, 0xB08), "aie2": (0x3A8, 0x352, 0x3BA)}
@@ -33,21 +34,17 @@ def prepared(isa_: Isa, rng: random.Random) -> dict[str, int]:
     for name in values:
         stem = name.rstrip("0123456789")
         if stem[:2] in ("bm", "am"):
-            values[name] = _bits(drawn.normal(size=16 if stem[0] == "b" else 8).astype(np.float32))
+            values[name] = bits(drawn.normal(size=16 if stem[0] == "b" else 8).astype(np.float32))
         if stem in ("wl", "wh"):
-            values[name] = _bits((drawn.normal(size=16).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+            values[name] = bits((drawn.normal(size=16).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
         if name in _ADDRESSES:
-            values[name] = _bits(drawn.integers(0x70100, 0x7FF00, 8).astype(np.uint32))
+            values[name] = bits(drawn.integers(0x70100, 0x7FF00, 8).astype(np.uint32))
         if stem in ("s", "el", "eh"):
-            values[name] = rng.randrange(5) if stem == "s" else _bits(drawn.integers(120, 135, 4).astype(np.uint8))
+            values[name] = rng.randrange(5) if stem == "s" else bits(drawn.integers(120, 135, 4).astype(np.uint8))
     kept = dict.fromkeys(("r24", "r25"), 64) | {"r26": rng.randrange(65), "r30": rng.randrange(65), "crRnd": 0}
     kept |= {f"p{i}": 0x70000 + 64 * rng.randrange(32, 900) + 8 * rng.randrange(8) * (i == 2) for i in range(3)}
     confs = rng.choice(_SPARSE[isa_.generation]), *_CONFS[isa_.generation]
     return values | {name: kept[name] for name in kept if name in values} | {f"r{i}": c for i, c in enumerate(confs)}
-
-
-def _bits(values: np.ndarray) -> int:
-    return int.from_bytes(values.tobytes(), "little")
 
 
 def _conf(form: Form, generation: str) -> tuple[str, str]:

@@ -62,7 +62,7 @@ class DataMemory:
         A table holds each half line of an elements' table twice, in both halves of a line: even words come from the
         first half, odd ones from the second. What lies behind the element is what follows in that half, around its end.
         """
-        found, banks, size = 0, list[int](), access.size_bytes
+        found, halves, size = 0, list[int](), access.size_bytes
         for i in range(_GATHERED):
             at = addresses >> 32 * (access.first + i) & _MASK & ~(access.amount // 4 - 1)
             half = (at & ~(2 * size - 1)) + size * (i & 1)
@@ -70,8 +70,9 @@ class DataMemory:
             line = self.load_line(half, size)
             self.check_written(half + first, access.amount // 8)
             found |= ((line | line << 8 * size) >> 8 * first & _GATHERED_WORD) << 64 * i
-            banks += [half // BANK_BYTES] * (not i & 1 or half // BANK_BYTES != banks[-1])
-        return found, banks
+            halves.append(half // BANK_BYTES)
+        pairs = (dict.fromkeys(halves[i : i + 2]) for i in range(0, _GATHERED, 2))  # an access each, of one bank
+        return found, [bank for pair in pairs for bank in pair]
 
     def store(self, address: int, size_bytes: int, value: int, aligned: bool = True) -> None:
         """Store the low bytes of a number; AccessError outside or misaligned."""

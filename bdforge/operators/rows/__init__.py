@@ -21,7 +21,9 @@ from bdforge.operators.stream_plan import (
     StreamForm,
     StreamFunction,
     StreamPlan,
+    pass_symbols,
     plan_streams,
+    row_defines,
     width_reasons,
 )
 from bdforge.operators.tile_streams import StreamTiling, TileStream
@@ -91,18 +93,20 @@ def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
 def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
     """Kernels' symbols, and cycles of a call."""
     vectors = form.width // tiling.chunks // lanes
-    passes = [f"{part}_" for part in PASSES[form.function]] if tiling.chunks > 1 else [""]
-    found = [cycles(form.function, part.rstrip("_"), form.residual, form.codes, form.x_type) for part in passes]
-    symbols = (f"{form.function}_{part}{BF16.code}" for part in passes)
-    return {symbol: of_vector * vectors + of_row for symbol, (of_vector, of_row) in zip(symbols, found, strict=True)}
+    found = {}
+    for part, symbol in pass_symbols(form.function, BF16, tiling, PASSES[form.function]).items():
+        of_vector, of_call = cycles(form.function, part, form.residual, form.codes, form.x_type)
+        found[symbol] = of_vector * vectors + of_call
+    return found
 
 
 def _defines(form: RowsForm, tiling: StreamTiling) -> tuple[str, ...]:
-    options = (f"{name.upper()}=1" for name in ("residual", "codes") if getattr(form, name))
-    row = (f"ROW_ELEMENTS={form.width}",) if tiling.chunks > 1 else ()
-    types = {"X_F32": form.x_type, "RESIDUAL_F32": form.residual_type}
-    options = (*options, *(f"{name}=1" for name, type_ in types.items() if type_ == "f32"))
-    return (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"EPSILON={form.epsilon!r}F", *options)
+    given = {
+        "RESIDUAL": form.residual, "CODES": form.codes,
+        "X_F32": form.x_type == "f32", "RESIDUAL_F32": form.residual_type == "f32",
+    }  # fmt: skip
+    options = (f"{name}=1" for name, there in given.items() if there)
+    return (*row_defines(form.width, tiling), f"EPSILON={form.epsilon!r}F", *options)
 
 
 def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:

@@ -16,7 +16,9 @@ from bdforge.operators.stream_plan import (
     StreamForm,
     StreamFunction,
     StreamPlan,
+    pass_symbols,
     plan_streams,
+    row_defines,
     width_reasons,
 )
 from bdforge.operators.tile_streams import StreamTiling, TileStream
@@ -54,11 +56,11 @@ def plan_softmax(spec: SoftmaxSpec, device: Device) -> StreamPlan:
     x, y = (TileStream(name, BF16, (form.width,)) for name in "XY")
     whole = StreamTiling("rows", 1, (x,), (y,), form.array.rows, columns, (), form.buffers)
     tiling = in_chunks(whole, device.part(columns), len(_PASSES), _STATE_VECTORS, lanes, form.stack_bytes)
-    vectors, chunked = form.width // tiling.chunks // lanes, tiling.chunks > 1
-    passes = {f"{part}_": cycles for part, cycles in _PASSES.items()} if chunked else {"": _CYCLES}
-    cycles = {f"softmax_{part}{BF16.code}": vectors * each + call for part, (each, call) in passes.items()}
-    row = (f"ROW_ELEMENTS={form.width}",) if chunked else ()
-    defines = (f"TILE_ELEMENTS={form.width // tiling.chunks}", *row, f"FACTOR={form.scale!r}F")
+    vectors, cycles = form.width // tiling.chunks // lanes, {}
+    for part, symbol in pass_symbols("softmax", BF16, tiling, _PASSES).items():
+        of_vector, of_call = _PASSES.get(part, _CYCLES)
+        cycles[symbol] = of_vector * vectors + of_call
+    defines = (*row_defines(form.width, tiling), f"FACTOR={form.scale!r}F")
     function = StreamFunction(cycles, defines, lambda inputs: {"Y": _expected(form, inputs)})
     what = f"softmax of {form.scale:g} x, bf16, rows of {form.width} elements"
     cut = chunk_reasons(tiling, device, form.width // lanes, form.stack_bytes)

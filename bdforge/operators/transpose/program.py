@@ -9,7 +9,7 @@ from bdforge.operators.tile_streams import StreamTiling
 _RUNS = SHIM.iteration_wrap_max
 """Tiles, one below the other, of a task."""
 _MOST_STEPS = 4096
-"""Of a sequence: some MB of instructions."""
+"""Of a sequence."""
 
 
 class TransposeProgram:
@@ -42,13 +42,13 @@ class TransposeProgram:
             build.require(
                 ~any_of(size < 1, size > LARGEST_LENGTH), f"{name} = {{}} is outside 1 to {LARGEST_LENGTH}", size
             )
-        grown = f"M N = {{}} {{}}, in whole tiles {{}}, is above {LARGEST_LENGTH}"
+        grown = f"M x N = {{}} x {{}} take {{}} elements in whole words and tiles, above {LARGEST_LENGTH}"
         build.require(~(rows * columns > LARGEST_LENGTH), grown, *self.sizes, rows * columns)
         most, (m, n) = self.step_max // self.m, self.sizes
         build.require(~(columns > most), f"N = {{}} is above {most}: a BD's step of {self.m} lines; split N", n)
         build.require(~(rows > self.step_max), f"M = {{}} is above {self.step_max}, a BD's step; split M", m)
         steps = self.strips * ceildiv(self.down, self.tiling.columns * _RUNS)
-        many = f"M N = {{}} {{}} are {{}} steps; {_MOST_STEPS} are sequences that a host can hold: use larger tiles"
+        many = f"M x N = {{}} x {{}} take {{}} steps, above {_MOST_STEPS}, some MB of instructions: use larger tiles"
         build.require(~(steps > _MOST_STEPS), many, *self.sizes, steps)
         for stream, axes, way in ((self.tiling.inputs[0], (0, 1), "in"), (self.tiling.outputs[0], (1, 0), "out")):
             type_, (lines, line) = stream.type, (self.walked[axis] for axis in axes)

@@ -76,9 +76,9 @@ def test_machine_code_turns(name):
         ({"tile": {"m": 12, "n": 8}}, (1, 1), "tile.m = 12 is no multiple of 8"),
         ({"tile": {"m": 128, "n": 128}}, (1, 1), "buffers = 1, a smaller tile"),
         ({}, (1, 200_000), "N = 200000 is above 131072: a BD's step of 16 lines; split N"),
-        ({}, (40_000, 40_000), "M N = 40000 40000, in whole tiles 1600000000, is above"),
+        ({}, (40_000, 40_000), "M x N = 40000 x 40000 take 1600000000 elements"),
         ({}, (3, 131_073), "N = 131073 is above"),
-        ({"tile": {"m": 8, "n": 8}}, (32_760, 32_760), "M N = 32760 32760 are .* steps; 4096 are"),
+        ({"tile": {"m": 8, "n": 8}}, (32_760, 32_760), "M x N = 32760 x 32760 take .* steps, above 4096"),
     ],
 )
 def test_what_no_array_holds_is_refused(changes, sizes, said):

@@ -117,7 +117,9 @@ class MachineCode:
 
     def _stopped(self, error: IsaError) -> CoreError:
         """The fault of a core, with the name of the check that lets it go on."""
-        allowed = "; `approximate` gives the nearest value or one at a bound of its error" * is_approximation(error)
+        allowed = ""
+        if is_approximation(error):
+            allowed = "; `approximate` gives the nearest value or one at a bound of its error"
         fault = CoreError(f"{error}{allowed}{self.where()}")
         if str(error).endswith(ROUNDING):
             fault.add_note(f"[{EDGES}]")

@@ -12,9 +12,9 @@ from bdforge.core.codegen.kernels.row_floats import two_parts
 from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 Parts = Iterator[FunctionPart]
-_FLOATS = 0x3C  # conf: bf16 lane by lane
 _BYTES_EVEN, _EVEN, _ODD, _ZIP = 0, 2, 3, (18, 19)  # VSHUFFLE modes
 _SIGN, _KEPT, _HIGH, _LOW, _OVER = "x7", "x8", "x9", "x10", "x11"  # of codes
 _FACTORS, _LARGEST, _SIZE = ("x8", "x9", "x10"), "x10", "x11"  # of numbers
@@ -37,7 +37,7 @@ def _written(name: str, width: int, hardware: bool) -> AssemblyKernel:
 
 
 def _rounded() -> list[AssemblyOp]:
-    return [*set_control("crRnd", ROUNDINGS["conv_even"]), set_register("r0", _FLOATS)]
+    return [*set_control("crRnd", ROUNDINGS["conv_even"]), set_register("r0", FLOAT_CONF)]
 
 
 def _widened(width: int) -> Parts:

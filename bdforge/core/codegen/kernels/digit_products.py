@@ -17,11 +17,9 @@ from bdforge.core.codegen.kernels.lane_block import Ops
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, set_register
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
-from bdforge.core.codegen.pipeline.product import AIE2P, SQUARE_HALVES
+from bdforge.core.codegen.pipeline.product import AIE2P, BLOCK_CONF, SQUARE_HALVES
 from bdforge.core.codegen.pipeline.steps_in_blocks import BlockOfSteps, stepped
 
-BLOCKS = 0x30C
-"""conf: 8 x 8 x 8 of block floats."""
 TILE, EXPONENTS = 64, 8
 """Bytes of a digit's mantissas and exponents; elements of a tile."""
 SUMS_BYTES = 256
@@ -30,7 +28,6 @@ IDENTITY = "ex11"
 """Minus the identity."""
 _CONF, _TURN = "r0", ("r1", "r2")
 _SPARE = 4  # the accumulator in which digits are made
-_HALVES = ("ll", "lh", "hl", "hh")
 _MOVED = "m7"
 _UNIT, _BYTES, _MINUS_ONE = 127, 0x01010101, 0xC0  # exponent of mantissas in 1/64; -64
 
@@ -84,7 +81,7 @@ class DigitProduct:
         after = dict(zip(names, walks, strict=True))
         constants = [set_register(register, value) for register, value in made.constants.items()]
         modes = [set_register(register, mode) for register, mode in zip(_TURN, SQUARE_HALVES, strict=True)]
-        first = [set_register(_CONF, BLOCKS), *(modes if self.turned else ()), *minus_identity()]
+        first = [set_register(_CONF, BLOCK_CONF), *(modes if self.turned else ()), *minus_identity()]
         cycles = _TURNED if self.turned else _STRAIGHT
         block = BlockOfSteps(
             list(self._begin(after["begin"])), partial(self._step, after), list(self._end(after["sums"])),
@@ -114,14 +111,14 @@ class DigitProduct:
 
     def _begin(self, after: list[str]) -> Iterator[DataflowOp]:
         for number in range(16):
-            text = f"vlda{access(f'bm{_HALVES[number % 4]}{number // 4}', 'p6', after[number])}"
+            text = f"vlda{access(f'{AIE2P.parts[number % 4]}{number // 4}', 'p6', after[number])}"
             yield DataflowOp(f"begin {number}", (text,), bank="begin", late=True)
 
     def _end(self, after: list[str]) -> Iterator[DataflowOp]:
         for lane in range(4 if self.added else 0):
             yield DataflowOp(f"add {lane}", (f"vmac.f dm{lane}, dm{lane}, {IDENTITY}, {self.added}, {_CONF}",))
         for number in range(16):
-            text = f"vst{access(f'bm{_HALVES[number % 4]}{number // 4}', 'p2', after[number])}"
+            text = f"vst{access(f'{AIE2P.parts[number % 4]}{number // 4}', 'p2', after[number])}"
             yield DataflowOp(f"sums {number}", (text,), bank="sums")
 
     def _step(self, after: dict[str, list[str]], i: int) -> list[DataflowOp]:

@@ -23,7 +23,6 @@ from bdforge.core.codegen.kernels.element_floats import silu_gates, silu_setup
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options, to_part
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored
 from bdforge.core.codegen.kernels.scaled import (
-    FLOATS,
     GIVEN,
     INTEGERS,
     SAVED,
@@ -34,6 +33,7 @@ from bdforge.core.codegen.kernels.scaled import (
 )
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 NAME = "gate_i32_bf16"
 _FREE = {"x": (3, 4, 5), "y": (3, 4, 5), "dm": (0, 1, 2, 3, 4)}
@@ -103,7 +103,7 @@ def _multiplied(wanted: _Gated) -> FunctionPart:
     setup = [
         AssemblyOp("mov p1, p0"),
         AssemblyOp("mov p2, p0"),
-        set_register("r0", FLOATS),
+        set_register("r0", FLOAT_CONF),
         set_register("r4", INTEGERS),
     ]
     setup += set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")

@@ -11,11 +11,11 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF, INT16_CONF, SHIFTED_CONF, UINT16_CONF
 
 LANES, VECTOR_BYTES = 32, 64
 UNIT = "x11"  # 128 in each lane
-_CONFS = {"r0": 0x3C, "r1": 0x25A, "r2": 0x5A, "r3": 0x65A}
-"""Products: of bfloat16, of int16 with uint16, of uint16, and the second after the accumulator's shift by 16 bits."""
+_CONFS = {"r0": FLOAT_CONF, "r1": INT16_CONF, "r2": UINT16_CONF, "r3": SHIFTED_CONF}
 _MODES = {"r26": 1, "r27": 2, "r29": 3}
 """A shift by a byte, and VSHUFFLE of two vectors: their even lanes of 16 bits, and their odd ones."""
 _POWER = {"r11": 2557, "r12": 7424, "r13": 22786, "r15": 128, "r17": 256}

@@ -12,10 +12,10 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 NAME = "rope_bf16"
 _LANES, _BYTES = 32, 64
-_FLOATS = 0x3C  # conf: bf16 lane by lane
 _START, _LEAST, _LEAST_KEPT, _MORE = "dm4", 0x0D800001, 0x0D81, 0x3700  # the last is 2^-17 in bf16
 _COSINES, _SINES, _FURTHER, _NONE, _SIZE, _LIMIT = "x6", "x7", "x8", "x9", "x10", "x11"
 _UNZIP, _ZIP = (2, 3), (18, 19)  # VSHUFFLE modes of lanes of 16 bits
@@ -46,7 +46,7 @@ def _written(dim: int, heads: int, neighbours: bool, hardware: bool) -> Assembly
 def _constants(dim: int) -> Iterator[AssemblyOp]:
     """What all parts keep; m0 is a head further."""
     yield from set_control("crRnd", ROUNDINGS["conv_even"])
-    registers = {"r0": _FLOATS, "r1": _MORE, "r2": _LEAST, "r3": 0x7FFF, "r4": _LEAST_KEPT, "r5": 0, "r6": 2 * dim}
+    registers = {"r0": FLOAT_CONF, "r1": _MORE, "r2": _LEAST, "r3": 0x7FFF, "r4": _LEAST_KEPT, "r5": 0, "r6": 2 * dim}
     yield from (set_register(register, value) for register, value in registers.items())
     yield from (set_register(f"r{8 + i}", mode) for i, mode in enumerate((*_UNZIP, *_ZIP)))
     yield from (AssemblyOp("vbcst.32 x0, r2"), AssemblyOp("mov m0, r6"))

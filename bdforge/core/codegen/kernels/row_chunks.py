@@ -15,11 +15,12 @@ from bdforge.core.codegen.kernels.element_floats import sums
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored, saved
 from bdforge.core.codegen.kernels.row_codes import code_setup, largest_and_squares
-from bdforge.core.codegen.kernels.row_floats import FLOATS, NormRow, results, squares
+from bdforge.core.codegen.kernels.row_floats import NormRow, results, squares
 from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.kernels.softmax_floats import begun, largest, over_sum, powers, softmax_row
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _LATER = "r7"  # all bits but in a row's first chunk; loops count in it
 _BYTES = 2  # of an element
@@ -101,7 +102,7 @@ def _results(row: NormRow) -> Iterator[FunctionPart]:
 
 
 def _ready() -> Ops:
-    yield from (set_register("r0", FLOATS), *set_control("crRnd", ROUNDINGS["conv_even"]))
+    yield from (set_register("r0", FLOAT_CONF), *set_control("crRnd", ROUNDINGS["conv_even"]))
     yield from (AssemblyOp(f"vclr dm{i}") for i in range(5))
 
 

@@ -22,13 +22,13 @@ from bdforge.core.codegen.kernels.row_scalars import (
 )
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF, INT16_CONF, SHIFTED_CONF, UINT16_CONF
 
 _LANES, _BYTES = 32, 64
 _FREE = {"x": range(9), "dm": range(4)}
 _SHIFT = 30
 _LEAST, _LEAST_SCALE = 0x3727C5AC, 0x33A917DC  # the bits of 1e-5, and of 1e-5 / 127
-_CONFS = {"r0": 0x3C, "r1": 0x25A, "r2": 0x65A, "r3": 0x5A}
-"""Products: of bfloat16, of int16 with uint16, the same after the accumulator's shift by 16 bits, of uint16."""
+_CONFS = {"r0": FLOAT_CONF, "r1": INT16_CONF, "r2": SHIFTED_CONF, "r3": UINT16_CONF}
 _CONTROLS = {"crRnd": ROUNDINGS["conv_even"], "crSat": 0, "crSRSMode": 1}
 _MODES = {"r4": 2, "r5": 3, "r8": 0}
 """VSHUFFLE of two vectors: their even lanes of 16 bits, their odd ones, their even lanes of 8 bits."""

@@ -21,10 +21,10 @@ from bdforge.core.codegen.kernels.row_codes import codes, largest_and_squares
 from bdforge.core.codegen.kernels.row_scalars import short_root, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 NAME = "rmsnorm_bf16"
 _LANES, _BYTES, _WIDEST = 32, 64, 32768
-FLOATS = 0x3C  # conf: bf16 lane by lane
 _EVEN, _ODD = 4, 5  # VSHUFFLE modes: every other lane of 32 bits of two vectors
 _SUMS, _HIGH, _LOW = "dm4", "x10", "x11"
 _FREE = {"x": range(10), "dm": range(4)}
@@ -122,7 +122,7 @@ def _moved() -> Iterator[AssemblyOp]:
 def squares(vectors: int, again: str = "p3") -> FunctionPart:
     """Sums of squares of p0's elements in dm4; p0 once more in `again`."""
     setup = [
-        AssemblyOp(f"mov {again}, p0", "x once more"), set_register("r0", FLOATS), AssemblyOp(f"vclr {_SUMS}"),
+        AssemblyOp(f"mov {again}, p0", "x once more"), set_register("r0", FLOAT_CONF), AssemblyOp(f"vclr {_SUMS}"),
         *set_control("crRnd", ROUNDINGS["conv_even"]),
     ]  # fmt: skip
     ops = [

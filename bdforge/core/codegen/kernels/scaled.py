@@ -39,8 +39,9 @@ from bdforge.core.codegen.kernels.digits import (
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
-FLOATS, INTEGERS = 0x3C, 0x318
+INTEGERS = 0x318
 """Confs: bf16 lane by lane, int16 of which two products make 32 bits."""
 _ONE, _TINY = 127 << 23, 97 << 23  # 1.0, and 2^-30: nothing beside a sum that is not 0
 SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
@@ -150,7 +151,7 @@ def _scaled(wanted: Scaled) -> FunctionPart:
     ]
     setup += [AssemblyOp("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
     setup += [*_walk(0, across, 4 * SIDE, -4 * SIDE * across), *_walk(1, across, 0, 4 * SIDE)]
-    setup += [set_register("r0", FLOATS), set_register("r4", INTEGERS), set_register("r10", 1)]
+    setup += [set_register("r0", FLOAT_CONF), set_register("r4", INTEGERS), set_register("r10", 1)]
     setup += [AssemblyOp("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
     setup += [set_register("r13", _ONE), set_register("r14", 0)]
     masks = {"r1": 15, "r2": 0x204081, "r3": BYTES, "r8": 0xFF, "r9": -4, "r10": -16}

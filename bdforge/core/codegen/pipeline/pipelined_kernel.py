@@ -21,13 +21,19 @@ from bdforge.core.codegen.pipeline.block_dataflow import (
     walks,
 )
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, set_control, set_register
-from bdforge.core.codegen.pipeline.product import PART, SQUARE_HALVES, BlockRegion, MatrixProduct
+from bdforge.core.codegen.pipeline.product import (
+    BLOCK_CONF,
+    FLOAT_CONF,
+    PART,
+    SQUARE_HALVES,
+    BlockRegion,
+    MatrixProduct,
+)
 from bdforge.core.codegen.pipeline.steady_block import Scheduled
 from bdforge.core.codegen.pipeline.tile_cover import best, expected_by_shape
 
 _SIGNED = 0x308  # products of 8 x 8 x 8 (AIE2: 4 x 8 x 8), both operands signed
 _FLOATS, _NIBBLES = 0x1C, 0x300  # products of 4 x 8 x 4 bfloat16, of 4 x 16 int8 and 16 x 8 int4, both signed
-_BLOCKS, _LANES = 0x30C, 0x3C  # products of 8 x 8 x 8 block floats, and of 64 lanes of bfloat16
 _ONE = "r5"
 _MOVED = "m7"  # for what pointers start behind; a step that it holds is set later
 _MASKS, _ZEROS = 0xC0300C03, 0x55555555
@@ -86,7 +92,7 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[AssemblyOp]:
     region, product = block.region, block.region.product
     again = (AssemblyOp(f"mov {GIVEN[name]}, {saved}") for name, saved in SAVED.items())
     ops = [*(again if number else _first(product, regions > 1)), *_pointers(region)]
-    conf = _BLOCKS if product.blocks else _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
+    conf = BLOCK_CONF if product.blocks else _FLOATS if product.floats else _NIBBLES if product.nibbles else _SIGNED
     ops.append(set_register(CONF, conf, "kind of products"))
     if product.weights == "i2":
         ops += _fields(region)
@@ -103,7 +109,7 @@ def _setup(block: Scheduled, number: int, regions: int) -> list[AssemblyOp]:
 
 def _block_floats() -> Iterator[AssemblyOp]:
     """What makes block floats of bfloat16."""
-    yield from (set_register(LANES_CONF, _LANES), set_register(_ONE, 0x3F80))
+    yield from (set_register(LANES_CONF, FLOAT_CONF), set_register(_ONE, 0x3F80))
     yield from (AssemblyOp(f"vbcst.16 x{2 * ONES_PAIR + i}, {_ONE}", "ones") for i in (0, 1))
     yield from map(set_register, HALVES, SQUARE_HALVES)
 

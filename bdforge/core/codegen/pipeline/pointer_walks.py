@@ -60,10 +60,9 @@ class Steppers:
 
     def walks(self, walks: Sequence[PointerWalk]) -> list[list[str]]:
         """What stands behind `[p],` of each access of a block, by walk: `#64`, `m3`, `d2` or `d1_3d`."""
+        # 3D ones first: few registers will do for them
         order = sorted(range(len(walks)), key=lambda i: -len(walks[i].turns()))
-        found = {
-            i: self._last(walks[i].turns(), walks[i].access) for i in order
-        }  # 3D ones first: few registers will do for them
+        found = {i: self._last(walks[i].turns(), walks[i].access) for i in order}
         return [
             [*(self.step(b - a, walk.access) for a, b in pairwise(walk.offsets)), found[i]]
             for i, walk in enumerate(walks)

@@ -13,6 +13,11 @@ from functools import cached_property
 
 from bdforge.devices.limits import CORE
 
+FLOAT_CONF, BLOCK_CONF = 0x3C, 0x30C
+"""Confs of AIE2P's products: of bfloat16 lane by lane, of 8 x 8 x 8 block floats."""
+UINT16_CONF, INT16_CONF, SHIFTED_CONF = 0x5A, 0x25A, 0x65A
+"""Lane by lane, of uint16, of int16 with uint16, and that after the accumulator's shift by 16 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vectors:

@@ -5,7 +5,7 @@ import pytest
 
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.meaning import Approximation
-from support.machine_code import EXECUTORS, run_text
+from support.machine_code import EXECUTORS, bits, run_text
 
 EACH = pytest.mark.parametrize("executor", EXECUTORS)
 NOPS = "\nnop" * 9
@@ -26,11 +26,6 @@ def approximating(executor, how):
 def reasons(core) -> list[str]:
     """What was approximated, with its bounds."""
     return [row.reason for row in core.approximated]
-
-
-def bits(values: np.ndarray) -> int:
-    """A register of lanes."""
-    return int.from_bytes(values.tobytes(), "little")
 
 
 def tanh(executor, how, values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from bdforge.core import isa
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.isa.errors import AccessError, OpenError
-from support.machine_code import EXECUTORS, code_of, drive, memories
+from support.machine_code import EXECUTORS, bits, code_of, drive, memories
 
 EACH = pytest.mark.parametrize("executor", EXECUTORS)
 NOPS = "\nnop" * 9
@@ -152,7 +152,7 @@ def test_a_push_that_converts_is_a_conversion_and_a_push(executor, rounding):
     rng = np.random.default_rng(3)
     values = (rng.standard_normal(64) * 2.0 ** rng.integers(-9, 9, 64)).astype(np.float32)
     values[8:16] = 0
-    given = {"dm1": int.from_bytes(values.tobytes(), "little"), "crRnd": rounding, "p2": BASE, "r26": 0}
+    given = {"dm1": bits(values), "crRnd": rounding, "p2": BASE, "r26": 0}
     converted, memory = run(executor, "vconv.bfp16ebs8.fp32 ex3, dm1", given), memories()
     text = "vst.push.576.conv.bfp16ebs8.fp32 dm1, [p2, sf, r26]\nvst.flush.512.conv [p2, sf, r26]"
     core = run(executor, text, given, memory)

@@ -5,16 +5,11 @@ import pytest
 
 from bdforge.core import isa
 from bdforge.core.isa.errors import OpenError
-from support.machine_code import EXECUTORS, World, run_text
+from support.machine_code import EXECUTORS, World, bits, run_text
 
 BOTH = pytest.mark.parametrize("generation", isa.GENERATIONS)
 EACH = pytest.mark.parametrize("executor", EXECUTORS)
 NOPS = "\nnop" * 9
-
-
-def bits(values: np.ndarray) -> int:
-    """A register of lanes."""
-    return int.from_bytes(values.tobytes(), "little")
 
 
 @BOTH

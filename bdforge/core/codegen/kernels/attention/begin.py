@@ -17,14 +17,13 @@ from bdforge.core.codegen.kernels.attention.head import (
     most,
     pointer,
 )
-from bdforge.core.codegen.kernels.digit_products import BLOCKS as CONF
 from bdforge.core.codegen.kernels.digit_products import IDENTITY, access, minus_identity
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.row_scalars import op, with_constant
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
-from bdforge.core.codegen.pipeline.product import AIE2P
+from bdforge.core.codegen.pipeline.product import AIE2P, BLOCK_CONF
 
 _SPARE = "r10", "r11"
 
@@ -97,7 +96,7 @@ def _digits(head: Head) -> FunctionPart:
     loops = (rows, 2 * line), (head.dim_tiles, 128)
     (after,) = made.walks([PointerWalk("p4", (0, 64, line, line + 64), loops)])
     setup = [
-        AssemblyOp("mov p4, p0"), *pointer("p5", "p1", 2 * head.queries * head.dim), set_register("r0", CONF),
+        AssemblyOp("mov p4, p0"), *pointer("p5", "p1", 2 * head.queries * head.dim), set_register("r0", BLOCK_CONF),
         *set_control("crRnd", ROUNDINGS["conv_even"]), *minus_identity(),
         *(set_register(register, value) for register, value in made.constants.items()),
     ]  # fmt: skip

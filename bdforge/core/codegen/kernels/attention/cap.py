@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.attention.head import VECTOR, Head
+from bdforge.core.codegen.kernels.attention.head import LOG2_E, VECTOR, Head
 from bdforge.core.codegen.kernels.element_floats import inverse
 from bdforge.core.codegen.kernels.lane_block import LaneBlock, Ops, lane_setup, restored
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated
 
-_LOG2_E = 1.4426950408889634
 _PERIOD = 90  # in less nobody found registers, and to look takes seconds
 _FREE = {"x": range(11), "dm": range(5)}
 _CONSTANTS = {"r10": 0x3F80, "r18": 10592, "r19": -23831, "r20": 17377 << 2, "r28": 0, "r24": 1, "r9": 127 << 16}
@@ -32,7 +31,7 @@ def _numbers(head: Head) -> dict[str, int]:
     while a / (1 << shift) > 12800:
         shift += 1
     most = int(a + 0.5)
-    limit, factor = min(16 * most, 65535 << shift), 65536 * 2 * _LOG2_E * (1 << shift) / a
+    limit, factor = min(16 * most, 65535 << shift), 65536 * 2 * LOG2_E * (1 << shift) / a
     while factor < 32768:
         factor, less = factor * 2, less + 1
     return {

@@ -15,12 +15,10 @@ from bdforge.core.codegen.kernels.lane_block import Ops as LaneOps
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
-from bdforge.core.codegen.pipeline.product import AIE2P
+from bdforge.core.codegen.pipeline.product import AIE2P, FLOAT_CONF, UINT16_CONF
 
-_UNSIGNED = 0x5A  # conf of lanes of uint16
-_FLOATS = 0x3C
 _HALF = 128  # bytes of a tile in bfloat16
-_MODES = {"r0": _UNSIGNED, "r1": 1, "r2": 2, "r3": 3}
+_MODES = {"r0": UINT16_CONF, "r1": 1, "r2": 2, "r3": 3}
 """conf, a shift by a byte, VSHUFFLE's even and odd lanes of 16 bits."""
 _LANES = {
     "bits15": 0x7FFF, "top": 0x8000, "slope": 30840, "most": 92521 - 65536, "none": 0, "byte": 256, "even": 254,
@@ -117,12 +115,10 @@ def _scaled(head: Head) -> FunctionPart:
     loops = (head.row_tiles, TILE_FLOATS), (head.dim_tiles, 0)
     (after,) = made.walks([PointerWalk("p3", tuple(range(0, TILE_FLOATS, VECTOR)), loops)])
     setup = [
-        AssemblyOp("mov p4, p0"), *pointer("p3", "p1", head.state("shift")), set_register("r0", _FLOATS),
+        AssemblyOp("mov p4, p0"), *pointer("p3", "p1", head.state("shift")), set_register("r0", FLOAT_CONF),
         *set_control("crRnd", ROUNDINGS["conv_even"]), *_constants(made),
     ]  # fmt: skip
-    ops: list[DataflowOp] = [
-        named_op(f"vlda bm{half}{{o}}, [p4], #{VECTOR}", "o", half) for half in ("ll", "lh", "hl", "hh")
-    ]
+    ops: list[DataflowOp] = [named_op(f"vlda {part}{{o}}, [p4], #{VECTOR}", "o", part) for part in AIE2P.parts]
     ops += [named_op(f"vconv.bf16.fp32 x{{near.{i}}}, cm{'lh'[i]}{{o}}") for i in (0, 1)]
     for number, (name, i) in enumerate((name, i) for name in ("high", "low") for i in (0, 1)):
         ops.append(named_op(f"vldb{access(f'x{{{name}.{i}}}', 'p3', after[number])}", "shift"))

@@ -16,7 +16,7 @@ BLOCKS, BLOCK, POSITION, QUERIES, KEYS, START, FRESH, HAS_MASK = range(0, 32, 4)
 HAS_MOVED = 32
 """Bytes of the state's numbers."""
 _HEADER, _ROW = 64, 32
-_LOG2_E = 1.4426950408889634
+LOG2_E = 1.4426950408889634
 CONDITION = "r27"
 """What SEL looks at."""
 Ops = Iterator[AssemblyOp]
@@ -67,7 +67,7 @@ class Head:
     @cached_property
     def _scale(self) -> tuple[int, float]:
         """K and c1 of c = c1 2^-K."""
-        c, exponent = self.scale * _LOG2_E, 0
+        c, exponent = self.scale * LOG2_E, 0
         while c < 1:
             c, exponent = c * 2, exponent + 1
         while c >= 2:
@@ -100,6 +100,8 @@ class Head:
         return _HEADER + words[part] * self.queries
 
 
+LOW_SUM, HIGH_SUM = (127 - 40) << 23, (127 + 40) << 23
+"""Bits of 2^-40 and 2^40, between which sums are as they should be."""
 MASKED = 0xF1800000
 """Bits of -2^100."""
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.attention.head import (
+    HIGH_SUM,
+    LOW_SUM,
     MASKED,
     VECTOR,
     Head,
@@ -20,14 +22,12 @@ from bdforge.core.codegen.kernels.attention.head import (
 from bdforge.core.codegen.kernels.row_scalars import op, with_constant
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, LoopOfParts, repeated, set_register
+from bdforge.core.codegen.pipeline.product import AIE2P, FLOAT_CONF
 
-_FLOATS = 0x3C
 _KEPT, _COUNTER = "el0", "r4"
 _MAXIMA, _BY = ("x4", "x5", "x6", "x7"), ("x4", "x5", "x6", "x7")
 _NONE = -1 << 30
-_LOW_SUM, _HIGH_SUM = (127 - 40) << 23, (127 + 40) << 23
 _ROW = 32  # bytes of eight equal words
-_HALVES = ("ll", "lh", "hl", "hh")
 
 
 def _ordered(bits: int) -> int:
@@ -143,7 +143,7 @@ def _moves(head: Head) -> Ops:
         *with_constant("ne", "r9", "r13", 0),
     )
     yield from (op("and", "r27", "r3", "r9"), plain("sel.nez r0, r2, r0, r27"))
-    yield from (*with_constant("lt", "r2", "r12", _LOW_SUM), *with_constant("lt", "r3", "r12", _HIGH_SUM, reverse=True))
+    yield from (*with_constant("lt", "r2", "r12", LOW_SUM), *with_constant("lt", "r3", "r12", HIGH_SUM, reverse=True))
     yield from (op("or", "r27", "r2", "r3"), plain("sel.nez r0, r0, r11, r27"))
 
 
@@ -163,17 +163,17 @@ def _further(head: Head) -> list[AssemblyOp]:
     places = {"p4": "shift", "p5": "next", "p6": "sums"}
     ops = [made for to, part in places.items() for made in pointer(to, "p2", head.state(part))]
     return [
-        *ops, plain("mov p7, p6"), plain("mov p2, p1"), set_register("r0", _FLOATS),
+        *ops, plain("mov p7, p6"), plain("mov p2, p1"), set_register("r0", FLOAT_CONF),
         *_broadcast({"x8": 0x7F800000, "x9": 0}),
     ]  # fmt: skip
 
 
 def _changed(head: Head) -> Iterator[FunctionPart]:
     """A row of tiles: scores, sums and o."""
-    setup = [plain(f"vlda bm{half}4, [p5], #{VECTOR}") for half in _HALVES]
-    ops = [named_op(f"vlda bm{half}{{s}}, [p0], #{VECTOR}", "s", f"load {half}") for half in _HALVES]
+    setup = [plain(f"vlda {part}4, [p5], #{VECTOR}") for part in AIE2P.parts]
+    ops = [named_op(f"vlda {part}{{s}}, [p0], #{VECTOR}", "s", f"load {part}") for part in AIE2P.parts]
     ops.append(named_op("vadd.f dm{t}, dm{s}, dm4, r0"))
-    ops += [named_op(f"vst bm{half}{{t}}, [p3], #{VECTOR}", "s", f"store {half}") for half in _HALVES]
+    ops += [named_op(f"vst {part}{{t}}, [p3], #{VECTOR}", "s", f"store {part}") for part in AIE2P.parts]
     yield repeated("aie2p", setup, ops, head.key_tiles, {"dm": range(4)})
     yield _shifted([plain(f"vlda {x}, [p4], #{VECTOR}") for x in _BY], ("p6", "p7"), 1)
     yield _shifted([], ("p1", "p2"), head.dim_tiles)

@@ -11,12 +11,13 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.attention.begin import two_digits
 from bdforge.core.codegen.kernels.attention.head import (
     HAS_MOVED,
+    HIGH_SUM,
+    LOW_SUM,
     VECTOR,
     Head,
     Ops,
     pointer,
 )
-from bdforge.core.codegen.kernels.digit_products import BLOCKS as CONF
 from bdforge.core.codegen.kernels.digit_products import EXPONENTS, TILE, access, minus_identity, same_exponents
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.lane_block import LaneBlock
@@ -24,14 +25,13 @@ from bdforge.core.codegen.kernels.lane_block import Ops as LaneOps
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
-from bdforge.core.codegen.pipeline.product import AIE2P
+from bdforge.core.codegen.pipeline.product import AIE2P, BLOCK_CONF, INT16_CONF, UINT16_CONF
 from bdforge.core.codegen.pipeline.steps_in_blocks import BlockOfSteps, stepped
 
 _SUMS, _BIAS, _SLOPE, _ONES, _LEAST, _KEPT = "dm0", "dm1", "dm2", "ex10", "x9", "el9"
 _FREE = {"x": range(9), "dm": (3, 4)}
-_HALVES = ("ll", "lh", "hl", "hh")
 _UNSIGNED, _SIGNED = "r1", "r2"
-_CONSTANTS = {"r0": CONF, _UNSIGNED: 0x5A, _SIGNED: 0x25A, "r3": 2}
+_CONSTANTS = {"r0": BLOCK_CONF, _UNSIGNED: UINT16_CONF, _SIGNED: INT16_CONF, "r3": 2}
 """Confs of block floats, of uint16, of int16 with uint16; VSHUFFLE's even lanes of 16 bits."""
 _LANES = {"r9": 256 * 227, "r10": 255, "r11": 42, "r12": 32768, "r13": 256 * 31, "r14": 0}
 """The largest power, the fraction, the slope's, 1/2 in 16 bits, the smallest power, and 0.
@@ -39,7 +39,6 @@ r8 is c1, r4 the bits of the largest score."""
 _SHARED = ("r10", "r11")
 """Those of both halves of a tile."""
 _INTERVAL = 34  # of a tile: fewer cycles have no place in the move slot for all
-_LOW_SUM, _HIGH_SUM = (127 - 40) << 23, (127 + 40) << 23
 
 
 def weights(head: Head) -> Iterator[FunctionPart]:
@@ -47,8 +46,8 @@ def weights(head: Head) -> Iterator[FunctionPart]:
     made = Steppers(AIE2P.small, AIE2P.access)
     mantissas, words = made.walks(list(_walks(head)))
     setup = [*_setup(head), *(set_register(register, value) for register, value in made.constants.items())]
-    before = [named_op(f"vlda bm{half}0, [p5], #{VECTOR}", "sums") for half in _HALVES]
-    behind = [named_op(f"vst bm{half}0, [p6], #{VECTOR}", "next") for half in _HALVES]
+    before = [named_op(f"vlda {part}0, [p5], #{VECTOR}", "sums") for part in AIE2P.parts]
+    behind = [named_op(f"vst {part}0, [p6], #{VECTOR}", "next") for part in AIE2P.parts]
 
     def step(i: int) -> list[DataflowOp]:
         return list(_tile(LaneBlock(), mantissas[2 * i :], words[4 * i :]))
@@ -132,7 +131,7 @@ def _weights(b: LaneBlock, h: str) -> LaneOps:
 def _moved(head: Head) -> Iterator[FunctionPart]:
     """Whether a sum is too large or too small."""
     setup = [*pointer("p5", "p2", head.state("next")), set_register("r0", 0)]
-    for x, value in (("x8", _LOW_SUM), ("x9", _HIGH_SUM)):
+    for x, value in (("x8", LOW_SUM), ("x9", HIGH_SUM)):
         setup += [set_register("r8", value), AssemblyOp(f"vbcst.32 {x}, r8")]
     ops = [
         named_op(f"vlda x{{sum}}, [p5], #{VECTOR}", "next"), named_op("vlt.32 r16, x{sum}, x8, vaddSign1"),

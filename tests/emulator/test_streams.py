@@ -12,8 +12,9 @@ from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.packet import Arbiter, PacketSource, Route, connect_packets
 from bdforge.array.emulator.scheduler import Agent, Scheduler
 from bdforge.array.emulator.stream import Sink, Stream
-from bdforge.array.emulator.streams import _Streams
+from bdforge.array.emulator.streams import WrittenStreams
 from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.routing.nets import SwitchPort
 from bdforge.devices import PortBundle, mlir_device_named
 from bdforge.devices.capacities import StreamCapacities
@@ -152,7 +153,7 @@ def test_packets_and_circuits_do_not_meet_and_no_flow_is_there_twice(flows: list
 def test_a_sink_takes_one_circuit(second: bool):
     """A source may lead to any number of sinks."""
     array: Any = Array(mlir_device_named("npu2"), HostBuffers(), Scheduler(), Strictness())
-    streams = _Streams(array)
+    streams = WrittenStreams(array, ArrayState())
     dma = partial(SwitchPort, bundle=PortBundle.DMA)
     streams._circuit(dma(0, 1, channel=2), dma(0, 2, channel=1), "d.mlir:6:3")
     streams._circuit(dma(0, 1, channel=2), dma(0, 3, channel=1), "d.mlir:7:3")

@@ -26,6 +26,7 @@ from bdforge.devices.registers import split_address
 if TYPE_CHECKING:
     from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
     from bdforge.array.emulator.cores.machine_code_core import Breakpoints
+    from bdforge.array.emulator.streams import WrittenStreams
 
 FIRMWARE_WORD = 0x00CD0CD0  # the firmware overwrites that word between the runs of a context (HS)
 
@@ -51,6 +52,8 @@ class Array:
         self.core_releases: dict[int, list[EmulatedCore]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
         self.token_ways: Callable[[int, int, int], str | None] | None = None
+        self.streams: WrittenStreams | None = None  # as switches join them
+        self.unsettled: Callable[[], None] | None = None  # what gives writes to switches their effect
         self._outside: dict[int, EmulatedTile] = {}
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
@@ -98,9 +101,14 @@ class Array:
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()
-        self.token_ways = None
+        self.token_ways = self.streams = self.unsettled = None
         for tile in self.tiles.values():
             tile.restart()
+
+    def settle(self) -> None:
+        """Let streams go where writes to switches lead them, before anything may send."""
+        if self.unsettled is not None:
+            self.unsettled()
 
     def refill(self) -> None:
         """The whole budget again for everybody, for another run."""

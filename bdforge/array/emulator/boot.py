@@ -5,17 +5,14 @@ Configurations of any origin come here: a lowered text, CDO, PDI, xclbin. Writes
 
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
-from bdforge.array.emulator.cores.ports import CascadeFifo
 from bdforge.array.emulator.errors import LoadError
-from bdforge.array.emulator.streams import connect_streams
+from bdforge.array.emulator.streams import WrittenStreams
 from bdforge.array.emulator.tile import EmulatedTile
 from bdforge.array.lower.array_state import ArrayState, TileState
-from bdforge.array.lower.switch_state import written_switches
 from bdforge.devices import DeviceError
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.registers import CORE_ENABLE
-from bdforge.devices.switch_registers import CASCADE
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 
@@ -33,8 +30,7 @@ def boot(array: Array, state: ArrayState, programs: ProgramMemories) -> None:
             raise LoadError(f"{written.name} is configured: {error}") from None
     for place, written in sorted(state.tiles.items()):
         _memories(array.tile(*place), written, programs)
-    connect_streams(array, written_switches(state, array.device))
-    _cascades(array, state)
+    array.streams = WrittenStreams(array, state)
     for place, written in sorted(state.tiles.items()):
         set_dmas(array.tile(*place), written)
     for place in enabled_cores(state):
@@ -81,15 +77,3 @@ def set_dmas(tile: EmulatedTile, written: TileState) -> None:
         tile.map.start(tile.channels[task.direction, task.channel])
         word = layout.queue.encode({"bd": task.bd, "repeat": task.repeat, "token": int(task.token)})[0]
         tile.write(layout.queue_offset(task.direction, task.channel), word, source_of(push))
-
-
-def _cascades(array: Array, state: ArrayState) -> None:
-    """Join neighbours of which one gives its cascade to the side from which the other takes its own."""
-    sides = {place: tile.of(What.CASCADE) for place, tile in state.tiles.items()}
-    set_ = {place: CASCADE.decode([found[()]]) for place, found in sorted(sides.items()) if found}
-    for (column, row), values in set_.items():
-        east = values["output_east"]
-        target = (column + 1, row) if east else (column, row - 1)
-        if target in set_ and set_[target]["input_west"] == east:
-            sender, receiver = array.core(column, row), array.core(*target)
-            sender.cascade_out = receiver.cascade_in = CascadeFifo(sender, receiver, array.scheduler.wake)

@@ -59,8 +59,8 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             _flag_window(array, operation, source)
             array.scheduler.between_operations()
         case BlockWrite(address, words):
-            for i, word in enumerate(words):
-                array.write(address + GRANULE_BYTES * i, word, source)
+            tile, offset = array.at(address, source)
+            tile.write_block(offset, words, source)
             array.scheduler.between_operations()
         case Patch():
             _patch(array, operation, source)
@@ -137,6 +137,7 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
         raise RegisterAccessError(f"{what}: {error}{source}") from None
     if (direction, channel) not in channels:
         raise RegisterAccessError(f"{what}, which has no such channel{source}")
+    array.settle()
     array.scheduler.run()
     wait = AwaitedToken(array, key, source)
     if not array.tokens[key]:

@@ -117,6 +117,8 @@ class DmaChannel(Agent):
         for task in self.tasks:
             self.tile.count_tasks(task.chain, -1)
         self.tasks.clear()
+        for users in self.tile.fills.values():
+            users.discard(self.index)
         if isinstance(self.waiting, LockWait):
             self.waiting.lock.forget(self)  # else the lock would be given to a task that is gone
         self.steps, self.waiting = None, NO_TASK  # BDs keep their iteration: a reset leaves the counters

@@ -1,9 +1,9 @@
 """What the controller reads and writes at the offsets of one tile: memory, BDs, channels, locks, and the rest.
 
 Modelled: data memory, program memory and core control, BD words, task queues, channel control (reset) and status, lock
-values, padding values. Writes to trace, event, port-selection and timer registers are kept for reading back and have
-no effect. Writes that would change what this emulator takes from the MLIR (stream switches, control of a core that
-runs a body of the text) are kept with a warning.
+values, padding values, stream switches, shim muxes and cascades. Writes to trace, event, port-selection and timer
+registers are kept for reading back and have no effect. Control of a core that runs a body of the text is kept with a
+warning.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from bdforge.array.emulator.silicon_rules import check_enabled
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
 from bdforge.devices.register_names import What, what_at
+from bdforge.devices.registers import address
 
 if TYPE_CHECKING:
     from bdforge.array.emulator.cores.load_machine_code import ProgramMemories
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED = ("compression", "out_of_order")
 _IDLE, _RUNNING = 0, 2
+_SWITCHES = (What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE)
 
 
 class RegisterMap:
@@ -58,8 +60,10 @@ class RegisterMap:
             case What.BD:
                 tile.write_bd(index[0], index[1], value, source)
             case What.QUEUE:
+                tile.array.settle()
                 self._push(tile.channels[direction, index[0]], value, source)
             case What.LOCK:
+                tile.array.settle()
                 self._set_lock(index[0], value, source)
             case What.CONTROL:
                 self._control(tile.channels[direction, index[0]], offset, value, source)
@@ -83,6 +87,8 @@ class RegisterMap:
                 return tile.locks[index[0]].value & tile.limits.lock_value_max  # below 0 if `lock-range` is permitted
             case What.PROGRAM:
                 return self._programs.code_word(self.place, index[0])
+        if what in _SWITCHES and tile.array.streams is not None:
+            return tile.array.streams.read(address(tile.column, tile.row, offset))
         return self._stored.get(offset, 0)
 
     def controller_id(self, direction: str, channel: int) -> int:
@@ -172,11 +178,10 @@ class RegisterMap:
             raise RegisterAccessError(f"{tile.name}: nothing is at offset {offset:#x}; {memory}{source}")
         if what is What.PAD_VALUE and tile.array.device.generation is not AIE2:
             tile.channels["MM2S", index[0]].pad_value = value
-        if offset in layout.switch_config:
-            tile.array.strictness.warn(
-                f"{tile.name}: its streams stay as the MLIR routes them, whatever is written{source}"
-            )
+        if what in _SWITCHES and tile.array.streams is not None:
+            tile.array.streams.write(address(tile.column, tile.row, offset), value)
         if what is What.CORE:
+            tile.array.settle()
             self._programs.control_core(self.place, value, source)
         self._stored[offset] = value
 

@@ -1,6 +1,6 @@
 """One tile: data memory, locks, BD registers and DMA channels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,6 +165,15 @@ class EmulatedTile:
 
     def write(self, offset: int, value: int, source: str = "") -> None:
         self.map.write(offset, value, source)
+
+    def write_block(self, offset: int, words: Sequence[int], source: str = "") -> None:
+        """Words for consecutive registers, or memory at once."""
+        end = offset + GRANULE_BYTES * len(words)
+        if offset % GRANULE_BYTES == 0 and end <= self.limits.memory_bytes:
+            self.fill(offset, np.array(words, np.uint32).tobytes())
+            return
+        for place, word in enumerate(words):
+            self.write(offset + GRANULE_BYTES * place, word, source)
 
     def read(self, offset: int) -> int:
         """The word at a tile offset; registers that are not modelled read as they were written."""

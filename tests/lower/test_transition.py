@@ -1,0 +1,143 @@
+"""From one configuration to the next by register writes: what ran before leaves no trace, and what is alike stays."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bdforge.array.emulator import LoadError, Result, emulate
+from bdforge.array.images.read import read_image
+from bdforge.array.lower.array_state import ArrayState, TileState
+from bdforge.array.lower.transition import ran, transition
+from bdforge.array.mlir import parse
+from bdforge.array.txn.lower import lower_module
+from bdforge.devices import MLIR_DEVICES
+from bdforge.devices.register_names import What, register_at
+from bdforge.devices.registers import TILE_REGISTERS, TileKind
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import BlockWrite, Operation, Sync, Write
+from bdforge.runtime.toolchain.assembled import built_image
+from support.array_text import acquire, bd, buffer, core, flow, lock, memcpy, module, program, release, ring, tile
+from support.differences import same
+
+COUNT = 8
+OUT_QUEUE = TILE_REGISTERS[TileKind.SHIM].queue_offset("S2MM", 1)
+IN = np.array([5, -3, 0, 2**31 - 1, 7, 8, 9, 10], np.int32)
+
+
+def text(at: str, operation: str, constant: int, *, first_lock: int = 0, address: int = 2048, memtile: bool = False):
+    """A core that applies an operation with a constant to 8 words, again and again; they come by circuits, the
+    results by way of a memtile if asked."""
+    names = ("x_free", "x_full", "y_free", "y_full")
+    body = [
+        acquire("x_full"), acquire("y_free"), f"%k = arith.constant {constant} : i32",
+        "%c8 = arith.constant 8 : index", "scf.for %j = %c0 to %c8 step %c1 {",
+        "%v = memref.load %x[%j] : memref<8xi32>", f"%w = arith.{operation} %v, %k : i32",
+        "memref.store %w, %y[%j] : memref<8xi32>", "}", release("x_free"), release("y_full"),
+    ]  # fmt: skip
+    kept = [
+        buffer("m", "01", COUNT, address=address), lock("m_free", "01", first_lock, 1), lock("m_full", "01", 9),
+        flow(f"{at} DMA : 0", "01 DMA : 2"), flow("01 DMA : 1", "00 DMA : 1"),
+        program("01", ring("S2MM", 2, acquire("m_free"), bd("m", COUNT), release("m_full")),
+                ring("MM2S", 1, acquire("m_full"), bd("m", COUNT), release("m_free"))),
+    ]  # fmt: skip
+    return module(
+        "npu2", tile(0, 0), tile(0, 1), tile(int(at[0]), int(at[1])),
+        buffer("x", at, COUNT, address=address), buffer("y", at, COUNT, address=address + 4096),
+        buffer("start", at, 2, (17, constant), address=address + 8192),
+        *(lock(name, at, first_lock + i, int(name.endswith("free"))) for i, name in enumerate(names)),
+        core(at, *body, times=1 << 20), flow("00 DMA : 0", f"{at} DMA : 1"),
+        *(kept if memtile else [flow(f"{at} DMA : 0", "00 DMA : 1")]),
+        "aie.shim_dma_allocation @in (%t00, MM2S, 0)", "aie.shim_dma_allocation @out (%t00, S2MM, 1)",
+        program(at, ring("S2MM", 1, acquire("x_free"), bd("x", COUNT), release("x_full")),
+                ring("MM2S", 0, acquire("y_full"), bd("y", COUNT), release("y_free"))),
+        f"aie.runtime_sequence @go(%a: memref<{COUNT}xi32>, %b: memref<{COUNT}xi32>) {{",
+        memcpy("b", "out", 1, COUNT, token=True), memcpy("a", "in", 0, COUNT), "aiex.npu.dma_wait {symbol = @out}", "}",
+    )  # fmt: skip
+
+
+DESIGNS = {
+    "plus 1": (text("02", "addi", 1), lambda v: v + np.int32(1)),
+    "plus 1000": (text("02", "addi", 1000), lambda v: v + np.int32(1000)),
+    "times 3, by a memtile": (text("02", "muli", 3, first_lock=4, memtile=True), lambda v: v * np.int32(3)),
+    "minus 5, another core": (text("14", "subi", 5, address=1024), lambda v: v - np.int32(5)),
+}
+
+
+@cache
+def built(name: str) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
+    """The writes of a design's configuration, with machine code, and the operations of its run."""
+    made = built_image(DESIGNS[name][0], "small.mlir", [], [])
+    assert not made.without
+    return tuple(read_image(made.xclbin).configurations[0]), tuple(lower_module(parse(DESIGNS[name][0]))[1])
+
+
+def chained(*names: str) -> tuple[list[Operation], list[list[Operation]]]:
+    """One stream in which each design runs twice, one design after the other; and its transitions."""
+    state, stream, between = ArrayState(built(names[0])[0]), [], []
+    for place, name in enumerate(names):
+        configuration, run = built(name)
+        if place:
+            between.append(transition(state, configuration))
+            stream += between[-1]
+        stream += [*run, *run]
+        ran(state, run)
+    return stream, between
+
+
+def emulated(first: str, stream: list[Operation], **options) -> tuple[np.ndarray, Result]:
+    """The output of a stream on an array that boots from the image of a design."""
+    out = np.zeros(COUNT, np.int32)
+    words, image = encode(stream, MLIR_DEVICES["npu2"]), built_image(DESIGNS[first][0], "small.mlir", [], []).xclbin
+    return out, emulate("", [IN.copy(), out], instructions=words, image=image, device="npu2", **options)
+
+
+@pytest.mark.parametrize("second", list(DESIGNS)[1:])
+@pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 3}, {"schedule": "random", "seed": 4}], ids=str)
+def test_designs_that_follow_each_other_compute_what_each_does_alone(second, options):
+    names = "plus 1", second, "plus 1", second
+    stream, _ = chained(*names)
+    out, result = emulated(names[0], stream, **options)
+    same(out, DESIGNS[second][1](IN))
+    assert not result.warnings
+
+
+@pytest.mark.parametrize("second", DESIGNS)
+def test_registers_are_those_of_a_load(second):
+    state = ArrayState(built("plus 1")[0])
+    ran(state, built("plus 1")[1])
+    transition(state, built(second)[0])
+    loaded = ArrayState(built(second)[0])
+    for place, wanted in loaded.tiles.items():
+        found = state.tiles[place]
+        assert wanted.bds.items() <= found.bds.items()
+        assert found.tasks == wanted.tasks
+        for memory, kept in ((wanted.memory, found.memory), (wanted.program, found.program)):
+            assert all(kept.data[start : start + len(data)] == data for start, data in memory.spans())
+    for place, found in state.tiles.items():
+        wanted = loaded.tiles.get(place, TileState(found.kind, *place))
+        for what in (What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CORE, What.LOCK):
+            assert {k: v for k, v in found.of(what).items() if v} == {k: v for k, v in wanted.of(what).items() if v}
+
+
+def test_what_is_alike_is_not_written():
+    """The same design again: cores and channels start anew, its program and its switches stay."""
+    _, (again,) = chained("plus 1", "plus 1")
+    _, (other,) = chained("plus 1", "minus 5, another core")
+    assert all(len(op.words) <= 2 for op in again if isinstance(op, BlockWrite))  # the first values of a buffer
+    assert len(again) < len(other)
+    assert any(isinstance(op, BlockWrite) and len(op.words) > 16 for op in other)  # a program
+
+
+def test_a_switch_that_changes_with_words_under_way_is_an_error():
+    """Three inputs and nobody who takes outputs: the last words stand on their way when that is taken apart."""
+    state = ArrayState(built("plus 1")[0])
+    switches = [op for op in transition(state, built("minus 5, another core")[0]) if _is_switch(op)]
+    inputs = [op for op in built("plus 1")[1] if not isinstance(op, Sync) and getattr(op, "address", 0) != OUT_QUEUE]
+    with pytest.raises(LoadError, match=r"a switch is set anew while words from .* are under way"):
+        emulated("plus 1", [*inputs * 3, *switches, *built("plus 1")[1]])
+
+
+def _is_switch(op: Operation) -> bool:
+    assert isinstance(op, Write | BlockWrite)
+    return register_at(op.address).what in (What.MASTER, What.SLAVE, What.RULE)

@@ -16,7 +16,7 @@ from bdforge.common.messages import bounded
 from bdforge.common.screen import say
 
 HOMES = {
-    "new": "build", "build": "build", "run": "run", "check-run": "run", "emulate": "emulate",
+    "new": "build", "build": "build", "compose": "compose", "run": "run", "check-run": "run", "emulate": "emulate",
     "verify": "emulate", "device": "device", "plan": "plan", "render": "texts", "convert": "texts",
     "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
     "disasm": "machine_code", "estimate": "estimate", "contract": "contract", "weights": "weights",

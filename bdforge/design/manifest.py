@@ -22,7 +22,9 @@ SCHEMA_FILE = "manifest.schema.json"
 OWN_TOOLCHAIN = "bdforge"  # makes images without a compiler
 XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
-WRITTEN = ("design", "template")
+COMPOSITION = "composition"  # of built designs
+CONFIGURATIONS = "configurations"  # role of the file with what changes the array's configuration between its steps
+WRITTEN = ("design", "template", COMPOSITION)
 """Kinds of designs that are no operator's."""
 _OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -156,7 +158,8 @@ class Manifest(_Part):
     )
     files: dict[str, BuiltFile] = Field(
         description="What the build made: mlir, host_kernels, xclbin (emulated: one that is not for silicon), elf, "
-        "placement, toolchain, reference (what outputs must be, copied), insts_<sequence>."
+        "placement, toolchain, reference (what outputs must be, copied), insts_<sequence>, configurations (of a "
+        "composition: instruction streams, one behind the other, that change the array's configuration)."
     )
     problems: list[BuiltProblem]
 

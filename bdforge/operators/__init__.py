@@ -3,16 +3,19 @@
 `OPERATORS` is all that others know of them: those of this folder, and those of installed packages (`registry`).
 """
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bdforge.common.files import read_toml
 from bdforge.common.messages import clip
 from bdforge.design.document import STDIN
-from bdforge.design.manifest import Manifest
+from bdforge.design.manifest import COMPOSITION, Manifest
 from bdforge.design.sequences import WalkError
 from bdforge.devices import Device, device_named
 from bdforge.operators.built import built_files, design_for, manifest, render
+from bdforge.operators.composed import ComposedPlan, ComposedSpec
 from bdforge.operators.input_data import DATA, input_data
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.registry import OPERATORS
@@ -45,17 +48,17 @@ from bdforge.operators.written import (
 )
 
 __all__ = [
-    "DATA", "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "Cost", "Count", "Expected", "FormSpec", "Kernels",
-    "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError", "SpecForm", "WalkError",
-    "WrittenSpec", "array_reasons", "built_files", "design_for", "design_reasons", "document_at", "document_name",
-    "for_array", "input_data", "load_spec", "manifest", "operator_of", "plan", "plan_of", "refuse", "render",
-    "spec_from", "stack_reasons",
+    "DATA", "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "ComposedPlan", "Cost", "Count", "Expected",
+    "FormSpec", "Kernels", "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError",
+    "SpecForm", "WalkError", "WrittenSpec", "array_reasons", "built_files", "design_for", "design_reasons",
+    "document_at", "document_name", "for_array", "input_data", "load_spec", "manifest", "operator_of", "plan",
+    "plan_of", "refuse", "render", "spec_from", "stack_reasons",
 ]  # fmt: skip
 
 
 def operator_of(spec: Spec) -> Operator:
     """The operator of a spec."""
-    return spec.operator if isinstance(spec, WrittenSpec) else OPERATORS[spec.kind]
+    return spec.operator if isinstance(spec, WrittenSpec | ComposedSpec) else OPERATORS[spec.kind]
 
 
 def load_spec(path: Path | str) -> Spec:
@@ -89,11 +92,24 @@ def plan_of(built: Manifest, folder: Path | None = None) -> Plan:
     SpecError for a spec that this version does not have.
     """
     name = built.design
+    if built.kind == COMPOSITION:
+        return ComposedPlan(ComposedSpec(built), device_named(built.device), partial(_part, built))
     if built.kind in KINDS:
         spec = written_spec(built.document, name, name, folder=folder, program=built.sequence.program)
     else:
         spec = spec_from(built.document.get("made_from", {}), name, name)
     return plan(spec, device_named(built.device))
+
+
+def _part(composition: Manifest, name: str, facts: Mapping[str, Any]) -> Plan:
+    """The plan of a design of a composition, by what its document says of it."""
+    document = facts["document"]
+    spec = (
+        written_spec(document, name, name)
+        if facts["kind"] in KINDS
+        else spec_from(document.get("made_from", {}), name, name)
+    )
+    return plan(spec, device_named(composition.device))
 
 
 def plan(spec: Spec, device: Device) -> Plan:

@@ -126,9 +126,17 @@ class Plan(ABC):
             for operand in inputs_of(self.program)
         }
 
-    def expected(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
-        """What `reference` says of a run; SpecError where it names what the array does not make."""
-        made, names = self.reference(inputs), [operand.name for operand in outputs_of(self.program)]
+    def expected(
+        self, inputs: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, Expected]:
+        """What `reference` says of a run; SpecError where it names what the array does not make.
+
+        `made` are the arrays of the run: where several steps follow each other, each is judged by what it was given.
+        """
+        return self._named(self.reference(inputs))
+
+    def _named(self, made: dict[str, Expected]) -> dict[str, Expected]:
+        names = [operand.name for operand in outputs_of(self.program)]
         if others := [name for name in made if name not in names]:
             raise SpecError(f"{self.spec.name}: its reference gives {listed(others)}; there is {listed(names)}")
         return made

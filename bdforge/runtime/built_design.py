@@ -11,7 +11,7 @@ from typing import Any, Self
 from bdforge.array.emulator.resident_design import Resident
 from bdforge.common.files import read_bytes, read_json, read_text
 from bdforge.common.messages import InputError, clip_path
-from bdforge.design.manifest import OWN_TOOLCHAIN, Manifest, manifest_fault
+from bdforge.design.manifest import COMPOSITION, CONFIGURATIONS, OWN_TOOLCHAIN, Manifest, manifest_fault
 from bdforge.design.sequences import (
     OperandError,
     PlannedSequence,
@@ -22,6 +22,8 @@ from bdforge.design.sequences import (
     planned,
 )
 from bdforge.devices import DEVICES, Device, DeviceError, device_named, mlir_device_named
+from bdforge.devices.txn_format.codec import TxnError, decode_all
+from bdforge.devices.txn_format.operations import Operation
 from bdforge.runtime.host_kernels import load_kernels
 
 
@@ -36,7 +38,7 @@ class BuiltDesign:
     folder: Path
     manifest: Manifest
     mlir_file: Path
-    kernel_library: Path
+    kernel_library: Path | None
     options: SequenceOptions | None = None
 
     def __repr__(self) -> str:
@@ -48,8 +50,10 @@ class BuiltDesign:
         folder = Path(folder)
         manifest = _manifest(folder / "manifest.json")
         host = f"run scons device={manifest.device} host"
-        mlir_file, kernel_library = (_checked_file(folder, manifest, role, host) for role in ("mlir", "host_kernels"))
-        return cls(folder, manifest, mlir_file, kernel_library)
+        mlir_file = _checked_file(folder, manifest, "mlir", host)
+        if manifest.kind == COMPOSITION:  # its cores run machine code alone
+            return cls(folder, manifest, mlir_file, None)
+        return cls(folder, manifest, mlir_file, _checked_file(folder, manifest, "host_kernels", host))
 
     def waiting(self, options: SequenceOptions | None) -> "BuiltDesign":
         """The same built array, whose sequences wait as `options` say and are made anew; None: as built."""
@@ -84,7 +88,7 @@ class BuiltDesign:
             options = self.options or SequenceOptions(
                 "wide" if self.manifest.sequence.wide else "column", self.program.in_flight
             )
-            return planned(self.program, sizes, self.array, options)
+            return planned(self.program, sizes, self.array, options, self.configurations)
         except (OperandError, ProgramError, WalkError) as error:
             where = [self.name, "x".join(map(str, sizes.values()))] if sizes else [self.name]
             raise type(error)(": ".join([*where, str(error)])) from None
@@ -102,7 +106,21 @@ class BuiltDesign:
     @cached_property
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """The kernels, compiled for this host."""
-        return load_kernels(self.kernel_library)
+        return {} if self.kernel_library is None else load_kernels(self.kernel_library)
+
+    @cached_property
+    def configurations(self) -> tuple[tuple[Operation, ...], ...]:
+        """What its runs change the array's configuration to, by number; BuildError for a file that is none."""
+        if not self.program.configurations:
+            return ()
+        path = _checked_file(self.folder, self.manifest, CONFIGURATIONS, "run bdforge compose")
+        try:
+            found = decode_all(read_bytes(path, BuildError))
+        except TxnError as error:
+            raise BuildError(f"{path}: {error}; run bdforge compose again") from None
+        if len(found) != self.program.configurations:
+            raise BuildError(f"{path}: holds {len(found)} changes, its program has {self.program.configurations}")
+        return tuple(stream.operations for stream in found)
 
     @property
     def cores_note(self) -> str:

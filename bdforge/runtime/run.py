@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from bdforge.runtime.built_design import BuiltDesign
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Outputs by operand, the sequence, host seconds of emulation, warnings; report and trace of a timed run."""
+    """Outputs by operand, the sequence, host seconds of emulation, warnings; report and trace of a timed run.
+
+    `between` are arrays that the array made and read again, of a composition.
+    """
 
     outputs: dict[str, np.ndarray]
     sequence: PlannedSequence
@@ -23,6 +26,7 @@ class Run:
     warnings: tuple[str, ...]
     timing: TimingReport | None = None
     trace: Trace | None = None
+    between: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ def run(
         file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted,
     )  # fmt: skip
     seconds = time.perf_counter() - start
-    return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace)
+    between = fetched(planned, buffers, [o for o in design.program.operands if o.direction == "between"])
+    return Run(fetched(planned, buffers), planned, seconds, result.warnings, result.timing, result.trace, between)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@
 namespace bdforge {
 namespace {
 
-constexpr std::size_t manifest_limit_bytes = std::size_t{16} << 20;
+constexpr std::size_t manifest_limit_bytes = std::size_t{16} << 20, changes_limit_bytes = std::size_t{256} << 20;
 constexpr std::int64_t size_max = std::int64_t{1} << 40;
 
 std::string text_or(const JsonView& view, const std::string& key, const std::string& otherwise) {
@@ -100,10 +100,34 @@ LoadedManifest parse_manifest(const std::string& text, const std::string& file) 
     return manifest;
 }
 
+namespace {
+
+/// What the program changes the array's configuration to, from the file beside the manifest.
+std::vector<sequence::Change> changes_of(const LoadedManifest& manifest) {
+    const std::size_t count = manifest.source.program.configurations;
+    if (count == 0) return {};
+    const auto found = manifest.files.find("configurations");
+    if (found == manifest.files.end())
+        throw ManifestError(manifest.file + ": files.configurations is missing; run bdforge compose");
+    const std::string path = folder_of(manifest.file) + found->second.path;
+    const std::string content = read_file(path, changes_limit_bytes, "run bdforge compose");
+    if (!found->second.sha256.empty() && found->second.sha256 != sha256(content))
+        throw ManifestError(manifest.file + ": files.configurations.sha256 is not that of " + path +
+                            "; they come from different builds, run bdforge compose again");
+    try {
+        return sequence::read_changes(content, count);
+    } catch (const sequence::SequenceError& error) {
+        throw ManifestError(path + ": " + error.what() + "; run bdforge compose again");
+    }
+}
+
+}  // namespace
+
 LoadedManifest load_manifest(const std::string& path) {
     LoadedManifest manifest = parse_manifest(
         read_file(path, manifest_limit_bytes, "build the design, which writes it beside the xclbin"), path);
     check_links(manifest);
+    manifest.source.changes = changes_of(manifest);
     return manifest;
 }
 

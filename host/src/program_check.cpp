@@ -115,7 +115,14 @@ private:
             case Kind::write:
                 reach("a write", inside, {program_.writes[i].address});
                 return reach("a write", inside, program_.writes[i].values);
+            case Kind::configure: return configure(program_.configures[i], in_step);
         }
+    }
+
+    void configure(const Configure& configure, bool in_step) const {
+        if (in_step) malformed("a configuration changes in a step; it changes between steps");
+        if (configure.configuration != no_value && configure.configuration >= program_.configurations)
+            malformed(concat("configuration ", configure.configuration, " is wanted; there are ", program_.configurations));
     }
 
     void step(const Step& step, std::uint32_t inside) {

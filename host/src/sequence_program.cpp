@@ -1,6 +1,7 @@
 #include "sequence_program.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string_view>
 
@@ -92,7 +93,8 @@ Operand operand(const JsonView& view, const std::vector<std::string>& parameters
     Operand made{};
     made.name = view.at("name").text();
     made.argument = number(view.at("argument"));
-    made.out = choice(view.at("direction"), {"in", "out"}) == 1;
+    const std::size_t way = choice(view.at("direction"), {"in", "out", "between"});
+    made.out = way == 1, made.between = way == 2;
     made.type = view.at("type").text();
     made.bits = number(view.at("bits"), 1, 1024);
     if (view.has("values")) {
@@ -119,7 +121,7 @@ Requirement requirement(const JsonView& view) {
 }
 
 Bd bd(const JsonView& view) {
-    only(view, {"argument", "offset", "sizes", "strides", "runs", "when"});
+    only(view, {"argument", "offset", "sizes", "strides", "runs", "when", "bits"});
     const auto sizes = list(view.at("sizes"), 1, 4, value_id), strides = list(view.at("strides"), 1, 4, value_id);
     if (sizes.size() != strides.size())
         view.at("strides").refuse(concat(sizes.size(), " of them, as many as there are sizes"));
@@ -129,7 +131,8 @@ Bd bd(const JsonView& view) {
             {},
             {},
             {no_value, no_value},
-            optional_id(view, "when")};
+            optional_id(view, "when"),
+            view.has("bits") ? number(view.at("bits"), 1, 64) : 0};
     std::copy(sizes.begin(), sizes.end(), made.sizes.begin());
     std::copy(strides.begin(), strides.end(), made.strides.begin());
     if (!view.has("runs")) return made;
@@ -148,7 +151,8 @@ Tokens tokens(const JsonView& view) {
 class Reader {
 public:
     Program read(const JsonView& view) {
-        only(view, {"parameters", "values", "arguments", "operands", "requires", "do", "in_flight", "in_flight_max"});
+        only(view, {"parameters", "values", "arguments", "operands", "requires", "do", "in_flight", "in_flight_max",
+                    "configurations"});
         for (const JsonView& name : view.at("parameters").elements()) program_.parameters.push_back(name.text());
         program_.body = block(view.at("do"));
         program_.values =
@@ -156,8 +160,10 @@ public:
         program_.arguments = list(view.at("arguments"), 0, values_max, argument);
         program_.operands = optional_list(
             view, "operands", [this](const JsonView& entry) { return operand(entry, program_.parameters); });
+        std::erase_if(program_.operands, [](const Operand& found) { return found.between; });  // no host gives or gets
         program_.requirements = optional_list(view, "requires", requirement);
         program_.in_flight = number(view.at("in_flight"), 1);
+        if (view.has("configurations")) program_.configurations = number(view.at("configurations"));
         if (view.has("in_flight_max")) program_.in_flight_max = number(view.at("in_flight_max"), 1);
         return std::move(program_);
     }
@@ -203,7 +209,8 @@ private:
         if (kind == "if") return {Kind::choice, if_(view)};
         if (kind == "step") return {Kind::step, step(view)};
         if (kind == "task") return {Kind::task, task(view)};
-        if (kind != "write") view.at("kind").refuse("for, if, step, task or write");
+        if (kind == "configure") return {Kind::configure, configure(view)};
+        if (kind != "write") view.at("kind").refuse("for, if, step, task, write or configure");
         only(view, {"kind", "address", "values"});
         Write made{value_id(view.at("address")), list(view.at("values"), 1, written_max, value_id)};
         return {Kind::write, added(program_.writes, std::move(made))};
@@ -255,6 +262,12 @@ private:
         return added(program_.tasks,
                      Task{direction(view.at("direction")), number(view.at("channel")), value_id(view.at("column")),
                           value_id(view.at("runs")), flag(view, "token"), bds});
+    }
+
+    std::uint32_t configure(const JsonView& view) {
+        only(view, {"kind", "configuration", "in_flight"});
+        const std::uint32_t wanted = view.has("configuration") ? number(view.at("configuration")) : no_value;
+        return added(program_.configures, Configure{wanted, number(view.at("in_flight"), 1)});
     }
 
     Program program_{};
@@ -318,6 +331,25 @@ Target target(const JsonView& view) {
 
 Source read_sequence(const JsonView& view) {
     return {Reader().read(view.at("program")), target(view.at("target")), view.at("wide").boolean()};
+}
+
+std::vector<Change> read_changes(const std::string& content, std::size_t count) {
+    constexpr std::size_t header_words = 4, word_bytes = 4;
+    std::vector<std::uint32_t> words(content.size() / word_bytes);
+    std::memcpy(words.data(), content.data(), words.size() * word_bytes);
+    std::vector<Change> found;
+    for (std::size_t at = 0; at < words.size();) {
+        const std::size_t left = words.size() - at, size = left < header_words ? 0 : words[at + 3] / word_bytes;
+        if (size < header_words || size > left)
+            throw SequenceError(concat("no instruction stream starts at word ", at, " that ends within ", words.size()));
+        const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto body = static_cast<std::ptrdiff_t>(header_words), end = static_cast<std::ptrdiff_t>(size);
+        found.push_back({words[at + 2], {first + body, first + end}});
+        at += size;
+    }
+    if (found.size() != count)
+        throw SequenceError(concat("there are ", found.size(), " changes, the sequence program has ", count));
+    return found;
 }
 
 }  // namespace bdforge::sequence

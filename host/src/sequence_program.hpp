@@ -89,13 +89,13 @@ struct PlaceLoop {
 /// Whether places are single elements, or tiles of 8 x 8 values, blocks along the last axis or the first one.
 enum class Blocked : std::uint8_t { no, across, down };
 
-/// An array of the user's in an argument's buffer; `out`: the array writes it. `column_major`: lines of the user's own
+/// An array of the user's in an argument's buffer; `out`: the array writes it, `between`: and reads it again. `column_major`: lines of the user's own
 /// memory run along the first axis. `leading` is the parameter that says how far they are apart, or `no_value`; `missing`
 /// stands for an operand that is not given, `values` are the smallest and the largest that it may hold.
 struct Operand {
     std::string name;
     std::uint32_t argument;
-    bool out;
+    bool out, between;
     std::string type;
     std::uint32_t bits;
     std::optional<std::pair<std::int64_t, std::int64_t>> values;
@@ -119,13 +119,14 @@ struct Requirement {
 enum class Direction : std::uint8_t { s2mm, mm2s };
 
 /// One BD of a chain: `rank` sizes and strides in elements, outermost first. `runs` (count, stride) and `when` may be
-/// `no_value`.
+/// `no_value`; `bits` are an element's, 0: the argument's.
 struct Bd {
     std::uint32_t argument, rank;
     ValueId offset;
     std::array<ValueId, 4> sizes, strides;
     std::array<ValueId, 2> runs;
     ValueId when;
+    std::uint32_t bits;
 };
 
 /// A token from a channel of each of `columns` shims.
@@ -136,7 +137,7 @@ struct Tokens {
 };
 
 /// Statements in order; `index` names one of the table of its kind.
-enum class Kind : std::uint8_t { loop, choice, step, task, write };
+enum class Kind : std::uint8_t { loop, choice, step, task, write, configure };
 struct Statement {
     Kind kind;
     std::uint32_t index;
@@ -175,6 +176,12 @@ struct Write {
     std::vector<ValueId> values;
 };
 
+/// A change of the array's configuration, by its number, or `no_value` for a wait for all that ran before; at most
+/// `in_flight` steps run from then on.
+struct Configure {
+    std::uint32_t configuration, in_flight;
+};
+
 /// A program, as `parse_manifest` reads it. Ranges are of the table that bears their kind's name; `body` and those within
 /// statements of `statements`, where blocks stand behind the statements that hold them.
 struct Program {
@@ -189,12 +196,14 @@ struct Program {
     std::vector<Step> steps;
     std::vector<Task> tasks;
     std::vector<Write> writes;
+    std::vector<Configure> configures;
     std::vector<Bd> bds;
     std::vector<Tokens> tokens;
     std::vector<Note> notes;
     Range body;
     std::uint32_t in_flight;
     std::uint32_t in_flight_max = 4;  // that queues hold, whatever a host asks for
+    std::uint32_t configurations = 0;  // that come with the design, besides the one that is loaded
 };
 
 /// A register field: word of its group, lowest bit.
@@ -231,12 +240,24 @@ struct Target {
     std::uint32_t control_value, control_mask;  // what carries tokens to the controller
 };
 
-/// What a design's streams are made from. With `wide` one operation awaits the tokens of several columns.
+/// What changes the array's configuration: so many operations of an instruction stream.
+struct Change {
+    std::uint32_t operations;
+    std::vector<std::uint32_t> words;
+};
+
+/// What a design's streams are made from. With `wide` one operation awaits the tokens of several columns; `changes` are
+/// those of the program's configurations, by number.
 struct Source {
     Program program;
     Target target;
     bool wide = false;
+    std::vector<Change> changes{};
 };
+
+/// Changes in a file's content: instruction streams, one behind the other. SequenceError for words that are none, or for
+/// another number of them than `count`.
+std::vector<Change> read_changes(const std::string& content, std::size_t count);
 
 /// For each value the innermost loop whose counter it depends on, or `no_loop`, and whether anything but values of that
 /// loop reads it.

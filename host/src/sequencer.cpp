@@ -149,6 +149,12 @@ public:
         std::copy_n(values, count, next(count));
     }
 
+    /// Operations as they are.
+    void copy(const Change& change) {
+        std::copy(change.words.begin(), change.words.end(), next(change.words.size()));
+        operations_ += change.operations;
+    }
+
     /// Tokens of a channel from each of `columns` shims.
     void await(Direction direction, std::uint32_t channel, std::uint32_t column, std::uint32_t columns) {
         const auto way = static_cast<std::uint32_t>(direction);
@@ -261,12 +267,12 @@ struct Wait {
 class StepQueue {
 public:
     StepQueue(const Source& source, StreamWriter& writer)
-        : source_(source), writer_(writer), rings_(source.target.columns) {}
+        : source_(source), writer_(writer), rings_(source.target.columns), in_flight_(source.program.in_flight) {}
 
     void start(const PlannedStep& step, std::vector<Wait> waits) {
         if (++steps_ > steps_max)
             throw SequenceError(concat("the sequence takes more than ", steps_max, " steps; split the problem"));
-        while (!running_.empty() && (running_.size() == source_.program.in_flight || !fits(step.needs))) end_oldest();
+        while (!running_.empty() && (running_.size() == in_flight_ || !fits(step.needs))) end_oldest();
         if (!fits(step.needs))
             throw SequenceError(
                 concat("a step needs more than the ", source_.target.bds, " BDs of a shim; start less at a time"));
@@ -280,7 +286,17 @@ public:
     }
 
     void finish() {
-        for (; !running_.empty(); running_.pop_front()) await(running_.front());
+        while (!running_.empty()) {
+            await(running_.front());
+            free_oldest();
+        }
+    }
+
+    /// All that ran has ended; from now on no more than `in_flight` steps run, and no more than the host asked for.
+    void configure(const Configure& configure) {
+        finish();
+        if (configure.configuration != no_value) change(configure.configuration);
+        in_flight_ = std::min(configure.in_flight, source_.program.in_flight);
     }
 
 private:
@@ -294,6 +310,12 @@ private:
         std::uint32_t head = 0, used = 0;
     };
 
+    void change(std::uint32_t number) {
+        if (number >= source_.changes.size())
+            throw SequenceError(concat("configuration ", number, " did not come with the design"));
+        writer_.copy(source_.changes[number]);
+    }
+
     bool fits(const std::vector<std::uint32_t>& needs) const {
         for (std::size_t column = 0; column < needs.size(); ++column)
             if (rings_[column].used + needs[column] > source_.target.bds) return false;
@@ -305,7 +327,12 @@ private:
         if (oldest.tasks && oldest.waits.empty())
             throw SequenceError("a step awaits no token; nothing says when its BDs are free");
         await(oldest);
-        for (std::size_t column = 0; column < rings_.size(); ++column) rings_[column].used -= oldest.needs[column];
+        free_oldest();
+    }
+
+    void free_oldest() {
+        for (std::size_t column = 0; column < rings_.size(); ++column)
+            rings_[column].used -= running_.front().needs[column];
         running_.pop_front();
     }
 
@@ -333,7 +360,7 @@ private:
     StreamWriter& writer_;
     std::vector<Ring> rings_;
     std::deque<Running> running_;
-    std::size_t steps_ = 0;
+    std::size_t in_flight_, steps_ = 0;
 };
 
 /// One run of a program.
@@ -380,6 +407,7 @@ private:
             case Kind::step: return step(program_.steps[i]);
             case Kind::task: return task(program_.tasks[i]);
             case Kind::write: return write(program_.writes[i]);
+            case Kind::configure: return steps_.configure(program_.configures[i]);
         }
     }
 
@@ -452,7 +480,7 @@ private:
             if (rank == made.dims.size()) throw SequenceError("a BD has 4 dimensions and runs; runs are the fourth");
             made.dims.back() = {values_[bd.runs[0]], values_[bd.runs[1]]};
         }
-        made.bits = program_.arguments[bd.argument].bits;
+        made.bits = bd.bits == 0 ? program_.arguments[bd.argument].bits : bd.bits;
         return made;
     }
 

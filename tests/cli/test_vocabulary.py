@@ -28,7 +28,7 @@ def tree() -> dict[str, TyperCommand]:
 
 
 COMMANDS = tree()
-KEPT = {"bdforge build"}
+KEPT = {"bdforge build", "bdforge compose"}
 """Commands that bring a folder of their own up to date, as `scons` does."""
 OPTIONS = {
     path: {name: option for option in command.params if isinstance(option, TyperOption) for name in option.opts}

@@ -126,7 +126,8 @@ class _Random:
             self.statement(depth, in_step)
 
     def statement(self, depth: int, in_step: bool) -> None:
-        kinds = (["task", "task"] if in_step else ["step", "step"]) + ["write"] + ["loop", "choice"] * (depth > 0)
+        kinds = ["task", "task"] if in_step else ["step", "step", "step", "configure"]
+        kinds += ["write"] + ["loop", "choice"] * (depth > 0)
         match self.rng.choice(kinds):
             case "loop":
                 with self.build.loop(self.number(4)) as counter:
@@ -140,6 +141,8 @@ class _Random:
                 awaits = [("S2MM", 0, self.number(4), self.number(4) + 1)] if self.rng.random() < 0.9 else []
                 with self.build.step(awaits, "at {}", [self.number(9)]):
                     self.block(depth - 1, True)
+            case "configure":
+                self.build.configure(None, self.rng.randint(1, 4))
             case "write":
                 values = [self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))]
                 self.build.write(CORE + 4 * self.number(16), *values)
@@ -154,13 +157,14 @@ class _Random:
 
     def bd(self):
         rng, argument = self.rng, self.rng.randrange(3)
-        per_word = max(32 // self.bits[argument], 1)
+        bits = rng.choice([None, None, 8, 16, 32])
+        per_word = max(32 // (bits or self.bits[argument]), 1)
         rank = rng.randint(1, 3)
         sizes = [self.number(6) + 1 for _ in range(rank - 1)] + [per_word * (self.number(1100) + 1)]
         strides = [per_word * (self.number(1 << 21) + 1) for _ in range(rank - 1)] + [self.build.constant(1)]
         runs = (self.number(66) + 1, per_word * (self.number(50) + 1)) if rng.random() < 0.4 else None
         when = (self.number(9) + self.known[1]) % 3 if rng.random() < 0.3 else 1
-        return self.build.bd(argument, per_word * self.number(1 << 22), sizes, strides, runs, when)
+        return self.build.bd(argument, per_word * self.number(1 << 22), sizes, strides, runs, when, bits)
 
 
 def test_random_programs_make_the_same_words(probe):

@@ -63,7 +63,7 @@ MALFORMED = [  # beside ends and words of members, which test_host_limits.py ask
     (again(["do"], [*STEP, "do", 1]), "a choice uses value"),
     (again(LOOP[:1], READ), "a task stands in no step; nothing would say when its BDs are free"),
     (add(["do"], INNER_STEP), "a step stands in another"),
-    (add(["do"], {"kind": "jump"}), 'kind is "jump", expected for, if, step, task or write'),
+    (add(["do"], {"kind": "jump"}), 'kind is "jump", expected for, if, step, task, write or configure'),
     (drop([], "arguments"), "sequence.program.arguments is missing"),
     (put(["requires", 0, "otherwise"], text="{} {}"), "says 2 {} of 1 values"),
     (put([*STEP, "note"], text="{0}"), "says 0 {} of 1 values"),

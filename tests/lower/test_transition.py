@@ -8,7 +8,7 @@ import pytest
 from bdforge.array.emulator import LoadError, Result, emulate
 from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState, TileState
-from bdforge.array.lower.transition import ran, transition
+from bdforge.array.lower.transition import Touched, transition
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices import MLIR_DEVICES
@@ -78,10 +78,9 @@ def chained(*names: str) -> tuple[list[Operation], list[list[Operation]]]:
     for place, name in enumerate(names):
         configuration, run = built(name)
         if place:
-            between.append(transition(state, configuration))
+            between.append(transition(state, configuration, touched=Touched().of(run)))
             stream += between[-1]
         stream += [*run, *run]
-        ran(state, run)
     return stream, between
 
 
@@ -105,7 +104,6 @@ def test_designs_that_follow_each_other_compute_what_each_does_alone(second, opt
 @pytest.mark.parametrize("second", DESIGNS)
 def test_registers_are_those_of_a_load(second):
     state = ArrayState(built("plus 1")[0])
-    ran(state, built("plus 1")[1])
     transition(state, built(second)[0])
     loaded = ArrayState(built(second)[0])
     for place, wanted in loaded.tiles.items():

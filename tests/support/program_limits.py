@@ -18,6 +18,7 @@ STEP: Path = (*LOOP, "do", 1)
 TASK: Path = (*STEP, "do", 0)
 BD: Path = (*TASK, "bds", 0)
 WAIT: Path = (*STEP, "awaits", 0)
+CONFIGURE: Path = (*LOOP, "do", 2)
 WRITE: Path = (*CHOICE, "otherwise", 0)
 OPERAND: Path = ("program", "operands", 0)
 ARGUMENT: Path = ("program", "arguments", 0)
@@ -26,7 +27,7 @@ ONE, N, COUNTER, ZERO, LAST = range(5)  # places of the values: the first and th
 
 def whole() -> Content:
     """A sequence with every part that there is, of which nothing runs: its loop turns no time."""
-    bd = {"argument": 0, "offset": ZERO, "sizes": [ONE], "strides": [ONE], "runs": [ONE, ZERO], "when": ONE}
+    bd = {"argument": 0, "offset": ZERO, "sizes": [ONE], "strides": [ONE], "runs": [ONE, ZERO], "when": ONE, "bits": 32}
     task = {"kind": "task", "direction": "MM2S", "channel": 0, "column": ZERO, "runs": ONE, "token": True, "bds": [bd]}
     choice = {
         "kind": "if", "when": COUNTER, "do": [], "otherwise": [{"kind": "write", "address": N, "values": [N]}],
@@ -45,9 +46,12 @@ def whole() -> Content:
         "arguments": [{"name": "X", "type": "i32", "bits": 32, "elements": N, "note": ""}],
         "operands": [operand],
         "requires": [{"when": ONE, "otherwise": {"text": "{}", "values": [N]}}],
-        "do": [{"kind": "for", "loop": 0, "count": ZERO, "do": [choice, step]}],
+        "do": [
+            {"kind": "for", "loop": 0, "count": ZERO, "do": [choice, step, {"kind": "configure", "in_flight": 1}]},
+        ],
         "in_flight": 1,
         "in_flight_max": 1,
+        "configurations": 1,
     }
     return copy.deepcopy({"program": program, "target": target_facts(mlir_device_named("npu2")), "wide": False})
 
@@ -121,6 +125,11 @@ BOUNDS: dict[str, Bound] = {
     "Program.values": Bound(None, 65536, (("program", "values"),), length=True),
     "Program.in_flight": numbers(1, COUNT, ("program", "in_flight")),
     "Program.in_flight_max": numbers(1, COUNT, ("program", "in_flight_max")),
+    "Program.configurations": numbers(0, COUNT, ("program", "configurations")),
+    "Configure.configuration": Bound(
+        0, COUNT, ((*CONFIGURE, "configuration"),), last=0, refused="configuration 1 is wanted; there are 1"
+    ),
+    "Configure.in_flight": numbers(1, COUNT, (*CONFIGURE, "in_flight")),
     "ProgramArgument.bits": numbers(1, 64, (*ARGUMENT, "bits")),
     "ProgramArgument.elements": place(*ARGUMENT, "elements"),
     "Operand.argument": Bound(0, None, ((*OPERAND, "argument"),), last=0, refused="has argument 1; there are 1"),
@@ -161,6 +170,7 @@ BOUNDS: dict[str, Bound] = {
     "ProgramBd.runs": entries(2, 2, (*BD, "runs")),
     "ProgramBd.runs[]": place(*BD, "runs", 1),
     "ProgramBd.when": place(*BD, "when"),
+    "ProgramBd.bits": numbers(1, 64, (*BD, "bits")),
     "Target.header": entries(2, 2, ("target", "header")),
     "Target.wraps": entries(2, 2, ("target", "wraps")),
     "Target.bd_constant": entries(8, 8, ("target", "bd_constant")),
@@ -182,7 +192,7 @@ BOUNDS: dict[str, Bound] = {
 WORDS: dict[str, tuple[Path, tuple[str, ...]]] = {
     "ProgramTask.direction": ((*TASK, "direction"), ("S2MM", "MM2S")),
     "Tokens.direction": ((*WAIT, "direction"), ("S2MM", "MM2S")),
-    "Operand.direction": ((*OPERAND, "direction"), ("in", "out")),
+    "Operand.direction": ((*OPERAND, "direction"), ("in", "out", "between")),
     "Operand.blocked": ((*OPERAND, "blocked"), ("across", "down")),
     "Operand.order": ((*OPERAND, "order"), ("row", "column")),
 }

@@ -13,9 +13,9 @@ Actions are tuples that start with a verb:
 | `take`, `give` | sinks | sources of packets: the sinks' arbiters |
 | `task`, `end task` | for the end: whether a token is issued | channels |
 | `push` | channel, BDs of the task | whoever writes its queue |
-| `reset` | channel | whoever writes its control register |
+| `reset` | channel or core | whoever writes its control register, or lets a core run that was reset |
 | `write bd` | column, row, BD | whoever writes it |
-| `was reset` | | channels: where they go on after a reset |
+| `was reset` | | channels and cores: where they go on after a reset |
 | `kernel` | name, elements of each array, bytes of all | cores |
 | `work` | operations of the core program | cores |
 | `run` | cycles of machine code, those it waits for its own banks, accesses by bank, cycles by name | cores |

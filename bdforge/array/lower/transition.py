@@ -7,13 +7,14 @@ written: two configurations that are alike follow each other at little cost.
 
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 
 from bdforge.array.lower.array_state import ArrayState, TileState
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.register_names import What
-from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS, address
+from bdforge.devices.register_names import What, register_at
+from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS, TileRegisters, address
 from bdforge.devices.switch_registers import (
     CASCADE_OFFSET,
     SHIM_DEMUX_OFFSET,
@@ -24,168 +25,207 @@ from bdforge.devices.switch_registers import (
 )
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
-Place = tuple[int, int]
-"""Column and row of a tile."""
-Locks = Mapping[Place, Collection[int]]
-"""The locks by tile that a configuration's cores and BDs use."""
+Locks = Mapping[tuple[int, int], Collection[int]]
+"""The locks that configurations use, by column and row of their tile."""
 
-_MEMORY_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
+_BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
 _DIRECTIONS = ("S2MM", "MM2S")
 
 
-def ran(state: ArrayState, operations: Iterable[Operation]) -> None:
-    """Let `state` know what a run's operations wrote; what they move is not followed, and shims' BDs are no state."""
-    for operation in operations:
-        if isinstance(operation, Write | MaskWrite | BlockWrite):
-            state.apply(operation)
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What runs change themselves, by kind of tile: whether they write BDs, and the channels that they push tasks to.
+
+    A kind of tile stands for all tiles of it: which ones a run touches depends on its sizes.
+    """
+
+    bds: frozenset[TileKind] = frozenset()
+    channels: frozenset[tuple[TileKind, str, int]] = frozenset()
+
+    @classmethod
+    def everything(cls) -> "Touched":
+        """What is assumed where nothing is known."""
+        kinds = (TileKind.MEMTILE, TileKind.CORE)
+        channels = ((k, way, c) for k in kinds for way in _DIRECTIONS for c in range(AIE2.limits(k).channels))
+        return cls(frozenset(kinds), frozenset(channels))
+
+    def of(self, operations: Iterable[Operation]) -> "Touched":
+        """With what these operations of a run touch besides."""
+        bds, channels = set(self.bds), set(self.channels)
+        for operation in operations:
+            if isinstance(operation, Write | MaskWrite | BlockWrite):
+                register = register_at(operation.address)
+                if register.what is What.BD:
+                    bds.add(register.kind)
+                elif register.what is What.QUEUE:
+                    channels.add((register.kind, register.direction, register.index[0]))
+        return Touched(frozenset(bds), frozenset(channels))
 
 
-def transition(state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None) -> list[Operation]:
+def transition(
+    state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None
+) -> list[Operation]:
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
-    `state` is what is loaded and has run to its end; it becomes what is there afterwards. `locks` are all that either
-    configuration uses; without it every lock of a core that has a program counts as used. StateError as `ArrayState`.
+    `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that either
+    configuration uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
+    changed besides. StateError as of `ArrayState`.
     """
     after = ArrayState(wanted)
     for place in after.tiles.keys() - state.tiles.keys():
-        new = after.tiles[place]
-        state.tiles[place] = TileState(new.kind, *place)
-    pairs = [(old, after.tiles.get(place)) for place, old in sorted(state.tiles.items())]
-    tiles = [(old, TileState(old.kind, old.column, old.row) if new is None else new) for old, new in pairs]
-    parts = (_stops, _programs, _memories, _locks(locks), _bds, _switches, _releases, _starts, _enables)
-    found: list[Operation] = [*_merged(write for part in parts for old, new in tiles for write in part(old, new))]
-    for old, _ in tiles:
+        state.tiles[place] = TileState(after.tiles[place].kind, *place)
+    tiles = [
+        _Change(old, after.tiles.get(place) or TileState(old.kind, *place), locks, touched or Touched())
+        for place, old in sorted(state.tiles.items())
+    ]
+    found: list[Operation] = [*_merged(write for part in _PARTS for tile in tiles for write in part(tile))]
+    for old in state.tiles.values():
         old.tasks.clear()
         old.pushes.clear()
-    ran(state, found)
+    for write in found:
+        state.apply(write)
     return found
-
-
-def _at(tile: TileState, offset: int) -> int:
-    return address(tile.column, tile.row, offset)
 
 
 def _runs(tile: TileState) -> bool:
     return bool(tile.of(What.CORE).get((), 0) & CORE_ENABLE)
 
 
-def _control(tile: TileState, direction: str, channel: int) -> int:
-    """What a channel's control register holds: of a core tile's that has tasks the bit without which none starts."""
-    value = tile.registers.get((What.CONTROL, direction, (channel,)), 0)
-    return value | CORE_ENABLE if tile.kind is TileKind.CORE and (direction, channel) in _channels(tile) else value
+def _of_tasks(tile: TileState) -> set[tuple[str, int]]:
+    return {(task.direction, task.channel) for task in tile.tasks}
 
 
-def _channels(tile: TileState) -> list[tuple[str, int]]:
-    """Channels that had tasks; a shim's have no reset, and nothing to do once their tokens came."""
-    return sorted({(task.direction, task.channel) for task in tile.tasks}) if tile.kind is not TileKind.SHIM else []
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One tile: what is there, and what is wanted."""
 
+    old: TileState
+    new: TileState
+    locks: Locks | None
+    touched: Touched
 
-def _stops(old: TileState, new: TileState) -> Iterator[Write]:
-    """Stop the core, and hold channels in reset."""
-    registers = TILE_REGISTERS[old.kind]
-    if _runs(old):
-        yield Write(_at(old, registers.core_control or 0), CORE_RESET)
-    for direction, channel in _channels(old):
-        held = registers.control.fields["reset"].mask
-        yield Write(_at(old, registers.control_offset(direction, channel)), held)
+    @property
+    def at(self) -> TileRegisters:
+        return TILE_REGISTERS[self.old.kind]
 
+    def write(self, offset: int, value: int) -> Write:
+        return Write(address(self.old.column, self.old.row, offset), value)
 
-def _programs(old: TileState, new: TileState) -> Iterator[BlockWrite]:
-    """Programs that are not there yet."""
-    for start, data in new.program.spans():
-        if old.program.data[start : start + len(data)] != data:
-            yield from _filled(old, TILE_REGISTERS[old.kind].program_memory.start + start, data)
+    def filled(self, offset: int, data: bytes) -> Iterator[BlockWrite]:
+        words = struct.unpack(f"<{len(data) // GRANULE_BYTES}I", data)
+        for first in range(0, len(words), _BLOCK_WORDS):
+            place = address(self.old.column, self.old.row, offset + GRANULE_BYTES * first)
+            yield BlockWrite(place, words[first : first + _BLOCK_WORDS])
 
+    @property
+    def stopped(self) -> list[tuple[str, int]]:
+        """Channels that had tasks; a shim's have no reset, and nothing to do once their tokens came."""
+        if self.old.kind is TileKind.SHIM:
+            return []
+        pushed = {(way, channel) for kind, way, channel in self.touched.channels if kind is self.old.kind}
+        return sorted(_of_tasks(self.old) | pushed)
 
-def _memories(old: TileState, new: TileState) -> Iterator[BlockWrite]:
-    """First values of buffers, and data of programs."""
-    for start, data in new.memory.spans():
-        yield from _filled(old, start, data)
+    def control(self, tile: TileState, direction: str, channel: int) -> int:
+        """A channel's control register: of a core tile's that has tasks the bit is set without which none starts."""
+        value = tile.registers.get((What.CONTROL, direction, (channel,)), 0)
+        starts = tile.kind is TileKind.CORE and (direction, channel) in _of_tasks(tile)
+        return value | CORE_ENABLE if starts else value
 
+    def stops(self) -> Iterator[Write]:
+        """Stop the core, and hold channels in reset."""
+        if _runs(self.old):
+            yield self.write(self.at.core_control or 0, CORE_RESET)
+        for direction, channel in self.stopped:
+            yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
 
-def _filled(tile: TileState, offset: int, data: bytes) -> Iterator[BlockWrite]:
-    words = struct.unpack(f"<{len(data) // GRANULE_BYTES}I", data)
-    for first in range(0, len(words), _MEMORY_WORDS):
-        yield BlockWrite(_at(tile, offset + GRANULE_BYTES * first), words[first : first + _MEMORY_WORDS])
+    def programs(self) -> Iterator[BlockWrite]:
+        """A program that is not there yet."""
+        for start, data in self.new.program.spans():
+            if self.old.program.data[start : start + len(data)] != data:
+                yield from self.filled(self.at.program_memory.start + start, data)
 
+    def memories(self) -> Iterator[BlockWrite]:
+        """First values of buffers, and data of programs."""
+        for start, data in self.new.memory.spans():
+            yield from self.filled(start, data)
 
-def _locks(used: Locks | None):
-    def write(old: TileState, new: TileState) -> Iterator[Write]:
+    def lock_values(self) -> Iterator[Write]:
         """Values of the locks that a run may have changed, or that start with another one."""
-        place = old.column, old.row
-        changed = set(_of_bds(old)) | set(_of_bds(new)) if used is None else set(used.get(place, ()))
-        if used is None and (_runs(old) or _runs(new)):
-            changed |= set(range(AIE2.limits(old.kind).locks))
-        for lock in sorted(changed | {lock for lock, value in new.locks.items() if value}):
-            yield Write(_at(old, TILE_REGISTERS[old.kind].lock_offset(lock)), new.locks.get(lock, 0))
+        for lock in sorted(self.used_locks | {lock for lock, value in self.new.locks.items() if value}):
+            yield self.write(self.at.lock_offset(lock), self.new.locks.get(lock, 0))
 
-    return write
+    @property
+    def used_locks(self) -> set[int]:
+        if self.locks is not None:
+            return set(self.locks.get((self.old.column, self.old.row), ()))
+        count = AIE2.limits(self.old.kind).locks
+        if _runs(self.old) or _runs(self.new):
+            return set(range(count))
+        tiles = (self.old, self.new)
+        fields = [tile.fields(bd) for tile in tiles for bd in tile.bds]
+        return {found.get(name, 0) % count for found in fields for name in ("lock_acq_id", "lock_rel_id")}
+
+    def descriptors(self) -> Iterator[BlockWrite]:
+        """BDs that differ, those that runs may have written, and those whose iteration a run has moved on."""
+        if self.old.kind is TileKind.SHIM:
+            return
+        unknown = self.old.kind in self.touched.bds
+        for bd, words in sorted(self.new.bds.items()):
+            if unknown or self.old.bds.get(bd) != words or self.new.fields(bd)["iteration_wrap"]:
+                yield BlockWrite(address(self.old.column, self.old.row, self.at.bd_offset(bd)), tuple(words))
+
+    def switches(self) -> Iterator[Write]:
+        """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one."""
+        kind = self.old.kind
+        offsets = {
+            What.MASTER: lambda port: master_offset(kind, port),
+            What.SLAVE: lambda port: slave_offset(kind, port),
+            What.RULE: lambda port, rule: rule_offset(kind, port, rule),
+            What.MUX: lambda: SHIM_MUX_OFFSET,
+            What.DEMUX: lambda: SHIM_DEMUX_OFFSET,
+            What.CASCADE: lambda: CASCADE_OFFSET,
+        }
+        values: dict[int, int] = {}
+        for what, offset in offsets.items():
+            before, wanted = self.old.of(what), self.new.of(what)
+            for index in before.keys() | wanted.keys():
+                if before.get(index, 0) != wanted.get(index, 0):
+                    values[offset(*index)] = wanted.get(index, 0)
+        for offset, value in sorted(values.items()):
+            yield self.write(offset, value)
+
+    def releases(self) -> Iterator[Write]:
+        """Let go of the core and of channels, whose controls become what is wanted."""
+        if _runs(self.old):
+            yield self.write(self.at.core_control or 0, 0)
+        if self.old.kind is TileKind.SHIM:
+            return
+        for direction, channel in product(_DIRECTIONS, range(AIE2.limits(self.old.kind).channels)):
+            control = self.control(self.new, direction, channel)
+            if (direction, channel) in self.stopped or control != self.control(self.old, direction, channel):
+                yield self.write(self.at.control_offset(direction, channel), control)
+        base, before = self.at.pad_value_base, self.old.of(What.PAD_VALUE)
+        for (channel,), value in self.new.of(What.PAD_VALUE).items() if base is not None else ():
+            if value != before.get((channel,), 0):
+                yield self.write((base or 0) + GRANULE_BYTES * channel, value)
+
+    def starts(self) -> Iterator[Write]:
+        """Push the tasks that run from the start."""
+        for task in self.new.tasks:
+            word = self.at.queue.encode({"bd": task.bd, "repeat": task.repeat, "token": int(task.token)})[0]
+            yield self.write(self.at.queue_offset(task.direction, task.channel), word)
+
+    def enables(self) -> Iterator[Write]:
+        """Let a core run from program address 0 on."""
+        if _runs(self.new):
+            yield self.write(self.at.core_control or 0, CORE_ENABLE)
 
 
-def _of_bds(tile: TileState) -> Iterator[int]:
-    """Locks that the tile's BDs name; of memtiles in its own window."""
-    for bd in tile.bds:
-        fields = tile.fields(bd)
-        for name in ("lock_acq_id", "lock_rel_id"):
-            yield fields.get(name, 0) % AIE2.limits(tile.kind).locks
-
-
-def _bds(old: TileState, new: TileState) -> Iterator[BlockWrite]:
-    """BDs that differ, and those whose iteration a run has moved on."""
-    if old.kind is TileKind.SHIM:
-        return
-    for bd, words in sorted(new.bds.items()):
-        if old.bds.get(bd) != words or new.fields(bd)["iteration_wrap"]:
-            yield BlockWrite(_at(old, TILE_REGISTERS[old.kind].bd_offset(bd)), tuple(words))
-
-
-def _switches(old: TileState, new: TileState) -> Iterator[Write]:
-    """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one."""
-    offsets = {
-        What.MASTER: lambda port: master_offset(old.kind, port),
-        What.SLAVE: lambda port: slave_offset(old.kind, port),
-        What.RULE: lambda port, rule: rule_offset(old.kind, port, rule),
-        What.MUX: lambda: SHIM_MUX_OFFSET,
-        What.DEMUX: lambda: SHIM_DEMUX_OFFSET,
-        What.CASCADE: lambda: CASCADE_OFFSET,
-    }
-    writes: dict[int, int] = {}
-    for what, offset in offsets.items():
-        before, wanted = old.of(what), new.of(what)
-        for index in before.keys() | wanted.keys():
-            if before.get(index, 0) != wanted.get(index, 0):
-                writes[offset(*index)] = wanted.get(index, 0)
-    for offset, value in sorted(writes.items()):
-        yield Write(_at(old, offset), value)
-
-
-def _releases(old: TileState, new: TileState) -> Iterator[Write]:
-    """Let go of the core and of channels, whose controls become what is wanted."""
-    registers = TILE_REGISTERS[old.kind]
-    if _runs(old):
-        yield Write(_at(old, registers.core_control or 0), 0)
-    stopped = _channels(old)
-    for direction, channel in product(_DIRECTIONS, range(AIE2.limits(old.kind).channels)):
-        control = _control(new, direction, channel)
-        if (direction, channel) in stopped or (control != _control(old, direction, channel) and old.kind != "shim"):
-            yield Write(_at(old, registers.control_offset(direction, channel)), control)
-    for index, value in new.of(What.PAD_VALUE).items():
-        if registers.pad_value_base is not None and value != old.of(What.PAD_VALUE).get(index, 0):
-            yield Write(_at(old, registers.pad_value_base + GRANULE_BYTES * index[0]), value)
-
-
-def _starts(old: TileState, new: TileState) -> Iterator[Write]:
-    """Push the tasks that run from the start."""
-    registers = TILE_REGISTERS[old.kind]
-    for task in new.tasks:
-        word = registers.queue.encode({"bd": task.bd, "repeat": task.repeat, "token": int(task.token)})[0]
-        yield Write(_at(old, registers.queue_offset(task.direction, task.channel)), word)
-
-
-def _enables(old: TileState, new: TileState) -> Iterator[Write]:
-    """Let cores run from program address 0 on."""
-    if _runs(new):
-        yield Write(_at(old, TILE_REGISTERS[old.kind].core_control or 0), CORE_ENABLE)
+_PARTS = (
+    _Change.stops, _Change.programs, _Change.memories, _Change.lock_values, _Change.descriptors, _Change.switches,
+    _Change.releases, _Change.starts, _Change.enables,
+)  # fmt: skip
+"""In order, each for all tiles."""
 
 
 def _merged(writes: Iterable[Write | BlockWrite]) -> Iterator[Write | BlockWrite]:
@@ -194,7 +234,7 @@ def _merged(writes: Iterable[Write | BlockWrite]) -> Iterator[Write | BlockWrite
     for write in writes:
         own = (write.value,) if isinstance(write, Write) else write.words
         joins = words and write.address == start + GRANULE_BYTES * len(words)
-        if joins and len(words) + len(own) <= _MEMORY_WORDS:
+        if joins and len(words) + len(own) <= _BLOCK_WORDS:
             words += own
             continue
         yield from _operation(start, words)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bdforge.design.sequences.expressions import Expr, Operand, ProgramError, expression
 from bdforge.design.sequences.program_check import check_authored
 from bdforge.design.sequences.sequence_program import (
+    Configure,
     For,
     If,
     Note,
@@ -72,6 +73,7 @@ class Builder:
         self._operands: list[Placed] = []
         self._requires: list[Requirement] = []
         self._blocks: list[list[Any]] = [[]]
+        self._configurations = 0
         self._loops: list[str] = []
         self._around: list[str] = []  # what a statement stands in: "loop", "when", "step" and its number
         self._given: dict[int, str] = {}  # the step in which each lock's core gets its parameters
@@ -251,8 +253,9 @@ class Builder:
         strides: Dims,
         runs: tuple[Operand, Operand] | None = None,
         when: Operand = 1,
+        bits: int | None = None,
     ) -> ProgramBd | None:
-        """A BD of a chain; None where `when` is known to be 0."""
+        """A BD of a chain; None where `when` is known to be 0. `bits` are its elements', if not the argument's."""
         condition = expression(when)
         if condition.constant == 0:
             return None
@@ -265,7 +268,14 @@ class Builder:
             strides=self._listed(strides),
             runs=None if runs is None else self._listed(runs),
             when=None if condition.constant else self.place(condition),
+            bits=bits,
         )
+
+    def configure(self, configuration: int | None, in_flight: int) -> None:
+        """Let all that ran end, and the array become what a number says; at most `in_flight` steps run from then on."""
+        if configuration is not None:
+            self._configurations = max(self._configurations, configuration + 1)
+        self._add(Configure(kind="configure", configuration=configuration, in_flight=in_flight))
 
     def task(
         self,
@@ -303,6 +313,7 @@ class Builder:
                 in_flight=self._in_flight,
                 in_flight_max=self._in_flight_max,
                 names=self._names,
+                configurations=self._configurations,
             )
         )
 

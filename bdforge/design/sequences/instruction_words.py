@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from bd_patterns import Pattern, problems
-from bdforge.design.sequences.interpret import Event, Start, StartedTask, Stored, Wait
+from bdforge.design.sequences.interpret import Event, Reconfigure, Start, StartedTask, Stored, Wait
 from bdforge.design.sequences.sequence_program import Program
 from bdforge.devices import Device, Generation, TileKind
 from bdforge.devices.limits import GRANULE_BITS, GRANULE_BYTES, SHIM_CONTROLLER_ID, TASK_QUEUE_ENTRIES, TASK_REPEAT_MAX
@@ -30,13 +30,19 @@ _BD_FIELDS = (
 )  # fmt: skip
 
 
-def operations(events: Iterable[Event], bits: Sequence[int], generation: Generation, wide: bool) -> Iterator[Operation]:
+def operations(
+    events: Iterable[Event], bits: Sequence[int], generation: Generation, wide: bool,
+    configurations: Sequence[Sequence[Operation]] = (),
+) -> Iterator[Operation]:  # fmt: skip
     """The instruction stream's operations; `bits` are the elements' widths of each argument.
 
     With `wide` one operation awaits a token of each of several columns, else every column has one of its own.
+    `configurations` are what changes of the array's take.
     """
     for event in events:
-        if isinstance(event, Start):
+        if isinstance(event, Reconfigure):
+            yield from () if event.configuration is None else configurations[event.configuration]
+        elif isinstance(event, Start):
             for item in event.items:
                 yield from [stored(item)] if isinstance(item, Stored) else _task(item, bits, generation)
         else:
@@ -51,9 +57,11 @@ def stored(item: Stored) -> Write | BlockWrite:
 def illegal(program: Program, events: Iterable[Event], device: Device) -> list[str]:
     """Every reason why a task, a wait or a BD does not fit an array; BDs that differ in whole words are judged once."""
     limits = device.generation.limits(TileKind.SHIM)
-    judged: set[tuple[int, tuple[int, ...], tuple[int, ...], int]] = set()
+    judged: set[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = set()
     faults: dict[str, None] = {}
     for event in events:
+        if isinstance(event, Reconfigure):
+            continue
         if not isinstance(event, Start):
             faults |= {fault: None for wait in event.waits for fault in _outside("wait", wait, wait.columns, device)}
             continue
@@ -63,11 +71,12 @@ def illegal(program: Program, events: Iterable[Event], device: Device) -> list[s
                 faults[f"runs of a task is {task.runs}; it must be from 1 to {TASK_REPEAT_MAX}"] = None
             for bd in task.bds:
                 argument = program.arguments[bd.argument]
-                offset = bd.pattern.offset * argument.bits % GRANULE_BITS
-                key = (bd.argument, bd.pattern.sizes, bd.pattern.strides, offset)
+                bits = bd.bits or argument.bits
+                offset = bd.pattern.offset * bits % GRANULE_BITS
+                key = (bd.argument, bits, bd.pattern.sizes, bd.pattern.strides, offset)
                 if key not in judged:
                     judged.add(key)
-                    found = _standing(bd.pattern) or problems(bd.pattern, limits, argument.bits, static=False)
+                    found = _standing(bd.pattern) or problems(bd.pattern, limits, bits, static=False)
                     faults |= {f"{argument.name}: {fault}": None for fault in found}
     return list(faults)
 
@@ -101,9 +110,10 @@ def _task(task: StartedTask, bits: Sequence[int], generation: Generation) -> Ite
     """Write a chain's BDs, say where their memory is, and push the task."""
     for bd, following in zip(task.bds, (*task.bds[1:], None), strict=True):
         at = address(task.column, 0, _SHIM.bd_offset(bd.bd_id))
-        offset_bytes = bd.pattern.offset * bits[bd.argument] // 8
+        element_bits = bd.bits or bits[bd.argument]
+        offset_bytes = bd.pattern.offset * element_bits // 8
         next_id = None if following is None else following.bd_id
-        words = _bd_words(generation, bd.pattern.sizes, bd.pattern.strides, bits[bd.argument], next_id)
+        words = _bd_words(generation, bd.pattern.sizes, bd.pattern.strides, element_bits, next_id)
         yield BlockWrite(at, _at_offset(words, offset_bytes))
         yield Patch(at + GRANULE_BYTES * _ADDRESS_WORD, bd.argument, offset_bytes)
     if task.token:

@@ -19,11 +19,15 @@ STEPS_MAX = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class NumberedBd:
-    """A BD with its number: `pattern` counts elements of argument `argument`; a fourth dimension is the task's runs."""
+    """A BD with its number: `pattern` counts elements of argument `argument`; a fourth dimension is the task's runs.
+
+    `bits` are an element's where they are not the argument's.
+    """
 
     argument: int
     pattern: Pattern
     bd_id: int
+    bits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Reconfigure:
+    """All steps before have ended; the array takes a configuration, None: it stays as it is."""
+
+    configuration: int | None
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
 class Await:
     """The end of a step: its tokens are here, its BDs are free."""
 
@@ -73,7 +85,7 @@ class Await:
     waits: tuple[Wait, ...]
 
 
-Event = Start | Await
+Event = Start | Await | Reconfigure
 
 
 def values_of(program: Program, parameters: Mapping[str, int]) -> list[int]:
@@ -191,6 +203,8 @@ class _Run:
                 case "write":
                     written = tuple(self.values[place] for place in statement.values)
                     yield Stored(self.values[statement.address], written)
+                case "configure":
+                    yield Reconfigure(statement.configuration, statement.in_flight)
                 case "task":
                     yield self.task(statement)
                 case "step":
@@ -204,7 +218,7 @@ class _Run:
         return Wait(tokens.direction, tokens.channel, column, columns)
 
     def task(self, task: Any) -> Any:
-        bds = [(bd.argument, self.pattern(bd)) for bd in task.bds if bd.when is None or self.values[bd.when]]
+        bds = [(bd.argument, self.pattern(bd), bd.bits) for bd in task.bds if bd.when is None or self.values[bd.when]]
         if not bds:
             raise ProgramError("a task has no BD that is wanted")
         column, runs = self.values[task.column], self.values[task.runs]
@@ -225,14 +239,19 @@ class _Run:
             raise ProgramError(f"a BD of the sequence program: {error}") from None
 
 
-def _scheduled(planned: Iterator[Any], bds: int, in_flight: int) -> Iterator[Event]:
+def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
     """When steps start and end: their BDs are taken from each shim in a ring, in order."""
     rings: dict[int, _Ring] = {}
     running: deque[tuple[Await, dict[int, int]]] = deque()
-    index = 0
+    index, in_flight = 0, most
     for step in planned:
         if isinstance(step, Stored):
             yield Start(-1, (step,))
+            continue
+        if isinstance(step, Reconfigure):
+            yield from (_ended(running.popleft(), rings) for _ in range(len(running)))
+            yield step
+            in_flight = min(most, step.in_flight)
             continue
         if index == STEPS_MAX:
             raise ProgramError(f"takes more than {STEPS_MAX} steps of a sequence; split it")
@@ -261,7 +280,7 @@ def _numbered(item: Any, rings: dict[int, "_Ring"]) -> StartedTask | Stored:
         return item
     direction, channel, column, runs, token, bds = item
     ids = rings[column].take(len(bds))
-    chain = tuple(NumberedBd(argument, pattern, i) for (argument, pattern), i in zip(bds, ids, strict=True))
+    chain = tuple(NumberedBd(argument, pattern, i, bits) for (argument, pattern, bits), i in zip(bds, ids, strict=True))
     return StartedTask(direction, channel, column, runs, token, chain)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -40,7 +40,7 @@ class PlannedSequence:
     """What the controller does for one set of sizes, on an array; `planned` makes it.
 
     `parameters` are all of the program's, leading dimensions included; with `wide` one operation awaits the tokens of
-    several columns.
+    several columns. `configurations` are the operations that change the array's, by number.
     """
 
     program: Program
@@ -48,6 +48,7 @@ class PlannedSequence:
     device: Device
     wide: bool
     events: tuple[Event, ...]
+    configurations: tuple[tuple[Operation, ...], ...] = field(default=(), kw_only=True)
 
     @cached_property
     def values(self) -> list[int]:
@@ -73,7 +74,7 @@ class PlannedSequence:
     def operations(self) -> list[Operation]:
         """The operations of the instruction stream."""
         bits = [argument.bits for argument in self.program.arguments]
-        return list(operations(self.events, bits, self.device.generation, self.wide))
+        return list(operations(self.events, bits, self.device.generation, self.wide, self.configurations))
 
     def words(self) -> np.ndarray:
         """The instruction stream, uint32."""
@@ -85,7 +86,7 @@ class PlannedSequence:
         shortest = 1 << 62
         for task in self.tasks():
             for bd in task.bds:
-                bits = self.program.arguments[bd.argument].bits
+                bits = bd.bits or self.program.arguments[bd.argument].bits
                 run_elements = prod(bd.pattern.sizes[-SHIM.dims :])
                 channels[task.direction, task.channel, task.column] += task.runs * run_elements * bits // BYTE_BITS
                 shortest = min(shortest, contiguous(bd.pattern) * bits // BYTE_BITS)
@@ -110,11 +111,13 @@ def contiguous(pattern: Pattern) -> int:
 
 
 def planned(
-    program: Program, parameters: Mapping[str, int], device: Device, options: SequenceOptions | None = None
-) -> PlannedSequence:
+    program: Program, parameters: Mapping[str, int], device: Device, options: SequenceOptions | None = None,
+    configurations: tuple[tuple[Operation, ...], ...] = (),
+) -> PlannedSequence:  # fmt: skip
     """Run `program` for `parameters` on an array; those that are no size may be left out: 0, lines without gaps.
 
-    `options` say how it waits, as the program does by default. ProgramError lists the requirements that do not hold, or
+    `options` say how it waits, as the program does by default; `configurations` are those that it changes to.
+    ProgramError lists the requirements that do not hold, or
     says which operand gives an element no place or several; WalkError says why the array cannot do what it is told.
     """
     limits = device.generation.limits(TileKind.SHIM)
@@ -122,7 +125,8 @@ def planned(
     events = tuple(interpret(program, given, limits, options.steps if options else None))
     if faults := illegal(program, events, device):
         raise WalkError("\n  - ".join(["cannot be walked:", *faults]))
-    made = PlannedSequence(program, given, device, options.wide if options else False, events)
+    wide = options.wide if options else False
+    made = PlannedSequence(program, given, device, wide, events, configurations=configurations)
     for operand in program.operands:
         check_places(operand, made.values)
     return made

@@ -149,6 +149,8 @@ class _Reach:
         for statement in statements:
             if statement.kind == "step":
                 _check_step(statement, in_step)
+            if statement.kind == "configure":
+                _check_configure(statement, in_step, self.program.configurations)
             if statement.kind == "task":
                 _check_task(statement, in_step, len(self.program.arguments))
             self.part(statement, inside)
@@ -162,6 +164,15 @@ def _check_step(step: Any, in_step: bool) -> None:
         raise ProgramError("sequence program: a step stands in another; steps follow one another")
     if step.note is not None:
         _check_note(step.note)
+
+
+def _check_configure(configure: Any, in_step: bool, configurations: int) -> None:
+    if in_step:
+        raise ProgramError("sequence program: a configuration changes in a step; it changes between steps")
+    if configure.configuration is not None and configure.configuration >= configurations:
+        raise ProgramError(
+            f"sequence program: configuration {configure.configuration} is wanted; there are {configurations}"
+        )
 
 
 def _check_task(task: Any, in_step: bool, arguments: int) -> None:

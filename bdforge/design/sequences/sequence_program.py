@@ -7,12 +7,15 @@ before it; `["index", loop]` is a loop's counter. Statements name values by thei
 - `if`: `do` where value `when` is not 0, else `otherwise`.
 - `write`: the registers from full address `address` on become `values`, in one operation of the stream.
 - `task`: configure a chain of BDs on a shim's channel and start it, `runs` times.
+- `configure`: once every step before it has ended, the array becomes what number `configuration` says: operations that
+  come with the design, none where it stays as it is. From then on at most `in_flight` steps run.
 - `step`: the tasks and writes of `do` as a unit. Before it starts, the oldest steps under way end, as many as it takes
   for at most `in_flight` to run and for its BDs to be free. A step ends when the tokens of `awaits` have come; then all
   its BDs are free: the program promises that its other tasks have ended by then.
 
-A BD moves `sizes` elements of an argument from element `offset` on, `strides` apart, outermost first; `runs` (count,
-stride) moves it on from run to run where count is above 1. `when`: only where that value is not 0.
+A BD moves `sizes` elements of an argument from element `offset` on, `strides` apart, outermost first, of `bits` bits
+where its argument's are others; `runs` (count, stride) moves it on from run to run where count is above 1. `when`: only
+where that value is not 0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +101,7 @@ class ProgramBd(ProgramPart):
     strides: Annotated[list[Place], Field(min_length=1, max_length=4)]
     runs: Annotated[list[Place], Field(min_length=2, max_length=2)] | None = None
     when: Place | None = None
+    bits: Annotated[int, Field(ge=1, le=64)] | None = None
 
 
 class ProgramTask(_Statement):
@@ -120,6 +124,15 @@ class ProgramWrite(_Statement):
     kind: Literal["write"]
     address: Place
     values: Annotated[list[Place], Field(min_length=1, max_length=MOST_WRITTEN)]
+
+
+class Configure(_Statement):
+    """A change of the array's configuration, or, without one, a wait for all that ran before."""
+
+    CALLED = "a configuration"
+    kind: Literal["configure"]
+    configuration: Number | None = None
+    in_flight: Annotated[Number, Field(ge=1)]
 
 
 class Tokens(ProgramPart):
@@ -169,7 +182,7 @@ class If(_Statement):
     otherwise: list["Statement"] = Field(default_factory=list)
 
 
-Statement = Annotated[For | If | Step | ProgramTask | ProgramWrite, Field(discriminator="kind")]
+Statement = Annotated[For | If | Step | ProgramTask | ProgramWrite | Configure, Field(discriminator="kind")]
 
 
 class Requirement(ProgramPart):
@@ -203,7 +216,7 @@ class PlacedDim(ProgramPart):
 
 
 class Operand(ProgramPart):
-    """An array of the user's in an argument's buffer.
+    """An array of the user's in an argument's buffer; "between" is one that the array makes and reads again.
 
     Its element at places (p, q) stands at `offset` plus the strides of `dims` (outermost first), in elements of `bits`
     bits, the lowest bits first. `values` are the smallest and the largest that it may hold, any of its type without.
@@ -215,7 +228,7 @@ class Operand(ProgramPart):
 
     name: str
     argument: Annotated[int, Field(ge=0)]
-    direction: Literal["in", "out"]
+    direction: Literal["in", "out", "between"]
     type: str
     bits: Annotated[int, Field(ge=1, le=1024)]
     values: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
@@ -242,6 +255,8 @@ class Program(ProgramPart):
     in_flight: Annotated[Number, Field(ge=1)]
     in_flight_max: Annotated[Number, Field(ge=1)] = TASK_QUEUE_ENTRIES
     """Steps that the queues which the program writes itself have room for, whatever a host asks for."""
+    configurations: Number = 0
+    """How many configurations, besides the one that is loaded, come with the design."""
     names: dict[int, str] = Field(default_factory=dict, exclude=True, repr=False)
     """What people call values, by place; no part of what manifests hold."""
 

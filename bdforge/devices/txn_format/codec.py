@@ -167,6 +167,19 @@ def decode(words: np.ndarray | Sequence[int] | bytes) -> InstructionStream:
     return InstructionStream(header, _operations(data, count, optimised=header.major == 1))
 
 
+def decode_all(content: bytes) -> list[InstructionStream]:
+    """Streams with a header that stand one behind the other in little-endian bytes; TxnError as `decode`."""
+    words, found, at = _as_words(content), [], 0
+    while at < len(words):
+        size_bytes = words[at + HEADER_WORDS - 1] if at + HEADER_WORDS <= len(words) else 0
+        end = at + size_bytes // 4
+        if not at + HEADER_WORDS <= end <= len(words):
+            raise TxnError(f"word {at}: no stream starts here that ends within the {len(words)} words")
+        found.append(decode(words[at:end]))
+        at = end
+    return found
+
+
 def _operations(data: list[int], count: int, *, optimised: bool) -> tuple[Operation, ...]:
     operations = tuple(_Reader(data, optimised).operations())
     if len(operations) != count:

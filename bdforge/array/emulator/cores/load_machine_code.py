@@ -78,11 +78,18 @@ class ProgramMemories:
         if value & _RESET:
             self._reset(core)
         elif value & _ENABLE and not core.has_program:
+            self._tell_reset(core)  # it stood still until now
             self.start(place)
         elif not value & _ENABLE and core.has_program:
             strictness.warn(f"{tile.name}: a core that has started stops only when it is reset{source}")
 
+    def _tell_reset(self, core: EmulatedCore) -> None:
+        """Replays stop a core here and go on with it at "was reset"."""
+        self._array.scheduler.notify("reset", core)
+        core.notify("was reset")
+
     def _reset(self, core: EmulatedCore) -> None:
+        self._tell_reset(core)
         core.program = core.steps = None
         for tile in self._array.tiles.values():
             for lock in tile.locks:

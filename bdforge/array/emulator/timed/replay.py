@@ -101,12 +101,13 @@ class _Replay:
         self.locks.forget(running)
         return True
 
-    def _reset(self, _: TimedParty, channel: int) -> bool:
-        """A channel drops its tasks."""
-        target = self.runners[channel]
+    def _reset(self, _: TimedParty, party: int) -> bool:
+        """A channel drops its tasks, a core what it does."""
+        target = self.runners[party]
         self.locks.forget({target})
-        self.tasks.drop(target)
-        self.links.drop(target)
+        if not target.is_core:
+            self.tasks.drop(target)
+            self.links.drop(target)
         target.reset()
         return True
 

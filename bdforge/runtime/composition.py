@@ -1,0 +1,262 @@
+"""Compositions: built designs that run one after the other in one command, each on what the others left in DRAM.
+
+A composition is data: TOML names the designs, their sizes, and the tensors that their operands are. What is built of it
+is a design like any other, with a manifest whose sequence program runs all steps and changes the array's configuration
+between them by register writes (`bdforge.array.lower.transition`), so nothing is loaded while it runs.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bdforge.array.images.read import read_image
+from bdforge.array.lower import allocated
+from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.lower.transition import Locks, Touched, transition
+from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
+from bdforge.array.txn.target import REFUSING
+from bdforge.common.files import read_bytes, read_toml, write_whole
+from bdforge.common.messages import InputError, clip, clip_path, form_fault, listed
+from bdforge.design.manifest import (
+    COMPOSITION,
+    CONFIGURATIONS,
+    ELF_KERNEL,
+    OWN_TOOLCHAIN,
+    SCHEMA_VERSION,
+    XCLBIN_KERNEL,
+    spec_hash,
+)
+from bdforge.design.sequences import Program, ProgramError
+from bdforge.design.sequences.composer import ComposedStep, Composer
+from bdforge.devices import Device
+from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import Operation
+from bdforge.runtime.built_design import BuildError, BuiltDesign
+
+
+class CompositionFault(InputError):
+    """A composition that cannot be read or built; the message says why."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StepForm(_Part):
+    """A step: a built design by name, its sizes, and the tensors that its operands are."""
+
+    design: str = Field(min_length=1)
+    name: str = ""
+    sizes: dict[str, int | str] = {}
+    tensors: dict[str, str] = {}
+
+
+class ProblemSizes(BaseModel):
+    """A problem that is built in, by parameter."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str = ""
+
+
+class CompositionForm(_Part):
+    """The file of a composition."""
+
+    kind: Literal["composition"]
+    parameters: list[str] = []
+    steps: list[StepForm] = Field(min_length=1)
+    buffers: dict[str, list[str]] = {}
+    outputs: list[str] = []
+    problems: list[ProblemSizes] = []
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A composition of built designs; `compose` makes it."""
+
+    name: str
+    form: CompositionForm
+    designs: Mapping[str, BuiltDesign]
+    program: Program
+    changes: tuple[tuple[Operation, ...], ...]
+    """Operations of each change of the configuration, by number."""
+    numbers: tuple[int | None, ...]
+    """Of the change before each step, None where the array stays as it is."""
+    last: int | None
+    """Of the change that ends a run: to the first step's configuration."""
+
+    @property
+    def first(self) -> BuiltDesign:
+        """The design that is loaded."""
+        return self.designs[self.form.steps[0].design]
+
+    @property
+    def device(self) -> Device:
+        return self.first.array
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """Its tables, with those of the designs that it is made of."""
+        parts = {
+            name: {"kind": one.manifest.kind, "spec_hash": one.manifest.spec_hash, "document": one.manifest.document}
+            for name, one in self.designs.items()
+        }
+        return self.form.model_dump(exclude_defaults=True) | {"kind": COMPOSITION, "name": self.name, "designs": parts}
+
+    def write(self, folder: Path) -> None:
+        """The built design: manifest, image, changes and a text of its array."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {
+            "mlir": (f"{self.name}.mlir", f"aie.device({self.first.manifest.mlir_device}) @main {{\n}}\n".encode()),
+            "xclbin": (f"{self.name}.xclbin", read_bytes(self.first.image("xclbin"), BuildError)),
+            CONFIGURATIONS: (f"{CONFIGURATIONS}.bin", self._encoded()),
+        }
+        for path, content in files.values():
+            write_whole(folder / path, content)
+        hashes = {
+            role: {"path": path, "sha256": hashlib.sha256(content).hexdigest()}
+            for role, (path, content) in files.items()
+        }
+        write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
+
+    def change_bytes(self, number: int) -> int:
+        """What a change takes of an instruction stream."""
+        return encode(self.changes[number], self.device).nbytes
+
+    def _encoded(self) -> bytes:
+        """The changes as instruction streams, one behind the other."""
+        return b"".join(encode(change, self.device).astype("<u4").tobytes() for change in self.changes)
+
+    def _manifest(self, files: Mapping[str, Any]) -> dict[str, Any]:
+        first = self.first.manifest
+        return {
+            "schema": SCHEMA_VERSION, "design": self.name, "kind": COMPOSITION, "spec_hash": spec_hash(self.document),
+            "device": first.device, "mlir_device": first.mlir_device, "kernel": XCLBIN_KERNEL, "elf_kernel": ELF_KERNEL,
+            "kernels": [],
+            "arguments": [{"name": a.name, "dtype": a.type, "layout": "slices"} for a in self.program.arguments],
+            "sequence": {
+                "program": self.program.model_dump(exclude_none=True), "target": first.sequence.target.model_dump(),
+                "wide": False,
+            },
+            "toolchain": {"name": OWN_TOOLCHAIN, "tools": [], "host_cores": []},
+            "document": self.document, "files": dict(files),
+            "problems": [{"name": p.name, "sequence": "", "sizes": sizes_of_problem(p)} for p in self.form.problems],
+        }  # fmt: skip
+
+
+def sizes_of_problem(problem: ProblemSizes) -> dict[str, int]:
+    """A problem's sizes by parameter."""
+    return {name: size for name, size in problem.model_dump().items() if name != "name"}
+
+
+def load_composition(path: Path) -> CompositionForm:
+    """The file of a composition; CompositionFault for what it lacks or has wrong."""
+    try:
+        return CompositionForm.model_validate(read_toml(path, CompositionFault))
+    except ValidationError as error:
+        faults = (f"{clip_path(path)}: {form_fault(e, '.'.join(map(str, e['loc'])))}" for e in error.errors())
+        raise CompositionFault(listed(faults, "\n")) from None
+
+
+def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign]) -> Composition:
+    """Put built designs together; `built` finds one by its name.
+
+    CompositionFault says what does not fit: designs for different arrays or with cores without machine code, steps
+    whose operands differ.
+    """
+    designs = {step.design: built(step.design) for step in form.steps}
+    for design in designs.values():
+        _check_design(design, next(iter(designs.values())))
+    loaded = [_StepConfiguration(design) for design in designs.values()]
+    known = dict(zip(designs, loaded, strict=True))
+    order = [step.design for step in form.steps]
+    changes, numbers, last = _changes(order, known)
+    steps = [
+        ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number)
+        for step, number in zip(form.steps, numbers, strict=True)
+    ]
+    try:
+        program = Composer(form.parameters, form.buffers, form.outputs).program(steps, last)
+    except ProgramError as error:
+        raise CompositionFault(f"{name}: {error}") from None
+    for problem in form.problems:
+        _check_problem(problem, program, name)
+    return Composition(name, form, designs, program, changes, tuple(numbers), last)
+
+
+def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
+    sizes = sizes_of_problem(problem)
+    if sizes.keys() != set(program.sizes) or not all(type(size) is int and size > 0 for size in sizes.values()):
+        given, wanted = clip(repr(problem.model_dump())), listed(program.sizes) or "no sizes"
+        raise CompositionFault(f"{name}: problems: {given} should give {wanted}, each from 1 on")
+
+
+def _check_design(design: BuiltDesign, first: BuiltDesign) -> None:
+    mine, theirs = design.manifest, first.manifest
+    if (mine.mlir_device, mine.device) != (theirs.mlir_device, theirs.device):
+        raise CompositionFault(
+            f"{design.name} is for {mine.device}'s {mine.mlir_device}, {first.name} for {theirs.device}'s "
+            f"{theirs.mlir_device}; a composition runs on one array"
+        )
+    if "xclbin" not in mine.files or (mine.toolchain is not None and mine.toolchain.host_cores):
+        raise CompositionFault(
+            f"{design.name}: has no image with machine code in every core; build it with scons "
+            f"device={mine.device} design={design.name} toolchain=bdforge, or with aiecc"
+        )
+
+
+@dataclass(frozen=True)
+class _StepConfiguration:
+    """A design's configuration: its writes, the locks that it uses, and what its runs write themselves."""
+
+    design: BuiltDesign
+
+    @cached_property
+    def writes(self) -> tuple[Operation, ...]:
+        return read_image(read_bytes(self.design.image("xclbin"), BuildError)).configurations[0]
+
+    @cached_property
+    def locks(self) -> Locks:
+        module = parse(self.design.mlir, str(self.design.mlir_file))
+        device = next(op for op in module.walk() if isinstance(op, DeviceOp))
+        found: dict[tuple[int, int], set[int]] = {}
+        for lock, number in allocated(device, REFUSING).locks.items():
+            found.setdefault(lock.tile.place, set()).add(number)
+        return found
+
+    @cached_property
+    def touched(self) -> Touched:
+        """By the writes of its built-in problems: what one size writes in a kind of tile another may write there."""
+        if not self.design.manifest.problems:
+            return Touched.everything()
+        found = Touched()
+        for problem in self.design.manifest.problems:
+            found = found.of(self.design.sequence(problem.sizes).operations())
+        return found
+
+
+def _changes(
+    order: Sequence[str], known: Mapping[str, _StepConfiguration]
+) -> tuple[tuple[tuple[Operation, ...], ...], list[int | None], int | None]:
+    """Operations of all changes, the number of that before each step, and of that which ends a run."""
+    state, before = ArrayState(known[order[0]].writes), order[0]
+    changes: dict[tuple[Operation, ...], int] = {}
+    numbers: list[int | None] = []
+    for name in [*order, order[0]]:
+        if name == before:
+            numbers.append(None)
+            continue
+        locks = {
+            place: {*known[before].locks.get(place, ()), *known[name].locks.get(place, ())}
+            for place in known[before].locks.keys() | known[name].locks.keys()
+        }
+        made = tuple(transition(state, known[name].writes, locks, known[before].touched))
+        numbers.append(changes.setdefault(made, len(changes)))
+        before = name
+    return tuple(changes), numbers[:-1], numbers[-1]

@@ -1,0 +1,250 @@
+"""Compositions: steps on slices of buffers compute what each design computes alone, whatever ran before."""
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bdforge.array.emulator import emulate
+from bdforge.cli.commands import app
+from bdforge.common.messages import InputError
+from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
+from bdforge.operators import plan_of
+from bdforge.runtime import BuildError, BuiltDesign, load, run
+from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
+from support.coded_folders import LAYER, SMALL, coded
+from support.differences import same
+
+TOKENS = 21
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the designs of SMALL, and their composition as `layer`."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in SMALL:
+        coded(folder, name)
+    composed(folder).write(folder / "layer")
+    return folder
+
+
+def composed(folder: Path, content: dict[str, Any] = LAYER, name: str = "layer"):
+    return compose(CompositionForm.model_validate(content), name, lambda design: BuiltDesign.load(folder / design))
+
+
+def inputs_for(design: BuiltDesign, tokens: int, seed: int = 3) -> dict[str, np.ndarray]:
+    problem = plan_of(design.manifest).spec.operator.problem([tokens])
+    return plan_of(design.manifest).random(problem, seed)
+
+
+def by_steps(folder: Path, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the designs make one after the other, each in runs of its own."""
+    found = dict(inputs)
+    for step in LAYER["steps"]:
+        design, tensors = BuiltDesign.load(folder / step["design"]), step["tensors"]
+        given = {o.name: found[tensors[o.name]] for o in design.program.operands if o.direction == "in"}
+        found |= {tensors[name]: array for name, array in alone(design, given).items()}
+    return found
+
+
+def alone(design: BuiltDesign, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outputs of a run on an array that boots from the design's image, and gets no text."""
+    planned = design.sequence(sizes_of(design.program, inputs))
+    buffers = arguments(planned, placed(planned, inputs))
+    emulate("", buffers, instructions=planned.words(), image=design.booted, device=design.manifest.mlir_device)
+    return fetched(planned, buffers)
+
+
+@pytest.mark.parametrize("tokens", [16, TOKENS, 64])
+def test_a_run_makes_the_bits_that_its_designs_make_one_by_one(built: Path, tokens: int):
+    design = BuiltDesign.load(built / "layer")
+    inputs = inputs_for(design, tokens)
+    made, one_by_one = run(design, inputs), by_steps(built, inputs)
+    arrays = made.outputs | made.between
+    assert set(made.outputs) == {"sum", "codes", "scales", "first scales", "y"}  # and what nobody reads
+    for name, array in arrays.items():
+        same(array, one_by_one[name], name)
+    assert not made.warnings
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_order_of_the_array_makes_the_same_bits(built: Path, seed: int):
+    design = BuiltDesign.load(built / "layer")
+    inputs = inputs_for(design, TOKENS)
+    planned = design.sequence({"tokens": TOKENS})
+    buffers = arguments(planned, placed(planned, inputs))
+    emulate(design.mlir, buffers, instructions=planned.words(), image=design.booted, schedule="random", seed=seed)
+    for name, array in fetched(planned, buffers).items():
+        same(array, run(design, inputs).outputs[name], name)
+
+
+def test_a_run_leaves_the_array_as_it_was_loaded(built: Path):
+    """So one configuration is loaded once, for any number of runs of any sizes."""
+    layer = load(built / "layer")
+    design = layer.design
+    for tokens in (17, 40, 17, 22):
+        inputs = inputs_for(design, tokens, tokens)
+        found = layer(**inputs)
+        for name, array in run(design, inputs).outputs.items():
+            same(found[name], array, name)
+
+
+def test_each_step_is_judged_by_what_it_got(built: Path):
+    design = BuiltDesign.load(built / "layer")
+    inputs = inputs_for(design, TOKENS)
+    made = run(design, inputs)
+    plan, arrays = plan_of(design.manifest), made.outputs | made.between
+    right = plan.expected(inputs, arrays)
+    assert right.keys() == arrays.keys()
+    for name, expected in right.items():
+        off = np.abs(arrays[name].astype(np.float64) - expected.values.astype(np.float64))
+        assert (off <= (0 if expected.bound is None else expected.bound)).all(), name
+    arrays["first codes"] = arrays["first codes"] ^ 1
+    wrong = plan.expected(inputs, arrays)
+    assert not np.array_equal(wrong["y"].values, right["y"].values)
+
+
+def test_a_design_that_runs_twice_in_a_row_changes_nothing(built: Path):
+    made = composed(built)
+    assert made.numbers == (None, 0, None, 1)
+    assert made.last == 2
+    assert made.program.configurations == len(made.changes) == 3
+
+
+def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    content = copy.deepcopy(LAYER)
+    change(content)
+    return content
+
+
+def on_step(place: int, member: str, **values: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda content: content["steps"][place][member].update(values)
+
+
+REFUSED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
+    (on_step(1, "tensors", A="x"), "step a: A is x of step first norm, of type bf16; it takes int8"),
+    (on_step(1, "sizes", K=128), "step a: A is first codes of step first norm: their sizes differ"),
+    (on_step(1, "tensors", C="x"), "step a: makes x, which step first norm has already"),
+    (on_step(1, "tensors", Q="q"), "step a: has no operand Q; there is A, B, C"),
+    (on_step(1, "sizes", M="rows"), "step a: M = 'rows': rows is no number here; there is tokens"),
+    (on_step(1, "sizes", J=3), "step a: its sizes are M, K, N; check J"),
+    (lambda content: content["steps"][1]["tensors"].pop("B"), "step a: says no tensor for B"),
+    (lambda content: content["buffers"].update(more=["q"]), "no step has q, which a buffer names"),
+    (lambda content: content["outputs"].append("x"), "no step makes the output x"),
+    (lambda content: content["buffers"].update(a=["w2"], b=[], c=[]), "NPUs translate the addresses of 5"),
+    (lambda content: content["buffers"].update(a=["codes"]), "step second norm: codes in a, scales in workspace"),
+    (lambda content: content["problems"].append({"rows": 3}), "problems: {'name': '', 'rows': 3} should give tokens"),
+    (on_step(1, "sizes", N=1 << 40), "step a: N = 1099511627776 is outside"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_steps_that_do_not_fit_are_refused(built: Path, change: Callable[[dict[str, Any]], Any], message: str):
+    with pytest.raises(CompositionFault) as caught:
+        composed(built, changed(change))
+    assert message in str(caught.value)
+
+
+def test_operands_that_share_a_buffer_are_taken_from_no_other_step(built: Path):
+    """Codes and scales of the second norm lie in one buffer of its design: none of them can be made elsewhere."""
+    content = changed(on_step(3, "tensors", Y="first codes"))
+    with pytest.raises(CompositionFault, match="first codes and scales lie together in one buffer of this design"):
+        composed(built, content)
+
+
+def test_sizes_that_no_step_takes_are_refused_when_they_come(built: Path):
+    design = BuiltDesign.load(built / "layer")
+    with pytest.raises(Exception, match="step first norm: rows = 2147483648 is outside"):
+        design.sequence({"tokens": 1 << 31})
+
+
+def test_designs_without_machine_code_or_for_another_array_are_refused(built: Path, tmp_path: Path):
+    coded(tmp_path, "norm", array={"rows": 1, "columns": 2})
+    coded(tmp_path, "product")
+    coded(tmp_path, "residual")
+    with pytest.raises(CompositionFault, match="a composition runs on one array"):
+        composed(tmp_path)
+    manifest = built / "norm" / "manifest.json"
+    text = manifest.read_text()
+    try:
+        manifest.write_text(text.replace('"host_cores": []', '"host_cores": [[0, 2]]'))
+        with pytest.raises(CompositionFault, match="norm: has no image with machine code in every core"):
+            composed(built)
+    finally:
+        manifest.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:-4], lambda data: data[4:], lambda data: b"", lambda data: data * 2]
+)
+def test_a_file_of_changes_that_is_not_whole_is_refused(built: Path, tmp_path: Path, spoil: Callable[[bytes], bytes]):
+    composed(built).write(tmp_path / "layer")
+    file = tmp_path / "layer" / "configurations.bin"
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(BuildError, match="come from different builds"):
+        BuiltDesign.load(tmp_path / "layer").sequence({"tokens": 3})
+    manifest = tmp_path / "layer" / "manifest.json"
+    manifest.write_text(_without_hash(manifest.read_text()))
+    with pytest.raises(BuildError, match=r"no stream starts here|holds \d+ changes|header"):
+        BuiltDesign.load(tmp_path / "layer").sequence({"tokens": 3})
+
+
+def _without_hash(text: str) -> str:
+    start = text.index('"sha256": "', text.index("configurations.bin")) + len('"sha256": "')
+    return text[:start] + text[start + 64 :]
+
+
+invoke = partial(CliRunner().invoke, app)
+FILE = """
+kind = "composition"
+parameters = ["tokens"]
+
+[[steps]]
+design = "norm"
+sizes = { rows = "tokens" }
+tensors = { X = "x", W = "w", Y = "codes", Scale = "scales" }
+
+[[problems]]
+tokens = 5
+"""
+
+
+def test_the_command_builds_what_bdforge_run_runs(built: Path, tmp_path: Path):
+    file = tmp_path / "alone.toml"
+    file.write_text(FILE)
+    done = invoke(["compose", str(file), "--built", str(built), "--out", str(tmp_path / "made")])
+    assert done.exit_code == 0, done.output
+    done = invoke(["run", str(tmp_path / "made")])
+    assert done.exit_code == 0, done.output
+    assert "within its bound" in done.output
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path: Path):
+    file = tmp_path / "norm.toml"
+    file.write_text(FILE)
+    before = (built / "norm" / "manifest.json").read_text()
+    done = invoke(["compose", str(file), "--built", str(built)])
+    assert "holds norm (rows), no composition; choose another folder with --out" in str(done.exception)
+    assert (built / "norm" / "manifest.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FILE.replace('design = "norm"', 'design = "nothing"'), "there is no such file; build the design first"),
+        (FILE.replace("sizes", "size"), "steps.0.size: unexpected key"),
+        ("kind = 1", "steps: missing; add it"),
+    ],
+)
+def test_the_command_says_what_is_wrong(built: Path, tmp_path: Path, text: str, message: str):
+    file = tmp_path / "alone.toml"
+    file.write_text(text)
+    done = invoke(["compose", str(file), "--built", str(built)])
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+    assert not (built / "alone").exists()

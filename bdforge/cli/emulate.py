@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from bdforge.array.emulator import emulate
+from bdforge.array.emulator.dram_order import DRAM
 from bdforge.array.emulator.module_choice import approximation_named
 from bdforge.array.emulator.observe import PerfettoTrace
 from bdforge.array.emulator.scheduler import SCHEDULES, STEP_BUDGET
@@ -64,6 +65,9 @@ Budget = Annotated[
     int,
     typer.Option(parser=whole_number, metavar="STEPS", help="Of a run, and bundles of each core, at most; also 1e12."),
 ]
+Dram = Annotated[
+    str, typer.Option(help=f"What reads find of tasks whose token was not awaited yet: {', '.join(DRAM)} bytes.")
+]
 Xclbin = Annotated[
     Path | None, typer.Option(help="The same design, built: run it on the NPU too and compare all host buffers.")
 ]
@@ -97,6 +101,7 @@ def emulate_command(
     insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
+    dram: Dram = "fresh",
     seed: Seed = 0,
     capacity: Capacity = KNOWN,
     budget: Budget = STEP_BUDGET,
@@ -126,9 +131,8 @@ def emulate_command(
         result = emulate(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=name, schedule=schedule, seed=seed, permissive=permissive or [],
-            observers=observers, device=module, poison=poison,
-            capacity=capacity, budget=budget, approximate=approximate,
-            timing=None if timed is None else timed.options, objects=objects or [],
+            observers=observers, device=module, poison=poison, capacity=capacity, budget=budget, dram=dram,
+            approximate=approximate, timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, name), image=image,
         )  # fmt: skip
     print_warnings(result.warnings)

@@ -33,8 +33,9 @@ def test_a_design_runs_and_its_arrays_are_written(run, design):
     same(np.load("after/b.npy"), A)
 
 
-def test_a_random_schedule_gives_the_same_arrays(run, design):
-    code, _, _ = run("emulate", *design, "--schedule", "random", "--seed", "9", "--poison", "--out", "after")
+def test_a_random_schedule_and_stale_memory_give_the_same_arrays(run, design):
+    adversary = ["--schedule", "random", "--dram", "stale", "--seed", "9"]
+    code, _, _ = run("emulate", *design, *adversary, "--poison", "--out", "after")
     assert code == 0
     same(np.load("after/b.npy"), A)
 

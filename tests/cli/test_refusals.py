@@ -151,6 +151,7 @@ REFUSED = {
     # emulate, insts, run, device
     f"{COPY} --permissive everything": f"bdforge: no check is called everything; there is {', '.join(NAMES)}",
     f"{COPY} --schedule chaotic": "bdforge: no schedule is called 'chaotic'; there is in-order, random",
+    f"{COPY} --dram old": "bdforge: no DRAM is called 'old'; there is fresh, stale",
     f"{COPY} --sequence other": "bdforge: copy.mlir: there is no runtime sequence 'other'; there is main::sequence",
     f"{COPY} --module other": "bdforge: copy.mlir: there is no device 'other'; there is main",
     f"{COPY} --insts missing.bin": "bdforge: missing.bin: cannot be read: No such file or directory",

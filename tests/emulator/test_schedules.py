@@ -35,7 +35,7 @@ def check(problem: FilledProblem, **options) -> None:
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 50), marks=pytest.mark.slow)])
 def test_our_gemm_gives_the_same_bits_under_many_schedules(problem, seeds):
     for seed in seeds:
-        check(problem, schedule="random", seed=seed)
+        check(problem, schedule="random", dram="stale", seed=seed)
 
 
 @pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 5}], ids=str)
@@ -45,7 +45,7 @@ def test_our_gemm_reads_no_memory_that_nobody_wrote(problem, options):
 
 def test_the_flagship_is_exact_under_a_schedule(flagship):
     """A part of a BitNet shape; the whole ones are below."""
-    check(FilledProblem.random(flagship, 256, 640, 640), schedule="random", seed=0)
+    check(FilledProblem.random(flagship, 256, 640, 640), schedule="random", dram="stale", seed=0)
 
 
 @pytest.mark.slow

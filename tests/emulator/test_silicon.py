@@ -78,12 +78,6 @@ OFFSET = (
     "%w = memref.reinterpret_cast %v to offset: [0], sizes: [8], strides: [1] : "
     "memref<8xi32, strided<[1], offset: {0}>> to memref<8xi32>"
 )
-READERS = "\n".join([
-    tile(1, 0), tile(1, 2), flow("10 DMA : 1", "12 DMA : 1"), "aie.flow(%shim, DMA : 1, %t12, DMA : 0)",
-    "aie.shim_dma_allocation @r0 (%shim, MM2S, 1)", "aie.shim_dma_allocation @r1 (%t10, MM2S, 1)",
-    buffer("got", "12", 4), program("12", *(Task("S2MM", channel, [bd("got", 4)]) for channel in (0, 1))),
-    "%mem = aie.tile(0, 1)",
-])  # fmt: skip
 
 
 def looped(*lines: str) -> str:
@@ -92,13 +86,6 @@ def looped(*lines: str) -> str:
 
 def burst(size: int) -> str:
     return looped(*COPY).replace("id = 0 : i64", f"id = 0 : i64, burst_length = {size} : i64")
-
-
-def stale(reader: int) -> str:
-    """A shim reads what it (0) or that of the next column (1) has written just before."""
-    read = "aiex.npu.dma_memcpy_nd(%b[0, 0, 0, 16][1, 1, 1, 4][0, 0, 0, 1]) "
-    read += f"{{id = 5 : i64, metadata = @r{reader}, issue_token = true}} : memref<64xi32>"
-    return looped(*COPY, read, f"aiex.npu.dma_wait {{symbol = @r{reader}}}").replace("%mem = aie.tile(0, 1)", READERS)
 
 
 def join(shared: bool) -> str:
@@ -154,9 +141,6 @@ CASES = {
     "shared-locks": Caution(
         join(True), join(False),
         r"memtile \(0, 1\): S2MM 0 and 1 acquire the same lock and release the same other one; such a join", (),
-    ),
-    "stale-dram": Caution(
-        stale(1), stale(0), r"shim \(1, 0\) MM2S 1, BD 5 .* reads argument b where the shim of column 0 wrote in"
     ),
     "shim-burst": Caution(
         burst(64), burst(128),

@@ -142,6 +142,12 @@ CASES = {
         through(receive(8), receive(8, 8), send(16), WAIT, WAIT), DmaError,
         "BD 1 is rewritten while a task that uses it is queued or running", {"b": [*A[:16], *[0] * 24]}, FORTY,
     )],
+    "dram-order": [Case(  # new bytes here; test_dram_order.py has the old ones
+        through(receive(8), send(8), receive(8, 8, bd=2), send(8).replace("%a", "%b").replace("id = 0", "id = 3"),
+                WAIT, WAIT), DmaError,
+        r"MM2S 0, BD 3 .* reads bytes 0 to 31 of argument b, which shim \(0, 0\) S2MM 0, BD 1",
+        {"b": [*A[:8], *A[:8], *[0] * 24]}, FORTY,
+    )],
     "bd-half": [
         Case(
             column(*fill(4), writebd(MEM, 3, 4, OWN), *to_core(4), write32(QUEUE[1], 3)), DmaError,

@@ -14,6 +14,7 @@ from bdforge.array.emulator.core_machine import Machine, empty_design, only_conf
 from bdforge.array.emulator.cores.core import Frame, frames_of
 from bdforge.array.emulator.cores.machine_code_core import Breakpoints, profiles
 from bdforge.array.emulator.diagnose import quiet
+from bdforge.array.emulator.dram_order import dram_named
 from bdforge.array.emulator.errors import ArgumentError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import approximation_named, check_given, choose, host_arrays
@@ -81,6 +82,7 @@ def emulate(
     elfs: Mapping[tuple[int, int], Path | str | CoreProgram] | None = None,
     image: bytes | None = None,
     approximate: str = "off",
+    dram: str = "fresh",
 ) -> Result:
     """Run a design on the emulated array.
 
@@ -92,14 +94,15 @@ def emulate(
 
     `instructions` are the words of an instruction stream to run instead of a sequence; `args` are then its arguments by
     number, of any type. `schedule` is "in-order", or "random" for an adversary that shuffles every legal choice by
-    `seed`. `permissive` names what to switch off (`strictness.NAMES`). `budget` bounds the steps of all cores and
-    channels together, and of each core the bundles of machine code, or loop iterations and calls. Streams hold
-    `capacity` words for a receiver that takes none: as many as are known of the array (`bdforge.devices.capacities`),
-    or more, or 0: what ends with none needs no buffering. With `poison`, reading tile memory that nobody wrote is an
-    error. With `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels
-    whose `.stack_sizes` tell how much stack they take, `elfs` machine code, in files or as read, by column and row, for
-    cores to run instead of the text's. `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and
-    `device` be the array's name. `approximate` is what becomes of approximations, by its name (`Approximation`).
+    `seed`. `dram` is "fresh", or "stale": readers see what a task writes when its token is awaited, or before.
+    `permissive` names what to switch off (`strictness.NAMES`). `budget` bounds the steps of all cores and channels
+    together, and of each core the bundles of machine code, or loop iterations and calls. Streams hold `capacity` words
+    for a receiver that takes none: as many as are known of the array (`bdforge.devices.capacities`), or more, or 0:
+    what ends with none needs no buffering. With `poison`, reading tile memory that nobody wrote is an error. With
+    `timing` the result has a report and a trace, which `replay` times again. `objects` are compiled kernels whose
+    `.stack_sizes` tell how much stack they take, `elfs` machine code, in files or as read, by column and row, for cores
+    to run instead of the text's. `image` is a CDO, PDI or xclbin to boot from; then `mlir` may be empty, and `device`
+    be the array's name. `approximate` is what becomes of approximations, by its name (`Approximation`).
 
     Raises MlirError for text that is no valid design, EmulationError (Deadlock, DmaError, LockError, KernelError, …)
     for what the array would not survive, ArgumentError for arrays that do not fit, and for what is of another kind.
@@ -111,19 +114,23 @@ def emulate(
     strictness, module, words = Strictness.without(permissive), parsed(text, file), _words_held(capacity)
     start, entry = choose(module, sequence, device, file, runs_words=instructions is not None)
     array = Array(start.device, _host(entry, args, instructions, strictness), scheduler, strictness, poison, words)
+    array.dram.hold_back(dram_named(dram, seed))
     array.by_words, array.breakpoints, array.elfs = instructions is not None, breakpoints, _elfs(elfs or {}, module)
     array.approximation, array.frames = approximation_named(approximate), _frames(objects)
     machine = Machine(module, start, {} if kernels is None else kernels, array, only_configuration(image))
     _run(machine, entry, instructions)
+    return _result(args, machine, recorder, timing)
+
+
+def _result(
+    args: Sequence[np.ndarray], machine: Machine, recorder: Recorder | None, timing: TimingOptions | None
+) -> Result:
+    array = machine.array
     trace = recorder.finish(array.device, array.capacities.most) if recorder else None
     report = None if trace is None or timing is None else replay(trace, timing)
-    warnings = dict.fromkeys((*trace_warnings(module), *machine.warnings, *(report.warnings if report else ())))
-    return Result(tuple(args), tuple(warnings), machine.buffers(), report, trace, *_of_cores(array))
-
-
-def _of_cores(array: Array) -> tuple[tuple[CoreProfile, ...], tuple[Approximated, ...]]:
-    """What the array's machine code took, and what was approximated in it."""
-    return tuple(profiles(array.cores)), tuple(array.approximated)
+    told = *trace_warnings(machine.module), *machine.warnings, *(report.warnings if report else ())
+    cores, approximated = tuple(profiles(array.cores)), tuple(array.approximated)
+    return Result(tuple(args), tuple(dict.fromkeys(told)), machine.buffers(), report, trace, cores, approximated)
 
 
 def _frames(objects: Sequence[Path | str]) -> dict[str, Frame]:

@@ -10,6 +10,7 @@ import numpy as np
 from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.cores.core import EmulatedCore, Frame
 from bdforge.array.emulator.dma import DmaChannel
+from bdforge.array.emulator.dram_order import DramOrder
 from bdforge.array.emulator.errors import RegisterAccessError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.lock import EmulatedLock
@@ -51,6 +52,7 @@ class Array:
         self.cores: list[EmulatedCore] = []
         self.core_releases: dict[int, list[EmulatedCore]] = {}  # id of a lock: cores whose program releases it
         self.tokens: Counter[TokenKey] = Counter()
+        self.dram = DramOrder(self)
         self.token_ways: Callable[[int, int, int], str | None] | None = None
         self.streams: WrittenStreams | None = None  # as switches join them
         self.unsettled: Callable[[], None] | None = None  # what gives writes to switches their effect
@@ -97,6 +99,7 @@ class Array:
         for warning in self.left_over():
             self.strictness.warn(f"{warning}, at a reconfiguration")
         self.tokens.clear()
+        self.dram.lose_tokens()
         self.scheduler.notify("stop")
         self.scheduler.clear()
         self.cores.clear()

@@ -41,6 +41,7 @@ def execute(array: Array, operations: Iterable[Operation], load: Load) -> None:
     notify("start")
     array.scheduler.run()
     notify("dispatch")
+    array.dram.running = True
     for index, operation in enumerate(operations):
         place = operation.location
         source = f" (operation {index} of the instruction stream)" if place is None else f" ({place})"
@@ -72,6 +73,7 @@ def _run(array: Array, operation: Operation, load: Load, source: str) -> None:
             load(operation, source)
             array.scheduler.notify("start")
             array.scheduler.run()
+            array.dram.running = True
         case Noop() | Preempt():
             pass
         case _:
@@ -148,6 +150,7 @@ def _await_token(array: Array, key: TokenKey, source: str) -> None:
     if _token_is_lost(array, key, source):
         return
     array.tokens[key] -= 1
+    array.dram.awaited(key)
     array.scheduler.notify("token", wait.channel)
 
 

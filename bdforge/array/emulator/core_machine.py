@@ -57,6 +57,7 @@ class Machine:
         with modes(start=not array.strictness.permits("start-modes")):  # no operation of MLIR sets rounding modes
             execute(array, operations, self._load_pdi)
             array.scheduler.run()
+        array.dram.finish()
         array.host.write_back()
 
     @property

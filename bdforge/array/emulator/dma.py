@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
+from bdforge.array.emulator.dram_order import DramPass, DramWrite
 from bdforge.array.emulator.errors import DmaError, UnpatchedError
 from bdforge.array.emulator.lock import LockWait
 from bdforge.array.emulator.poison import check_written
 from bdforge.array.emulator.scheduler import Agent, PlainWait
-from bdforge.array.emulator.silicon_rules import check_fresh, check_lock_pair, check_shim_access
+from bdforge.array.emulator.silicon_rules import check_lock_pair, check_shim_access
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices import AIE2P, TileKind
-from bdforge.devices.limits import TASK_QUEUE_ENTRIES
+from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
 from bdforge.devices.registers import packet_header
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueuedTask:
-    """An entry of a task queue: run the chain at `bd` `runs` times, then issue a token if asked."""
+    """An entry of a task queue: run the chain at `bd` `runs` times, then issue a token if asked.
+
+    `write` takes what it writes to DRAM, where that is held back.
+    """
 
     bd: int
     runs: int
     token: bool
     chain: tuple[int, ...]
+    write: DramWrite | None
 
 
 NO_TASK = PlainWait(lambda: "has no task")
@@ -66,6 +71,7 @@ class DmaChannel(Agent):
         self._memory = np.zeros(0, np.uint32)
         self._offsets: np.ndarray | None = None
         self._written: np.ndarray | None = None
+        self._write: DramWrite | None = None
         self._base = self._position = 0
         self._padded = False
         self._unpatched: UnpatchedError | None = None
@@ -84,12 +90,31 @@ class DmaChannel(Agent):
         self.check_half(ids, source)
         for used in ids:
             self.check_join(decode_bd(self.tile.kind, self.tile.bd_words(used)))
+        write = None
+        if self.tile.kind is TileKind.SHIM:
+            write = self.array.dram.start(self, self._passes(ids, runs), token, source)
         # An idle channel waits for nothing that would wake it; a busy one finds the task by itself.
         if not self.tasks:
             self.array.scheduler.wake(self)
         self.array.scheduler.notify("push", self, tuple(ids))
-        self.tasks.append(QueuedTask(bd, runs, token, tuple(ids)))
+        self.tasks.append(QueuedTask(bd, runs, token, tuple(ids), write))
         self.tile.count_tasks(ids, 1)
+
+    def _passes(self, bds: Sequence[int], runs: int) -> list[DramPass]:
+        """What so many runs of a chain go through in DRAM, each place once; nothing where there is no argument."""
+        passes = []
+        for bd in bds:
+            found = decode_bd(self.tile.kind, self.tile.bd_words(bd))
+            for step in self.tile.expected_iterations(bd, runs, found.iteration_wrap):
+                base = found.address + GRANULE_BYTES * step * found.iteration_step
+                if found.order.length and (buffer := self.array.host.holding(base)) is not None:
+                    passes.append(DramPass(bd, buffer, base // GRANULE_BYTES, found.order))
+        return passes
+
+    def skip(self) -> None:
+        """End every task at once, with its token, as if all had been moved: for what needs no data."""
+        while self.tasks:
+            self._end(self.tasks[0])
 
     def check_half(self, bds: Sequence[int], source: str) -> None:
         """DmaError for a BD of the half of a memtile's that this channel cannot use."""
@@ -146,14 +171,18 @@ class DmaChannel(Agent):
                 self.waiting = NO_TASK
                 yield
             task = self.tasks[0]  # stays in the queue while it runs: the safe reading of its capacity
+            self._write = task.write
             self.notify("task")
             for _ in range(task.runs):
                 yield from self._run_chain(task.bd)
-            self.tasks.popleft()
-            self.tile.count_tasks(task.chain, -1)
-            if task.token:
-                self.array.issue_token(self)  # behind count_tasks: who awaits it may rewrite the BDs
+            self._end(task)
             self.notify("end task", task.token)
+
+    def _end(self, task: QueuedTask) -> None:
+        self.tasks.popleft()
+        self.tile.count_tasks(task.chain, -1)
+        if task.token:
+            self.array.issue_token(self)  # behind count_tasks: who awaits it may rewrite the BDs
 
     def _run_chain(self, first: int) -> Generator[None, None, None]:
         self.bd = first
@@ -172,16 +201,10 @@ class DmaChannel(Agent):
                 if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
                     yield from self._wait_for_lock()
             self._latch(bd)
-            if self.tile.kind is TileKind.SHIM and self.sink is None:
-                places = self._places(0, bd.order.length)
-                stale = self.array.host.writer(self._memory, places, self.tile.column)
-                check_fresh(stale, self.where, self.array.strictness)
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
             if self.sink is not None and self.sink.finishes:
                 self.notify("received", self._position)  # replays take what came, not the BD's length
-            if self.tile.kind is TileKind.SHIM and self.sink is not None:
-                self.array.host.wrote(self._memory, self._places(0, self._position), self.tile.column)
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source, self)
@@ -291,7 +314,10 @@ class DmaChannel(Agent):
         places = self._advance(len(words))
         if self._written is not None:
             self._written[places] = True
-        self._memory[places] = words
+        if self._write is None:
+            self._memory[places] = words
+        else:
+            self.array.dram.put(self._write, self._memory, places, words)
 
     def _advance(self, count: int) -> slice | np.ndarray:
         """Go past the next words of the current BD; where they are."""

@@ -1,6 +1,6 @@
 """Host memory as the shim DMAs see it: the runtime sequence's arguments at addresses of their own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -28,7 +28,6 @@ class HostBuffer:
     address: int
     words: np.ndarray
     copied: bool
-    writers: np.ndarray | None = None  # by word: 1 + the column of the shim that wrote it in this run, 0 for none
 
     @property
     def last_word_end(self) -> int:
@@ -47,10 +46,24 @@ class HostBuffers:
         self.buffers: list[HostBuffer] = []
         self.external: dict[int, HostBuffer] = {}
         self._beyond = beyond
-        address = FIRST_ADDRESS
         for name, array in arrays:
-            self.buffers.append(_host_buffer(name, array, address, 0 if beyond is None else SPARE_BYTES))
-            address += -(-(array.nbytes + GUARD_BYTES) // GUARD_BYTES) * GUARD_BYTES
+            self.buffers.append(_host_buffer(name, array, self._free(), 0 if beyond is None else SPARE_BYTES))
+
+    @classmethod
+    def unmoved(cls, sizes: Iterable[tuple[str, int]]) -> "HostBuffers":
+        """Arguments by name and bytes, for what only asks where they are: no memory is behind them."""
+        host = cls()
+        for name, size in sizes:
+            array = np.broadcast_to(np.uint8(0), size)
+            host.buffers.append(HostBuffer(name, array, host._free(), np.zeros(0, np.uint32), copied=False))
+        return host
+
+    def _free(self) -> int:
+        """Address of the next argument."""
+        if not self.buffers:
+            return FIRST_ADDRESS
+        last = self.buffers[-1]
+        return last.address + -(-(last.array.nbytes + GUARD_BYTES) // GUARD_BYTES) * GUARD_BYTES
 
     def add_external(self, name: str, size_bytes: int, address: int) -> np.ndarray | None:
         """Bytes of the text's own host memory, zeros at first; None where other bytes have addresses of it."""
@@ -72,42 +85,32 @@ class HostBuffers:
             raise ArgumentError(f"argument {argument} is patched in, but the run was given {len(self.buffers)} arrays")
         return self.buffers[argument].address
 
-    def wrote(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> None:
-        """A shim of `column` has written to these places of an argument's words."""
+    def holding(self, address: int) -> HostBuffer | None:
+        """The buffer with a byte at `address`, or in what transfers beyond it may reach."""
         for buffer in self._all():
-            if buffer.words is words:
-                if buffer.writers is None:
-                    buffer.writers = np.zeros(len(words), np.uint8)
-                buffer.writers[places] = column + 1
-
-    def writer(self, words: np.ndarray, places: np.ndarray | slice, column: int) -> tuple[str, int] | None:
-        """Argument and column of another shim that has written one of these places; None if there is none."""
-        for buffer in self._all():
-            if buffer.words is words and buffer.writers is not None:
-                found = buffer.writers[places]
-                others = found[(found != 0) & (found != column + 1)]
-                return (buffer.name, int(others[0]) - 1) if len(others) else None
+            if buffer.address <= address < buffer.address + buffer.array.nbytes + SPARE_BYTES:
+                return buffer
         return None
 
     def locate(self, base: int, order: Order, writing: bool, where: str) -> tuple[np.ndarray, int]:
         """Words and index of address `base` (bytes), with all of `order` inside one buffer."""
         low, high = base + order.low * GRANULE_BYTES, base + (order.high + 1) * GRANULE_BYTES
-        for buffer in self._all():
-            if buffer.address <= base < buffer.address + buffer.array.nbytes + SPARE_BYTES:
-                if low < buffer.address or high > buffer.last_word_end:
-                    error = DmaError(
-                        f"{where} touches bytes {low - buffer.address} to {high - buffer.address - 1} of argument "
-                        f"{buffer.name}, which has {buffer.array.nbytes}"
-                    )
-                    if self._beyond is None or low < buffer.address or high > buffer.address + buffer.words.nbytes:
-                        if self._beyond is None:
-                            error.add_note("[dma-bounds; for an array larger than its argument's type: argument-size]")
-                        raise error
-                    self._beyond(error)
-                if writing and not buffer.array.flags.writeable:
-                    raise DmaError(f"{where} writes to argument {buffer.name}, which is read-only")
-                return buffer.words, (base - buffer.address) // GRANULE_BYTES
-        raise UnpatchedError(f"{where} reads or writes host address {base:#x}, which belongs to no argument; patch it")
+        if (buffer := self.holding(base)) is None:
+            at = f"host address {base:#x}, which belongs to no argument"
+            raise UnpatchedError(f"{where} reads or writes {at}; patch it")
+        if low < buffer.address or high > buffer.last_word_end:
+            error = DmaError(
+                f"{where} touches bytes {low - buffer.address} to {high - buffer.address - 1} of argument "
+                f"{buffer.name}, which has {buffer.array.nbytes}"
+            )
+            if self._beyond is None or low < buffer.address or high > buffer.address + buffer.words.nbytes:
+                if self._beyond is None:
+                    error.add_note("[dma-bounds; for an array larger than its argument's type: argument-size]")
+                raise error
+            self._beyond(error)
+        if writing and not buffer.array.flags.writeable:
+            raise DmaError(f"{where} writes to argument {buffer.name}, which is read-only")
+        return buffer.words, (base - buffer.address) // GRANULE_BYTES
 
     def write_back(self) -> None:
         """Finish: copied arguments get their results."""

@@ -144,7 +144,7 @@ def _check_blocks(what: str, type_: MemRefType, dtype: np.dtype, array: np.ndarr
 _TEXT, _MAPPING, _LIST = (str, "a text"), (Mapping, "a mapping"), (Sequence, "a list")
 _KINDS: Mapping[str, tuple[Any, str]] = {
     "mlir": _TEXT, "file": _TEXT, "schedule": _TEXT, "approximate": _TEXT, "sequence": _TEXT, "device": _TEXT,
-    "args": (Sequence, "a list of arrays"),
+    "dram": _TEXT, "args": (Sequence, "a list of arrays"),
     "kernels": _MAPPING, "elfs": _MAPPING, "permissive": (Collection, "a collection of names"), "observers": _LIST,
     "objects": (Sequence, "a list of paths"),
     "instructions": ((np.ndarray, bytes, bytearray, memoryview, Sequence), "words or bytes"),

@@ -34,16 +34,6 @@ def check_shim_access(access: ShimAccess, where: Callable[[], str], strictness: 
         )
 
 
-def check_fresh(stale: tuple[str, int] | None, where: Callable[[], str], strictness: Strictness) -> None:
-    """A caution for a read of DRAM, an argument, that the shim of another column has written in the same run."""
-    if stale is not None:
-        strictness.caution(
-            "stale-dram",
-            f"{where()} reads argument {stale[0]} where the shim of column {stale[1]} wrote in the same run; on "
-            "silicon it may read what was there before: write and read it through one shim, or in two runs",
-        )
-
-
 def check_lock_pair(tile: str, users: set[int], strictness: Strictness) -> None:
     """A caution for a join that AIE2P deadlocks: several S2MM of a memtile between the same two locks."""
     if len(users) > 1:

@@ -12,6 +12,8 @@ from bdforge.array.emulator.errors import ArgumentError
 CHECKS = {
     "queue-overflow": "a push to a full task queue; off: the entry is lost, as on silicon",
     "bd-rewrite": "a BD written while a task that uses it is queued or running; off: the words change",
+    "dram-order": "a task that reads DRAM which another task of the run writes, started before the writer's token was "
+    "awaited; off: it reads what is there, new or old",
     "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",
     "bd-locks": "a static BD that only acquires or only releases, which mlir-aie cannot write; off: it runs",
     "dma-bounds": "a transfer outside of its memory; off: tile addresses wrap at the memory's size, and behind a host "
@@ -59,7 +61,6 @@ CAUTIONS = {
     "from the argument's start, mlir-aie and bdforge from the view's",
     "control-columns": "control packets that write to tiles of more than one column",
     "shared-locks": "several S2MM of a memtile of AIE2P between the same two locks, a join",
-    "stale-dram": "a read of DRAM that another shim has written in the same run",
     "open-address": "a sequence that writes to buffers whose addresses the text leaves to aiecc",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",

@@ -68,6 +68,7 @@ class EmulatedTile:
         self.channels = {(d, i): DmaChannel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
         self._iterations = [0] * self.limits.bds
+        self._expected = [0] * self.limits.bds  # iterations as they are after all tasks in flight
         self.fills: dict[tuple[int, int], set[int]] = {}  # pair of locks: S2MM channels that fill between them
         self._busy = [0] * self.limits.bds
         self.code: bytearray | None = None  # program memory, once machine code was written there
@@ -113,6 +114,13 @@ class EmulatedTile:
         current = self._iterations[bd]
         self._iterations[bd] = (current + 1) % wrap
         return current
+
+    def expected_iterations(self, bd: int, runs: int, wrap: int) -> set[int]:
+        """Which iterations of a BD a task that runs it so often goes through, after those of all tasks before it."""
+        if wrap == 1:
+            return {0}
+        first, self._expected[bd] = self._expected[bd], (self._expected[bd] + runs) % wrap
+        return {(first + run) % wrap for run in range(min(runs, wrap))}
 
     def count_tasks(self, bds: Iterable[int], by: int) -> None:
         """One more task that will run these BDs is in flight, or one less."""
@@ -208,7 +216,7 @@ class EmulatedTile:
         words[word] = value
         field = self.registers.bd.fields["iteration_current"]
         if field.word == word:
-            self._iterations[bd] = field.extract(words)
+            self._iterations[bd] = self._expected[bd] = field.extract(words)
             words[word] &= ~field.mask  # kept apart: BDs that differ by their counter decode once
         self._bds[bd] = tuple(words)
         self._sources[bd] = source or self._sources[bd]

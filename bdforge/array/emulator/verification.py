@@ -13,6 +13,7 @@ from bdforge.array.emulator.device_load import check_acquire, first_line, host_m
 from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.errors import EmulationError, LoadError
 from bdforge.array.emulator.host import HostBuffers
+from bdforge.array.emulator.order_verification import order_faults
 from bdforge.array.emulator.scheduler import Scheduler
 from bdforge.array.emulator.silicon_rules import check_argument
 from bdforge.array.emulator.strictness import CAUTIONS, Strictness
@@ -124,6 +125,8 @@ def _device(device: DeviceOp, collector: _Collector, counts: Counter[str]) -> No
                 check_argument(collector, patch, "" if patch.location is None else f" ({patch.location})")
             for problem in lost_tokens(device, operations):
                 collector.add(EmulationError(problem))
+            for error in order_faults(op, device.device, operations):
+                collector.fault("dram-order", error)
         except (MlirError, EmulationError) as error:
             collector.add(error)
 

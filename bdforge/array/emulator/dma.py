@@ -10,10 +10,10 @@ import numpy as np
 from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
 from bdforge.array.emulator.dram_order import DramPass, DramWrite
 from bdforge.array.emulator.errors import DmaError, UnpatchedError
-from bdforge.array.emulator.lock import LockWait
+from bdforge.array.emulator.lock import EmulatedLock, LockWait
 from bdforge.array.emulator.poison import check_written
 from bdforge.array.emulator.scheduler import Agent, PlainWait
-from bdforge.array.emulator.silicon_rules import check_lock_pair, check_shim_access
+from bdforge.array.emulator.silicon_rules import check_lock_pair, check_reset_lock, check_shim_access
 from bdforge.array.emulator.stream import Sink, Stream
 from bdforge.devices import AIE2P, TileKind
 from bdforge.devices.limits import GRANULE_BYTES, TASK_QUEUE_ENTRIES
@@ -71,6 +71,8 @@ class DmaChannel(Agent):
         self._memory = np.zeros(0, np.uint32)
         self._offsets: np.ndarray | None = None
         self._written: np.ndarray | None = None
+        self._taken: tuple[EmulatedLock, int] | None = None  # by the running BD, and how often it was set by then
+        self._dropped: list[tuple[EmulatedLock, int]] = []  # what tasks that a reset dropped had taken
         self._write: DramWrite | None = None
         self._base = self._position = 0
         self._padded = False
@@ -89,7 +91,9 @@ class DmaChannel(Agent):
         ids = chain(self.tile.kind, self.tile.bd_words, bd)
         self.check_half(ids, source)
         for used in ids:
-            self.check_join(decode_bd(self.tile.kind, self.tile.bd_words(used)))
+            decoded = decode_bd(self.tile.kind, self.tile.bd_words(used))
+            self.check_join(decoded)
+            self._check_dropped(decoded, source)
         write = None
         if self.tile.kind is TileKind.SHIM:
             write = self.array.dram.start(self, self._passes(ids, runs), token, source)
@@ -135,6 +139,14 @@ class DmaChannel(Agent):
             users.add(self.index)
             check_lock_pair(self.tile.name, users, self.array.strictness)
 
+    def _check_dropped(self, bd: DecodedBd, source: str) -> None:
+        """A caution for a lock that a task had taken which a reset dropped, if nobody has set it since."""
+        if not self._dropped:
+            return
+        used = [self.tile.dma_lock(use[0], self) for use in (bd.acquire, bd.release) if use is not None]
+        for lost in (lost for lost, sets in self._dropped if lost in used and lost.sets == sets):
+            check_reset_lock(self.name, lost.name, lost.value, source, self.array.strictness)
+
     def reset(self) -> None:
         """Drop every task, the running one included; what was received stays, words on their way stay in the stream."""
         self.array.scheduler.notify("reset", self)  # replays stop the channel here and go on with it at "was reset"
@@ -144,8 +156,12 @@ class DmaChannel(Agent):
         self.tasks.clear()
         for users in self.tile.fills.values():
             users.discard(self.index)
-        if isinstance(self.waiting, LockWait):
-            self.waiting.lock.forget(self)  # else the lock would be given to a task that is gone
+        # A lock that is not forgotten would be given to a task that is gone; one that was given is lost with it.
+        if isinstance(self.waiting, LockWait) and not self.waiting.lock.forget(self):
+            self._taken = self.waiting.lock, self.waiting.lock.sets
+        if self._taken is not None:
+            self._dropped.append(self._taken)
+            self._taken = None
         self.steps, self.waiting = None, NO_TASK  # BDs keep their iteration: a reset leaves the counters
         if self.sink is not None:
             self.sink.demand = 0
@@ -198,8 +214,10 @@ class DmaChannel(Agent):
             if bd.acquire is not None:
                 lock, value = bd.acquire
                 # What waits here counts no iteration and touches no memory yet.
-                if not self.tile.dma_lock(lock, self).take(self, abs(value), value >= 0, self.source):
+                taken = self.tile.dma_lock(lock, self)
+                if not taken.take(self, abs(value), value >= 0, self.source):
                     yield from self._wait_for_lock()
+                self._taken = taken, taken.sets
             self._latch(bd)
             self.note("begin", f"BD {self.bd}")
             yield from self._receive_all(bd) if self.sink is not None else self._send_all(bd)
@@ -208,6 +226,7 @@ class DmaChannel(Agent):
             if bd.release is not None:
                 lock, value = bd.release
                 self.tile.dma_lock(lock, self).add(value, self.source, self)
+            self._taken = None
             self.note("end", f"BD {self.bd}")
             if not bd.use_next:
                 return

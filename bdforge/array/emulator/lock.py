@@ -60,7 +60,8 @@ def _names(names: Sequence[str]) -> str:
 class EmulatedLock:
     """A lock of one tile. Waiters are served in turn: who has waited longest is asked first.
 
-    `taken` and `released` count since the configuration was loaded; None stands for the runtime sequence.
+    `taken`, `released` and `sets` (of the whole value) count since the configuration was loaded; None stands for the
+    runtime sequence.
     """
 
     name: str
@@ -72,6 +73,7 @@ class EmulatedLock:
     notify: Callable[..., None] | None = None  # observers, what whoever runs does
     fault: Callable[[LockError], None] | None = None
     taken: int = 0
+    sets: int = 0
     released: Counter[Agent | None] = field(default_factory=Counter)
 
     def take(self, agent: Agent, need: int, equal: bool = False, where: Callable[[], str] = str) -> bool:
@@ -93,6 +95,7 @@ class EmulatedLock:
         self._change(self.value + amount, where)
 
     def set(self, value: int, where: Callable[[], str] = str) -> None:
+        self.sets += 1
         if self.notify is not None:
             self.notify("set", self, value)
         self._change(value, where)
@@ -110,8 +113,11 @@ class EmulatedLock:
         self.waiters.clear()
         self.released.clear()
 
-    def forget(self, agent: Agent) -> None:
+    def forget(self, agent: Agent) -> bool:
+        """Give the lock no more to `agent`; whether it waited for it still."""
+        waited = len(self.waiters)
         self.waiters = deque(waiter for waiter in self.waiters if waiter[0] is not agent)
+        return len(self.waiters) < waited
 
     def _store(self, value: int) -> None:
         self.value = value

@@ -45,6 +45,16 @@ def check_lock_pair(tile: str, users: set[int], strictness: Strictness) -> None:
         )
 
 
+def check_reset_lock(channel: str, lock: str, value: int, source: str, strictness: Strictness) -> None:
+    """A caution for a channel that goes on with a lock which is lower by what a task dropped by a reset had taken."""
+    strictness.caution(
+        "reset-locks",
+        f"{channel} was reset while a task of it had acquired lock {lock} and released none yet; nobody has set the "
+        f"lock since, so it stays lower by that (it is {value}): set a channel's locks between its reset and its next "
+        f"task (aiex.set_lock){source}",
+    )
+
+
 def check_control_columns(controlled: set[int], strictness: Strictness) -> None:
     """A caution when control packets write to tiles of a second column."""
     if len(controlled) > 1:

@@ -61,6 +61,8 @@ CAUTIONS = {
     "from the argument's start, mlir-aie and bdforge from the view's",
     "control-columns": "control packets that write to tiles of more than one column",
     "shared-locks": "several S2MM of a memtile of AIE2P between the same two locks, a join",
+    "reset-locks": "a channel that goes on after a reset with a lock that the dropped task had acquired and nobody has "
+    "set since",
     "open-address": "a sequence that writes to buffers whose addresses the text leaves to aiecc",
     "shim-burst": "a shim BD with bursts of 64 bytes, which moves less",
     "shim-cache": "a shim BD whose AXI cache code nobody has seen work (0, 2 and 3 do)",

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bdforge.common.messages import clip, listed
 from bdforge.design.check_program import program_reasons
@@ -63,20 +63,23 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
 def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
     places = {(tile.column, tile.row): tile for tile in design.tiles}
     kernels: Kernels = {}
+    packets: dict[Port, set[int | None]] = {}
+    for flow in design.flows:
+        packets.setdefault(flow.source, set()).add(flow.packet)
     for tile in design.tiles:
         yield from ((tile, reason) for reason in tile_reasons(tile, places, generation))
-        yield from ((tile, reason) for reason in _headers(design, tile))
+        yield from ((tile, reason) for reason in _headers(packets, tile))
         wrong = list(program_reasons(tile, places))
         if tile.core and not wrong:
             wrong = list(within(("core",), core_program(tile, tile.core, (), kernels)[1]))
         yield from ((tile, reason) for reason in wrong)
 
 
-def _headers(design: Design, tile: Tile) -> Iterator[Reason]:
+def _headers(packets: Mapping[Port, set[int | None]], tile: Tile) -> Iterator[Reason]:
     """BDs whose packets no flow leads on, where flows are circuits too; headers that lie in memory are left alone, and
     channels without any flow."""
     for index, channel in enumerate(tile.channels):
-        ids = {flow.packet for flow in design.flows if flow.source == tile.dma(channel.index)}
+        ids = packets.get(tile.dma(channel.index), ())
         for place, bd in enumerate(channel.bds):
             if bd.packet and channel.direction == "MM2S" and ids and bd.packet.id not in ids:
                 carried = listed(sorted(number for number in ids if number is not None))

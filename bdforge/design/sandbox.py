@@ -65,6 +65,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, folders: Sequence[Path]):
         super().__init__(loader=_loader(folders), undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+        self._safe: dict[tuple[type, str], bool] = {}  # asked at each attribute of a text; instances make no difference
         del self.globals["lipsum"]
         self.filters |= {name: _bounded(self.filters[name]) for name in _FILTERS}
         self.filters["format"] = lambda text, *given, **named: _format(str(text)) % (named or given)
@@ -77,7 +78,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether it is public, changes nothing, and makes no bytes."""
-        return super().is_safe_attribute(obj, attr, value) and attr not in _BYTES
+        asked = type(obj), attr
+        if asked not in self._safe:
+            self._safe[asked] = super().is_safe_attribute(obj, attr, value) and attr not in _BYTES
+        return self._safe[asked]
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **named: Any) -> Any:  # noqa: N805  named as Jinja's
         """Call `__obj`: texts' methods with lengths within bounds, a recursive loop with its turns counted."""

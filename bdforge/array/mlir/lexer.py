@@ -32,13 +32,40 @@ _OPEN_STRING = re.compile(
 _RESOURCE = "dense_resource stands for data behind the text, which is not read; write dense<...> instead"
 
 
-class _NumberedLabel(Span[str]):
+class TextToken(Token[MLIRTokenKind, str]):
+    """A token that makes its span when it is asked for it, which is seldom: spans take longer than tokens."""
+
+    def __init__(self, kind: MLIRTokenKind, start: int, end: int, input: Input[str]):
+        self.kind, self.start, self.end, self.input = kind, start, end, input
+
+    @property
+    def span(self) -> Span[str]:  # pyrefly: ignore[bad-override]
+        """Where it stands."""
+        return Span(self.start, self.end, self.input)
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return self.input.content[self.start : self.end]
+
+
+class _NumberedSpan(Span[str]):
     """A label that is a number, under a name that xDSL takes for a block."""
 
     @property
     def text(self) -> str:
         """The name."""
         return f"^bb0{self.content[1:]}"
+
+
+class _NumberedLabel(TextToken):
+    @property
+    def span(self) -> Span[str]:
+        return _NumberedSpan(self.start, self.end, self.input)
+
+    @property
+    def text(self) -> str:
+        return self.span.text
 
 
 class TextLexer(MLIRLexer):
@@ -54,35 +81,36 @@ class TextLexer(MLIRLexer):
         """Where the token ends that stands before the one at `start`."""
         return self._ends[start]
 
-    def lex(self) -> Token[MLIRTokenKind, str]:
+    def lex(self) -> TextToken:
         """The next token; rare ones are left to xDSL."""
         before, match = self.pos, _TOKENS.match(self.input.content, self.pos)
         token = self._lex_rare() if match is None else self._token(match)
-        self._ends.setdefault(token.span.start, before)
+        self._ends.setdefault(token.start, before)
         return token
 
-    def _token(self, match: re.Match[str]) -> Token[MLIRTokenKind, str]:
+    def _token(self, match: re.Match[str]) -> TextToken:
         name = match.lastgroup
         assert name is not None
         start, self.pos = match.span(name)
         if name == "number":
-            return Token(MLIRTokenKind.CARET_IDENT, _NumberedLabel(start, self.pos, self.input))
+            return _NumberedLabel(MLIRTokenKind.CARET_IDENT, start, self.pos, self.input)
         if name == "resource":
             raise ParseError(Span(start, self.pos, self.input), _RESOURCE)
         kind = _KINDS.get(name) or KIND_BY_PUNCTUATION_SPELLING[match[name]]
-        return Token(kind, Span(start, self.pos, self.input))
+        return TextToken(kind, start, self.pos, self.input)
 
-    def _lex_rare(self) -> Token[MLIRTokenKind, str]:
+    def _lex_rare(self) -> TextToken:
         if (opened := _OPEN_STRING.match(self.input.content, self.pos)) is not None:
             at = opened.end() - 1
             raise ParseError(Span(at, at, self.input), "End of file reached before closing string literal.")
         try:
-            return super().lex()
+            token = super().lex()
         except ParseError as error:
             error.msg = _without_placeholder(error)
             raise
         except (ValueError, OverflowError) as error:
             raise ParseError(Span(self.pos, self.pos, self.input), str(error)) from error
+        return TextToken(token.kind, token.span.start, token.span.end, self.input)
 
 
 def _without_placeholder(error: ParseError) -> str:

@@ -62,7 +62,7 @@ def _operator_files(name: str) -> dict[str, bytes]:
     """The example of an operator's package, under another name."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise typer.BadParameter("choose small letters, digits and _, a letter first", param_hint="--operator")
-    if name in tuple(OPERATORS):
+    if name in iter(OPERATORS):
         raise typer.BadParameter(f"there is an operator {name}; choose another name", param_hint="--operator")
     words = ((b"rowscale", name.encode()), (b"Rowscale", name.capitalize().encode()))
     found = {}

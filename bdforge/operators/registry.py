@@ -35,7 +35,8 @@ class _Registry(Mapping[str, Operator]):
         return _loaded(found[0])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*_own(), *sorted(entry.name for entry in entry_points(group=GROUP))]))
+        yield from (own := _own())  # first: entry points are read of every installed package
+        yield from sorted({entry.name for entry in entry_points(group=GROUP)} - {*own})
 
     def __len__(self) -> int:
         return len(list(iter(self)))

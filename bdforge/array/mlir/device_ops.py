@@ -124,14 +124,16 @@ def named(device: DeviceOp | None, kind: type[NamedT], symbol: str | None) -> Na
 
     As for mlir-aie a symbol is a name for others only where the operation stands directly in the device.
     """
-    ops = [] if device is None else device.body.block.ops
-    known = {str(getattr(op, "symbol", None)): op for op in list(ops)[::-1] if isinstance(op, kind)}
-    if symbol in known:
-        return known[symbol]
+    known: list[str] = []
+    for op in [] if device is None else device.body.block.ops:
+        if isinstance(op, kind):
+            known.append(str(getattr(op, "symbol", None)))
+            if known[-1] == symbol:
+                return op
     inner = [] if device is None else [op for op in device.walk() if isinstance(op, kind)]
     if any(getattr(op, "symbol", None) == symbol for op in inner):
         raise ValueError(f"@{symbol} is declared in a region; to use its name, declare it in the device itself")
-    names = listed(sorted(f"@{name}" for name in known)) or "none"
+    names = listed(sorted(f"@{name}" for name in {*known})) or "none"
     holder = "" if device is None else f" @{device.symbol}"
     raise ValueError(f"no {kind.name} is called @{symbol}; device{holder} has {names}")
 

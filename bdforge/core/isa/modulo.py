@@ -8,8 +8,14 @@ all others keep to the windows that those leave them, and never evict them.
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from heapq import heappop, heappush
+from operator import or_
 
 BUDGET = 8  # placements per task, interval and order before the next is tried (Rau finds 6 to suffice)
+
+NEVER = 1
+"""The bit of a cell that is always taken."""
 
 Places = tuple[tuple[tuple[str, int], ...], ...]
 """Alternatives of a task, each the (unit, cycle after issue) that it takes."""
@@ -66,7 +72,11 @@ def plans(problem: ModuloProblem, interval: int) -> Iterable[ModuloSchedule]:
     windows = _windows(problem, interval) if fits(problem.places, interval) else None
     if windows is None:
         return
-    above, indices = windows.heights, range(len(problem.places))
+    above, indices, cells = windows.heights, range(len(problem.places)), _Cells(problem.places, interval)
+    settled = _settled(problem, cells)
+    free = [i for i in indices if i not in problem.fixed]
+    if any(cells.all_taken(i, windows.low[i], windows.high[i], settled) for i in free):
+        return  # no order finds a place for it
     for order in (
         [(above[i], -i) for i in indices],
         [(above[i], i) for i in indices],
@@ -74,7 +84,7 @@ def plans(problem: ModuloProblem, interval: int) -> Iterable[ModuloSchedule]:
         [(-i,) for i in indices],
         [(i,) for i in indices],
     ):
-        found = _Attempt(problem, interval, windows).run(order)
+        found = _Attempt(problem, interval, windows, cells).run(order)
         if found is not None:
             yield found
 
@@ -147,37 +157,79 @@ def _bounds(gaps: Sequence[tuple[int, int, int]], start: Mapping[int, int]) -> d
     return None if waiting else found
 
 
+class _Cells:
+    """What tasks take of the units in the cycles of an interval: a bit for each, and NEVER for what meets itself."""
+
+    def __init__(self, places: Sequence[Places], interval: int) -> None:
+        self.places, self.interval = places, interval
+        units = {unit for alternatives in places for cells in alternatives for unit, _ in cells}
+        self._rows = {unit: 1 + row * interval for row, unit in enumerate(units)}
+        self._known: dict[tuple[int, int], list[int]] = {}
+
+    def of(self, index: int, issue: int) -> list[int]:
+        """The bits of each alternative of a task that issues in a cycle."""
+        key = index, issue % self.interval
+        if key not in self._known:
+            self._known[key] = [self._bits(cells, key[1]) for cells in self.places[index]]
+        return self._known[key]
+
+    def all_taken(self, index: int, low: int | None, high: int | None, busy: int) -> bool:
+        """Whether no alternative of a task is free of the busy bits in any cycle from `low` to `high`, of all cycles
+        where one of them is missing."""
+        last = self.interval - 1 if low is None or high is None else min(high - low, self.interval - 1)
+        return all(bits & busy for at in range(last + 1) for bits in self.of(index, (low or 0) + at))
+
+    def _bits(self, cells: Sequence[tuple[str, int]], issue: int) -> int:
+        bits = 0
+        for unit, cycle in cells:
+            bit = 1 << self._rows[unit] + (issue + cycle) % self.interval
+            bits |= bit | (NEVER if bits & bit else 0)  # a long task meets itself round the interval
+        return bits
+
+
+def _settled(problem: ModuloProblem, cells: _Cells) -> int:
+    """What the fixed tasks take."""
+    bits = [cells.of(index, at)[choice] for index, (at, choice) in problem.fixed.items()]
+    return reduce(or_, bits, NEVER)
+
+
 class _Attempt:
     """Placing tasks in one order."""
 
-    def __init__(self, problem: ModuloProblem, interval: int, windows: _Windows) -> None:
-        self.problem, self.interval, self.windows = problem, interval, windows
+    def __init__(self, problem: ModuloProblem, interval: int, windows: _Windows, cells: _Cells) -> None:
+        self.problem, self.interval, self.windows, self.cells = problem, interval, windows, cells
         self.issues: dict[int, int] = {}
         self.choices: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        self.busy: dict[tuple[str, int], int] = {}
-        self.into: dict[int, list[Edge]] = defaultdict(list)
-        self.out_of: dict[int, list[Edge]] = defaultdict(list)
+        self.busy = NEVER
+        self.taken: dict[int, int] = {}
+        self.into: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self.out_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for e in problem.edges:
             if e.earlier != e.later:
-                self.into[e.later].append(e)
-                self.out_of[e.earlier].append(e)
+                gap = e.delay - interval * e.distance
+                self.into[e.later].append((e.earlier, gap))
+                self.out_of[e.earlier].append((e.later, gap))
 
     def run(self, order: Sequence[tuple[int, ...]]) -> ModuloSchedule | None:
         """Place tasks, the greatest of `order` first; None when the budget is spent."""
         for index, (at, choice) in self.problem.fixed.items():
-            if any(cell in self.busy for cell in self._cells(index, at, choice)):
+            if self.cells.of(index, at)[choice] & self.busy & ~NEVER:
                 return None
             self._take(index, at, choice)
-        waiting = {i for i in range(len(self.problem.places)) if i not in self.issues}
+        rank = {index: number for number, index in enumerate(sorted(range(len(order)), key=order.__getitem__)[::-1])}
+        waiting = sorted((rank[i], i) for i in range(len(self.problem.places)) if i not in self.issues)
         for _ in range(BUDGET * len(waiting) + 1):
             if not waiting:
                 return self._finished()
-            index = max(waiting, key=order.__getitem__)
+            index = waiting[0][1]
             released = self._place(index)
             if released is None:
                 return None
-            waiting = (waiting - {index} if index in self.issues else waiting) | released
+            if index in self.issues:
+                heappop(waiting)
+            for other in released:
+                heappush(waiting, (rank[other], other))
         return None
 
     def _place(self, index: int) -> set[int] | None:
@@ -205,16 +257,14 @@ class _Attempt:
 
     def _latest(self, index: int) -> Iterator[int]:
         """The last cycles in which a task may issue, by each of those that wait for it."""
-        for e in self.out_of[index]:
-            if e.later in self.issues:
-                yield self.issues[e.later] - e.delay + self.interval * e.distance
+        for later, gap in self.out_of[index]:
+            if later in self.issues:
+                yield self.issues[later] - gap
 
     def _force(self, index: int, issue: int) -> set[int] | None:
-        for choice in range(len(self.problem.places[index])):
-            cells = self._cells(index, issue, choice)
-            holders = {self.busy[c] for c in cells if c in self.busy}
-            # A long task may meet itself round the interval.
-            if len(set(cells)) == len(cells) and not holders & self.problem.fixed.keys():
+        for choice, cells in enumerate(self.cells.of(index, issue)):
+            holders = {i for i, taken in self.taken.items() if taken & cells}
+            if not cells & NEVER and not holders & self.problem.fixed.keys():
                 for other in holders:
                     self._release(other)
                 self._take(index, issue, choice)
@@ -227,43 +277,35 @@ class _Attempt:
         if low is None:
             high = self.windows.high[index]
             low = 0 if high is None else high - self.interval + 1
-        bounds = (
-            self.issues[e.earlier] + e.delay - self.interval * e.distance
-            for e in self.into[index]
-            if e.earlier in self.issues
-        )
-        return max((low, *bounds))
-
-    def _cells(self, index: int, issue: int, choice: int) -> list[tuple[str, int]]:
-        return [(name, (issue + cycle) % self.interval) for name, cycle in self.problem.places[index][choice]]
+        for earlier, gap in self.into[index]:
+            issue = self.issues.get(earlier)
+            if issue is not None and issue + gap > low:
+                low = issue + gap
+        return low
 
     def _fitting(self, index: int, issue: int) -> int | None:
-        for choice in range(len(self.problem.places[index])):
-            cells = self._cells(index, issue, choice)
-            if len(set(cells)) == len(cells) and self.busy.keys().isdisjoint(cells):
+        for choice, cells in enumerate(self.cells.of(index, issue)):
+            if not cells & self.busy:
                 return choice
         return None
 
     def _broken(self, index: int) -> set[int]:
         """Release what has come too near to a task that was placed just now."""
-        found = set()
-        for e in (*self.into[index], *self.out_of[index]):
-            if not (e.earlier in self.issues and e.later in self.issues):
-                continue
-            if self.issues[e.later] < self.issues[e.earlier] + e.delay - self.interval * e.distance:
-                other = e.later if e.earlier == index else e.earlier
-                if other not in self.problem.fixed:
-                    self._release(other)
-                    found.add(other)
-        return found
+        issues, at = self.issues, self.issues[index]
+        near = {i for i, gap in self.into[index] if i in issues and at < issues[i] + gap}
+        near |= {i for i, gap in self.out_of[index] if i in issues and issues[i] < at + gap}
+        near -= self.problem.fixed.keys()
+        for other in near:
+            self._release(other)
+        return near
 
     def _take(self, index: int, issue: int, choice: int) -> None:
         self.issues[index], self.choices[index], self.last[index] = issue, choice, issue
-        self.busy.update(dict.fromkeys(self._cells(index, issue, choice), index))
+        self.taken[index] = self.cells.of(index, issue)[choice] & ~NEVER
+        self.busy |= self.taken[index]
 
     def _release(self, index: int) -> None:
-        for cell in self._cells(index, self.issues[index], self.choices[index]):
-            del self.busy[cell]
+        self.busy &= ~self.taken.pop(index)
         del self.issues[index], self.choices[index]
 
     def _finished(self) -> ModuloSchedule:

@@ -75,7 +75,7 @@ def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, 
     )
     rng = random.Random(11)
     programs = []
-    for _ in range(200):
+    for _ in range(100):
         changed = mutated(rng, whole)
         programs.append(mutated(rng, changed) if rng.random() < 0.3 else changed)
     answers = probe([line(program, parameters) for program in programs])
@@ -83,7 +83,7 @@ def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, 
         assert answer.startswith(("[", "ManifestError: line", "SequenceError: ")), (i, answer)
         why = disagreement(program, parameters, answer)
         assert not why, f"{why}\nof program {i}:\n{changes(whole, program)}"
-    assert 20 < sum(answer.startswith("[") for answer in answers) < 180
+    assert 10 < sum(answer.startswith("[") for answer in answers) < 90
 
 
 def test_mutated_targets_are_refused_by_name_or_make_words(probe):

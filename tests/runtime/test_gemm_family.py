@@ -16,6 +16,8 @@ from support.family_runs import fault
 
 FEW = [kernel + turn % TURNS * len(KERNELS) for turn, kernel in enumerate(range(len(KERNELS)))]
 """Each kernel once, each in another turn."""
+TWINS = {"mm_i8_i8_i8", "mm_i8_i8_i16", "mm_i8_i4_i32", "mm_i8_i4_i16", "mm_bf16_bf16_bf16"}
+"""Kernels whose members run on AIE2P daily, on AIE2 in the sweep; there others of their type run daily."""
 SECTIONS = _GemmFile.model_json_schema()["$defs"]
 CHOICES = {
     (section, key): set(facts.get("enum") or next(way["enum"] for way in facts["anyOf"] if "enum" in way))
@@ -30,12 +32,19 @@ def name_of(index: int) -> str:
     return f"{index}-{kernel.generation.name}-{kernel.multiply}"
 
 
+def few(index: int):
+    """A kernel for each day, or for the sweep."""
+    kernel = kernel_of(index)
+    twin = kernel.generation.name == "AIE2" and kernel.multiply in TWINS
+    return pytest.param(index, marks=pytest.mark.slow if twin else ())
+
+
 def check_runs(runs: Iterable[tuple[Member, int, bool]]) -> None:
     found = [told for run in runs if (told := fault(*run))]
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("index", FEW, ids=name_of)
+@pytest.mark.parametrize("index", [few(index) for index in FEW], ids=name_of)
 def test_a_member_is_right_whatever_the_schedule(index):
     """Integers are exact, floats within their bound, nothing unwritten is read, nothing is left over.
 

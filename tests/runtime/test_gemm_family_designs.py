@@ -19,7 +19,7 @@ DESIGNS = sorted((ROOT / "designs").glob("gemm_*.toml"))
 TWINS = {
     "gemm_i8_i2_tuned", "gemm_i8_i8_i8_144x72x144", "gemm_i8_i8_i16_96x112x96", "gemm_i8_i8_i32_80x88x96",
     "gemm_bf16_bf16_bf16_112x48x96", "gemm_bf16_bf16_f32_64x64x64", "gemm_bf16_bfp16_bf16_64x88x64",
-    "gemm_bfp16_bfp16_bfp16_96x128x64", "gemm_i8_i2_qkv",
+    "gemm_bfp16_bfp16_bfp16_96x128x64", "gemm_bfp16_bfp16_bfp16_96x64x128", "gemm_i8_i2_qkv",
 }  # fmt: skip
 """Of another design's types and ways, with another tile: for the sweep."""
 each_design = pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def edges(design: LoadedElementwise) -> list[int]:
     return [1, 2, 3, 5, *near, panel + 2, panel + 4, 3 * whole + 4]
 
 
-@pytest.mark.parametrize("name", ["strix_halo", "phoenix"])
+@pytest.mark.parametrize("name", [pytest.param("strix_halo", marks=pytest.mark.slow), "phoenix"])
 def test_a_whole_array_is_exact(name):
     design = loaded(name)
     whole = design.panel * design.columns

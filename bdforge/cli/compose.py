@@ -1,19 +1,20 @@
 """`bdforge compose`: built designs put together, so that one command runs them one after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bdforge.array.emulator.timed.controller_time import operation_ns
+from bdforge.cli.options import DEFAULT_PRODUCT, ProductName
 from bdforge.common.files import FileError
-from bdforge.common.messages import clip_path
+from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import new_table, put, say, screen
+from bdforge.common.tree import scons
 from bdforge.design.manifest import COMPOSITION
 from bdforge.devices.timing import Timing, timing_of
-from bdforge.devices.txn_format.operations import BlockWrite, Operation
-from bdforge.runtime.built_design import BuiltDesign
+from bdforge.perf.bounds.composition_time import change_us
+from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.composition import Composition, compose, load_composition
 
 app = typer.Typer()
@@ -22,21 +23,43 @@ app = typer.Typer()
 @app.command(name="compose")
 def compose_command(
     file: Annotated[Path, typer.Argument(help="The composition: TOML with its steps.")],
-    built: Annotated[Path, typer.Option(help="Folder of the built designs, each in a folder of its name.")] = Path(
-        "build/strix_halo"
-    ),
+    device: ProductName = DEFAULT_PRODUCT,
+    built: Annotated[
+        Path, typer.Option(help="Folder of the built designs, each in DEVICE/NAME; what is missing is built there.")
+    ] = Path("build"),
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for what is built, by default beside the designs.")
     ] = None,
 ) -> None:
-    """Build a composition of built designs: one command that runs them all, with changes of the array between them."""
-    name = file.stem
-    folder = out or built / name
+    """Build a composition of designs: one command that runs them all, with changes of the array between them.
+
+    Designs that are not built yet are: those of files beside the composition, and those that came with bdforge.
+    """
+    name, home = file.stem, built / device
+    folder = out or home / name
     _check_folder(folder)
-    made = compose(load_composition(file), name, lambda design: BuiltDesign.load(built / design))
+    form = load_composition(file)
+    _build_missing({step.design for step in form.steps}, file.parent, home)
+    made = compose(form, name, lambda design: BuiltDesign.load(home / design))
     made.write(folder)
     _print(made)
     say(f"wrote {clip_path(folder)}; run it: bdforge run {clip_path(folder)}")
+
+
+def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:
+    """Build designs of which there is no folder yet; BuildError where that fails."""
+    missing = sorted(name for name in designs if not (home / name / "manifest.json").is_file())
+    if not missing:
+        return
+    files = (own if (own := beside / f"{name}.toml").is_file() else name for name in missing)
+    wanted = ",".join(str(one.resolve()) if isinstance(one, Path) else one for one in files)
+    say(f"building {listed(missing)}", err=True)
+    choices = [f"device={home.name}", f"design={wanted}", f"build={home.parent.resolve()}", "toolchain=bdforge"]
+    code, said = scons(*choices, quiet=True)
+    if code:
+        raise BuildError(
+            f"{listed(missing)} cannot be built: {said.strip().splitlines()[-1] if said.strip() else code}"
+        )
 
 
 def _check_folder(folder: Path) -> None:
@@ -68,9 +91,4 @@ def _change(made: Composition, number: int | None, timing: Timing) -> Sequence[s
     if number is None:
         return "-", "-", "-"
     change = made.changes[number]
-    return f"{len(change)} operations", f"{made.change_bytes(number) / 1024:.0f}", f"{_us(change, timing):.0f}"
-
-
-def _us(change: Sequence[Operation], timing: Timing) -> float:
-    words = (len(op.words) if isinstance(op, BlockWrite) else 1 for op in change)
-    return sum(operation_ns(timing, type(op).__name__, count) for op, count in zip(change, words, strict=True)) / 1e3
+    return f"{len(change)} operations", f"{made.change_bytes(number) / 1024:.0f}", f"{change_us(change, timing):.0f}"

@@ -29,11 +29,12 @@ from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
 from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
-from bdforge.operators import Spec, load_spec, operator_of, plan, plan_of
+from bdforge.operators import ComposedPlan, ComposedSpec, Spec, load_spec, operator_of, plan, plan_of
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, estimate, estimate_table
 from bdforge.perf.bounds.array_operators import Timed, operators_on
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.composition_time import step_times
 from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
@@ -267,9 +268,29 @@ def _operators(where: Where, kernel: str) -> Timed:
 def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where) -> None:
     """Estimates of any operator, by what its runs cost."""
     product, timing = where
+    if isinstance(spec, ComposedSpec):
+        _composition(BuiltDesign.load(path), shapes, timing)
+        return
     planned = plan(spec, product)
     chosen = problems_of(operator_of(spec), shapes) or planned.problems
     _print_each(spec, path, [cost_report(cost_estimate(planned, problem, timing)) for problem in chosen])
+
+
+def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing) -> None:
+    """The steps of each problem of a built composition, and all of them in one command."""
+    plan = plan_of(built.manifest, built.folder)
+    assert isinstance(plan, ComposedPlan)
+    for problem in problems_of(operator_of(plan.spec), shapes) or plan.problems:
+        table = new_table(
+            f"{plan.summary}, {problem}: modelled", "=step", "design", "problem", ">us", "bound", ">change, us"
+        )
+        found = list(step_times(plan, problem, built.configurations, timing))
+        for step in found:
+            shown = (f"{step.us:.0f}", step.bound) if step.design else ("", "")
+            table.add_row(step.name, step.design, str(step.problem), *shown, f"{step.change_us:.0f}")
+        steps, changes = sum(step.us for step in found), sum(step.change_us for step in found)
+        total = f"{steps + changes + timing.dispatch_ns / 1e3:.0f} us: steps {steps:.0f}, changes {changes:.0f}"
+        put(screen(), table, f"{total}, one dispatch {timing.dispatch_ns / 1e3:.0f}")
 
 
 def _print_each(spec: Spec, path: Path, reports: Sequence[RenderableType]) -> None:

@@ -48,9 +48,9 @@ from bdforge.operators.written import (
 )
 
 __all__ = [
-    "DATA", "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "ComposedPlan", "Cost", "Count", "Expected",
-    "FormSpec", "Kernels", "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec", "SpecError",
-    "SpecForm", "WalkError", "WrittenSpec", "array_reasons", "built_files", "design_for", "design_reasons",
+    "DATA", "KINDS", "OPERATORS", "STACK_BYTES", "ArraySection", "ComposedPlan", "ComposedSpec", "Cost", "Count",
+    "Expected", "FormSpec", "Kernels", "Operator", "Plan", "Problem", "ProblemForm", "Section", "Size", "Spec",
+    "SpecError", "SpecForm", "WalkError", "WrittenSpec", "array_reasons", "built_files", "design_for", "design_reasons",
     "document_at", "document_name", "for_array", "input_data", "load_spec", "manifest", "operator_of", "plan",
     "plan_of", "refuse", "render", "spec_from", "stack_reasons",
 ]  # fmt: skip

@@ -73,7 +73,10 @@ class StreamProgram:
         dims += [Dim(len(axes) + at, size, stride=prod(shape[at + 1 :])) for at, size in enumerate(shape)]
         way = "out" if stream in tiling.outputs else "in"
         axes += map(Axis, shape)
-        self.build.operand(stream.name, argument, way, type_.name, type_.bits, axes, dims, staged=staged, offset=offset)
+        self.build.operand(
+            stream.name, argument, way, type_.name, type_.bits, axes, dims, staged=staged, offset=offset,
+            parallel=way == "in" and stream not in tiling.held,
+        )  # fmt: skip
 
     def bd(self, stream: TileStream, place: Expr | int, elements: Expr | int, **options: Any) -> ProgramBd | None:
         """A BD for so many elements of a stream from a position on; a run of it moves on by as many."""

@@ -34,7 +34,8 @@ from bdforge.design.manifest import (
     spec_hash,
 )
 from bdforge.design.sequences import Program, ProgramError
-from bdforge.design.sequences.composer import ComposedStep, Composer
+from bdforge.design.sequences.composed_tensors import ComposedStep
+from bdforge.design.sequences.composer import Composer
 from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import Operation
@@ -73,6 +74,7 @@ class CompositionForm(_Part):
     steps: list[StepForm] = Field(min_length=1)
     buffers: dict[str, list[str]] = {}
     outputs: list[str] = []
+    in_place: dict[str, str] = {}
     problems: list[ProblemSizes] = []
 
 
@@ -182,7 +184,7 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         for step, number in zip(form.steps, numbers, strict=True)
     ]
     try:
-        program = Composer(form.parameters, form.buffers, form.outputs).program(steps, last)
+        program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps, last)
     except ProgramError as error:
         raise CompositionFault(f"{name}: {error}") from None
     for problem in form.problems:

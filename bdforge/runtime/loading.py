@@ -19,6 +19,7 @@ from bdforge.design.sequences.buffers import (
     arguments,
     check_buffer,
     fetched,
+    few_rows,
     inputs_of,
     layout_of,
     pack,
@@ -156,8 +157,8 @@ class Loaded:
         return self._packed((name,), sequence, sizes, {operand.argument: data})
 
     def _one_row(self, sizes: Mapping[str, int]) -> PlannedSequence:
-        """A problem of these sizes and 1 for the first, on which what stays does not depend."""
-        return self.design.sequence({self.design.program.sizes[0]: 1, **sizes})
+        """A problem of these sizes and few rows, on which what stays does not depend."""
+        return few_rows(self.design.program, sizes, self.design.sequence)
 
     def _packed(
         self, names: tuple[str, ...], sequence: PlannedSequence, sizes: Mapping[str, int],

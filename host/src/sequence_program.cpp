@@ -89,7 +89,8 @@ std::uint32_t parameter(const JsonView& view, const std::vector<std::string>& pa
 
 Operand operand(const JsonView& view, const std::vector<std::string>& parameters) {
     only(view, {"name", "argument", "direction", "type", "bits", "values", "bias", "blocked", "missing", "order",
-                "leading", "staged", "axes", "offset", "dims"});
+                "parallel", "leading", "staged", "axes", "offset", "dims"});
+    flag(view, "parallel");  // what stands behind a user's rows is a concern of compositions alone
     Operand made{};
     made.name = view.at("name").text();
     made.argument = number(view.at("argument"));

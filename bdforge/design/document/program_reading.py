@@ -148,7 +148,7 @@ class _Reading:
             raise Wrong(f"type: unknown element type {clip(given['type'])}; known: {', '.join(TYPES)}")
         bits = given["bits"] or TYPES[given["type"]].bits
         axes, dims = [Axis(**axis) for axis in given["axes"]], [Dim(**dim) for dim in given["dims"]]
-        facts = {key: given[key] for key in ("values", "bias", "blocked", "missing", "order", "leading")}
+        facts = {key: given[key] for key in ("values", "bias", "blocked", "missing", "order", "parallel", "leading")}
         argument = self.index(given["argument"] or given["name"])
         self.build.operand(
             given["name"], argument, given["direction"], given["type"], bits, axes, dims,
@@ -351,7 +351,8 @@ OPERAND = Table(
         "name": Key(text), "argument": Key(text, ""), "direction": Key(one_of("in", "out")), "type": Key(plain),
         "bits": Key(number, None), "values": Key(many(number), None),
         "bias": Key(number, 0), "blocked": Key(one_of("across", "down"), None), "missing": Key(plain_number, None),
-        "order": Key(one_of("row", "column"), "row"), "leading": Key(plain, None), "staged": Key(value, expression(1)),
+        "order": Key(one_of("row", "column"), "row"), "parallel": Key(flag, False), "leading": Key(plain, None),
+        "staged": Key(value, expression(1)),
         "axes": Key(many(AXIS, 1)), "offset": Key(value, expression(0)), "dims": Key(many(DIM), ()),
     },
 )  # fmt: skip

@@ -22,7 +22,7 @@ from bdforge.devices.types import TYPES
 
 _SHORT, _LONG = 14, 72
 """Characters of a text that is said again rather than named, and of one that is named though it is used once."""
-_FACTS = ("values", "bias", "blocked", "missing", "order", "leading")
+_FACTS = ("values", "bias", "blocked", "missing", "order", "parallel", "leading")
 Plain = dict[str, Any]
 Homes = Mapping[int, Plain]
 """What stands at full addresses, as writes name it: a word of a buffer's, or a lock."""

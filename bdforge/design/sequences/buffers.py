@@ -1,16 +1,20 @@
 """The host buffers of a planned sequence: made of the user's arrays before a run, and read after it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from bdforge.common.messages import warn_once
+from bdforge.design.sequences.expressions import ProgramError
 from bdforge.design.sequences.operands import OperandError, fetch, place
 from bdforge.design.sequences.planned import PlannedSequence, planned
 from bdforge.design.sequences.sequence_program import Operand, Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 
+_FEW = (1, 64, 1024)
+"""First sizes that are tried: one row is refused where operators of tiles follow each other."""
 _RANKS = {1: "vector", 2: "matrix"}
 _MEMORY = {type_.memory: type_.dtype for type_ in TYPES.values() if type_.memory_bits == type_.bits}
 """What numpy holds for each MLIR type of a buffer's elements."""
@@ -118,7 +122,23 @@ def pack(
     sizes = sizes_of(program, arrays)
     arguments = {operand.argument for operand in staying(program) if operand.name in arrays}
     operands = [operand for operand in staying(program) if operand.argument in arguments]
-    return sizes, placed(planned(program, {program.sizes[0]: 1, **sizes}, device), arrays, operands)
+    return sizes, placed(few_rows(program, sizes, lambda known: planned(program, known, device)), arrays, operands)
+
+
+def few_rows(
+    program: Program, sizes: Mapping[str, int], plan: Callable[[dict[str, int]], PlannedSequence]
+) -> PlannedSequence:
+    """What `plan` makes of these sizes and a first one on which nothing that stays depends, as small as it may be.
+
+    ProgramError where no first size will do.
+    """
+    first = program.sizes[0]
+    if first in sizes:
+        return plan(dict(sizes))
+    for rows in _FEW[:-1]:
+        with suppress(ProgramError):
+            return plan({first: rows, **sizes})
+    return plan({first: _FEW[-1], **sizes})
 
 
 def operands_in(program: Program, argument: int) -> list[Operand]:

@@ -223,7 +223,8 @@ class Operand(ProgramPart):
     Integers narrower than a byte are stored plus `bias`. `blocked`: places are tiles of 8 x 8 values, block floats
     along the last axis ("across") or the first one ("down"). Where `staged` is 0 the buffer is the user's own memory,
     `leading` positions from line to line, which run along the last axis or the first one. `missing`: what stands for
-    an operand that is not given.
+    an operand that is not given. `parallel`: what stands at a position of its first axis changes results of that
+    position only, so behind the last one anything may stand.
     """
 
     name: str
@@ -236,6 +237,7 @@ class Operand(ProgramPart):
     blocked: Literal["across", "down"] | None = None
     missing: float | None = None
     order: Literal["row", "column"] = "row"
+    parallel: bool = False
     leading: str | None = None
     staged: Place
     axes: Annotated[list[PlacedAxis], Field(min_length=1, max_length=MOST_AXES)]

@@ -78,7 +78,7 @@ class AttentionProgram:
         argument = self.build.argument(name, "bf16", 16, walked * (heads * dim))
         axes = [Axis(size, walked), Axis(heads), Axis(dim)]
         dims = [Dim(0, walked, stride=heads * dim), Dim(1, heads, stride=dim), Dim(2, dim)]
-        self.build.operand(name, argument, way, "bf16", 16, axes, dims, staged=staged)
+        self.build.operand(name, argument, way, "bf16", 16, axes, dims, staged=staged, parallel=name == "Q")
 
     def round(self, number: Expr) -> None:
         """A pass for each row: the longest ones first, those of a round from the shortest on."""

@@ -48,7 +48,7 @@ class Operands:
         self.build.operand(
             operand_name(name), argument, direction, self.types[min(argument, C)], _element_bits(store), axes, lines,
             staged=stages.staged[name], order=store.order, leading=f"ld{name}",
-            blocked="across" if side > 1 else None,
+            blocked="across" if side > 1 else None, parallel=name == "a",
         )  # fmt: skip
 
     def packed(self, depth: Expr, n_tiles: Expr) -> None:

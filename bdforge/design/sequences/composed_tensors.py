@@ -1,0 +1,261 @@
+"""Where the tensors of a composition lie: slices of at most five host buffers, which steps share."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+from typing import Any
+
+from bdforge.common.messages import clip
+from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
+from bdforge.design.sequences.expressions import Expr, ProgramError, expression, operate
+from bdforge.design.sequences.sequence_program import Operand, Program, ProgramArgument
+from bdforge.devices.limits import BYTE_BITS, HOST_BUFFERS
+
+ALIGNED_BYTES = 64
+"""Where slices of a buffer start: a line of a host's cache."""
+WORKSPACE = "workspace"
+"""The buffer of tensors that no other one names."""
+ONE = expression(1)
+Agree = Callable[[Expr | int, Expr | int, str], None]
+"""Sees to it that two values are the same, else says a text."""
+Line = tuple[int, Expr, Expr, Expr]
+"""A loop over places: axis, count, step and stride."""
+
+
+class CompositionError(ProgramError):
+    """Steps that cannot run one after the other; the message says which, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedStep:
+    """One program of a composition.
+
+    `sizes` are those of its parameters: numbers, or text with parameters of the composition, such as "2560 * tokens";
+    `tensors` tell what its operands are. `configuration` is what the array becomes before it; None: it stays as it is.
+    """
+
+    name: str
+    program: Program
+    sizes: Mapping[str, int | str]
+    tensors: Mapping[str, str]
+    configuration: int | None = None
+
+
+@dataclass(slots=True)
+class Substitution:
+    """Expressions of a step's program as the composition's."""
+
+    program: Program
+    parameters: Mapping[str, Expr]
+    loops: dict[int, Expr] = field(default_factory=dict)
+    _known: dict[int, Expr] = field(default_factory=dict)
+
+    def __call__(self, place: int) -> Expr:
+        """The value at a place of the step's list, within the loops that were entered."""
+        if place not in self._known:
+            self._known[place] = self._of(self.program.values[place])
+        return self._known[place]
+
+    def _of(self, value: Any) -> Expr:
+        match value:
+            case int():
+                return expression(value)
+            case str():
+                return self.parameters[value]
+            case ["index", loop]:
+                return self.loops[loop]
+            case [operation, *operands]:
+                return operate(str(operation), *(self(int(place)) for place in operands))
+        raise AssertionError(value)
+
+
+@dataclass(slots=True)
+class Slice:
+    """A part of a buffer, as long as the longest of its users' `needs` (bytes); `start` is known when all are."""
+
+    buffer: int
+    needs: list[Expr]
+    start: Expr = ONE
+
+
+@dataclass(slots=True)
+class Tensor:
+    """What steps share: `inside` a slice from a byte on, in `lines` over places of `sizes` positions along its axes.
+
+    `made` by a step of the composition, and `read` by another; the step `over` took its place.
+    """
+
+    operand: Operand
+    values: Substitution
+    step: str
+    slice: Slice
+    inside: Expr
+    made: bool
+    read: bool = False
+    over: str = ""
+
+    @property
+    def sizes(self) -> list[Expr]:
+        return [self.values(axis.size) for axis in self.operand.axes]
+
+    @property
+    def lines(self) -> list[Line]:
+        return [(d.axis, self.values(d.count), self.values(d.step), self.values(d.stride)) for d in self.operand.dims]
+
+
+class TensorPlaces:
+    """Binds operands of steps to tensors; afterwards `lay_out` tells where slices start.
+
+    `buffers` are tensors by the name of their buffer, in order; `in_place` those that take another's place, by name.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Expr], buffers: Mapping[str, Sequence[str]], in_place: Mapping[str, str],
+        agree: Agree,
+    ) -> None:  # fmt: skip
+        self.buffers = [*buffers, *([WORKSPACE] if WORKSPACE not in buffers else [])]
+        if len(self.buffers) > HOST_BUFFERS:
+            raise CompositionError(
+                f"{len(self.buffers)} buffers ({', '.join(self.buffers)}) are wanted, the workspace counted; NPUs "
+                f"translate the addresses of {HOST_BUFFERS}: put several into one"
+            )
+        self._parameters, self._in_place, self._agree = parameters, in_place, agree
+        self._homes = {tensor: place for place, tensors in enumerate(buffers.values()) for tensor in tensors}
+        self._slices: list[Slice] = []
+        self.tensors: dict[str, Tensor] = {}
+
+    def bind(self, step: ComposedStep) -> tuple[Substitution, list[tuple[Slice, Expr]]]:
+        """A step's values, and slice and byte in it of each of its arguments; CompositionError for what is wrong."""
+        values = Substitution(step.program, self._sizes(step))
+        operands = {operand.name: operand for operand in step.program.operands}
+        if unknown := sorted(step.tensors.keys() - operands.keys()):
+            raise CompositionError(
+                f"step {step.name}: has no operand {', '.join(unknown)}; there is {', '.join(operands)}"
+            )
+        if unbound := [o.name for o in operands.values() if o.name not in step.tensors and o.missing is None]:
+            raise CompositionError(f"step {step.name}: says no tensor for {', '.join(unbound)}")
+        return values, [self._argument(step, values, *numbered) for numbered in enumerate(step.program.arguments)]
+
+    def lay_out(self) -> list[Expr]:
+        """Give slices their starts, one behind the other; bytes of each buffer.
+
+        CompositionError for buffers that name no tensor.
+        """
+        for names, what in ((self._homes, "which a buffer names"), (self._in_place, "which is to lie in place")):
+            if unknown := sorted(names.keys() - self.tensors.keys()):
+                raise CompositionError(f"no step has {', '.join(unknown)}, {what}")
+        ends = [expression(0) for _ in self.buffers]
+        for one in self._slices:
+            one.start = ends[one.buffer]
+            most = reduce(lambda a, b: a if a == b else operate("max", a, b), one.needs)
+            ends[one.buffer] = one.start + operate("ceildiv", most, ALIGNED_BYTES) * ALIGNED_BYTES
+        return ends
+
+    def _sizes(self, step: ComposedStep) -> dict[str, Expr]:
+        program, found = step.program, {}
+        if wrong := step.sizes.keys() ^ set(program.sizes):
+            raise CompositionError(
+                f"step {step.name}: its sizes are {', '.join(program.sizes)}; check {', '.join(sorted(wrong))}"
+            )
+        for name, size in step.sizes.items():
+            try:
+                found[name] = parsed(size, self._parameters) if isinstance(size, str) else expression(size)
+            except WrongExpressionError as error:
+                raise CompositionError(f"step {step.name}: {name} = {clip(repr(size))}: {error}") from None
+        return dict.fromkeys(program.parameters, expression(0)) | found
+
+    def _argument(
+        self, step: ComposedStep, values: Substitution, index: int, argument: ProgramArgument
+    ) -> tuple[Slice, Expr]:
+        """That of a tensor that is there, or a new slice."""
+        held = [
+            (operand, step.tensors.get(operand.name, f"{step.name}.{operand.name}"))
+            for operand in step.program.operands
+            if operand.argument == index
+        ]
+        size = operate("ceildiv", values(argument.elements) * argument.bits, BYTE_BITS)
+        there = [name for _, name in held if name in self.tensors or name in self._in_place]
+        if not there:
+            return self._slice(step, values, size, held)
+        if len(held) > 1:
+            names = " and ".join(name for _, name in held)
+            raise CompositionError(
+                f"step {step.name}: {names} lie together in one buffer of this design, so {there[0]} cannot lie where "
+                "another step has it"
+            )
+        ((operand, name),) = held
+        found = self._taken(step, values, name, operand) if name in self.tensors else self._over(step, values, *held[0])
+        found.slice.needs.append(found.inside + size)
+        return found.slice, found.inside
+
+    def _taken(self, step: ComposedStep, values: Substitution, name: str, operand: Operand) -> Tensor:
+        """A tensor that a step reads."""
+        tensor = self.tensors[name]
+        if operand.direction == "out":
+            raise CompositionError(
+                f"step {step.name}: makes {name}, which step {tensor.step} has already; give it a name of its own"
+            )
+        if tensor.over:
+            raise CompositionError(f"step {step.name}: reads {name}, whose place step {tensor.over} took before")
+        self._check_same(f"step {step.name}: {operand.name} is {name} of step {tensor.step}", tensor, values, operand)
+        tensor.read = True
+        return tensor
+
+    def _over(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
+        """A tensor that takes another's place, which nobody reads any more."""
+        old = self._in_place[name]
+        what = f"step {step.name}: {operand.name} is {name}, which is to lie in place of {old}"
+        if (tensor := self.tensors.get(old)) is None or operand.direction != "out":
+            raise CompositionError(f"{what}, but {'no step before has that' if tensor is None else 'it is an input'}")
+        if old in step.tensors.values():
+            raise CompositionError(f"{what}, which the step reads: a tile may be read again after it was written")
+        self._check_same(what, tensor, values, operand)
+        tensor.over = step.name
+        made = self.tensors[name] = Tensor(operand, values, step.name, tensor.slice, tensor.inside, True)
+        return made
+
+    def _slice(
+        self, step: ComposedStep, values: Substitution, size: Expr, held: Sequence[tuple[Operand, str]]
+    ) -> tuple[Slice, Expr]:
+        homes = {self._homes.get(name, self.buffers.index(WORKSPACE)) for _, name in held}
+        if len(homes) > 1:
+            wanted = ", ".join(f"{name} in {self.buffers[self._homes.get(name, -1)]}" for _, name in held)
+            raise CompositionError(f"step {step.name}: {wanted}: its design has them in one buffer")
+        made = Slice(homes.pop() if homes else self.buffers.index(WORKSPACE), [size])
+        self._slices.append(made)
+        for operand, name in held:
+            inside = operate("floordiv", values(operand.offset) * operand.bits, BYTE_BITS)
+            self.tensors[name] = Tensor(operand, values, step.name, made, inside, operand.direction == "out")
+        return made, expression(0)
+
+    def _check_same(self, what: str, tensor: Tensor, values: Substitution, operand: Operand) -> None:
+        """CompositionError unless the operand finds the tensor's elements in the order in which they lie."""
+        mine = Tensor(operand, values, "", tensor.slice, tensor.inside, operand.direction == "out")
+        if (operand.type, operand.bits) != (tensor.operand.type, tensor.operand.bits):
+            raise CompositionError(f"{what}, of type {tensor.operand.type}; it takes {operand.type}")
+        self._agree(prod(mine.sizes, start=ONE), prod(tensor.sizes, start=ONE), f"{what}: their sizes differ")
+        if (mine.lines, mine.sizes, operand.order) != (tensor.lines, tensor.sizes, tensor.operand.order):
+            self._check_plain(what, tensor)
+            self._check_plain(what, mine)
+            self._agree(values(operand.offset), 0, f"{what}: it starts elsewhere in its buffer")
+
+    def _check_plain(self, what: str, tensor: Tensor) -> None:
+        """Row by row without gaps, whatever the sizes; what stands behind the last row is nobody's concern if results
+        are of the array, or rows that nothing else depends on."""
+        operand, sizes = tensor.operand, tensor.sizes
+        if operand.blocked or operand.order != "row" or [line[0] for line in tensor.lines] != [*range(len(sizes))]:
+            raise CompositionError(f"{what}, but {operand.name} does not lie row by row without gaps: convert it")
+        for (axis, count, step, stride), size in zip(tensor.lines, sizes, strict=True):
+            pairs = [(step, ONE), (stride, prod(sizes[axis + 1 :], start=ONE))]
+            if axis or not (tensor.made or operand.parallel):
+                pairs.append((count, size))
+            for got, right in pairs:
+                self._agree(got, right, f"{what}: {operand.name} does not lie row by row without gaps")
+
+
+def unknown_outputs(outputs: Iterable[str], tensors: Mapping[str, Tensor]) -> None:
+    """CompositionError for outputs that no step makes."""
+    made = [name for name, tensor in tensors.items() if tensor.made]
+    if unknown := sorted(set(outputs) - set(made)):
+        raise CompositionError(f"no step makes the output {', '.join(unknown)}; there is {', '.join(made)}")

@@ -1,0 +1,87 @@
+"""examples/layer: a layer as Llama has it, in one command, against numpy in float64."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from bdforge.devices import device_named
+from bdforge.operators import load_spec, plan
+from bdforge.runtime import BuiltDesign, load
+from bdforge.runtime.composition import compose, load_composition
+from support.built_designs import ROOT
+from support.coded_folders import coded_plan
+
+FILES = ROOT / "examples" / "layer"
+HIDDEN, KV, FFN, HEADS, DIM = 128, 64, 256, 2, 64
+BF16 = ml_dtypes.bfloat16
+SHAPES = {
+    "w_norm": (HIDDEN,), "w_q": (HIDDEN, HIDDEN), "w_k": (HIDDEN, KV), "w_v": (HIDDEN, KV), "w_o": (HIDDEN, HIDDEN),
+    "w_ffn": (HIDDEN,), "w_gate": (HIDDEN, FFN), "w_up": (HIDDEN, FFN), "w_down": (FFN, HIDDEN),
+}  # fmt: skip
+
+
+def rms(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return x * w / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+
+def rotated(x: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """Pairs half a head apart, tokens x heads x 64; `angles` are cosines, then sines."""
+    half = DIM // 2
+    cos, sin = angles[:, None, :half], angles[:, None, half:]
+    one, other = x[..., :half], x[..., half:]
+    return np.concatenate([one * cos - other * sin, other * cos + one * sin], -1)
+
+
+def layer(x: np.ndarray, w: dict[str, np.ndarray], angles: np.ndarray) -> np.ndarray:
+    """transformers' LlamaDecoderLayer in float64."""
+    tokens = len(x)
+    h = rms(x, w["w_norm"])
+    q = rotated((h @ w["w_q"]).reshape(tokens, HEADS, DIM), angles)
+    k = rotated((h @ w["w_k"]).reshape(tokens, 1, DIM), angles)
+    v = (h @ w["w_v"]).reshape(tokens, 1, DIM)
+    scores = np.einsum("qhd,kd->hqk", q, k[:, 0]) / np.sqrt(DIM)
+    scores = np.where(np.tril(np.ones((tokens, tokens), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    x = x + np.einsum("hqk,kd->qhd", weights, v[:, 0]).reshape(tokens, HIDDEN) @ w["w_o"]
+    h = rms(x, w["w_ffn"])
+    gate = h @ w["w_gate"]
+    return x + (gate / (1 + np.exp(-gate)) * (h @ w["w_up"])) @ w["w_down"]
+
+
+def designs() -> list[str]:
+    return sorted({step.design for step in load_composition(FILES / "llama.toml").steps})
+
+
+def test_the_steps_are_designs_beside_the_composition():
+    for name in designs():
+        plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokens", [19, 37])
+def test_two_layers_are_llamas(tmp_path: Path, tokens: int):
+    for name in designs():
+        coded_plan(tmp_path / name, plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo")))
+    made = compose(load_composition(FILES / "llama.toml"), "llama", lambda name: BuiltDesign.load(tmp_path / name))
+    made.write(tmp_path / "llama")
+    rng = np.random.default_rng(5)
+    weights = [
+        {n: (rng.normal(size=s) / (np.sqrt(s[0]) if len(s) > 1 else 2)).astype(BF16) for n, s in SHAPES.items()}
+        for _ in range(2)
+    ]
+    turns = np.arange(tokens)[:, None] / 10000 ** (np.arange(DIM // 2) / (DIM // 2))
+    angles = np.concatenate([np.cos(turns), np.sin(turns)], -1).astype(BF16)
+    x = rng.normal(size=(tokens, HIDDEN)).astype(BF16)
+    loaded = load(tmp_path / "llama")
+    state = loaded.prepared(tokens=tokens)
+    state.arrays["x"][...] = x
+    state.arrays["angles"][...] = angles
+    exact = x.astype(np.float64)
+    for one in weights:
+        state(weights=loaded.pack(**one))
+        exact = layer(exact, {n: w.astype(np.float64) for n, w in one.items()}, angles.astype(np.float64))
+    off = state.arrays["y"].reshape(exact.shape).astype(np.float64) - exact
+    assert (off**2).sum() / (exact**2).sum() < 2e-4  # bfloat16 between all steps

@@ -230,7 +230,7 @@ def test_right_programs_run_exactly_in_any_order_and_on_stale_memory(name, style
     assert verify_design(mlir).faults == ()
     b, c, result = run(mlir)
     assert result.warnings == ()
-    for seed in range(2):
+    for seed in range(2 if style == "memcpy" else 0):  # all styles become the same operations
         again = run(mlir, dram="stale", schedule="random", seed=seed)
         same((again[0], again[1]), (b, c), f"seed {seed}")
 
@@ -274,10 +274,11 @@ def test_a_later_token_of_the_channel_covers_tasks_without_one():
     """Raw words and tasks can leave tokens out; a token that nobody asked for has to be asked for."""
     half = {"loops": ((32, 1),)}
     copied = [write(1, "b", token=False, **half), read(0, "a", **half), write(1, "c", **half), read(0, "a", **half)]
-    back = [write(0, "c", first=32, **half), read(1, "b", **half), Wait(5)]
+    back = [write(0, to, first=32, **half) if turn else read(1, source, **half)
+            for source, to in ("bc", "cb") for turn in (True, False)]  # fmt: skip
     for style in ("tasks", "words"):
-        _, c, _ = run(text(style, [*copied, Wait(2), *back]))
-        same(c, np.r_[A[:32], A[:32]])
+        for array in run(text(style, [*copied, Wait(2), *back, Wait(5)]))[:2]:
+            same(array, np.r_[A[:32], A[:32]])
         alone = [*copied[:2], write(0, "c", **half), read(1, "b", **half), Wait(2)]
         with pytest.raises(DmaError, match=r"before: ask for the token \(issue_token\), await it"):
             run(text(style, alone))
@@ -320,12 +321,16 @@ def test_without_the_check_it_is_a_warning_and_stale_memory_shows_what_goes_wron
 
 def test_two_tasks_that_write_the_same_words_end_in_any_order():
     """No fault, since both may write the same; stale memory shows where they do not."""
-    steps = [write(1, "b"), read(0, "a"), write(0, "b"), read(1, "c"), Wait(0), Wait(2)]
-    right = [*steps[:2], Wait(0), *steps[2:4], Wait(3)]
-    ends = {int(run(text("memcpy", steps), dram="stale", schedule="random", seed=seed)[0][0]) for seed in range(12)}
-    assert ends == {0, 1}
-    for seed in range(3):
-        same(run(text("memcpy", right), dram="stale", schedule="random", seed=seed)[0], np.zeros(64, np.int32))
+    steps = [write(1, "b"), read(0, "a"), write(0, "b"), read(1, "c")]
+    assert last_words(steps) == last_words([*steps, Wait(0), Wait(2)]) == {0, 1}
+    assert last_words([*steps[:2], Wait(0), *steps[2:]]) == {0}
+    assert last_words([*steps[:2], write(1, "b"), read(0, "c")]) == {0}, "tasks of a channel end in order"
+
+
+def last_words(steps: Steps) -> set[int]:
+    """What b has at its end, by 12 seeds."""
+    seeds = range(12)
+    return {int(run(text("memcpy", steps), dram="stale", schedule="random", seed=seed)[0][63]) // 64 for seed in seeds}
 
 
 def test_one_array_may_be_two_arguments():
@@ -350,6 +355,17 @@ def test_another_configuration_awaits_nothing():
         bdforge.emulate(hasty, [np.arange(8, dtype=np.int32) for _ in range(3)], sequence="whole")
 
 
+def test_tokens_are_lost_with_a_configuration():
+    """A wait in the next one is for its own task, and tells of those that its channel ran before."""
+    done = run_of("first", "a", "b"), run_of("second", "a", "c"), run_of("second", "c", "b")
+    hasty = [two_devices(*done[:count]).replace("aiex.npu.dma_wait {symbol = @out}", "", 1) for count in (1, 3)]
+    assert verify_design(hasty[1]).faults == ()
+    resident, arrays = Resident(hasty[1], {}), [np.arange(8, dtype=np.int32) for _ in range(3)]
+    for mlir in (hasty[0], two_devices(run_of("first", "a", "b"), run_of("second", "b", "c"))):
+        resident.run(encode_mlir(mlir, sequence="main::whole"), arrays)
+    same(arrays[2], 3 * np.arange(1, 9, dtype=np.int32))
+
+
 def test_a_run_begins_with_nothing_under_way_but_tokens_that_nobody_read():
     """A token of the run before is taken for one of this run."""
     copied, back = text("words", COPIED), text("words", [write(0, "c"), read(1, "b"), Wait(0)])
@@ -361,6 +377,9 @@ def test_a_run_begins_with_nothing_under_way_but_tokens_that_nobody_read():
     same(arrays[2], A)
     with pytest.raises(DmaError, match=r"BD 4 .* reads bytes 0 to 255 of argument 1, which .* BD 0"):
         first.run(encode_mlir(again), arrays)
+    second = Resident(copied, {})
+    second.run(encode_mlir(copied), arrays)
+    second.run(encode_mlir(text("words", [*COPIED, Wait(0), Wait(0), write(0, "c"), read(1, "b"), Wait(4)])), arrays)
 
 
 @pytest.mark.parametrize("kind", ["memref<?xi32>", "memref<*xi32>", f"memref<{10**17}xi32>"])
@@ -412,10 +431,10 @@ def drawn(dice: random.Random) -> Steps:
 def test_random_programs_are_judged_as_by_their_words():
     """By the text alone: nothing has to move."""
     dice, found = random.Random(5), []
-    for _ in range(25):
+    for _ in range(16):
         steps = drawn(dice)
         wrong = unsafe(steps)
         sequence = select_sequence(parse(text("words", steps)))
         assert bool(order_faults(sequence, mlir_device_named("npu2"), lower(sequence))) == wrong, steps
         found.append(wrong)
-    assert 5 < sum(found) < 20
+    assert 3 < sum(found) < 13

@@ -5,7 +5,7 @@ which the controller learns from a token alone. So the writer's token has to be 
 Tasks of a channel end in the order of their pushes: a token tells of those before it, too.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -105,14 +105,15 @@ class DramWrite:
 class DramOrder:
     """The tasks of an array's run that write DRAM and whose end nobody has awaited.
 
-    Tasks that a configuration starts are left out: they wait for locks, and no controller awaits them. With `dice`
+    Those that a configuration starts are left out: who reads them waits for locks, not for a controller. With `dice`
     writes are seen by readers when they are awaited, at the end of the run, or any time before.
     """
 
     def __init__(self, array: "Array") -> None:
         self.array = array
         self.running = False  # whether a sequence is: what is pushed before is the configuration's
-        self._writes: defaultdict[tuple[int, int], deque[DramWrite]] = defaultdict(deque)
+        self._writes: defaultdict[tuple[int, int], deque[DramWrite]] = defaultdict(deque)  # by column and channel
+        self._older: Counter[tuple[int, int]] = Counter()  # tokens of tasks that are none of this run, to be read first
         self._dice: Random | None = None
         self._haste = 0.0
 
@@ -125,14 +126,17 @@ class DramOrder:
 
         DmaError ("dram-order") for one that reads what a task writes whose token was not awaited.
         """
-        passes = passes if self.running else ()
+        key = channel.tile.column, channel.index
         low, end = min((each.low for each in passes), default=0), max((each.end for each in passes), default=0)
         if channel.sink is None:
             self._check(channel, passes, low, end, source)
             return None
-        queue = self._writes[channel.tile.column, channel.index]
+        if not self.running:
+            self._older[key] += token
+            return None
+        queue = self._writes[key]
         queue.append(write := DramWrite(queue, channel.name, source, token, passes, low, end))
-        return write if self.running and self._dice is not None else None
+        return None if self._dice is None else write
 
     def _check(self, channel: "DmaChannel", passes: Sequence[DramPass], low: int, end: int, source: str) -> None:
         for queue in self._writes.values():
@@ -163,6 +167,9 @@ class DramOrder:
         if direction != "S2MM" or self.array.tile(column, row).kind is not TileKind.SHIM:
             return
         queue = self._writes[column, channel]
+        if self._older[column, channel]:
+            self._older[column, channel] -= 1
+            return
         while queue:
             write = queue.popleft()
             write.show()
@@ -179,15 +186,18 @@ class DramOrder:
     def lose_tokens(self) -> None:
         """Before another configuration: what is under way ends untold, and what follows is the configuration's."""
         self.running = False
+        self._older.clear()
         for write in (write for queue in self._writes.values() for write in queue):
             write.token = False
 
     def finish(self) -> None:
         """The end of a run: all is seen, channel by channel in any order; tokens may be awaited in the next one."""
-        queues = [*self._writes.values()]
-        if self._dice is not None:
-            self._dice.shuffle(queues)
-        for write in (write for queue in queues for write in queue):
-            write.show()
-            write.passes, write.low, write.end = (), 0, 0
         self.running = False
+        keys = [*self._writes]
+        if self._dice is not None:
+            self._dice.shuffle(keys)
+        for key in keys:
+            for write in self._writes[key]:
+                write.show()
+                self._older[key] += write.token
+        self._writes.clear()

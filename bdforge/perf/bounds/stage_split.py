@@ -44,11 +44,12 @@ class StageSplit:
         """Operators by a rule of `RULES`, in order."""
         if rule == "cpu":
             return ()
-        offered = frozenset[Work]().union(*(offer.work for offer in self.offers))
+        offered = {work for offer in self.offers for work in offer.work if work[0] >= 0}
 
         def counted(choice: tuple[Offer, ...]) -> tuple[float, float]:
-            left = sum(self.ms[work] for work in offered & self.left(choice) if work[0] >= 0)
-            return left if rule == "array" else 0.0, self.total_ms(choice)
+            rest = self.left(choice)
+            left = sum(self.ms[work] for work in offered & rest) if rule == "array" else 0.0
+            return left, self._total_ms(choice, rest)
 
         return min(_choices(self.offers), key=counted)
 
@@ -60,22 +61,32 @@ class StageSplit:
 
     def total_ms(self, choice: Sequence[Offer]) -> float:
         """Milliseconds of the layers, changes of configuration included."""
-        work = sum(self.ms[work] for work in self.left(choice))
-        return work + sum(offer.time.ms for offer in choice) + self.switch_ms * self.changes(choice)
+        return self._total_ms(choice, self.left(choice))
+
+    def _total_ms(self, choice: Sequence[Offer], rest: frozenset[Work]) -> float:
+        work = sum(self.ms[work] for work in rest)
+        return work + sum(offer.time.ms for offer in choice) + self.switch_ms * self._changes(choice, rest)
 
     def changes(self, choice: Sequence[Offer]) -> int:
         """How often the array's configuration changes in all layers."""
-        order = [*self._order(choice)]
+        return self._changes(choice, self.left(choice))
+
+    def _changes(self, choice: Sequence[Offer], rest: frozenset[Work]) -> int:
+        order = [*self._order(choice, rest)]
         each = sum(before != after for before, after in zip(order, [*order[1:], order[0]], strict=True))
         return each * max(linear.count for linear in self.model.linears)
 
-    def _order(self, choice: Sequence[Offer]) -> Iterator[tuple[str, ...]]:
+    def _order(self, choice: Sequence[Offer], rest: frozenset[Work]) -> Iterator[tuple[str, ...]]:
         """Configurations in the order of a layer; that of all products has no name."""
-        rest = self.left(choice)
-        for number, stage in enumerate(self.model.stages):
+        for number, products in enumerate(self._products):
             yield from (offer.operator.configuration for offer in choice if offer.stage == number)
-            if any((-1, name) in rest for name in product_names(self.model, stage.linears)):
+            if not products.isdisjoint(rest):
                 yield ()
+
+    @cached_property
+    def _products(self) -> list[set[Work]]:
+        """Those of each stage, under any name."""
+        return [{(-1, name) for name in product_names(self.model, stage.linears)} for stage in self.model.stages]
 
     @cached_property
     def _all(self) -> frozenset[Work]:

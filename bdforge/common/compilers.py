@@ -14,9 +14,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
+
+from bdforge.common.files import FileError, write_whole
 
 QUERY_SECONDS = 30  # a cold start from a network disk stays below
 
@@ -80,8 +84,22 @@ int main() {
 
 @cache
 def native_flags(cxx: str | Path, optimise: str = "-O3") -> tuple[str, ...]:
-    """The first of CANDIDATES with which `cxx` sums right on this machine; () when none does or it does not compile."""
-    return next((flags for flags in CANDIDATES if sums_right(cxx, optimise, *flags)), ())
+    """The first of CANDIDATES with which `cxx` sums right on this machine; () when none does or it does not compile.
+
+    Those that do are kept, by compiler and processor: every build asks, and to find out takes a second.
+    """
+    if (found := shutil.which(cxx)) is None:
+        return ()
+    kept = folder() / "sums" / _key(Path(found), optimise, PROBE, *chain(*CANDIDATES))
+    with suppress(OSError, ValueError):
+        return CANDIDATES[int(kept.read_text(encoding="utf-8"))]
+    for number, flags in enumerate(CANDIDATES):
+        if sums_right(cxx, optimise, *flags):
+            with suppress(OSError, FileError):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(kept, str(number))
+            return flags
+    return ()
 
 
 def sums_right(cxx: str | Path, *flags: str) -> bool:
@@ -145,9 +163,13 @@ def folder() -> Path:
 
 def identity(compiler: Path, flags: Sequence[str], sources: Path) -> str:
     """What a library is kept by: the processor, the compiler, flags, and the content of all sources in a folder."""
-    facts = [processor(), str(compiler.resolve()), str(compiler.stat().st_mtime_ns), *flags]
-    facts += [path.read_text(encoding="utf-8") for path in sorted(sources.iterdir()) if path.suffix in (".hpp", ".cpp")]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
+    files = (path for path in sorted(sources.iterdir()) if path.suffix in (".hpp", ".cpp"))
+    return _key(compiler, *flags, *(path.read_text(encoding="utf-8") for path in files))
+
+
+def _key(compiler: Path, *facts: str) -> str:
+    known = [processor(), str(compiler.resolve()), str(compiler.stat().st_mtime_ns), *facts]
+    return hashlib.sha256("\0".join(known).encode()).hexdigest()[:20]
 
 
 def _compile(command: Sequence[str], path: Path, error: type[Exception]) -> None:

@@ -1,6 +1,7 @@
 """Flags for this machine's processor, taken only where sums come out right, and libraries that are compiled here."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -50,6 +51,24 @@ def compiler(folder: Path, script: str) -> Path:
 ], ids=["no faults", "instructions that go wrong", "flags that are not known"])  # fmt: skip
 def test_the_first_flags_whose_sums_are_right_are_taken(tmp_path: Path, script: str, flags: tuple[str, ...]):
     assert native_flags(compiler(tmp_path, script)) == flags
+
+
+def test_which_flags_are_right_is_known_until_the_compiler_changes(tmp_path: Path, monkeypatch):
+    """That none is, is asked every time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def flags(script: str, age: int) -> tuple[str, ...]:
+        path = compiler(tmp_path, script)
+        os.utime(path, ns=(age, age))
+        return native_flags.__wrapped__(path)
+
+    assert [flags("says=wrong", 1), flags("exit 1", 1), flags("says=right", 1)] == [(), (), CANDIDATES[0]]
+    assert [flags("exit 1", 1), flags("exit 1", 2)] == [CANDIDATES[0], ()]
+    second = 'case "$*" in *-mno-avxvnni*) says=right;; *) says=wrong;; esac'
+    assert [flags(second, 3), flags("exit 1", 3)] == [CANDIDATES[1]] * 2
+    (tmp_path / "cache").rename(tmp_path / "other")
+    (tmp_path / "cache").touch()  # no folder can be made here
+    assert flags("says=right", 1) == CANDIDATES[0]
 
 
 @pytest.mark.parametrize("script", ["says=wrong", "exit 1"])

@@ -45,7 +45,7 @@ def test_our_gemm_reads_no_memory_that_nobody_wrote(problem, options):
 
 def test_the_flagship_is_exact_under_a_schedule(flagship):
     """A part of a BitNet shape; the whole ones are below."""
-    check(FilledProblem.random(flagship, 256, 640, 640), schedule="random", dram="stale", seed=0)
+    check(FilledProblem.random(flagship, 100, 300, 640), schedule="random", dram="stale", seed=0)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bdforge.devices import DEVICES, device_named
+from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
 from bdforge.operators import OPERATORS, SpecError, load_spec, plan, spec_from
 from bdforge.operators.elementwise import ElementwiseSpec
@@ -101,8 +101,8 @@ def test_a_run_costs_what_it_moves_and_the_busiest_core_computes():
     assert small.kernels.cycles == {"elementwise_i8": 12}
 
 
-@pytest.mark.parametrize("product", DEVICES)
-def test_designs_use_every_core_of_every_product(product):
+@pytest.mark.parametrize("product", ["strix_halo", "phoenix"])  # other products have these arrays
+def test_designs_use_every_core_of_every_array(product):
     specs = [spec for spec in map(load_spec, DESIGNS) if isinstance(spec, ElementwiseSpec)]
     assert {spec.form.type for spec in specs} == {"bf16", "int8"}
     device = device_named(product)

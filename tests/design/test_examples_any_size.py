@@ -37,7 +37,7 @@ def test_an_example_computes_what_it_says_at_any_size(name: str, producer: str):
     (path,) = {*(EXAMPLES / producer).glob(f"{name}.toml"), *(EXAMPLES / producer).glob(f"{name}.py")}
     planned = plan(load_spec(path), DEVICES["strix_halo"])
     text = render(planned, [])
-    for size in sizes:
+    for size in sizes if producer == "documents" else sizes[-1:]:  # others make the same design
         problem = operator_of(planned.spec).problem(size)
         inputs = planned.random(problem, seed=1)
         sequence = planned.sequence(problem)

@@ -10,7 +10,7 @@ from oracle.neutral import neutral_text
 from oracle.slow_cores import Outcome
 from support.physical_form import physical_form
 
-SEEDS = range(16)
+SEEDS = range(12)
 SWEEP = [range(start, start + 50) for start in range(16, 3516, 50)]
 FAULTY_SEEDS = range(len(FAULTS))
 FAULTY_SWEEP = range(100, 100 + 40 * len(FAULTS))

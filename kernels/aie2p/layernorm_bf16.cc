@@ -24,7 +24,7 @@ extern "C" void layernorm_bf16(GIVEN_ROW, const bfloat16 *__restrict w, const bf
     row_norm::begin();
     event0();
     const row_norm::X *row = ROW;
-    const Floats zeros = aie::zeros<accfloat, lanes>(), less_mean = less_mean_of(added(zeros, row));
+    const Totals zeros = aie::zeros<accfloat, lanes>(), less_mean = less_mean_of(added(zeros, row));
     results(row, w, b, y, less_mean, squares_added(zeros, row, less_mean));
     event1();
 }

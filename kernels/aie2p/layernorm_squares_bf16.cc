@@ -9,7 +9,7 @@ extern "C" void layernorm_squares_bf16(const row_norm::X *__restrict given, cons
     using namespace layernorm;
     row_norm::begin();
     event0();
-    const Floats squares = chunk == 0 ? Floats(aie::zeros<accfloat, lanes>()) : floats_at(state + lanes);
+    const Totals squares = chunk == 0 ? Totals(aie::zeros<accfloat, lanes>()) : floats_at(state + lanes);
     keep(state + lanes, squares_added(squares, CHUNK, less_mean_of(floats_at(state))));
     event1();
 }

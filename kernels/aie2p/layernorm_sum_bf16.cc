@@ -14,6 +14,6 @@ extern "C" void layernorm_sum_bf16(const row_norm::X *__restrict given, const bf
     using namespace layernorm;
     row_norm::begin();
     event0();
-    keep(state, added(chunk == 0 ? Floats(aie::zeros<accfloat, lanes>()) : floats_at(state), CHUNK));
+    keep(state, added(chunk == 0 ? Totals(aie::zeros<accfloat, lanes>()) : floats_at(state), CHUNK));
     event1();
 }

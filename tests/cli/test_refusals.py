@@ -11,7 +11,7 @@ from support.small_designs import loopback
 
 DESIGNS = {
     "bitnet": "gemm_i8_i2_bitnet", "add": "add_i8", "floats": "gemm_bf16_bf16_f32_64x64x64",
-    "wide": "gemm_i8_i8_i32_96x64x96", "blocks": "gemm_bf16_bfp16_bf16_64x88x64",
+    "wide": "gemm_i8_i8_i32_96x64x96",
 }  # fmt: skip
 BARE = """kind = "gemm"
 types = {a = "int8", b = "int2", c = "int32"}
@@ -19,6 +19,13 @@ array = {rows = 2, columns = 2}
 tile = {m = 16, k = 32, n = 32}
 buffers = {k_mt = 64}
 """
+TURNED = (
+    BARE.replace('a = "int8", b = "int2", c = "int32"', 'a = "bf16", b = "bfp16", c = "bf16"')
+    + """
+[layouts]
+a = "column"
+"""
+)
 COPY = "emulate copy.mlir --arg a.npy --arg b.npy"
 CONTRACT = "contract ij,jk->ik --sizes i=8,j=8,k=8 --design floats.toml"
 LONG, SCREEN = "A" * 70_000, "\x1b[2J"
@@ -91,7 +98,7 @@ REFUSED = {
     "estimate bitnet.toml --power eco":
         "no clock of strix_halo is published for power mode 'eco'; known: saver, balanced, turbo",
     "estimate bitnet.toml --dispatch mail": "dispatch 'mail' is not one of xrt, elf, raw, runlist",
-    "estimate blocks.toml --kernel assembled": "or both are bfloat16; or choose --kernel fitted",
+    "estimate turned.toml --shape 64x64x64 --kernel assembled": "with A_TRANSPOSED; or choose --kernel fitted",
     "estimate bare.toml": "bdforge: bare.toml: has no problems; give one with --shape MxKxN",
     # tune, balance, sweep
     "tune --shapes 12x3": "'12x3' is not bitnet-2b, gpt2, a file or MxKxN",
@@ -201,7 +208,12 @@ def files(tmp_path):
     """Designs, a loopback of 96 words with its arrays, and files that are not to be replaced."""
     for name, design in DESIGNS.items():
         (tmp_path / f"{name}.toml").symlink_to(ROOT / f"designs/{design}.toml")
-    for name, text in {"bare.toml": BARE, "copy.mlir": loopback(), "columns.csv": "device,M\nnpu2,1\n"}.items():
+    for name, text in {
+        "bare.toml": BARE,
+        "turned.toml": TURNED,
+        "copy.mlir": loopback(),
+        "columns.csv": "device,M\nnpu2,1\n",
+    }.items():
         (tmp_path / name).write_text(text)
     for name in ("here.png", "there.csv"):
         (tmp_path / name).write_text("mine")

@@ -61,3 +61,9 @@ def test_a_walk_may_have_immediates_of_its_own():
     assert made.walks(walks) == [["#4", "#28", "#4", "#4"], ["#64", "#64"]]
     assert made.step(32, 4).startswith("m")
     assert made.step(-32, 4) == "#-32"
+
+
+def test_accesses_that_move_pointers_are_followed_by_what_is_left_of_a_step_in_a_register():
+    made = Steppers(range(-512, 449), 64)
+    assert made.walks([PointerWalk("p0", (0, 576), ((2, 144),), moved=128)]) == [["m6", "m7"]]
+    assert made.constants == {"m6": 576 - 128, "m7": 144 - 576 - 128}

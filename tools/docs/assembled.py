@@ -27,7 +27,8 @@ def page() -> str:
         "their cycles are *counted*: every bundle, and every stall at a bank that the core itself uses twice in a",
         "cycle, with buffers where plans put them. Never checked on silicon.",
     )
-    return "\n".join((head, _kernels(ours), _steps(ours), _choices(), _designs(read_table(Reached, DESIGNS))))
+    parts = _kernels(ours), _steps(ours), _choices(), _block_floats(), _designs(read_table(Reached, DESIGNS))
+    return "\n".join((head, *parts))
 
 
 def _kernels(rows: list[Counted]) -> str:
@@ -96,6 +97,24 @@ def _choices() -> str:
             "one is taken.",
         ),
         table(("kernel", "tile", "options", "issue", "MACs/cycle"), lines),
+    )
+
+
+def _block_floats() -> str:
+    return section(
+        "Block floats",
+        prose(
+            "Tiles of bfp16 have 72 bytes and come through load FIFOs: an operation opens a stream, and each tile is",
+            "one more. Plain loads would take nine lines for eight tiles, fewer; but then blocks of nine bytes are to",
+            "be taken apart, of which shuffles, whose strides are powers of two, know nothing: eight shifts for a",
+            "tile, where the move slot has one cycle. Blocks are 2 x 2 tiles, four sequences of tiles for two FIFOs.",
+            "So a stream is opened for two tiles of a sequence, which takes 12 of 16 load slots for eight products;",
+            "where k / 8 is odd, for one, and takes all. What these kernels rest on is known from others' that ran on",
+            "XDNA2, not from silicon of ours: pointers of FIFOs count bytes within a line, and one that a pop steps",
+            "begins with an empty FIFO ([isa_forms.md](isa_forms.md) has the confidence of each form). Operands lie",
+            "at multiples of 64 bytes, as plans put them. Float32 sums wait: their stores take 16 cycles of a block,",
+            "in which few of the next products may begin.",
+        ),
     )
 
 

@@ -45,7 +45,8 @@ _TYPES = {
     "aie2p": (
         "int8 int8 int8 int8", "int8 int8 int16 int16", "int8 int8 int32 int32", "int8 int4 int16 int16",
         "int8 int4 int32 int32", "int8 int2 int32 int32", "int8 int8 int8 int32", "int8 int8 int16 int32",
-        "bf16 bf16 bf16 bf16", "bf16 bf16 f32 f32",
+        "bf16 bf16 bf16 bf16", "bf16 bf16 f32 f32", "bfp16 bfp16 bfp16 bfp16", "bfp16 bfp16 bfp16 bf16",
+        "bf16 bfp16 bf16 bf16",
     ),
     "aie2": (
         "int8 int8 int8 int8", "int8 int8 int16 int16", "int8 int8 int32 int32", "int8 int2 int32 int32",
@@ -145,7 +146,7 @@ def of_tile(source: str, device: str, types: str, tile: tuple[int, int, int, int
     """Kernels of types "A B C accumulator" on a tile m x k x n with rho calls; none where they are not assembled."""
     m, k, n, rho = tile
     a, b, c, accumulator = types.split()
-    order = "packed" if b in ("int2", "int4") else "row"
+    order = "packed" if b in ("int2", "int4", "bfp16") else "row"
     try:
         costs = Kind(device, (a, b, c, accumulator), ("row", order, "row")).costs(rho, m, k, n)
     except (CodegenError, SpecError):  # a kernel that is not assembled, a tile that no plan can place

@@ -318,7 +318,7 @@ class _Attempt:
 
     def _move_late(self, index: int) -> None:
         issue, choice = self.issues[index], self.choices[index]
-        latest = min(self._latest(index))
+        latest = min(self._latest(index), default=issue)
         self._release(index)
         for late in range(latest, issue, -1):
             found = self._fitting(index, late)

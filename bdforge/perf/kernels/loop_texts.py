@@ -209,9 +209,6 @@ def _finish(wide: str, narrow: str) -> Texts:
 
 PASSES: Mapping[tuple[str, str, str], tuple[int, Texts]] = {
     (AIE2P.name, "finish_f32_bf16", ""): (64, _finish("f32", "bf16")),
-    (AIE2P.name, "finish_bf16_bfp16", ""): (64, _finish("bf16", "bfp16")),
-    (AIE2P.name, "finish_f32_bfp16", ""): (64, _finish("f32", "bfp16")),
-    (AIE2P.name, "zero_bfp16", ""): (512, ("vst x0, [p2, #0]",) * 9),  # 72 bytes to 64 elements
     (AIE2P.name, "finish_f32_bf16", "SCALE"): (32, _scaled(AIE2P.name, 0)),
     (AIE2.name, "finish_f32_bf16", "SCALE"): (16, _scaled(AIE2.name, 0)),
     (AIE2.name, "finish_i32_bf16", ""): (16, _scaled(AIE2.name, TO_FLOAT_OPERATIONS, scales=0)),

@@ -7,6 +7,12 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.attention import KERNELS as ATTENTION
 from bdforge.core.codegen.kernels.attention import attention
+from bdforge.core.codegen.kernels.block_float_finish import finish_blocks
+from bdforge.core.codegen.kernels.block_float_products import (
+    BLOCK_FLOAT_PRODUCTS,
+    block_float_product,
+    expected_block_floats,
+)
 from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS, convert
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
@@ -64,6 +70,8 @@ def _multiply(name: str, generation: str, options: Options) -> Maker:
 def expected(name: str, generation: str, options: Options) -> float:
     """Cycles of a call, within a few percent, where a search asks for more tiles than are assembled; CodegenError
     for types or options without an assembled kernel."""
+    if name in BLOCK_FLOAT_PRODUCTS:
+        return expected_block_floats(name, generation, options)
     return expected_cycles(_product(name, generation, options))
 
 
@@ -71,7 +79,7 @@ def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     a, weights, c = types if len(types := name.split("_")[1:]) == 3 else ("", "", "")
     floats = (a, weights) == ("bf16", "bf16") and c in ("bf16", "f32")
     if not floats and (a != "i8" or weights not in _WEIGHTS or c not in _SUMS):
-        known = "A is int8, B int8, int4 or int2, or both are bfloat16"
+        known = "A is int8, B int8, int4 or int2, or both are bfloat16; on AIE2P B is bfp16, A that or bfloat16"
         raise CodegenError(f"{name} is not assembled for {generation}: {known}")
     if generation == "aie2" and not floats and options.has("C_TRANSPOSED"):
         raise CodegenError(f"{name} is not assembled with transposed micro-tiles of C")
@@ -107,11 +115,14 @@ def _to_bf16(name: str, generation: str, options: Options) -> Maker:
 _MAKERS = {"mm": _multiply, "zero": zero, "unscale": finish, "finish": finish, "elementwise": elementwise}
 _MAKERS_BY_NAME = {
     "finish_i32_bf16": _to_bf16,
+    "finish_bf16_bfp16": finish_blocks,
+    "finish_f32_bfp16": finish_blocks,
     "gate_i32_bf16": gate,
     "elementwise_bf16": element_floats,
     "rmsnorm_bf16": row_norm,
     "rope_bf16": rope,
     "softmax_bf16": softmax,
+    **dict.fromkeys(BLOCK_FLOAT_PRODUCTS, block_float_product),
     **dict.fromkeys(CONVERSIONS, convert),
     **CHUNKS,
     **dict.fromkeys(TRANSPOSES, transpose),

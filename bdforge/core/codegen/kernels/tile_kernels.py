@@ -10,6 +10,7 @@ from functools import partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.block_float_streams import BLOCK_TILE_BYTES, TILE
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options, to_part
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
@@ -27,6 +28,8 @@ _WIDE = {
 def zero(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel that clears a tile; CodegenError for elements that are no whole bytes."""
     code, access = name.partition("_")[2], VECTORS[generation].access
+    if code == "bfp16" and generation == "aie2p":
+        return partial(_cleared, name, generation, _block_bytes(name, options), options)
     if code not in SIZES:
         raise CodegenError(f"{name} is not assembled: elements are {', '.join(SIZES)}")
     size = options.number("DIM_M") // options.parts * options.number("DIM_N") * SIZES[code]
@@ -35,14 +38,28 @@ def zero(name: str, generation: str, options: Options) -> Maker:
     return partial(_cleared, name, generation, size, options)
 
 
+def _block_bytes(name: str, options: Options) -> int:
+    """Of a tile of block floats, or of a part, which begins at a whole vector."""
+    elements, access = options.number("DIM_M") // options.parts * options.number("DIM_N"), VECTORS["aie2p"].access
+    if elements % (TILE * TILE):
+        raise CodegenError(f"{name}: {elements} elements are no multiple of {TILE * TILE}")
+    size = elements // (TILE * TILE) * BLOCK_TILE_BYTES
+    if options.parts > 1 and size % access:
+        raise CodegenError(f"{name}: {size} bytes are no multiple of {access}")
+    return size
+
+
 def _cleared(name: str, generation: str, size: int, options: Options) -> AssemblyKernel:
     parts, hardware = options.parts, options.hardware_loops
     access, register = VECTORS[generation].access, "x0" if generation == "aie2p" else "wl0"
     setup = [*to_part(size, parts), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
-    store = DataflowOp("store", (f"vst {register}, [p0], #{access}",), bank=_C)
-    part = repeated(generation, setup, [store], size // access)
+    stores = (f"vst {register}, [p0], #{access}", size // access), ("st r8, [p0], #4", size % access // 4)
+    passes = [
+        repeated(generation, [], [DataflowOp("store", (text,), bank=_C)], times) for text, times in stores if times
+    ]  # fmt: skip
+    passes[0] = replace(passes[0], setup=setup)
     about = f"{name}: {size} bytes at p0 become 0{', r0 = part' if parts > 1 else ''}"
-    return function(name, generation, [part], f"{about}: {{cycles}} cycles (exact).", hardware=hardware)
+    return function(name, generation, passes, f"{about}: {{cycles}} cycles (exact).", hardware=hardware)
 
 
 @dataclass(frozen=True, slots=True)

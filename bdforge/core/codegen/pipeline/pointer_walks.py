@@ -20,7 +20,8 @@ class PointerWalk:
     """A pointer's accesses: byte offsets from where a block starts, and what each loop of the nest adds to the start.
 
     `loops` are (passes, bytes), the outermost first; the pointer starts `start` bytes behind where it is set. `access`
-    are the bytes of an access whose immediate steps are -8 to 7 of these; none: steps are as of all others.
+    are the bytes of an access whose immediate steps are -8 to 7 of these; none: steps are as of all others. `moved` are
+    the bytes by which an access moves the pointer by itself, as those of FIFOs do, whose steps are in registers.
     """
 
     pointer: str
@@ -28,11 +29,12 @@ class PointerWalk:
     loops: tuple[tuple[int, int], ...]
     start: int = 0
     access: int = 0
+    moved: int = 0
 
     def turns(self) -> list[tuple[int, int]]:
         """Steps after a block's last access as (passes, bytes), those of inner loops first, equal ones merged."""
         found: list[tuple[int, int]] = []
-        back = self.offsets[-1] - self.offsets[0]
+        back = self.offsets[-1] - self.offsets[0] + self.moved
         for passes, stride in reversed(self.loops):
             if passes > 1:
                 step = stride - back
@@ -62,25 +64,30 @@ class Steppers:
         """What stands behind `[p],` of each access of a block, by walk: `#64`, `m3`, `d2` or `d1_3d`."""
         # 3D ones first: few registers will do for them
         order = sorted(range(len(walks)), key=lambda i: -len(walks[i].turns()))
-        found = {i: self._last(walks[i].turns(), walks[i].access) for i in order}
+        found = {i: self._last(walks[i], walks[i].turns()) for i in order}
         return [
-            [*(self.step(b - a, walk.access) for a, b in pairwise(walk.offsets)), found[i]]
+            [*(self._step_of(walk, b - a - walk.moved) for a, b in pairwise(walk.offsets)), found[i]]
             for i, walk in enumerate(walks)
         ]  # fmt: skip
+
+    def _step_of(self, walk: PointerWalk, size: int) -> str:
+        return self.register(size) if walk.moved else self.step(size, walk.access)
 
     def step(self, size: int, access: int = 0) -> str:
         """An immediate, or a register m that holds the step."""
         small, granule = (range(-8 * access, 8 * access), access) if access else (self.small, self.granule)
-        if size in small and size % granule == 0:
-            return f"#{size}"
+        return f"#{size}" if size in small and size % granule == 0 else self.register(size)
+
+    def register(self, size: int) -> str:
+        """A register m that holds a step."""
         if size not in self._steps:
             self._steps[size] = self._spare.pop() if self._spare else f"m{self._unit(self._units[::-1])}"
             self.constants[self._steps[size]] = size
         return self._steps[size]
 
-    def _last(self, turns: Sequence[tuple[int, int]], access: int) -> str:
+    def _last(self, walk: PointerWalk, turns: Sequence[tuple[int, int]]) -> str:
         if len(turns) < 2:
-            return self.step(turns[0][1] if turns else 0, access)
+            return self._step_of(walk, turns[0][1] if turns else 0)
         if len(turns) > 3:
             raise CodegenError(f"a pointer goes on in {len(turns)} kinds of steps, more than a 3D walk has")
         deep = len(turns) == 3

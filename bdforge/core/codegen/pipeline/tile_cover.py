@@ -64,9 +64,9 @@ def _shapes(product: MatrixProduct) -> list[tuple[int, int]]:
 
 def _covered(product: MatrixProduct, shape: tuple[int, int], rows: int, columns: int) -> list[BlockRegion]:
     found = []
-    for top, down, height in _split(rows, shape[0]):
+    for top, down, height in split_side(rows, shape[0]):
         width = shape[1] if height == shape[0] else _best_width(product, height, columns)
-        for left, across, size in _split(columns, width):
+        for left, across, size in split_side(columns, width):
             found.append(BlockRegion(product, height, size, (top, down), (left, across)))
     return found
 
@@ -88,7 +88,7 @@ def _best_width(product: MatrixProduct, height: int, columns: int) -> int:
     return min(widths, key=lambda w: (BlockRegion(product, height, w).step_cycles / (height * w), w > columns))
 
 
-def _split(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
+def split_side(tiles: int, size: int) -> Iterator[tuple[int, int, int]]:
     """(first, blocks, micro-tiles of a block) along one side."""
     whole, rest = divmod(tiles, size)
     if whole:

@@ -21,15 +21,16 @@ static inline Lanes load(const bfloat16 *x) { return aie::load_v<lanes>(x); }
 static inline Sums load_sums(const float *x) {
     return Sums(aie::concat(aie::load_v<lanes / 2>(x), aie::load_v<lanes / 2>(x + lanes / 2)));
 }
-static inline Floats load(const float *x) {
+static inline Floats parts(const Sums &whole) {
     Floats found;
-    found.whole = load_sums(x);
-    found.high = found.whole.template to_vector<bfloat16>();
-    const Sums rest = aie::msc(found.whole, found.high, ones());
+    found.whole = whole;
+    found.high = whole.template to_vector<bfloat16>();
+    const Sums rest = aie::msc(whole, found.high, ones());
     found.middle = rest.template to_vector<bfloat16>();
     found.low = aie::msc(rest, found.middle, ones()).template to_vector<bfloat16>();
     return found;
 }
+static inline Floats load(const float *x) { return parts(load_sums(x)); }
 static inline void store(float *y, const Sums &sums) {
     row_state::store(reinterpret_cast<int32 *>(y), sums.template to_vector<float>().template cast_to<int32>());
 }
@@ -47,6 +48,12 @@ static inline Sums product_added(const Sums &sums, const Floats &x, const Lanes 
 static inline Sums product(const Lanes &x, const Lanes &w) { return aie::mul(x, w); }
 static inline Sums product(const Floats &x, const Lanes &w) {
     return aie::mac(aie::mac(aie::mul(x.low, w), x.middle, w), x.high, w);
+}
+/// Within 2^-22 of itself, for products of lower parts are left out; +0 where it is 0.
+static inline Sums product(const Floats &x, const Floats &w) {
+    const Sums least = aie::mac(aie::zeros<accfloat, lanes>(), x.low, w.high);
+    const Sums less = aie::mac(aie::mac(least, x.middle, w.middle), x.high, w.low);
+    return aie::mac(aie::mac(aie::mac(less, x.middle, w.high), x.high, w.middle), x.high, w.high);
 }
 
 /// Sums and x x; of floats but for what is below 2^-25 of it.

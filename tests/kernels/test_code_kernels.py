@@ -6,13 +6,15 @@ import pytest
 from kernel_library import Build, aligned, aligned_copy
 
 from bdforge.core.codegen.kernels import assembled
+from bdforge.devices import device_named
+from bdforge.operators import plan, spec_from
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
 BF16 = ml_dtypes.bfloat16
 WIDTH = 640
 CASTS = {"cast_i8_bf16": (np.int8, BF16), "cast_bf16_f32": (BF16, np.float32), "cast_f32_bf16": (np.float32, BF16)}
-NAMES = ("quantise_bf16", "quantise_f32", "dequantise_i8", *CASTS)
+NAMES = ("quantise_bf16", "quantise_f32", "dequantise_i8", "dequantise_i32", *CASTS)
 BUILDS = [Build(g, NAMES, (8, 8, 8), (f"-DTILE_ELEMENTS={WIDTH}",)) for g in ("aie2p", "aie2")]
 
 
@@ -85,6 +87,37 @@ def test_codes_times_scales(kernel_library, build):
         assert (abs(y.astype(float) - exact) <= (2.0**-8 + 2.0**-13) * abs(exact) + 2.0**-93).all()
 
 
+SCALES = (1.0, 0.0, -0.0, -1 / 3, 2.0**-60, 2.0**60, 0.0078125, 3.1e-5)
+"""Of rows."""
+
+
+def sums_and_columns() -> tuple[np.ndarray, np.ndarray]:
+    """int32 of every size, those around which floats are wider, and scales of columns, some of them zero."""
+    rng = np.random.default_rng(7)
+    edges = [sign * ((1 << bit) + off) for bit in range(32) for off in (-1, 0, 1) for sign in (1, -1)]
+    ties = [(1 << 25) + 2, (1 << 25) + 6, -(1 << 30) - 96, 0xFFFF, 0x10000, 0x18000, 0x7F8000, -0x8000]
+    any_size = rng.integers(-(2**31), 2**31, WIDTH) >> rng.integers(0, 32, WIDTH)
+    x = np.clip(np.concatenate([edges, ties, any_size])[:WIDTH], -(2**31), 2**31 - 1).astype(np.int32)
+    c = rng.normal(size=WIDTH) * 2.0 ** rng.integers(-20, 20, WIDTH)
+    c[::17], c[1::19], c[2::23] = 1, 0, -0.0
+    return rng.permutation(x), c.astype(np.float32)
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
+def test_sums_times_scales_of_rows_and_columns(kernel_library, build):
+    library, (x, c) = kernel_library(build), sums_and_columns()
+    for scale in SCALES:
+        s, y = aligned(16, np.float32), aligned(WIDTH, BF16)
+        s[0] = scale
+        library.call("set_modes", 1, 3)
+        library.call("dequantise_i32", aligned_copy(x, np.int32), s, aligned_copy(c, np.float32), y)
+        exact = x.astype(float) * float(s[0]) * c.astype(float)
+        found = y.astype(float) * np.sign(exact)
+        least, most = ((abs(exact) * (1 + off)).astype(BF16).astype(float) for off in (-(2.0**-20), 2.0**-20))
+        assert ((least <= found) & (found <= most)).all()
+        assert not np.signbit(y[exact == 0]).any()
+
+
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 @pytest.mark.parametrize("name", CASTS)
 def test_casts_are_numpys(kernel_library, build, name):
@@ -112,6 +145,19 @@ def same_bits(library, name: str, given: list[np.ndarray], *made: np.ndarray) ->
         same(found[:count].view(f"u{found.itemsize}"), exact[:count].view(f"u{found.itemsize}"))
 
 
+CONVERSIONS = {
+    "quantise": "quantise_bf16", "dequantise": "dequantise_i8", "dequantise_int32": "dequantise_i32",
+    "int8_to_bf16": "cast_i8_bf16", "bf16_to_f32": "cast_bf16_f32", "f32_to_bf16": "cast_f32_bf16",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CONVERSIONS)
+def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(function):
+    spec = spec_from({"kind": "convert", "function": function, "width": WIDTH}, "row")
+    claimed, name = plan(spec, device_named("strix_halo")).kernels.cycles, CONVERSIONS[function]
+    assert claimed == {name: assembled(name, "aie2p", (f"TILE_ELEMENTS={WIDTH}",)).cycles}
+
+
 def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
     library = kernel_library(BUILDS[0])
     for row in rows():
@@ -120,6 +166,9 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
     for scale in (0.0, 1 / 3, -1.75, -0.0, 2.0**-99, 2.0**99, 1e-40):
         given = [codes, np.full(16, scale, np.float32)]
         same_bits(library, "dequantise_i8", given, np.zeros(WIDTH, BF16))
+    x, c = sums_and_columns()
+    for scale in SCALES:
+        same_bits(library, "dequantise_i32", [x, np.full(16, scale, np.float32), c], np.zeros(WIDTH, BF16))
     same_bits(library, "cast_i8_bf16", [codes], np.zeros(WIDTH, BF16))
     x = rows()[0]
     same_bits(library, "cast_bf16_f32", [x.astype(BF16)], np.zeros(WIDTH, np.float32))

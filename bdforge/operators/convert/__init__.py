@@ -98,7 +98,7 @@ _CONVERSIONS: Mapping[str, _Conversion] = {
     "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
     "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (24, 500), _quantised_floats),
     "dequantise_int32": _Conversion(
-        "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (40, 60), _scaled_sums, {"C": "f32"}
+        "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (41, 125), _scaled_sums, {"C": "f32"}
     ),
     "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (18, 74), _numbers),
     "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 15), _cast("f32")),

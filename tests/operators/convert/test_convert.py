@@ -8,6 +8,8 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
+from bdforge.perf.assembled.counted_core import core_elfs
+from support.differences import same
 from support.loaded_arrays import LoadedArray
 
 FUNCTIONS = ("quantise", "quantise_f32", "dequantise", "dequantise_int32", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16")
@@ -56,6 +58,20 @@ def test_rows_of_every_kind_of_edge_and_order(function):
 
 def test_many_panels_of_codes_and_scales_in_turn():
     run("quantise", "one core", 141, 3, schedule="random")
+
+
+def test_machine_code_of_sums_has_the_bits_of_compiled_kernels_in_any_order():
+    spec = spec_from({"kind": "convert", "function": "dequantise_int32", "width": 192, "array": {"columns": 1}}, "m")
+    design = LoadedArray.of(plan(spec, device_named("strix_halo")))
+    elfs = core_elfs(design.plan, design.mlir)
+    for rows, schedule in ((3, "in-order"), (13, "random")):
+        inputs = design.plan.random(design.problem([rows]), rows)
+        inputs["X"][-1], inputs["C"][:2] = np.where(np.arange(192) % 2, -(2**31), 0), 0
+        wanted, _ = design.run([rows], inputs)
+        found, _ = design.run([rows], inputs, elfs=elfs, schedule=schedule, seed=rows, poison=True)
+        same(found["Y"].view(np.uint16), wanted["Y"].view(np.uint16))
+        reference = design.plan.reference(inputs)["Y"]
+        assert (abs(found["Y"].astype(float) - reference.values) <= reference.bound).all()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class _Conversion:
     """The kernel, operands by name and type (S is one for a row, C a row that all have), cycles of a vector of 16-bit
     lanes and of a row.
 
-    Cycles are those of machine code on AIE2P, or where there is none of the busiest slots.
+    Cycles are those of machine code on AIE2P.
     """
 
     symbol: str
@@ -96,7 +96,7 @@ def _cast(name: str) -> Callable[[Arrays], dict[str, Expected]]:
 
 _CONVERSIONS: Mapping[str, _Conversion] = {
     "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
-    "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (24, 500), _quantised_floats),
+    "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (22, 313), _quantised_floats),
     "dequantise_int32": _Conversion(
         "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (41, 125), _scaled_sums, {"C": "f32"}
     ),

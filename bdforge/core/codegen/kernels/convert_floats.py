@@ -1,5 +1,4 @@
-"""Rows in another type on AIE2P, with the bits of kernels/aie2p/: `quantise_bf16`, `dequantise_i8`, `dequantise_i32`,
-`cast_*`."""
+"""Rows in another type on AIE2P, with the bits of kernels/aie2p/: `quantise_*`, `dequantise_*`, `cast_*`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -7,6 +6,7 @@ from functools import partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels.float_codes import float_codes
 from bdforge.core.codegen.kernels.float_products import scaled_integers
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, LaneBlock, Ops
@@ -218,7 +218,8 @@ def _code_constants() -> Iterator[AssemblyOp]:
 
 
 _PARTS: Mapping[str, Callable[[int], Parts]] = {
-    "quantise_bf16": _quantised, "dequantise_i8": _scaled_codes, "dequantise_i32": scaled_integers,
+    "quantise_bf16": _quantised, "quantise_f32": float_codes,
+    "dequantise_i8": _scaled_codes, "dequantise_i32": scaled_integers,
     "cast_i8_bf16": _cast_codes, "cast_bf16_f32": _widened, "cast_f32_bf16": _narrowed,
 }  # fmt: skip
 CONVERSIONS = tuple(_PARTS)

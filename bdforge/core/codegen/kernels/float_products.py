@@ -24,14 +24,14 @@ _CONSTANTS = {"r1": 2, "r2": 3, "r3": 18, "r4": 19, "r5": 0x8000, "r6": 0x4B00, 
 """VSHUFFLE's modes: even and odd lanes of 16 bits, two vectors' in turn; the sign; 2^23, 2^15, 2^16 in bfloat16."""
 
 
-def three_parts(whole: str, found: Parts) -> Ops:
-    """The parts of an accumulator's floats."""
+def three_parts(whole: str, found: Parts, ones: str = _ONES) -> Ops:
+    """The parts of an accumulator's floats; `ones` are lanes of 1.0."""
     rest = whole
     for i, part in enumerate(found):
         yield named_op(f"vconv.bf16.fp32 {part}, cml{{{rest}}}")
         if i < len(found) - 1:
             before, rest = rest, f"{whole}{i}"
-            yield named_op(f"vmsc.f dm{{{rest}}}, dm{{{before}}}, {part}, {_ONES}, r0")
+            yield named_op(f"vmsc.f dm{{{rest}}}, dm{{{before}}}, {part}, {ones}, r0")
 
 
 def float_product(result: str, x: Parts, w: Parts) -> Ops:
@@ -43,8 +43,14 @@ def float_product(result: str, x: Parts, w: Parts) -> Ops:
         yield named_op(f"vmac.f dm{{{last}}}, dm{{{before}}}, {x[i]}, {w[j]}, r0")
 
 
-def _parts_of(whole: str) -> Parts:
+def parts_of(whole: str) -> Parts:
+    """Values for the parts of a float."""
     return f"x{{{whole}high}}", f"x{{{whole}middle}}", f"x{{{whole}low}}"
+
+
+def loaded_floats(whole: str, pointer: str, bank: str) -> Ops:
+    """A vector's floats, as an accumulator."""
+    yield from (named_op(f"vlda bm{half}{{{whole}}}, [{pointer}], #{VECTOR_BYTES}", bank) for half in ("ll", "lh"))
 
 
 def _halves(whole: str, halves: str) -> Ops:
@@ -81,10 +87,10 @@ def scaled_integers(width: int) -> Iterator[FunctionPart]:
     setup += [AssemblyOp(f"vbcst.16 {_ONES}, r2"), AssemblyOp("lda r1, [p1, #0]"), AssemblyOp("vbcst.32 x0, r1")]
     row = [*(named_op(f"vmov bm{half}{{s}}, x0") for half in ("ll", "lh")), *three_parts("s", _ROW)]
     yield repeated("aie2p", setup, row, 1, _FREE)
-    ops = [*_integers("x"), *three_parts("x", _parts_of("x")), *float_product("p", _parts_of("x"), _ROW)]
-    ops += [named_op(f"vlda bm{half}{{c}}, [p2], #{VECTOR_BYTES}", "p2") for half in ("ll", "lh")]
-    ops += [*three_parts("p", _parts_of("p")), *three_parts("c", _parts_of("c"))]
-    ops += [*float_product("y", _parts_of("p"), _parts_of("c"))]
+    ops = [*_integers("x"), *three_parts("x", parts_of("x")), *float_product("p", parts_of("x"), _ROW)]
+    ops += loaded_floats("c", "p2", "p2")
+    ops += [*three_parts("p", parts_of("p")), *three_parts("c", parts_of("c"))]
+    ops += [*float_product("y", parts_of("p"), parts_of("c"))]
     ops += [named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p3], #{VECTOR_BYTES}", "p3")]
     constants = [set_register(register, value) for register, value in _CONSTANTS.items()]
     yield repeated("aie2p", constants, ops, width // LANES, _FREE, _ORDER)

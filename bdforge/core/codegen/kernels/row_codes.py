@@ -4,7 +4,7 @@ A first pass sums squares and keeps the largest |x w| as an integer; a second on
 small beside D, and multiplies what stands in its bits with 127 / D in products of 16-bit lanes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bdforge.core.codegen.basic_block import AssemblyOp
@@ -65,19 +65,36 @@ def code_setup() -> Iterator[AssemblyOp]:
 
 def codes(vectors: int, sum_bits: list[AssemblyOp], width: tuple[int, int]) -> FunctionPart:
     """Codes to p2, their scale to p3. `sum_bits` bring the sum of squares into r1; `width` is the row's inverse one."""
-    setup = [*_largest(), *sum_bits, *_coding(width), *_constants()]
-    ops = [op for half in range(2) for op in _fixed_point(half)]
+    return coded(vectors, [*largest_lane(), *sum_bits, *_coding(width)], _products, _FREE)
+
+
+def coded(
+    vectors: int,
+    setup: Sequence[AssemblyOp],
+    values: Callable[[int], Iterator[DataflowOp]],
+    free: Mapping[str, Sequence[int]],
+) -> FunctionPart:
+    """Codes to p2 of two vectors at a time, whose `values` are added to dm4 in u0 and u1; `setup` brings 127 / D into
+    r17 and 1.5 * 2^k into r18."""
+    ops = [op for half in range(2) for op in (*values(half), *_fixed_point(half))]
     ops += [named_op("vshuffle x{y}, x{q0}, x{q1}, r8"), named_op(f"vst x{{y}}, [p2], #{_BYTES}", "p2")]
-    return replace(repeated("aie2p", [], ops, vectors // 2, _FREE), setup=setup)
+    return replace(repeated("aie2p", [], ops, vectors // 2, free), setup=[*setup, *_constants()])
+
+
+def _op(half: int, text: str, bank: str | None = None) -> DataflowOp:
+    return named_op(text, bank, f"{half}: {text}")
+
+
+def _products(half: int) -> Iterator[DataflowOp]:
+    yield _op(half, f"vlda x{{x{half}}}, [p4], #{_BYTES}", "p0")
+    yield _op(half, f"vldb x{{w{half}}}, [p5], #{_BYTES}", "p1")
+    yield _op(half, f"vmac.f dm{{u{half}}}, dm4, x{{x{half}}}, x{{w{half}}}, r0")
 
 
 def _fixed_point(half: int) -> Iterator[DataflowOp]:
-    def op(text: str, bank: str | None = None) -> DataflowOp:
-        return named_op(text, bank, f"{half}: {text}")
+    def op(text: str) -> DataflowOp:
+        return _op(half, text)
 
-    yield op(f"vlda x{{x{half}}}, [p4], #{_BYTES}", "p0")
-    yield op(f"vldb x{{w{half}}}, [p5], #{_BYTES}", "p1")
-    yield op(f"vmac.f dm{{u{half}}}, dm4, x{{x{half}}}, x{{w{half}}}, r0")
     yield from (op(f"vmov x{{{part}{half}}}, bml{part}{{u{half}}}") for part in "lh")
     yield op(f"vshuffle x{{below{half}}}, x{{l{half}}}, x{{h{half}}}, r4")
     yield op(f"vshuffle x{{float{half}}}, x{{l{half}}}, x{{h{half}}}, r5")
@@ -88,8 +105,8 @@ def _fixed_point(half: int) -> Iterator[DataflowOp]:
     yield op(f"vsrs.4x x{{q{half}}}, dm{{all{half}}}, s0, srsSign1")
 
 
-def _largest() -> Iterator[AssemblyOp]:
-    """The largest lane in r2."""
+def largest_lane() -> Iterator[AssemblyOp]:
+    """The largest lane of x9 and x10 in r22."""
     yield from (set_register("r3", 4), set_register("r4", 5), AssemblyOp("vmov x0, x9"), AssemblyOp("vmov x1, x10"))
     for _ in range(_LANES.bit_length() - 1):
         yield from (AssemblyOp("vshuffle x2, x0, x1, r3"), AssemblyOp("vshuffle x3, x0, x1, r4"))
@@ -108,6 +125,11 @@ def _coding(width: tuple[int, int]) -> Iterator[AssemblyOp]:
     yield from (*scaled(root, root, 3276800000, 17), *select("r17", "r23", "r19"), *select("r18", "r24", "r19"))
     yield from (*scaled(normed, normed, 2164392968, -6), *bits_of("r20", normed))
     yield from (set_register("r21", _LEAST_SCALE), *select("r20", "r21", "r19"), AssemblyOp("st r20, [p3, #0]"))
+    yield from beside_point()
+
+
+def beside_point() -> Iterator[AssemblyOp]:
+    """Of 1 / D in r17, r18."""
     yield from (*high_of_constant("r17", "r17", 0xFE000000), *with_constant("sub", "r18", "r18", 129, reverse=True))
     yield from (*with_constant("lshl", "r18", "r18", 7), *with_constant("or", "r18", "r18", 0x40))
 

@@ -84,7 +84,9 @@ def _print(made: Composition) -> None:
         table.add_row(step.name or step.design, step.design, *_change(made, number, timing))
     if made.last is not None:
         table.add_row("", "back to the first", *_change(made, made.last, timing))
-    put(screen(), table)
+    used = [number for number in (*made.numbers, made.last) if number is not None]
+    kb, us = sum(map(made.change_bytes, used)) / 1024, sum(change_us(made.changes[n], timing) for n in used)
+    put(screen(), table, f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)")
 
 
 def _change(made: Composition, number: int | None, timing: Timing) -> Sequence[str]:

@@ -7,15 +7,15 @@ import pytest
 
 from bdforge.array.emulator import LoadError, Result, emulate
 from bdforge.array.images.read import read_image
-from bdforge.array.lower.array_state import ArrayState, TileState
+from bdforge.array.lower.array_state import ArrayState, StateError, TileState
 from bdforge.array.lower.transition import Touched, transition
 from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices import MLIR_DEVICES
 from bdforge.devices.register_names import What, register_at
-from bdforge.devices.registers import TILE_REGISTERS, TileKind
+from bdforge.devices.registers import TILE_REGISTERS, TileKind, address
 from bdforge.devices.txn_format.codec import encode
-from bdforge.devices.txn_format.operations import BlockWrite, Operation, Sync, Write
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Sync, Write
 from bdforge.runtime.toolchain.assembled import built_image
 from support.array_text import acquire, bd, buffer, core, flow, lock, memcpy, module, program, release, ring, tile
 from support.differences import same
@@ -125,6 +125,37 @@ def test_what_is_alike_is_not_written():
     assert all(len(op.words) <= 2 for op in again if isinstance(op, BlockWrite))  # the first values of a buffer
     assert len(again) < len(other)
     assert any(isinstance(op, BlockWrite) and len(op.words) > 16 for op in other)  # a program
+
+
+MEMTILE = address(0, 1, 0)
+PAD = address(0, 1, TILE_REGISTERS[TileKind.MEMTILE].pad_value_base or 0)
+WRITES: dict[str, tuple[list[Operation], list[Operation], list[Operation]]] = {
+    "bytes that are no words": (
+        [], [MaskWrite(MEMTILE + 4, 0x33221100, 0xFFFFFF00), Write(MEMTILE + 8, 7), MaskWrite(MEMTILE + 12, 5, 0xFF)],
+        [MaskWrite(MEMTILE + 4, 0x33221100, 0xFFFFFF00), BlockWrite(MEMTILE + 8, (7,)),
+         MaskWrite(MEMTILE + 12, 5, 0xFF)],
+    ),
+    "a byte within a word": (
+        [], [MaskWrite(MEMTILE, 0x2200, 0xFF00)], [MaskWrite(MEMTILE, 0x2200, 0xFF00)],
+    ),
+    "padding that was": ([Write(PAD + 4, 9)], [Write(PAD, 3)], [BlockWrite(PAD, (3, 0))]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_what_a_transition_writes(case: str):
+    before, wanted, expected = WRITES[case]
+    found = [
+        BlockWrite(op.address, (op.value,)) if isinstance(op, Write) and case != "padding that was" else op
+        for op in transition(ArrayState(before), wanted)
+    ]
+    assert found == expected
+
+
+def test_shims_that_run_tasks_of_their_own_cannot_be_stopped():
+    started = [Write(address(0, 0, TILE_REGISTERS[TileKind.SHIM].queue_offset("MM2S", 0)), 0)]
+    with pytest.raises(StateError, match=r"shim .* runs a task from the start, which nothing ends"):
+        transition(ArrayState(started), built("plus 1")[0])
 
 
 def test_a_switch_that_changes_with_words_under_way_is_an_error():

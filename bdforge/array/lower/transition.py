@@ -5,12 +5,13 @@ of buffers are written again, since a run changed them. Of the rest (programs, B
 written: two configurations that are alike follow each other at little cost.
 """
 
-import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from bdforge.array.lower.array_state import ArrayState, TileState
+import numpy as np
+
+from bdforge.array.lower.array_state import ArrayState, StateError, TileState
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import What, register_at
@@ -30,6 +31,7 @@ Locks = Mapping[tuple[int, int], Collection[int]]
 
 _BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
 _DIRECTIONS = ("S2MM", "MM2S")
+_WHOLE = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,16 @@ def transition(
 
     `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that either
     configuration uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
-    changed besides. StateError as of `ArrayState`.
+    changed besides. StateError as of `ArrayState`, and where a shim runs tasks that its configuration started, since it
+    has no reset that would end them.
     """
+    for tile in state.tiles.values():
+        if tile.kind is TileKind.SHIM and tile.tasks:
+            task = tile.tasks[0]
+            raise StateError(
+                f"{tile.name}: {task.direction} {task.channel} runs a task from the start, which nothing ends; start "
+                "it in the runtime sequence"
+            )
     after = ArrayState(wanted)
     for place in after.tiles.keys() - state.tiles.keys():
         state.tiles[place] = TileState(after.tiles[place].kind, *place)
@@ -111,11 +121,22 @@ class _Change:
     def write(self, offset: int, value: int) -> Write:
         return Write(address(self.old.column, self.old.row, offset), value)
 
-    def filled(self, offset: int, data: bytes) -> Iterator[BlockWrite]:
-        words = struct.unpack(f"<{len(data) // GRANULE_BYTES}I", data)
-        for first in range(0, len(words), _BLOCK_WORDS):
-            place = address(self.old.column, self.old.row, offset + GRANULE_BYTES * first)
-            yield BlockWrite(place, words[first : first + _BLOCK_WORDS])
+    def filled(self, offset: int, data: bytes) -> Iterator[BlockWrite | MaskWrite]:
+        """Bytes of a memory from an offset on: whole words, and masked ones at ends that are none."""
+        before, behind = offset % GRANULE_BYTES, -(offset + len(data)) % GRANULE_BYTES
+        words = np.frombuffer(bytes(before) + data + bytes(behind), "<u4").tolist()
+        masks = np.frombuffer(bytes(before) + b"\xff" * len(data) + bytes(behind), "<u4").tolist()
+        start = address(self.old.column, self.old.row, offset - before)
+        at, end = 0, len(words)
+        if masks[0] != _WHOLE:
+            yield MaskWrite(start, words[0], masks[0])
+            at = 1
+        if end > at and masks[-1] != _WHOLE:
+            end -= 1
+        for first in range(at, end, _BLOCK_WORDS):
+            yield BlockWrite(start + GRANULE_BYTES * first, tuple(words[first : min(first + _BLOCK_WORDS, end)]))
+        if end < len(words):
+            yield MaskWrite(start + GRANULE_BYTES * end, words[end], masks[end])
 
     @property
     def stopped(self) -> list[tuple[str, int]]:
@@ -138,13 +159,13 @@ class _Change:
         for direction, channel in self.stopped:
             yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
 
-    def programs(self) -> Iterator[BlockWrite]:
+    def programs(self) -> Iterator[BlockWrite | MaskWrite]:
         """A program that is not there yet."""
         for start, data in self.new.program.spans():
             if self.old.program.data[start : start + len(data)] != data:
                 yield from self.filled(self.at.program_memory.start + start, data)
 
-    def memories(self) -> Iterator[BlockWrite]:
+    def memories(self) -> Iterator[BlockWrite | MaskWrite]:
         """First values of buffers, and data of programs."""
         for start, data in self.new.memory.spans():
             yield from self.filled(start, data)
@@ -167,9 +188,7 @@ class _Change:
 
     def descriptors(self) -> Iterator[BlockWrite]:
         """BDs that differ, those that runs may have written, and those whose iteration a run has moved on."""
-        if self.old.kind is TileKind.SHIM:
-            return
-        unknown = self.old.kind in self.touched.bds
+        unknown = self.old.kind in self.touched.bds or self.old.kind is TileKind.SHIM
         for bd, words in sorted(self.new.bds.items()):
             if unknown or self.old.bds.get(bd) != words or self.new.fields(bd)["iteration_wrap"]:
                 yield BlockWrite(address(self.old.column, self.old.row, self.at.bd_offset(bd)), tuple(words))
@@ -204,10 +223,10 @@ class _Change:
             control = self.control(self.new, direction, channel)
             if (direction, channel) in self.stopped or control != self.control(self.old, direction, channel):
                 yield self.write(self.at.control_offset(direction, channel), control)
-        base, before = self.at.pad_value_base, self.old.of(What.PAD_VALUE)
-        for (channel,), value in self.new.of(What.PAD_VALUE).items() if base is not None else ():
-            if value != before.get((channel,), 0):
-                yield self.write((base or 0) + GRANULE_BYTES * channel, value)
+        before, wanted = self.old.of(What.PAD_VALUE), self.new.of(What.PAD_VALUE)
+        for (channel,) in sorted(before.keys() | wanted.keys()):
+            if (value := wanted.get((channel,), 0)) != before.get((channel,), 0):
+                yield self.write((self.at.pad_value_base or 0) + GRANULE_BYTES * channel, value)
 
     def starts(self) -> Iterator[Write]:
         """Push the tasks that run from the start."""
@@ -228,10 +247,15 @@ _PARTS = (
 """In order, each for all tiles."""
 
 
-def _merged(writes: Iterable[Write | BlockWrite]) -> Iterator[Write | BlockWrite]:
+def _merged(writes: Iterable[Write | BlockWrite | MaskWrite]) -> Iterator[Operation]:
     """Writes of registers that follow each other as one operation."""
     start, words = 0, ()
     for write in writes:
+        if isinstance(write, MaskWrite):
+            yield from _operation(start, words)
+            yield write
+            words = ()
+            continue
         own = (write.value,) if isinstance(write, Write) else write.words
         joins = words and write.address == start + GRANULE_BYTES * len(words)
         if joins and len(words) + len(own) <= _BLOCK_WORDS:

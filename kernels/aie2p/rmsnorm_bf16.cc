@@ -6,7 +6,8 @@
 //   y = bf16(x * bf16(w * r)). Squares are summed in float32, lane by lane, then lanes in pairs; r = 1 / sqrt(...) is made
 //   in integers and within 2^-13 of itself. So y is within 2^-7 + 2^-12 of the formula, beside what is flushed to 0.
 //   x and w are finite, and so is the sum of squares in float32: |x| up to 2^63 / sqrt(TILE_ELEMENTS). Squares below 2^-126 count as 0 on the device.
-//   X_F32=1: x is float32, and taken whole, as three bfloat16 parts; so are sums. RESIDUAL_F32=1: so is residual.
+//   X_F32=1: x is float32, and taken whole, as three bfloat16 parts; so are sums, of which that of two -0 is either 0.
+//   RESIDUAL_F32=1: so is residual.
 //   RESIDUAL=1: rows x and residual, then w, sum, y. sum = bf16(x + residual), and stands for x in all that follows.
 //   CODES=1: instead of y, TILE_ELEMENTS int8 codes, V-byte aligned (TILE_ELEMENTS % V == 0), and a float32, their scale:
 //     scale = D r / 127, codes = round(127 x w / D), ties to even, D = max(|x w|, 1e-5 / r): the int8 codes of y with a

@@ -158,6 +158,7 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2", ("TILE_ELEMENTS=32", "EPSILON=1e-6F"), "not assembled for aie2, only for aie2p"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=48", "EPSILON=1e-6F"), "48 elements are no multiple of 32"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=96", "EPSILON=1e-6F", "CODES=1"), "96 codes are no multiple of 64"),
+    ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1F", "X_F32=1"), "assembled as codes alone: give CODES=1"),
     ("layernorm_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1e-6F"), "layernorm_bf16 is not assembled"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),

@@ -6,6 +6,7 @@ import pytest
 from kernel_library import Build, aligned, aligned_copy
 
 from bdforge.core.codegen.kernels import assembled
+from bdforge.operators.rows.norms import cycles
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
@@ -91,6 +92,9 @@ def test_codes_of_a_sum_are_those_of_the_rounded_sum(kernel_library, generation,
     ("given", "width"),
     [
         ({"RESIDUAL": 1, "CODES": 1}, 64),
+        ({"RESIDUAL": 1, "CODES": 1, "X_F32": 1}, 64),
+        pytest.param({"CODES": 1, "X_F32": 1}, 192, marks=pytest.mark.slow),
+        pytest.param({"RESIDUAL": 1, "CODES": 1, "X_F32": 1}, 2560, marks=pytest.mark.slow),
         *(
             pytest.param(given, width, marks=pytest.mark.slow)
             for given in ({"CODES": 1}, {"RESIDUAL": 1}, {"RESIDUAL": 1, "CODES": 1})
@@ -101,13 +105,16 @@ def test_codes_of_a_sum_are_those_of_the_rounded_sum(kernel_library, generation,
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, given, width):
     library, rng = kernel_library(build_of("aie2p", width, **given)), np.random.default_rng(3)
     kernel, w = assembled(NAME, "aie2p", options(width, **given)), rng.normal(size=width).astype(BF16)
-    w[0] = 0
+    w[0], of_x = 0, np.float32 if "X_F32" in given else BF16
+    x_type = "f32" if "X_F32" in given else "bf16"
+    of_vector, of_call = cycles("rmsnorm", "", "RESIDUAL" in given, "CODES" in given, x_type)
+    assert kernel.cycles == of_vector * width // 32 + of_call
     for row in rows(width):
-        x, residual = row.astype(BF16), rng.permutation(row).astype(BF16)
+        x, residual = row.astype(of_x), rng.permutation(row).astype(BF16)
         operands = [x, residual, w] if "RESIDUAL" in given else [x, w]
-        wanted = [aligned(width, BF16)] if "RESIDUAL" in given else []
+        wanted = [aligned(width, of_x)] if "RESIDUAL" in given else []
         wanted += [aligned(width, np.int8), aligned(1, np.float32)] if "CODES" in given else [aligned(width, BF16)]
-        library.call(NAME, *(aligned_copy(operand, BF16) for operand in operands), *wanted)
+        library.call(NAME, *(aligned_copy(operand, operand.dtype) for operand in operands), *wanted)
         found = [np.zeros_like(result) for result in wanted]
         call(kernel, "aie2p", [*operands, *found])
         for one, other in zip(found, wanted, strict=True):

@@ -49,6 +49,13 @@ _CYCLES = {
 }
 """Of RMSNorm's (residual, codes) on AIE2P, as assembled: for a vector, and for a call."""
 
+_FLOAT_CODES = {
+    "": {False: (49, 586), True: (51, 605)},
+    "statistics": {False: (31, 70), True: (33, 92)},
+    "results": {False: (18, 560), True: (20, 594)},
+}
+"""Of codes of rows of float32, by residual, as assembled."""
+
 _LAYERNORM = {"": (16, 400), "sum": (1, 50), "squares": (6, 100), "results": (9, 350)}
 
 
@@ -57,7 +64,10 @@ _FLOATS = 6
 
 
 def cycles(function: str, part: str, residual: bool, codes: bool, x_type: str) -> tuple[int, int]:
-    """(for a vector, for a call) of all, or of a pass; of LayerNorm and float32 as sources count the busiest slots."""
+    """(for a vector, for a call) of all, or of a pass; as sources count the busiest slots of LayerNorm, and of float32
+    but for codes."""
+    if codes and x_type == "f32":
+        return _FLOAT_CODES[part][residual]
     more = 0 if x_type == "bf16" else _FLOATS if part else len(PASSES[function]) * _FLOATS
     if function == "rmsnorm":
         of_vector, of_call = _CYCLES[part][residual, codes]

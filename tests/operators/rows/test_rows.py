@@ -161,9 +161,17 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
 
 
-@pytest.mark.parametrize("form", [pytest.param("codes of sums", marks=pytest.mark.slow), "codes of sums in chunks"])
-def test_codes_of_sums_by_machine_code_keep_to_their_bound(form):
-    content = LEAST | FORMS[form] | {"array": {"rows": 4, "columns": 1}}
+@pytest.mark.parametrize(
+    ("form", "x_type"),
+    [
+        pytest.param("codes of sums", "bf16", marks=pytest.mark.slow),
+        pytest.param("codes of sums", "f32", marks=pytest.mark.slow),
+        ("codes of sums in chunks", "bf16"),
+        ("f32 codes in chunks", "f32"),
+    ],
+)
+def test_codes_of_sums_by_machine_code_keep_to_their_bound(form, x_type):
+    content = LEAST | FORMS[form] | {"array": {"rows": 4, "columns": 1}, "x_type": x_type}
     design = LoadedArray.of(plan(spec_from(content, "small"), device_named("strix_halo")), {})
     elfs = core_elfs(design.plan, design.mlir)
     for rows, schedule in ((3, "in-order"), (13, "random")):

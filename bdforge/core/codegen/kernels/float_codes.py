@@ -1,21 +1,26 @@
-"""int8 codes of rows of float32 on AIE2P: `quantise_f32`, with the bits of `kernels/aie2p/quantise_f32.cc`.
+"""int8 codes of rows of float32 on AIE2P, as they are and normed, with the bits of `kernels/aie2p/quantise_f32.cc` and
+of `rmsnorm_bf16.cc` with X_F32.
 
 A first pass keeps the largest magnitude as an integer; a second one adds the three parts of a float to one whose last
 bit is small beside the largest, and goes on as codes of normed rows do (`row_codes`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels.float_products import loaded_floats, parts_of, three_parts
+from bdforge.core.codegen.kernels.float_products import Parts, loaded_floats, parts_of, three_parts
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, Ops, restored, saved
-from bdforge.core.codegen.kernels.row_codes import beside_point, code_setup, coded, largest_lane
+from bdforge.core.codegen.kernels.row_codes import beside_point, code_setup, coded, coding, largest_lane
 from bdforge.core.codegen.kernels.row_scalars import bits_of, inverse, of_bits, scaled, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_register
+from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _ONES = "x8"
 _FREE = {"x": range(8), "dm": range(4)}
+_HIGHEST, _ZEROS, _PAIR = "x6", "x7", "y3"
+_SQUARED: Parts = (_HIGHEST, "x{middle}", "x{low}")
 _LEAST = 27 << 23  # the bits of 2^-100
 _OVER_127 = 2164392968, -6  # 1 / 127: mantissa / 2^32 and exponent
 
@@ -23,9 +28,12 @@ _OVER_127 = 2164392968, -6  # 1 / 127: mantissa / 2^32 and exponent
 def float_codes(width: int) -> Iterator[FunctionPart]:
     """p0 = a row of float32, p1 = its codes, p2 = its scale."""
     yield _largest(width // LANES)
-    ones = [set_register("r23", 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, r23")]
-    yield coded(width // LANES, [*largest_lane(), *_coding(), *ones], _added, _FREE)
+    yield coded(width // LANES, [*largest_lane(), *_coding(), *_ones()], partial(_added, False), _FREE)
     yield restored()
+
+
+def _ones() -> Iterator[AssemblyOp]:
+    yield from (set_register("r23", 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, r23"))
 
 
 def _largest(vectors: int) -> FunctionPart:
@@ -54,10 +62,62 @@ def _coding() -> Iterator[AssemblyOp]:
     yield from (*beside_point(), AssemblyOp("and r17, r17, r19"))
 
 
-def _added(half: int) -> Ops:
-    """A vector's floats, added to dm4 part by part."""
-    whole, last = f"x{half}", "dm4"
+def _added(weighted: bool, half: int) -> Ops:
+    """A vector's floats, times weights where they are `weighted`, added to dm4 part by part."""
+    whole, w, last = f"x{half}", _ONES, "dm4"
     yield from (*loaded_floats(whole, "p4", "p0"), *three_parts(whole, parts_of(whole), _ONES))
+    if weighted:
+        w = f"x{{w{half}}}"
+        yield named_op(f"vldb {w}, [p5], #{VECTOR_BYTES}", "p1")
     for i, part in enumerate(reversed(parts_of(whole))):
         before, last = last, f"dm{{u{half}{i}}}" if i < 2 else f"dm{{u{half}}}"
-        yield named_op(f"vmac.f {last}, {before}, {part}, {_ONES}, r0")
+        yield named_op(f"vmac.f {last}, {before}, {part}, {w}, r0")
+
+
+def float_sums(vectors: int, setup: Sequence[AssemblyOp]) -> FunctionPart:
+    """Sums of p0's floats and p1's bfloat16 to p2, after `setup`."""
+    setup = [*setup, *saved(), *_ones(), set_register("r0", FLOAT_CONF)]
+    ops = [*loaded_floats("x", "p0", "p0"), named_op(f"vldb x{{r}}, [p1], #{VECTOR_BYTES}", "p1")]
+    ops += [named_op(f"vmac.f dm{{sum}}, dm{{x}}, x{{r}}, {_ONES}, r0")]
+    ops += [named_op(f"vst bm{half}{{sum}}, [p2], #{VECTOR_BYTES}", "p2") for half in ("ll", "lh")]
+    return repeated("aie2p", setup, ops, vectors, _FREE)
+
+
+def float_squares(vectors: int) -> FunctionPart:
+    """As `row_codes.largest_and_squares`, of floats.
+
+    Accumulators are added up in 64 lanes, of which a product of 32 leaves the upper ones unknown. There zeros are kept:
+    in dm3, where small products are copied to, and in dm4, to which squares of a pair with zeros are added.
+    """
+    setup = [*code_setup(), *_ones(), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1")]
+    setup += [set_register("r2", 0), set_register("r3", 0x80)]
+    setup += [AssemblyOp(f"vbcst.32 {x}, r2") for x in ("x9", "x10", _ZEROS)]
+    return repeated("aie2p", setup, [*_squared(), *_largest_product()], vectors, {"x": range(6), "dm": range(3)})
+
+
+def _squared() -> Ops:
+    """x x, added to dm4; what is below 2^-25 of it is left out. Twice a number has an exponent of one more."""
+    yield from (*loaded_floats("x", "p0", "p0"), *three_parts("x", _SQUARED, _ONES))
+    yield named_op("vbcst.16 x{exponent}, r3")
+    yield named_op(f"vadd.16 x{{twice}}, {_HIGHEST}, x{{exponent}}")
+    yield named_op("vmul.f dm{least}, x{low}, x{twice}, r0")
+    yield named_op("vmac.f dm{less}, dm{least}, x{middle}, x{middle}, r0")
+    yield named_op("vmac.f dm{small}, dm{less}, x{middle}, x{twice}, r0")
+    yield from (named_op("vmov cml3, cml{small}"), named_op("vadd.f dm4, dm4, dm3, r0"))
+    yield named_op(f"vmac.f dm4, dm4, {_PAIR}, {_PAIR}, r0")
+
+
+def _largest_product() -> Ops:
+    yield named_op(f"vldb x{{w}}, [p1], #{VECTOR_BYTES}", "p1")
+    yield named_op("vmul.f dm{p0}, x{low}, x{w}, r0")
+    yield named_op("vmac.f dm{p1}, dm{p0}, x{middle}, x{w}, r0")
+    yield named_op(f"vmac.f dm{{u}}, dm{{p1}}, {_HIGHEST}, x{{w}}, r0")
+    for largest, half in (("x9", "l"), ("x10", "h")):
+        yield named_op(f"vmov x{{{half}}}, bml{half}{{u}}")
+        yield named_op(f"vband x{{{half}size}}, x{{{half}}}, x11")
+        yield named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1")
+
+
+def normed_float_codes(vectors: int, sum_bits: Sequence[AssemblyOp], width: tuple[int, int]) -> FunctionPart:
+    """As `row_codes.codes`, of floats."""
+    return coded(vectors, [*coding(sum_bits, width), *_ones()], partial(_added, True), _FREE)

@@ -11,11 +11,10 @@ from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels.element_floats import sums
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored, saved
-from bdforge.core.codegen.kernels.row_codes import code_setup, largest_and_squares
-from bdforge.core.codegen.kernels.row_floats import NormRow, results, squares
+from bdforge.core.codegen.kernels.row_codes import code_setup
+from bdforge.core.codegen.kernels.row_floats import NormRow, results, row_sums, statistics
 from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.kernels.softmax_floats import begun, largest, over_sum, powers, softmax_row
 from bdforge.core.codegen.pipeline.dataflow import named_op
@@ -23,7 +22,6 @@ from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, funct
 from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _LATER = "r7"  # all bits but in a row's first chunk; loops count in it
-_BYTES = 2  # of an element
 Ops = Iterator[AssemblyOp]
 
 
@@ -67,7 +65,7 @@ def _summed(row: NormRow) -> list[FunctionPart]:
     if not row.residual:
         return []
     waiting = [AssemblyOp(f"mov {to}") for to in ("m1, r0", "p6, p1", "p5, p2")]
-    return [sums(row.vectors, [*waiting, *_behind("p1", "p0", _BYTES * row.elements)])]
+    return [row_sums(row, [*waiting, *_behind("p1", "p0", row.bytes)])]
 
 
 def _begun(row: NormRow) -> Ops:
@@ -84,15 +82,15 @@ def _kept(row: NormRow) -> tuple[str, ...]:
 
 
 def _statistics(row: NormRow) -> Iterator[FunctionPart]:
-    part = largest_and_squares(row.vectors) if row.codes else squares(row.vectors, "p4")
+    part = statistics(row, "p4")
     yield from _summed(row)
     yield replace(part, setup=[*_begun(row), *part.setup, *_loaded("p3", *_kept(row))])
     yield _stored("p3", *_kept(row))
 
 
 def _results(row: NormRow) -> Iterator[FunctionPart]:
-    part, size = results(row), _BYTES * row.elements
-    place = _behind("p2", "p5", size) if row.residual else ()
+    part = results(row)
+    place = _behind("p2", "p5", row.bytes) if row.residual else ()
     yield from _summed(row)
     if row.codes:
         ready = [*code_setup(), *_loaded("p3", *_kept(row), later=False), *_behind("p3", "p2", row.elements)]

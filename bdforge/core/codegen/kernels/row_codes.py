@@ -63,9 +63,15 @@ def code_setup() -> Iterator[AssemblyOp]:
     yield from (op for name, value in _CONTROLS.items() for op in set_control(name, value))
 
 
-def codes(vectors: int, sum_bits: list[AssemblyOp], width: tuple[int, int]) -> FunctionPart:
-    """Codes to p2, their scale to p3. `sum_bits` bring the sum of squares into r1; `width` is the row's inverse one."""
-    return coded(vectors, [*largest_lane(), *sum_bits, *_coding(width)], _products, _FREE)
+def codes(vectors: int, sum_bits: Sequence[AssemblyOp], width: tuple[int, int]) -> FunctionPart:
+    """Codes of products of p4 and p5 to p2, their scale to p3; arguments as of `coding`."""
+    return coded(vectors, coding(sum_bits, width), _products, _FREE)
+
+
+def coding(sum_bits: Sequence[AssemblyOp], width: tuple[int, int]) -> list[AssemblyOp]:
+    """What `coded` needs of a normed row, and the scale to p3. `sum_bits` bring the sum of squares into r1; `width` is
+    the row's inverse one."""
+    return [*largest_lane(), *sum_bits, *_coding(width)]
 
 
 def coded(

@@ -15,6 +15,7 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.element_floats import sums
+from bdforge.core.codegen.kernels.float_codes import float_squares, float_sums, normed_float_codes
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import restored, saved
 from bdforge.core.codegen.kernels.row_codes import codes, largest_and_squares
@@ -45,6 +46,7 @@ class NormRow:
     added: int
     residual: bool
     codes: bool
+    floats: bool
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "NormRow":
@@ -59,15 +61,22 @@ class NormRow:
             raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
         if not added > 0:
             raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
-        residual, codes = (options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES"))
+        residual, codes, floats = (options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES", "X_F32"))
         if codes and elements % (2 * _LANES):
             raise CodegenError(f"{name}: {elements} codes are no multiple of {2 * _LANES}")
-        return cls(width, elements, int(added.view(np.int32)), residual, codes)
+        if floats and not codes:
+            raise CodegenError(f"{name}: rows of float32 are assembled as codes alone: give CODES=1")
+        return cls(width, elements, int(added.view(np.int32)), residual, codes, floats)
 
     @property
     def vectors(self) -> int:
         """Of a call."""
         return self.elements // _LANES
+
+    @property
+    def bytes(self) -> int:
+        """Of x, and of a sum, of a call."""
+        return (4 if self.floats else 2) * self.elements
 
     @property
     def pointers(self) -> str:
@@ -88,29 +97,36 @@ def row_elements(name: str, options: Options, widest: int) -> tuple[int, int]:
     return width, elements
 
 
+def row_sums(row: NormRow, setup: list[AssemblyOp]) -> FunctionPart:
+    """x + residual of p0 and p1 to p2, after `setup`."""
+    return (float_sums if row.floats else sums)(row.vectors, setup)
+
+
+def statistics(row: NormRow, again: str = "p3") -> FunctionPart:
+    """What `results` are made of, in dm4, and of codes in x9 and x10; else p0 once more in `again`."""
+    if not row.codes:
+        return squares(row.vectors, again)
+    return (float_squares if row.floats else largest_and_squares)(row.vectors)
+
+
 def results(row: NormRow) -> FunctionPart:
     """y or codes of what the lanes of dm4, and of codes x9 and x10, hold of a row."""
     mean = list(_mean(row.added))
     if not row.codes:
         return _scaled(row.vectors, [*mean, *_root(row.width)])
     mantissa, exponent = _inverse(row.width, 32)
-    return codes(row.vectors, mean, (mantissa, exponent + 1))
+    return (normed_float_codes if row.floats else codes)(row.vectors, mean, (mantissa, exponent + 1))
 
 
 def _written(row: NormRow, hardware: bool) -> AssemblyKernel:
-    first = largest_and_squares(row.vectors) if row.codes else squares(row.vectors)
-    parts = [first, results(row)]
+    parts = [statistics(row), results(row)]
     if row.residual:
-        parts = [_sums(row.vectors), replace(parts[0], setup=[*_moved(), *parts[0].setup]), parts[1], restored()]
+        waiting = [AssemblyOp("mov p6, p2"), AssemblyOp("mov p2, p3")]
+        parts = [row_sums(row, waiting), replace(parts[0], setup=[*_moved(), *parts[0].setup]), parts[1], restored()]
     elif row.codes:  # they work with registers that callers keep
         parts = [replace(parts[0], setup=[*saved(), *parts[0].setup]), parts[1], restored()]
     about = f"{NAME}: a row of {row.width} elements; {row.pointers}: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", parts, about, hardware=hardware)
-
-
-def _sums(vectors: int) -> FunctionPart:
-    """bf16(x + residual) to p3; w waits in p6."""
-    return sums(vectors, [AssemblyOp("mov p6, p2"), AssemblyOp("mov p2, p3")])
 
 
 def _moved() -> Iterator[AssemblyOp]:

@@ -254,11 +254,7 @@ def _changes(
         if name == before:
             numbers.append(None)
             continue
-        locks = {
-            place: {*known[before].locks.get(place, ()), *known[name].locks.get(place, ())}
-            for place in known[before].locks.keys() | known[name].locks.keys()
-        }
-        made = tuple(transition(state, known[name].writes, locks, known[before].touched))
+        made = tuple(transition(state, known[name].writes, known[name].locks, known[before].touched))
         numbers.append(changes.setdefault(made, len(changes)))
         before = name
     return tuple(changes), numbers[:-1], numbers[-1]

@@ -69,8 +69,8 @@ def transition(
 ) -> list[Operation]:
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
-    `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that either
-    configuration uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
+    `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that what is
+    wanted uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
     changed besides. StateError as of `ArrayState`, and where a shim runs tasks that its configuration started, since it
     has no reset that would end them.
     """

@@ -1,11 +1,13 @@
 """From one configuration to the next by register writes: what ran before leaves no trace, and what is alike stays."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bdforge.array.emulator import LoadError, Result, emulate
+from bdforge.array.emulator.cores import load_machine_code
 from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
 from bdforge.array.lower.transition import Touched, transition
@@ -13,7 +15,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.txn.lower import lower_module
 from bdforge.devices import MLIR_DEVICES
 from bdforge.devices.register_names import What, register_at
-from bdforge.devices.registers import TILE_REGISTERS, TileKind, address
+from bdforge.devices.registers import CORE_RESET, TILE_REGISTERS, TileKind, address
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Sync, Write
 from bdforge.runtime.toolchain.assembled import built_image
@@ -170,3 +172,26 @@ def test_a_switch_that_changes_with_words_under_way_is_an_error():
 def _is_switch(op: Operation) -> bool:
     assert isinstance(op, Write | BlockWrite)
     return register_at(op.address).what in (What.MASTER, What.SLAVE, What.RULE)
+
+
+def test_a_program_is_judged_without_the_end_of_a_longer_one(monkeypatch: pytest.MonkeyPatch):
+    """What a shorter program leaves behind itself is no code that runs: decoded from its middle it may look wrong."""
+    judged: list[bytes] = []
+
+    def verdict(generation: str, code: bytes) -> Any:
+        judged.append(code.rstrip(b"\0"))
+        return real(generation, code)
+
+    real = load_machine_code.verdict
+    monkeypatch.setattr(load_machine_code, "verdict", verdict)
+    core = TILE_REGISTERS[TileKind.CORE]
+    stop = Write(address(0, 2, core.core_control or 0), CORE_RESET)
+    tail = BlockWrite(address(0, 2, core.program_memory.start + 0x2000), (0x1234567, 0x89ABCDEF))
+    emulated("plus 1", [stop, tail, *chained("plus 1", "plus 1000")[1][0]])
+    assert judged == [program_of("plus 1"), program_of("plus 1000")]
+
+
+def program_of(name: str) -> bytes:
+    """The program of a design's core, which begins at address 0."""
+    (found,) = [data for tile in ArrayState(built(name)[0]).tiles.values() for _, data in tile.program.spans()]
+    return found.rstrip(b"\0")

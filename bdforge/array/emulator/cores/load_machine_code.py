@@ -31,6 +31,7 @@ class ProgramMemories:
     def __init__(self, array: Array, names: Mapping[tuple[int, int], tuple[dict[int, str], str]] | None = None) -> None:
         self._array, self._names = array, names or {}
         self._judged: set[bytes] = set()
+        self._since_reset: dict[tuple[int, int], bytearray] = {}  # program memory that was written since a reset
 
     def fill(self, place: tuple[int, int], start: int, data: bytes) -> None:
         _code(self._array.tile(*place))[start : start + len(data)] = data
@@ -40,7 +41,8 @@ class ProgramMemories:
         array, core, code = self._array, self._array.core(*place), bytes(_code(self._array.tile(*place)))
         generation = array.device.generation.name.lower()
         names, file = self._names.get(place, ({}, "program memory"))
-        self._judge(core.name, file, generation, code)
+        fresh = self._since_reset.get(place, b"")  # a new program, behind which the end of a longer one may stand
+        self._judge(core.name, file, generation, bytes(fresh) if any(fresh[:_WORD]) else code)
         library()  # compiled now where it is missing: hosts give a run seconds
         array.runs_machine_code = True
         core.take(MachineCode(load(generation), code, names, file))
@@ -61,7 +63,8 @@ class ProgramMemories:
         if self._array.core(*place).has_program:
             why = "whose core has its program from the text" if tile.code is None else "whose core runs: reset it first"
             raise RegisterAccessError(f"{tile.name}: code is written to program memory at {offset:#x}, {why}{source}")
-        _code(tile)[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
+        for kept in filter(None, (_code(tile), self._since_reset.get(place))):
+            kept[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
 
     def code_word(self, place: tuple[int, int], offset: int) -> int:
         """A word of program memory; 0 where no machine code was written."""
@@ -90,6 +93,7 @@ class ProgramMemories:
 
     def _reset(self, core: EmulatedCore) -> None:
         self._tell_reset(core)
+        self._since_reset[core.place] = bytearray(PROGRAM_MEMORY_BYTES)
         core.program = core.steps = None
         for tile in self._array.tiles.values():
             for lock in tile.locks:

@@ -79,6 +79,8 @@ def spec_from(content: dict[str, Any], name: str, where: str = "design") -> Spec
     kind = content.get("kind")
     if kind in KINDS:
         return written_spec(content, name, where)
+    if kind == COMPOSITION:
+        raise SpecError(f"{where}: is a composition of designs, no design; bdforge compose builds it")
     if kind is None or kind not in iter(OPERATORS):  # `in` a mapping would import what it finds
         told = "missing; add it" if kind is None else f"unknown operator {clip(repr(kind))}"
         others = "that of a package is there when it is installed (pip install -e .)"

@@ -16,7 +16,7 @@ from bdforge.common.messages import InputError
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import Sync
-from bdforge.operators import plan_of
+from bdforge.operators import SpecError, load_spec, plan_of
 from bdforge.runtime import BuildError, BuiltDesign, load, run
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
 from support.coded_folders import LAYER, SMALL, coded
@@ -285,6 +285,12 @@ def test_the_command_builds_what_bdforge_run_runs(built: Path, tmp_path: Path):
     done = invoke(["run", str(tmp_path / "made")])
     assert done.exit_code == 0, done.output
     assert "within its bound" in done.output
+
+
+def test_a_composition_is_no_design(tmp_path: Path):
+    (tmp_path / "alone.toml").write_text(FILE)
+    with pytest.raises(SpecError, match="is a composition of designs, no design; bdforge compose builds it"):
+        load_spec(tmp_path / "alone.toml")
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path: Path):

@@ -13,6 +13,7 @@ from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.tree import scons
 from bdforge.design.manifest import COMPOSITION
 from bdforge.devices.timing import Timing, timing_of
+from bdforge.operators import load_spec
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.composition import Composition, compose, load_composition
@@ -37,7 +38,7 @@ def compose_command(
     """
     name, home = file.stem, built / device
     folder = out or home / name
-    _check_folder(folder)
+    _check_folder(folder, name)
     form = load_composition(file)
     _build_missing({step.design for step in form.steps}, file.parent, home)
     made = compose(form, name, lambda design: BuiltDesign.load(home / design))
@@ -47,12 +48,12 @@ def compose_command(
 
 
 def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:
-    """Build designs of which there is no folder yet; BuildError where that fails."""
-    missing = sorted(name for name in designs if not (home / name / "manifest.json").is_file())
+    """Build designs of which there is no folder yet, or one of another spec; BuildError where that fails."""
+    files = {name: own for name in designs if (own := beside / f"{name}.toml").is_file()}
+    missing = sorted(name for name in designs if not _is_built(home / name, files.get(name)))
     if not missing:
         return
-    files = (own if (own := beside / f"{name}.toml").is_file() else name for name in missing)
-    wanted = ",".join(str(one.resolve()) if isinstance(one, Path) else one for one in files)
+    wanted = ",".join(str(files[name].resolve()) if name in files else name for name in missing)
     say(f"building {listed(missing)}", err=True)
     choices = [f"device={home.name}", f"design={wanted}", f"build={home.parent.resolve()}", "toolchain=bdforge"]
     code, said = scons(*choices, quiet=True)
@@ -62,16 +63,23 @@ def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:
         )
 
 
-def _check_folder(folder: Path) -> None:
+def _is_built(folder: Path, file: Path | None) -> bool:
+    """Whether a folder holds a design, that of a file's spec if there is one."""
+    if not (folder / "manifest.json").is_file():
+        return False
+    return file is None or BuiltDesign.load(folder).manifest.spec_hash == load_spec(file).hash
+
+
+def _check_folder(folder: Path, name: str) -> None:
     """Only a composition is built anew; FileError for a folder with something else."""
     if folder.is_file():
         raise FileError(f"{clip_path(folder)}: is a file; choose a folder with --out")
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     held = BuiltDesign.load(folder).manifest if (folder / "manifest.json").is_file() else None
-    if held is None or held.kind != COMPOSITION:
+    if held is None or held.kind != COMPOSITION or held.design != name:
         what = "files of others" if held is None else f"{held.design} ({held.kind})"
-        raise FileError(f"{clip_path(folder)}: holds {what}, no composition; choose another folder with --out")
+        raise FileError(f"{clip_path(folder)}: holds {what}, not the composition {name}; choose another with --out")
 
 
 def _print(made: Composition) -> None:

@@ -110,7 +110,7 @@ class ComposedPlan(Plan):
         found = []
         for step in self.spec.content["steps"]:
             plan = self.parts[step["design"]]
-            own = {name: _size(size, sizes) for name, size in step["sizes"].items()}
+            own = {name: _size(size, sizes) for name, size in step.get("sizes", {}).items()}
             name = step.get("name") or step["design"]
             found.append((name, plan, Problem(plan.spec.kind, own), step.get("tensors", {})))
         return found
@@ -137,7 +137,7 @@ class ComposedPlan(Plan):
         self, inputs: Mapping[str, np.ndarray], made: Mapping[str, np.ndarray] | None = None
     ) -> dict[str, Expected]:
         """What each step should have made of what it got."""
-        there = {**inputs, **(made or {})}
+        there, known = {**inputs, **(made or {})}, {operand.name for operand in self.program.operands}
         sizes = {
             name: array.shape[place]
             for operand in self.program.operands
@@ -147,6 +147,9 @@ class ComposedPlan(Plan):
         }
         found: dict[str, Expected] = {}
         for step, plan, problem, tensors in self.steps(sizes):
+            gone = [tensor for tensor in tensors.values() if tensor not in known]
+            if gone:  # another tensor has its place
+                continue
             if missing := [tensor for tensor in tensors.values() if tensor not in there]:
                 raise SpecError(f"{self.spec.name}: step {step} cannot be judged without {listed(missing)}")
             shapes = self._shapes(plan, problem)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
@@ -36,10 +36,13 @@ from bdforge.design.manifest import (
 from bdforge.design.sequences import Program, ProgramError
 from bdforge.design.sequences.composed_tensors import ComposedStep
 from bdforge.design.sequences.composer import Composer
+from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import Operation
 from bdforge.runtime.built_design import BuildError, BuiltDesign
+
+_LARGEST = 1 << 40  # as manifests have it
 
 
 class CompositionFault(InputError):
@@ -47,16 +50,30 @@ class CompositionFault(InputError):
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f{}]{1,64}$")]
+"""Of a step, a tensor or a buffer: no braces, which messages have for values."""
+Parameter = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+
+
+def _no_choice(name: str) -> str:
+    if name in ("all", "default"):
+        raise ValueError("names no design, but what scons builds by that word")
+    return name
+
+
+DesignName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$"), AfterValidator(_no_choice)]
 
 
 class StepForm(_Part):
     """A step: a built design by name, its sizes, and the tensors that its operands are."""
 
-    design: str = Field(min_length=1)
-    name: str = ""
+    design: DesignName
+    name: Name | None = None
     sizes: dict[str, int | str] = {}
-    tensors: dict[str, str] = {}
+    tensors: dict[str, Name] = {}
 
 
 class ProblemSizes(BaseModel):
@@ -70,11 +87,11 @@ class CompositionForm(_Part):
     """The file of a composition."""
 
     kind: Literal["composition"]
-    parameters: list[str] = []
+    parameters: list[Parameter] = []
     steps: list[StepForm] = Field(min_length=1)
-    buffers: dict[str, list[str]] = {}
-    outputs: list[str] = []
-    in_place: dict[str, str] = {}
+    buffers: dict[Name, list[Name]] = {}
+    outputs: list[Name] = []
+    in_place: dict[Name, Name] = {}
     problems: list[ProblemSizes] = []
 
 
@@ -185,8 +202,12 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     ]
     try:
         program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps, last)
-    except ProgramError as error:
+    except (ProgramError, ExpressionError) as error:
         raise CompositionFault(f"{name}: {error}") from None
+    if untold := [one for one in form.parameters if one not in program.sizes]:
+        raise CompositionFault(
+            f"{name}: no tensor's shape tells {listed(untold)}: an axis of an input must be just that"
+        )
     for problem in form.problems:
         _check_problem(problem, program, name)
     return Composition(name, form, designs, program, changes, tuple(numbers), last)
@@ -194,9 +215,10 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
 
 def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
     sizes = sizes_of_problem(problem)
-    if sizes.keys() != set(program.sizes) or not all(type(size) is int and size > 0 for size in sizes.values()):
+    right = all(type(size) is int and 0 < size <= _LARGEST for size in sizes.values())
+    if sizes.keys() != set(program.sizes) or not right:
         given, wanted = clip(repr(problem.model_dump())), listed(program.sizes) or "no sizes"
-        raise CompositionFault(f"{name}: problems: {given} should give {wanted}, each from 1 on")
+        raise CompositionFault(f"{name}: problems: {given} should give {wanted}, each from 1 to {_LARGEST}")
 
 
 def _check_design(design: BuiltDesign, first: BuiltDesign) -> None:

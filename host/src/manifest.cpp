@@ -115,7 +115,7 @@ std::vector<sequence::Change> changes_of(const LoadedManifest& manifest) {
         throw ManifestError(manifest.file + ": files.configurations.sha256 is not that of " + path +
                             "; they come from different builds, run bdforge compose again");
     try {
-        return sequence::read_changes(content, count);
+        return sequence::read_changes(content, manifest.source.target, count);
     } catch (const sequence::SequenceError& error) {
         throw ManifestError(path + ": " + error.what() + "; run bdforge compose again");
     }

@@ -334,13 +334,16 @@ Source read_sequence(const JsonView& view) {
     return {Reader().read(view.at("program")), target(view.at("target")), view.at("wide").boolean()};
 }
 
-std::vector<Change> read_changes(const std::string& content, std::size_t count) {
+std::vector<Change> read_changes(const std::string& content, const Target& target, std::size_t count) {
     constexpr std::size_t header_words = 4, word_bytes = 4;
+    if (content.size() % word_bytes != 0) throw SequenceError(concat(content.size(), " bytes are no whole words"));
     std::vector<std::uint32_t> words(content.size() / word_bytes);
     std::memcpy(words.data(), content.data(), words.size() * word_bytes);
     std::vector<Change> found;
     for (std::size_t at = 0; at < words.size();) {
         const std::size_t left = words.size() - at, size = left < header_words ? 0 : words[at + 3] / word_bytes;
+        if (left >= header_words && (words[at] != target.header[0] || words[at + 1] != target.header[1]))
+            throw SequenceError(concat("word ", at, " starts no instruction stream for this array"));
         if (size < header_words || size > left)
             throw SequenceError(concat("no instruction stream starts at word ", at, " that ends within ", words.size()));
         const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);

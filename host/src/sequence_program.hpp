@@ -255,9 +255,9 @@ struct Source {
     std::vector<Change> changes{};
 };
 
-/// Changes in a file's content: instruction streams, one behind the other. SequenceError for words that are none, or for
-/// another number of them than `count`.
-std::vector<Change> read_changes(const std::string& content, std::size_t count);
+/// Changes in a file's content: instruction streams for a target, one behind the other. SequenceError for words that are
+/// none, and for another number of them than `count`.
+std::vector<Change> read_changes(const std::string& content, const Target& target, std::size_t count);
 
 /// For each value the innermost loop whose counter it depends on, or `no_loop`, and whether anything but values of that
 /// loop reads it.

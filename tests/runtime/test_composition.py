@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from bdforge.array.emulator import DmaError, emulate
@@ -131,6 +132,11 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda content: content["buffers"].update(a=["codes"]), "step second norm: codes in a, scales in workspace"),
     (lambda content: content["problems"].append({"rows": 3}), "problems: {'name': '', 'rows': 3} should give tokens"),
     (on_step(1, "sizes", N=1 << 40), "step a: N = 1099511627776 is outside"),
+    (on_step(1, "sizes", N=(1 << 63) - 1), "layer: "),
+    (lambda content: content["steps"][2].update(name="a"), "several steps are called a; give each a name of its own"),
+    (lambda content: content["buffers"]["weights"].append("x"), "x: a tensor lies in one place, these have several"),
+    (lambda content: content["parameters"].append("more"), "no tensor's shape tells more"),
+    (lambda content: content["problems"].append({"tokens": 1 << 50}), "each from 1 to 1099511627776"),
 ]
 
 
@@ -139,6 +145,22 @@ def test_steps_that_do_not_fit_are_refused(built: Path, change: Callable[[dict[s
     with pytest.raises(CompositionFault) as caught:
         composed(built, changed(change))
     assert message in str(caught.value)
+
+
+FORMS = [
+    (lambda content: content["steps"][0].update(design="all"), "names no design"),
+    (lambda content: content["steps"][0].update(design="../norm"), "should match pattern"),
+    (lambda content: content["steps"][0].update(name="a {}"), "should match pattern"),
+    (lambda content: content["steps"][0]["sizes"].update(rows=True), "valid integer"),
+    (lambda content: content["parameters"].append("1a"), "should match pattern"),
+    (lambda content: content.update(steps=[]), "at least 1 item"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FORMS)
+def test_files_of_another_form_are_refused(change: Callable[[dict[str, Any]], Any], message: str):
+    with pytest.raises(ValidationError, match=message):
+        CompositionForm.model_validate(changed(change))
 
 
 def test_operands_that_share_a_buffer_are_taken_from_no_other_step(built: Path):
@@ -222,9 +244,14 @@ IN_PLACE: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda content: content["in_place"].update(next="c"), "C is next, which is to lie in place of c, which the step"),
     (lambda content: content["in_place"].update(next="s"), "C is next, which is to lie in place of s, of type f32"),
     (lambda content: content["in_place"].update(next="q"), "but no step before has that"),
-    (lambda content: content["in_place"].update(x="w"), "X is x, which is to lie in place of w, but no step before"),
+    (lambda content: content["in_place"].update(c="s"), "Y is c, which is to lie in place of s, but no step before"),
     (lambda content: content["in_place"].update(z="x"), "no step has z, which is to lie in place"),
-    (lambda content: content["steps"].append(content["steps"][0]), "reads x, whose place step product took before"),
+    (
+        lambda content: content["steps"].append(content["steps"][0] | {"name": "late"}),
+        "reads x, whose place step product took before",
+    ),
+    (lambda content: content["outputs"].append("x"), "the output x is lost: step product makes another tensor"),
+    (lambda content: content["buffers"].update(more=["next"]), "next: a tensor lies in one place, these have several"),
 ]
 
 
@@ -298,7 +325,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path:
     file.write_text(FILE)
     before = (built / "norm" / "manifest.json").read_text()
     done = invoke(["compose", str(file), "--built", str(built.parent)])
-    assert "holds norm (rows), no composition; choose another folder with --out" in str(done.exception)
+    assert "holds norm (rows), not the composition norm; choose another with --out" in str(done.exception)
     assert (built / "norm" / "manifest.json").read_text() == before
 
 

@@ -32,6 +32,10 @@ Locks = Mapping[tuple[int, int], Collection[int]]
 _BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
 _DIRECTIONS = ("S2MM", "MM2S")
 _WHOLE = 0xFFFFFFFF
+_KEPT = {
+    What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE, What.CORE, What.PROGRAM, What.PAD_VALUE,
+}  # fmt: skip
+"""What is written where configurations differ: no run may change it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,15 @@ class Touched:
         return cls(frozenset(kinds), frozenset(channels))
 
     def of(self, operations: Iterable[Operation]) -> "Touched":
-        """With what these operations of a run touch besides."""
+        """With what these operations of a run touch besides; StateError for what a transition would not write again."""
         bds, channels = set(self.bds), set(self.channels)
         for operation in operations:
             if isinstance(operation, Write | MaskWrite | BlockWrite):
                 register = register_at(operation.address)
+                if register.what in _KEPT or (register.what is What.CONTROL and register.kind is not TileKind.SHIM):
+                    raise StateError(
+                        f"{register}: a run writes it, and nothing says how often; a change cannot restore it"
+                    )
                 if register.what is What.BD:
                     bds.add(register.kind)
                 elif register.what is What.QUEUE:
@@ -92,6 +100,8 @@ def transition(
     for old in state.tiles.values():
         old.tasks.clear()
         old.pushes.clear()
+        if touched is not None and old.kind in touched.bds:
+            old.bds.clear()  # until somebody writes them again
     for write in found:
         state.apply(write)
     return found

@@ -132,8 +132,8 @@ def few_rows(
 
     ProgramError where no first size will do.
     """
-    first = program.sizes[0]
-    if first in sizes:
+    first = next(iter(program.sizes), None)
+    if first is None or first in sizes:
         return plan(dict(sizes))
     for rows in _FEW[:-1]:
         with suppress(ProgramError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 from bdforge.common.messages import clip
@@ -17,6 +17,7 @@ ALIGNED_BYTES = 64
 WORKSPACE = "workspace"
 """The buffer of tensors that no other one names."""
 ONE = expression(1)
+_FEWER = ", as where there are fewer rows than its design's tiles have: take more"
 Agree = Callable[[Expr | int, Expr | int, str], None]
 """Sees to it that two values are the same, else says a text."""
 Line = tuple[int, Expr, Expr, Expr]
@@ -72,11 +73,19 @@ class Substitution:
 
 @dataclass(slots=True)
 class Slice:
-    """A part of a buffer, as long as the longest of its users' `needs` (bytes); `start` is known when all are."""
+    """A part of a buffer, as long as the longest of its users' `needs` (bytes); `start` is known when all are.
+
+    It starts at a multiple of `aligned` bytes, so at a whole number of each user's elements.
+    """
 
     buffer: int
     needs: list[Expr]
     start: Expr = ONE
+    aligned: int = ALIGNED_BYTES
+
+    def hold(self, operand: Operand) -> None:
+        """Start where an element of an operand does: block floats take 72 bytes."""
+        self.aligned = lcm(self.aligned, max(1, operand.bits // BYTE_BITS))
 
 
 @dataclass(slots=True)
@@ -121,6 +130,9 @@ class TensorPlaces:
                 f"translate the addresses of {HOST_BUFFERS}: put several into one"
             )
         self._parameters, self._in_place, self._agree = parameters, in_place, agree
+        named = [tensor for tensors in buffers.values() for tensor in tensors]
+        if twice := sorted({tensor for tensor in named if named.count(tensor) > 1 or tensor in in_place}):
+            raise CompositionError(f"{', '.join(twice)}: a tensor lies in one place, these have several")
         self._homes = {tensor: place for place, tensors in enumerate(buffers.values()) for tensor in tensors}
         self._slices: list[Slice] = []
         self.tensors: dict[str, Tensor] = {}
@@ -147,10 +159,10 @@ class TensorPlaces:
                 raise CompositionError(f"no step has {', '.join(unknown)}, {what}")
         ends = [expression(0) for _ in self.buffers]
         for one in self._slices:
-            one.start = ends[one.buffer]
+            one.start = operate("ceildiv", ends[one.buffer], one.aligned) * one.aligned
             most = reduce(lambda a, b: a if a == b else operate("max", a, b), one.needs)
-            ends[one.buffer] = one.start + operate("ceildiv", most, ALIGNED_BYTES) * ALIGNED_BYTES
-        return ends
+            ends[one.buffer] = one.start + most
+        return [operate("ceildiv", end, ALIGNED_BYTES) * ALIGNED_BYTES for end in ends]
 
     def _sizes(self, step: ComposedStep) -> dict[str, Expr]:
         program, found = step.program, {}
@@ -187,6 +199,7 @@ class TensorPlaces:
         ((operand, name),) = held
         found = self._taken(step, values, name, operand) if name in self.tensors else self._over(step, values, *held[0])
         found.slice.needs.append(found.inside + size)
+        found.slice.hold(operand)
         return found.slice, found.inside
 
     def _taken(self, step: ComposedStep, values: Substitution, name: str, operand: Operand) -> Tensor:
@@ -208,6 +221,8 @@ class TensorPlaces:
         what = f"step {step.name}: {operand.name} is {name}, which is to lie in place of {old}"
         if (tensor := self.tensors.get(old)) is None or operand.direction != "out":
             raise CompositionError(f"{what}, but {'no step before has that' if tensor is None else 'it is an input'}")
+        if not (tensor.made or any(size.constant is None for size in tensor.sizes)):
+            raise CompositionError(f"{what}, which is of one size whatever comes, so that it may stay from run to run")
         if old in step.tensors.values():
             raise CompositionError(f"{what}, which the step reads: a tile may be read again after it was written")
         self._check_same(what, tensor, values, operand)
@@ -218,13 +233,15 @@ class TensorPlaces:
     def _slice(
         self, step: ComposedStep, values: Substitution, size: Expr, held: Sequence[tuple[Operand, str]]
     ) -> tuple[Slice, Expr]:
-        homes = {self._homes.get(name, self.buffers.index(WORKSPACE)) for _, name in held}
+        workspace = self.buffers.index(WORKSPACE)
+        homes = {self._homes.get(name, workspace) for _, name in held}
         if len(homes) > 1:
-            wanted = ", ".join(f"{name} in {self.buffers[self._homes.get(name, -1)]}" for _, name in held)
+            wanted = ", ".join(f"{name} in {self.buffers[self._homes.get(name, workspace)]}" for _, name in held)
             raise CompositionError(f"step {step.name}: {wanted}: its design has them in one buffer")
-        made = Slice(homes.pop() if homes else self.buffers.index(WORKSPACE), [size])
+        made = Slice(homes.pop() if homes else workspace, [size])
         self._slices.append(made)
         for operand, name in held:
+            made.hold(operand)
             inside = operate("floordiv", values(operand.offset) * operand.bits, BYTE_BITS)
             self.tensors[name] = Tensor(operand, values, step.name, made, inside, operand.direction == "out")
         return made, expression(0)
@@ -235,10 +252,10 @@ class TensorPlaces:
         if (operand.type, operand.bits) != (tensor.operand.type, tensor.operand.bits):
             raise CompositionError(f"{what}, of type {tensor.operand.type}; it takes {operand.type}")
         self._agree(prod(mine.sizes, start=ONE), prod(tensor.sizes, start=ONE), f"{what}: their sizes differ")
+        self._agree(values(operand.offset), 0, f"{what}: it starts elsewhere in its buffer")
         if (mine.lines, mine.sizes, operand.order) != (tensor.lines, tensor.sizes, tensor.operand.order):
             self._check_plain(what, tensor)
             self._check_plain(what, mine)
-            self._agree(values(operand.offset), 0, f"{what}: it starts elsewhere in its buffer")
 
     def _check_plain(self, what: str, tensor: Tensor) -> None:
         """Row by row without gaps, whatever the sizes; what stands behind the last row is nobody's concern if results
@@ -251,11 +268,14 @@ class TensorPlaces:
             if axis or not (tensor.made or operand.parallel):
                 pairs.append((count, size))
             for got, right in pairs:
-                self._agree(got, right, f"{what}: {operand.name} does not lie row by row without gaps")
+                self._agree(got, right, f"{what}: {operand.name} does not lie row by row without gaps{_FEWER}")
 
 
-def unknown_outputs(outputs: Iterable[str], tensors: Mapping[str, Tensor]) -> None:
-    """CompositionError for outputs that no step makes."""
+def check_outputs(outputs: Iterable[str], tensors: Mapping[str, Tensor]) -> None:
+    """CompositionError for outputs that no step makes, and for those of which another tensor takes the place."""
+    if gone := [name for name in outputs if name in tensors and tensors[name].over]:
+        over = tensors[gone[0]].over
+        raise CompositionError(f"the output {gone[0]} is lost: step {over} makes another tensor in its place")
     made = [name for name, tensor in tensors.items() if tensor.made]
     if unknown := sorted(set(outputs) - set(made)):
         raise CompositionError(f"no step makes the output {', '.join(unknown)}; there is {', '.join(made)}")

@@ -15,14 +15,15 @@ from bdforge.design.sequences.composed_tensors import (
     Substitution,
     Tensor,
     TensorPlaces,
-    unknown_outputs,
+    check_outputs,
 )
 from bdforge.design.sequences.expressions import Expr, ExpressionError, evaluate, expression, operate
 from bdforge.design.sequences.sequence_program import Program, ProgramBd
 from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
 
-_PROBES = (1, 64, 1000, 1 << 12)
-"""Sizes at which steps are tried: what differs at all of them is a fault of the composition, not of a size."""
+_PROBES = (1, 64, 1000, 1 << 12, 80640)
+"""Sizes at which steps of one parameter are tried: what differs at all of them is a fault of the composition, not of a
+size. The last one is a multiple of most tiles: of 256, 9, 5 and 7."""
 Bases = Sequence[tuple[Slice, Expr]]
 """Slice and byte in it of each argument of a step."""
 
@@ -49,12 +50,16 @@ class Composer:
         CompositionError for steps that do not fit together.
         """
         build, places = self._builder, self._places
+        names = [step.name for step in steps]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise CompositionError(f"several steps are called {', '.join(twice)}; give each a name of its own")
         bound = [places.bind(step) for step in steps]
-        unknown_outputs(self._outputs, places.tensors)
+        check_outputs(self._outputs, places.tensors)
         for name, size in zip(places.buffers, places.lay_out(), strict=True):
             build.argument(name, "i8", BYTE_BITS, size)
         for name, tensor in places.tensors.items():
-            self._operand(name, tensor)
+            if not (tensor.made and tensor.over):  # of what another has taken the place nothing is left
+                self._operand(name, tensor)
         for step, (values, bases) in zip(steps, bound, strict=True):
             self._requirements(step, values)
             build.configure(step.configuration, min(step.program.in_flight, step.program.in_flight_max))
@@ -68,10 +73,11 @@ class Composer:
         if one == other:
             return
         same = expression(one).equals(other)
-        if not any(self._holds(same, size) for size in _PROBES):
+        if same.constant == 0 or (len(self._parameters) == 1 and not any(self._holds(same, size) for size in _PROBES)):
             raise CompositionError(text)
         if same.constant is None:
-            self._builder.require(same, text)
+            told = ", ".join(f"{name} = {{}}" for name in self._parameters)
+            self._builder.require(same, f"{text} ({told})", *self._parameters.values())
 
     def _holds(self, condition: Expr, size: int) -> bool:
         """Whether a condition holds where all parameters are `size`."""

@@ -249,6 +249,8 @@ def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
             yield Start(-1, (step,))
             continue
         if isinstance(step, Reconfigure):
+            if (last := next((one for one in reversed(running) if one[1]), None)) is not None and not last[0].waits:
+                raise ProgramError(f"step {last[0].index} awaits no token; nothing says that it has ended by then")
             yield from (_ended(running.popleft(), rings) for _ in range(len(running)))
             yield step
             in_flight = min(most, step.in_flight)

@@ -41,10 +41,14 @@ CONTROL = [  # whether there is code, whether the core has a program, the value;
 
 @pytest.mark.parametrize(("code", "program", "value", "after", "warning"), CONTROL)
 def test_a_core_s_control_register_resets_before_it_starts(code, program, value, after, warning, monkeypatch):
-    core = SimpleNamespace(program="same" if program else None, steps=None, has_program=program)
+    nobody = lambda *_: None  # noqa: E731  who watches
+    core = SimpleNamespace(
+        program="same" if program else None, steps=None, has_program=program, place=(0, 2), notify=nobody
+    )
     tile = SimpleNamespace(code=bytearray(4) if code else None, name="core (0, 2)", locks=[])
     rules = Strictness()
     array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core, strictness=rules, tiles={})
+    array.scheduler = SimpleNamespace(notify=nobody)
     monkeypatch.setattr(ProgramMemories, "start", lambda self, place: setattr(core, "program", "new"))
     ProgramMemories(array).control_core((0, 2), value, " (here)")
     assert (core.program or "none") == after

@@ -35,7 +35,8 @@ Count = Annotated[int, Field(ge=1, le=0xFFFFFFFF)]
 Channels = Annotated[list[Word], Field(min_length=1, max_length=16)]
 Bit = Annotated[int, Field(ge=0, le=31)]
 BitPlace = Annotated[tuple[Annotated[int, Field(ge=0, le=7)], Bit], Field(strict=False)]  # JSON's lists
-Size = Annotated[int, Field(ge=1, le=1 << 40)]
+SIZE_MAX = 1 << 40
+Size = Annotated[int, Field(ge=1, le=SIZE_MAX)]
 
 
 class _Part(BaseModel):

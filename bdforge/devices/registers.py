@@ -63,7 +63,6 @@ class TileRegisters:
     s2mm_status: int  # of S2MM 0; the next channel at + 4
     mm2s_status: int
     gaps: tuple[range, ...]  # offsets where there is neither memory nor a register
-    switch_config: range  # master ports, slave ports and packet rules of the stream switch
     control: RegisterGroup = CONTROL
     status: RegisterGroup = STATUS
     pad_value_base: int | None = None  # of MM2S 0; the next channel at + 4; AIE2P only
@@ -94,16 +93,16 @@ class TileRegisters:
 TILE_REGISTERS: Mapping[TileKind, TileRegisters] = {
     TileKind.SHIM: TileRegisters(
         SHIM_BD, QUEUE, 0x1D000, 0x1D200, 0x1D210, 0x14000, 0x1D220, 0x1D228,
-        gaps=(range(0x14000),), switch_config=range(0x3F000, 0x3F400), control=SHIM_CONTROL,
+        gaps=(range(0x14000),), control=SHIM_CONTROL,
     ),
     TileKind.MEMTILE: TileRegisters(
         MEMTILE_BD, MEMTILE_QUEUE, 0xA0000, 0xA0600, 0xA0630, 0xC0000, 0xA0660, 0xA0680,
-        gaps=(range(0x80000, 0x91000),), switch_config=range(0xB0000, 0xB0400), status=MEMTILE_STATUS,
+        gaps=(range(0x80000, 0x91000),), status=MEMTILE_STATUS,
         pad_value_base=0xA06E0,
     ),
     TileKind.CORE: TileRegisters(
         CORE_BD, QUEUE, 0x1D000, 0x1DE00, 0x1DE10, 0x1F000, 0x1DF00, 0x1DF10,
-        gaps=(range(0x10000, 0x11000), range(0x24000, 0x30000)), switch_config=range(0x3F000, 0x3F400),
+        gaps=(range(0x10000, 0x11000), range(0x24000, 0x30000)),
         core_control=0x32000, program_memory=range(0x20000, 0x20000 + PROGRAM_MEMORY_BYTES),
     ),
 }  # fmt: skip

@@ -30,6 +30,7 @@ from bdforge.design.manifest import (
     ELF_KERNEL,
     OWN_TOOLCHAIN,
     SCHEMA_VERSION,
+    SIZE_MAX,
     XCLBIN_KERNEL,
     spec_hash,
 )
@@ -41,8 +42,6 @@ from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import Operation
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-
-_LARGEST = 1 << 40  # as manifests have it
 
 
 class CompositionFault(InputError):
@@ -215,10 +214,10 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
 
 def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
     sizes = sizes_of_problem(problem)
-    right = all(type(size) is int and 0 < size <= _LARGEST for size in sizes.values())
+    right = all(type(size) is int and 0 < size <= SIZE_MAX for size in sizes.values())
     if sizes.keys() != set(program.sizes) or not right:
         given, wanted = clip(repr(problem.model_dump())), listed(program.sizes) or "no sizes"
-        raise CompositionFault(f"{name}: problems: {given} should give {wanted}, each from 1 to {_LARGEST}")
+        raise CompositionFault(f"{name}: problems: {given} should give {wanted}, each from 1 to {SIZE_MAX}")
 
 
 def _check_design(design: BuiltDesign, first: BuiltDesign) -> None:

@@ -89,9 +89,10 @@ struct PlaceLoop {
 /// Whether places are single elements, or tiles of 8 x 8 values, blocks along the last axis or the first one.
 enum class Blocked : std::uint8_t { no, across, down };
 
-/// An array of the user's in an argument's buffer; `out`: the array writes it, `between`: and reads it again. `column_major`: lines of the user's own
-/// memory run along the first axis. `leading` is the parameter that says how far they are apart, or `no_value`; `missing`
-/// stands for an operand that is not given, `values` are the smallest and the largest that it may hold.
+/// An array of the user's in an argument's buffer; `out`: the array writes it, `between`: and reads it again.
+/// `column_major`: lines of the user's own memory run along the first axis. `leading` is the parameter that says how far
+/// they are apart, or `no_value`; `missing` stands for an operand that is not given, `values` are the smallest and the
+/// largest that it may hold.
 struct Operand {
     std::string name;
     std::uint32_t argument;

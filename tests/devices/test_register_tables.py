@@ -142,12 +142,10 @@ def test_offsets_of_channels_locks_and_bds_are_those_that_listings_name(kind: Ti
     assert found == {name: OFFSETS[kind][name] for name in found}
 
 
-def test_gaps_and_switches_of_tiles_are_those_of_the_register_lists():
-    found = {kind: (*at.gaps, at.switch_config, at.program_memory) for kind, at in TILE_REGISTERS.items()}
+def test_gaps_of_tiles_are_those_of_the_register_lists():
+    found = {kind: (*at.gaps, at.program_memory) for kind, at in TILE_REGISTERS.items()}
     assert found == {
-        TileKind.SHIM: (range(0x14000), range(0x3F000, 0x3F400), range(0)),
-        TileKind.MEMTILE: (range(0x80000, 0x91000), range(0xB0000, 0xB0400), range(0)),
-        TileKind.CORE: (
-            range(0x10000, 0x11000), range(0x24000, 0x30000), range(0x3F000, 0x3F400), range(0x20000, 0x24000),
-        ),
+        TileKind.SHIM: (range(0x14000), range(0)),
+        TileKind.MEMTILE: (range(0x80000, 0x91000), range(0)),
+        TileKind.CORE: (range(0x10000, 0x11000), range(0x24000, 0x30000), range(0x20000, 0x24000)),
     }  # fmt: skip

@@ -55,7 +55,6 @@ class Array:
         self.dram = DramOrder(self)
         self.token_ways: Callable[[int, int, int], str | None] | None = None
         self.streams: WrittenStreams | None = None  # as switches join them
-        self.unsettled: Callable[[], None] | None = None  # what gives writes to switches their effect
         self._outside: dict[int, EmulatedTile] = {}
         self.frames: dict[str, Frame] = {}  # of compiled kernels
         self.spoiled: np.ndarray | None = None  # the memory whose word 0 a run before has overwritten
@@ -104,14 +103,14 @@ class Array:
         self.scheduler.clear()
         self.cores.clear()
         self.core_releases.clear()
-        self.token_ways = self.streams = self.unsettled = None
+        self.token_ways = self.streams = None
         for tile in self.tiles.values():
             tile.restart()
 
     def settle(self) -> None:
         """Let streams go where writes to switches lead them, before anything may send."""
-        if self.unsettled is not None:
-            self.unsettled()
+        if self.streams is not None:
+            self.streams.settle()
 
     def refill(self) -> None:
         """The whole budget again for everybody, for another run."""

@@ -37,13 +37,14 @@ class WrittenStreams:
         self._arbiters: dict[SwitchArbiter, Arbiter] = {}
         self._ends = 0
         self._connected: Mapping[Hashable, RoutedStream] = {}
+        self._changed = False
         self._connect()
 
     def write(self, address: int, value: int) -> None:
-        """A switch, shim mux or cascade register becomes `value`, which `Array.settle` gives its effect."""
+        """A switch, shim mux or cascade register becomes `value`, to which `settle` gives its effect."""
         if value != self.read(address):
             self._state.apply(Write(address, value))
-            self.array.unsettled = self._settle
+            self._changed = True
 
     def read(self, address: int) -> int:
         """The word of a switch, shim mux or cascade register; 0 for one that nobody wrote."""
@@ -51,9 +52,11 @@ class WrittenStreams:
         tile = self._state.tiles.get((register.column, register.row))
         return 0 if tile is None else tile.registers.get((register.what, register.direction, register.index), 0)
 
-    def _settle(self) -> None:
-        self.array.unsettled = None
-        self._connect()
+    def settle(self) -> None:
+        """Give what was written its effect."""
+        if self._changed:
+            self._changed = False
+            self._connect()
 
     def _connect(self) -> None:
         """Connect what switches join now, and part what they joined before."""

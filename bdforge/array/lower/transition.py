@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
+from bdforge.array.txn.writer import WORD_MASK
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import What, register_at
@@ -24,14 +25,12 @@ from bdforge.devices.switch_registers import (
     rule_offset,
     slave_offset,
 )
-from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
+from bdforge.devices.txn_format.operations import DIRECTIONS, BlockWrite, MaskWrite, Operation, Write
 
 Locks = Mapping[tuple[int, int], Collection[int]]
 """The locks that configurations use, by column and row of their tile."""
 
 _BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
-_DIRECTIONS = ("S2MM", "MM2S")
-_WHOLE = 0xFFFFFFFF
 _KEPT = {
     What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE, What.CORE, What.PROGRAM, What.PAD_VALUE,
 }  # fmt: skip
@@ -52,7 +51,7 @@ class Touched:
     def everything(cls) -> "Touched":
         """What is assumed where nothing is known."""
         kinds = (TileKind.MEMTILE, TileKind.CORE)
-        channels = ((k, way, c) for k in kinds for way in _DIRECTIONS for c in range(AIE2.limits(k).channels))
+        channels = ((k, way, c) for k in kinds for way in DIRECTIONS for c in range(AIE2.limits(k).channels))
         return cls(frozenset(kinds), frozenset(channels))
 
     def of(self, operations: Iterable[Operation]) -> "Touched":
@@ -138,10 +137,10 @@ class _Change:
         masks = np.frombuffer(bytes(before) + b"\xff" * len(data) + bytes(behind), "<u4").tolist()
         start = address(self.old.column, self.old.row, offset - before)
         at, end = 0, len(words)
-        if masks[0] != _WHOLE:
+        if masks[0] != WORD_MASK:
             yield MaskWrite(start, words[0], masks[0])
             at = 1
-        if end > at and masks[-1] != _WHOLE:
+        if end > at and masks[-1] != WORD_MASK:
             end -= 1
         for first in range(at, end, _BLOCK_WORDS):
             yield BlockWrite(start + GRANULE_BYTES * first, tuple(words[first : min(first + _BLOCK_WORDS, end)]))
@@ -229,7 +228,7 @@ class _Change:
             yield self.write(self.at.core_control or 0, 0)
         if self.old.kind is TileKind.SHIM:
             return
-        for direction, channel in product(_DIRECTIONS, range(AIE2.limits(self.old.kind).channels)):
+        for direction, channel in product(DIRECTIONS, range(AIE2.limits(self.old.kind).channels)):
             control = self.control(self.new, direction, channel)
             if (direction, channel) in self.stopped or control != self.control(self.old, direction, channel):
                 yield self.write(self.at.control_offset(direction, channel), control)

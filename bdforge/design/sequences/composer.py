@@ -115,11 +115,9 @@ class Composer:
             condition = values(requirement.when)
             note = requirement.otherwise
             if condition.constant == 0:
-                first, *rest = note.text.split("{}")
-                said = first + "".join(
-                    f"{values(place).constant}{text}" for place, text in zip(note.values, rest, strict=True)
-                )
-                raise CompositionError(f"step {step.name}: {said}")
+                known = [values(place).constant for place in note.values]
+                said = dict(zip(note.values, ("its size" if one is None else one for one in known), strict=True))
+                raise CompositionError(f"step {step.name}: {note.said(said.__getitem__)}")
             if condition.constant is None:
                 self._builder.require(condition, f"step {step.name}: {note.text}", *map(values, note.values))
 

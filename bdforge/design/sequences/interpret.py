@@ -171,10 +171,7 @@ class _Run:
         raise ProgramError(f"value {place} of the sequence program: {operation} of {given} needs more than 64 bits")
 
     def note_text(self, note: Any) -> str:
-        if note is None:
-            return ""
-        first, *rest = note.text.split("{}")  # no format(): the text may come from a file
-        return first + "".join(f"{self.values[place]}{text}" for place, text in zip(note.values, rest, strict=True))
+        return "" if note is None else note.said(self.values.__getitem__)
 
     def require(self) -> None:
         """ProgramError with every requirement that does not hold."""

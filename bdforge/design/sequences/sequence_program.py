@@ -18,7 +18,7 @@ where its argument's are others; `runs` (count, stride) moves it on from run to 
 where that value is not 0.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
@@ -151,6 +151,11 @@ class Note(ProgramPart):
     CALLED = "a note"
     text: str
     values: list[Place] = Field(default_factory=list)
+
+    def said(self, value: Callable[[int], object]) -> str:
+        """The text with what `value` gives for each place; no format(), since the text may come from a file."""
+        first, *rest = self.text.split("{}")
+        return first + "".join(f"{value(place)}{text}" for place, text in zip(self.values, rest, strict=True))
 
 
 class Step(_Statement):

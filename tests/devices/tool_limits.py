@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bd_patterns import Pattern
 from bdforge.common.messages import InputError
+from bdforge.design.manifest import Size as ManifestSize
 from bdforge.design.sequences import planned
 from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
 from bdforge.devices import device_named
@@ -67,6 +68,10 @@ TABLE: list[tuple] = [
         Place(lambda n: shapes(f"{n}x1x1"), OUTSIDE, PerfError),
         Place(lambda n: shapes(f"1x1x{n}"), OUTSIDE, PerfError),
         Place(lambda n: shapes(f"1x1x1*{n}"), OUTSIDE, PerfError),
+    ),
+    (
+        "design.manifest.SIZE_MAX", 1 << 40,
+        Place(TypeAdapter(ManifestSize).validate_python, "less than or equal to 1099511627776", ValidationError),
     ),
     (
         "design.sequences.expression_text.LONGEST", 400,

@@ -12,6 +12,7 @@ from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.tree import scons
 from bdforge.design.manifest import COMPOSITION
+from bdforge.design.sequences.composed_tensors import ChangeNumbers
 from bdforge.devices.timing import Timing, timing_of
 from bdforge.operators import load_spec
 from bdforge.perf.bounds.composition_time import change_us
@@ -88,17 +89,23 @@ def _print(made: Composition) -> None:
     table = new_table(
         f"{made.name}: {len(made.form.steps)} steps", "=step", "design", ">change", ">KB", ">us, modelled"
     )
-    for step, number in zip(made.form.steps, made.numbers, strict=True):
+    for step, number in zip(made.form.steps, made.numbers, strict=False):
         table.add_row(step.name or step.design, step.design, *_change(made, number, timing))
-    if made.last is not None:
-        table.add_row("", "back to the first", *_change(made, made.last, timing))
-    used = [number for number in (*made.numbers, made.last) if number is not None]
-    kb, us = sum(map(made.change_bytes, used)) / 1024, sum(change_us(made.changes[n], timing) for n in used)
+    if any(number is not None for number in made.numbers[-1]):
+        table.add_row("", "back to the first", *_change(made, made.numbers[-1], timing))
+    used = [number for change in made.numbers for number in change if number is not None]
+    kb, us = sum(map(made.change_bytes, made.numbers)) / 1024, sum(change_us(made.changes[n], timing) for n in used)
     put(screen(), table, f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)")
 
 
-def _change(made: Composition, number: int | None, timing: Timing) -> Sequence[str]:
-    if number is None:
+def _change(made: Composition, numbers: ChangeNumbers, timing: Timing) -> Sequence[str]:
+    """Operations, of them those ahead, KB of the stream and microseconds, of them those ahead."""
+    ahead, then = (() if number is None else made.changes[number] for number in numbers)
+    if not ahead and not then:
         return "-", "-", "-"
-    change = made.changes[number]
-    return f"{len(change)} operations", f"{made.change_bytes(number) / 1024:.0f}", f"{change_us(change, timing):.0f}"
+    us = [f"{change_us(part, timing):.0f}" for part in (ahead, then) if part]
+    return (
+        " + ".join(str(len(part)) for part in (ahead, then) if part),
+        f"{made.change_bytes(numbers) / 1024:.0f}",
+        " + ".join(us),
+    )

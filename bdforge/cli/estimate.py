@@ -284,7 +284,7 @@ def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing) -
         table = new_table(
             f"{plan.summary}, {problem}: modelled", "=step", "design", "problem", ">us", "bound", ">change, us"
         )
-        found = list(step_times(plan, problem, built.configurations, timing))
+        found = list(step_times(plan, problem, built.sequence(problem.sizes), timing))
         for step in found:
             shown = (f"{step.us:.0f}", step.bound) if step.design else ("", "")
             table.add_row(step.name, step.design, str(step.problem), *shown, f"{step.change_us:.0f}")

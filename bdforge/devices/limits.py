@@ -123,6 +123,7 @@ AIE2P = Generation("AIE2P", 8, (64, 128, 256, 512), 64, 4, "aie2p-none-unknown-e
 DEFAULT_STACK_BYTES = 0x400  # at the bottom of a core's data memory (MA)
 CORE_OWN_MEMORY = 0x70000  # where a core sees its own data memory, below it its neighbours' (MA)
 PROGRAM_MEMORY_BYTES = 0x4000  # per core (RT, 020)
+PROGRAM_LINE_BYTES = 16  # what a core fetches at once, the longest bundle (ISA)
 TASK_QUEUE_ENTRIES = 4  # per channel (RT, 020); the running task is counted, the safe reading
 HOST_BUFFERS = 5  # arguments of a sequence whose addresses the firmware translates (HUSRCF/hipscope, txn.rs)
 TASK_REPEAT_MAX = 256  # 8 bits, stored minus 1 (RT)

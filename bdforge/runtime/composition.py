@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.transition import Locks, Touched, transition
+from bdforge.array.lower.transition import Locks, Running, Touched, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.target import REFUSING
@@ -35,7 +35,7 @@ from bdforge.design.manifest import (
     spec_hash,
 )
 from bdforge.design.sequences import Program, ProgramError
-from bdforge.design.sequences.composed_tensors import ComposedStep
+from bdforge.design.sequences.composed_tensors import UNCHANGED, ChangeNumbers, ComposedStep
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
@@ -92,6 +92,8 @@ class CompositionForm(_Part):
     outputs: list[Name] = []
     in_place: dict[Name, Name] = {}
     problems: list[ProblemSizes] = []
+    programs_ahead: bool = False
+    """Whether a core's program memory may be written while it runs, where its program is not."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,9 @@ class Composition:
     designs: Mapping[str, BuiltDesign]
     program: Program
     changes: tuple[tuple[Operation, ...], ...]
-    """Operations of each change of the configuration, by number."""
-    numbers: tuple[int | None, ...]
-    """Of the change before each step, None where the array stays as it is."""
-    last: int | None
-    """Of the change that ends a run: to the first step's configuration."""
+    """Operations of each part of a change of the configuration, by number."""
+    numbers: tuple[ChangeNumbers, ...]
+    """Of the change before each step, and of that which ends a run: to the first step's configuration."""
 
     @property
     def first(self) -> BuiltDesign:
@@ -143,9 +143,9 @@ class Composition:
         }
         write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
 
-    def change_bytes(self, number: int) -> int:
+    def change_bytes(self, change: ChangeNumbers) -> int:
         """What a change takes of an instruction stream."""
-        return encode(self.changes[number], self.device).nbytes
+        return sum(encode(self.changes[number], self.device).nbytes for number in change if number is not None)
 
     def _encoded(self) -> bytes:
         """The changes as instruction streams, one behind the other."""
@@ -194,13 +194,13 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     loaded = [_StepConfiguration(design) for design in designs.values()]
     known = dict(zip(designs, loaded, strict=True))
     order = [step.design for step in form.steps]
-    changes, numbers, last = _changes(order, known)
+    changes, numbers = _changes(order, known, form.programs_ahead)
     steps = [
         ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number)
-        for step, number in zip(form.steps, numbers, strict=True)
+        for step, number in zip(form.steps, numbers, strict=False)
     ]
     try:
-        program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps, last)
+        program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps, numbers[-1])
     except (ProgramError, ExpressionError) as error:
         raise CompositionFault(f"{name}: {error}") from None
     if untold := [one for one in form.parameters if one not in program.sizes]:
@@ -209,7 +209,7 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         )
     for problem in form.problems:
         _check_problem(problem, program, name)
-    return Composition(name, form, designs, program, changes, tuple(numbers), last)
+    return Composition(name, form, designs, program, changes, tuple(numbers))
 
 
 def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
@@ -265,17 +265,19 @@ class _StepConfiguration:
 
 
 def _changes(
-    order: Sequence[str], known: Mapping[str, _StepConfiguration]
-) -> tuple[tuple[tuple[Operation, ...], ...], list[int | None], int | None]:
-    """Operations of all changes, the number of that before each step, and of that which ends a run."""
+    order: Sequence[str], known: Mapping[str, _StepConfiguration], programs_ahead: bool
+) -> tuple[tuple[tuple[Operation, ...], ...], list[ChangeNumbers]]:
+    """Operations of all changes, and the numbers of those before each step and at the end of a run."""
     state, before = ArrayState(known[order[0]].writes), order[0]
     changes: dict[tuple[Operation, ...], int] = {}
-    numbers: list[int | None] = []
+    numbers: list[ChangeNumbers] = []
     for name in [*order, order[0]]:
         if name == before:
-            numbers.append(None)
+            numbers.append(UNCHANGED)
             continue
-        made = tuple(transition(state, known[name].writes, known[name].locks, known[before].touched))
-        numbers.append(changes.setdefault(made, len(changes)))
+        old, new = known[before], known[name]
+        running = Running(ArrayState(old.writes), old.locks, programs_ahead)
+        made = transition(state, new.writes, new.locks, old.touched, running)
+        numbers.append(ChangeNumbers(*(changes.setdefault(tuple(p), len(changes)) if p else None for p in made)))
         before = name
-    return tuple(changes), numbers[:-1], numbers[-1]
+    return tuple(changes), numbers

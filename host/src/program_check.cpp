@@ -121,8 +121,9 @@ private:
 
     void configure(const Configure& configure, bool in_step) const {
         if (in_step) malformed("a configuration changes in a step; it changes between steps");
-        if (configure.configuration != no_value && configure.configuration >= program_.configurations)
-            malformed(concat("configuration ", configure.configuration, " is wanted; there are ", program_.configurations));
+        for (const std::uint32_t number : {configure.configuration, configure.ahead})
+            if (number != no_value && number >= program_.configurations)
+                malformed(concat("configuration ", number, " is wanted; there are ", program_.configurations));
     }
 
     void step(const Step& step, std::uint32_t inside) {

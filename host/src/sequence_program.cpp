@@ -266,9 +266,10 @@ private:
     }
 
     std::uint32_t configure(const JsonView& view) {
-        only(view, {"kind", "configuration", "in_flight"});
-        const std::uint32_t wanted = view.has("configuration") ? number(view.at("configuration")) : no_value;
-        return added(program_.configures, Configure{wanted, number(view.at("in_flight"), 1)});
+        only(view, {"kind", "configuration", "ahead", "in_flight"});
+        const auto wanted = [&](const char* key) { return view.has(key) ? number(view.at(key)) : no_value; };
+        const std::uint32_t configuration = wanted("configuration"), ahead = wanted("ahead");
+        return added(program_.configures, Configure{configuration, ahead, number(view.at("in_flight"), 1)});
     }
 
     Program program_{};

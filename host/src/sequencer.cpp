@@ -292,11 +292,12 @@ public:
         }
     }
 
-    /// All that ran has ended; from now on no more than `in_flight` steps run, and no more than the host asked for.
+    /// All that ran has ended, but for what comes ahead; from now on no more than `in_flight` steps run, and no more than the host asked for.
     void configure(const Configure& configure) {
         const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const Running& one) { return one.tasks; });
         if (last != running_.rend() && last->waits.empty())
             throw SequenceError("a step awaits no token; nothing says that it has ended by then");
+        if (configure.ahead != no_value) change(configure.ahead);
         finish();
         if (configure.configuration != no_value) change(configure.configuration);
         in_flight_ = std::min(configure.in_flight, source_.program.in_flight);

@@ -29,6 +29,7 @@ NO_LIMIT = {
     "devices.limits.DEFAULT_STACK_BYTES": "a default",
     "devices.limits.CORE_OWN_MEMORY": "an address",
     "devices.limits.PROGRAM_MEMORY_BYTES": "enforced on machine code, which tests/isa reads",
+    "devices.limits.PROGRAM_LINE_BYTES": "a size",
     "devices.limits.SHIM_CONTROLLER_ID": "a number of a tile",
     "devices.limits.CASCADE_BITS": "a width: values of any other are refused",
     "devices.limits.CASCADE_FIFO_VALUES": "half of emulator.cores.ports.CAPACITY",

@@ -19,7 +19,7 @@ from support.differences import same
 def test_code_is_written_and_read_as_words_of_little_endian():
     tile = SimpleNamespace(code=None, name="core (0, 2)")
     core = SimpleNamespace(has_program=False)
-    array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core)
+    array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core, strictness=Strictness())
     programs = ProgramMemories(array)
     assert programs.code_word((0, 2), 8) == 0
     programs.store_code((0, 2), 8, 0x04030201, "")

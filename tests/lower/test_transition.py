@@ -1,18 +1,19 @@
 """From one configuration to the next by register writes: what ran before leaves no trace, and what is alike stays."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bdforge.array.emulator import LoadError, Result, emulate
-from bdforge.array.emulator.cores import load_machine_code
+from bdforge.array.emulator import CoreError, LoadError, Result, emulate
 from bdforge.array.images.read import read_image
+from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.lower.transition import Touched, transition
+from bdforge.array.lower.transition import Running, Touched, Transition, transition
 from bdforge.array.mlir import parse
+from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.lower import lower_module
+from bdforge.array.txn.target import REFUSING
 from bdforge.devices import MLIR_DEVICES
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.registers import CORE_RESET, TILE_REGISTERS, TileKind, address
@@ -74,14 +75,29 @@ def built(name: str) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
     return tuple(read_image(made.xclbin).configurations[0]), tuple(lower_module(parse(DESIGNS[name][0]))[1])
 
 
-def chained(*names: str) -> tuple[list[Operation], list[list[Operation]]]:
-    """One stream in which each design runs twice, one design after the other; and its transitions."""
+def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
+    """The locks of a design, by the place of their tiles."""
+    device = next(op for op in parse(DESIGNS[name][0]).walk() if isinstance(op, DeviceOp))
+    found: dict[tuple[int, int], set[int]] = {}
+    for held, number in allocated(device, REFUSING).locks.items():
+        found.setdefault(held.tile.place, set()).add(number)
+    return found
+
+
+def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Transition]]:
+    """One stream in which each design runs twice, one design after the other; and its transitions.
+
+    With `ahead` what may come while the design before runs comes before its last token is awaited.
+    """
     state, stream, between = ArrayState(built(names[0])[0]), [], []
-    for place, name in enumerate(names):
+    for before, name in zip((None, *names), names, strict=False):
         configuration, run = built(name)
-        if place:
-            between.append(transition(state, configuration, touched=Touched().of(run)))
-            stream += between[-1]
+        if before is not None:
+            old, ran = built(before)
+            running = Running(ArrayState(old), locks_of(before), programs=True) if ahead else None
+            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running))
+            assert isinstance(stream[-1], Sync)
+            stream[-1:] = [*between[-1].ahead, stream[-1], *between[-1].then]
         stream += [*run, *run]
     return stream, between
 
@@ -95,12 +111,15 @@ def emulated(first: str, stream: list[Operation], **options) -> tuple[np.ndarray
 
 @pytest.mark.parametrize("second", list(DESIGNS)[1:])
 @pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 3}, {"schedule": "random", "seed": 4}], ids=str)
-def test_designs_that_follow_each_other_compute_what_each_does_alone(second, options):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_designs_that_follow_each_other_compute_what_each_does_alone(second, options, ahead: bool):
     names = "plus 1", second, "plus 1", second
-    stream, _ = chained(*names)
-    out, result = emulated(names[0], stream, **options)
+    stream, between = chained(*names, ahead=ahead)
+    assert any(change.ahead for change in between) == ahead
+    out, result = emulated(names[0], stream, **options, permissive=["program-writes"])
     same(out, DESIGNS[second][1](IN))
-    assert not result.warnings
+    written = ahead and second != "minus 5, another core"  # which does not run yet
+    assert list(result.warnings) == ["program-writes (permitted): programs are written while cores run"] * written
 
 
 @pytest.mark.parametrize("second", DESIGNS)
@@ -124,9 +143,9 @@ def test_what_is_alike_is_not_written():
     """The same design again: cores and channels start anew, its program and its switches stay."""
     _, (again,) = chained("plus 1", "plus 1")
     _, (other,) = chained("plus 1", "minus 5, another core")
-    assert all(len(op.words) <= 2 for op in again if isinstance(op, BlockWrite))  # the first values of a buffer
-    assert len(again) < len(other)
-    assert any(isinstance(op, BlockWrite) and len(op.words) > 16 for op in other)  # a program
+    assert all(len(op.words) <= 4 for op in again.then if isinstance(op, BlockWrite))  # a buffer, or channels' starts
+    assert len(again.then) < len(other.then)
+    assert any(isinstance(op, BlockWrite) and len(op.words) > 16 for op in other.then)  # a program
 
 
 MEMTILE = address(0, 1, 0)
@@ -149,7 +168,7 @@ def test_what_a_transition_writes(case: str):
     before, wanted, expected = WRITES[case]
     found = [
         BlockWrite(op.address, (op.value,)) if isinstance(op, Write) and case != "padding that was" else op
-        for op in transition(ArrayState(before), wanted)
+        for op in transition(ArrayState(before), wanted).then
     ]
     assert found == expected
 
@@ -163,7 +182,7 @@ def test_shims_that_run_tasks_of_their_own_cannot_be_stopped():
 def test_a_switch_that_changes_with_words_under_way_is_an_error():
     """Three inputs and nobody who takes outputs: the last words stand on their way when that is taken apart."""
     state = ArrayState(built("plus 1")[0])
-    switches = [op for op in transition(state, built("minus 5, another core")[0]) if _is_switch(op)]
+    switches = [op for op in transition(state, built("minus 5, another core")[0]).then if _is_switch(op)]
     inputs = [op for op in built("plus 1")[1] if not isinstance(op, Sync) and getattr(op, "address", 0) != OUT_QUEUE]
     with pytest.raises(LoadError, match=r"a switch is set anew while words from .* are under way"):
         emulated("plus 1", [*inputs * 3, *switches, *built("plus 1")[1]])
@@ -174,24 +193,13 @@ def _is_switch(op: Operation) -> bool:
     return register_at(op.address).what in (What.MASTER, What.SLAVE, What.RULE)
 
 
-def test_a_program_is_judged_without_the_end_of_a_longer_one(monkeypatch: pytest.MonkeyPatch):
+def test_a_program_is_judged_without_the_end_of_a_longer_one():
     """What a shorter program leaves behind itself is no code that runs: decoded from its middle it may look wrong."""
-    judged: list[bytes] = []
-
-    def verdict(generation: str, code: bytes) -> Any:
-        judged.append(code.rstrip(b"\0"))
-        return real(generation, code)
-
-    real = load_machine_code.verdict
-    monkeypatch.setattr(load_machine_code, "verdict", verdict)
     core = TILE_REGISTERS[TileKind.CORE]
     stop = Write(address(0, 2, core.core_control or 0), CORE_RESET)
     tail = BlockWrite(address(0, 2, core.program_memory.start + 0x2000), (0x1234567, 0x89ABCDEF))
-    emulated("plus 1", [stop, tail, *chained("plus 1", "plus 1000")[1][0]])
-    assert judged == [program_of("plus 1"), program_of("plus 1000")]
-
-
-def program_of(name: str) -> bytes:
-    """The program of a design's core, which begins at address 0."""
-    (found,) = [data for tile in ArrayState(built(name)[0]).tiles.values() for _, data in tile.program.spans()]
-    return found.rstrip(b"\0")
+    wrong = BlockWrite(tail.address, (0xFFFFFFFF,) * 4)
+    _, result = emulated("plus 1", [stop, tail, wrong, *chained("plus 1", "plus 1000")[1][0].then])
+    assert not result.warnings
+    with pytest.raises(CoreError, match="unknown bundle at 0x0"):
+        emulated("plus 1", [stop, BlockWrite(tail.address - 0x2000, wrong.words), Write(stop.address, 1)])

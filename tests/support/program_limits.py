@@ -126,9 +126,12 @@ BOUNDS: dict[str, Bound] = {
     "Program.in_flight": numbers(1, COUNT, ("program", "in_flight")),
     "Program.in_flight_max": numbers(1, COUNT, ("program", "in_flight_max")),
     "Program.configurations": numbers(0, COUNT, ("program", "configurations")),
-    "Configure.configuration": Bound(
-        0, COUNT, ((*CONFIGURE, "configuration"),), last=0, refused="configuration 1 is wanted; there are 1"
-    ),
+    **{
+        f"Configure.{number}": Bound(
+            0, COUNT, ((*CONFIGURE, number),), last=0, refused="configuration 1 is wanted; there are 1"
+        )
+        for number in ("configuration", "ahead")
+    },
     "Configure.in_flight": numbers(1, COUNT, (*CONFIGURE, "in_flight")),
     "ProgramArgument.bits": numbers(1, 64, (*ARGUMENT, "bits")),
     "ProgramArgument.elements": place(*ARGUMENT, "elements"),

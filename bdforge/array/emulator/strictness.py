@@ -12,6 +12,8 @@ from bdforge.array.emulator.errors import ArgumentError
 CHECKS = {
     "queue-overflow": "a push to a full task queue; off: the entry is lost, as on silicon",
     "bd-rewrite": "a BD written while a task that uses it is queued or running; off: the words change",
+    "program-writes": "program memory written while its core runs, which nobody has seen work; off: the core goes on "
+    "with what was there when it started",
     "dram-order": "a task that reads DRAM which another task of the run writes, started before the writer's token was "
     "awaited; off: it reads what is there, new or old",
     "bd-half": "a memtile channel that uses a BD of the other half; off: it runs",

@@ -23,16 +23,20 @@ _SHOWN = 3
 
 
 @lru_cache(maxsize=256)
-def verdict(generation: str, code: bytes) -> HazardVerdict:
+def verdict(generation: str, code: bytes, whole: bool = True) -> HazardVerdict:
     """What the checker says of compiled code from address 0 on, without the zeros behind it, which are NOPs.
 
-    Of many errors it has the first and their number.
+    Of many errors it has the first and their number. Without `whole` it is of what starts at address 0 and what that
+    leads to: behind it the end of another program may stand.
     """
     code = code[: len(code.rstrip(b"\0")) + _LINE]  # the last bundle may end in zeros, too
-    place = folder() / "hazards" / _checker() / f"{hashlib.sha256(generation.encode() + code).hexdigest()}.json"
+    part = "" if whole else ", reached"
+    digest = hashlib.sha256(f"{generation}{part}".encode() + code).hexdigest()
+    place = folder() / "hazards" / _checker() / f"{digest}.json"
     known = _read(place)
     if known is None:
-        known = _short(HazardVerdict.of(check_program(CoreProgram("", (CoreSegment(0, code),)), generation)))
+        program = CoreProgram("", (CoreSegment(0, code),))
+        known = _short(HazardVerdict.of(check_program(program, generation, whole=whole)))
         _write(place, known)
     return known
 

@@ -1,6 +1,6 @@
 """Listings of programs: assembly text that assembles to the same bytes, with addresses, bytes and latencies aside."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from bdforge.core.isa.bundle_codec import Isa, load
@@ -30,16 +30,22 @@ def pieces(isa: Isa, program: CoreProgram) -> list[list[Disassembled]]:
     Execution is followed from the lowest address, named addresses and all targets of branches, so that what fills the
     gap before a function is not taken for the start of a bundle in it.
     """
-    entries, reached, aimed = set[int](), set[int](), {program.code[0].address, *program.symbols}
+    found = reached(isa, program)
+    return [list(_sweep(isa, segment, found)) for segment in program.code]
+
+
+def reached(isa: Isa, program: CoreProgram) -> dict[int, Bundle]:
+    """Bundles by address that execution reaches from the lowest address and from named ones, by constant targets."""
+    found: dict[int, Bundle] = {}
+    entries, aimed = set[int](), {program.code[0].address, *program.symbols}
     while new := aimed - entries:
         entries |= new
         for segment in program.code:
-            found = _reached(isa, segment, new, reached)
-            aimed |= {target for bundle in found for target in targets(bundle)}
-    return [list(_sweep(isa, segment, reached)) for segment in program.code]
+            aimed |= {target for bundle in _follow(isa, segment, new, found) for target in targets(bundle)}
+    return found
 
 
-def _reached(isa: Isa, segment: CoreSegment, entries: set[int], reached: set[int]) -> list[Bundle]:
+def _follow(isa: Isa, segment: CoreSegment, entries: set[int], reached: dict[int, Bundle]) -> list[Bundle]:
     """Bundles of a segment that run from an entry on, up to a jump that is always taken, or to what is `reached`."""
     found = []
     for entry in entries:
@@ -50,7 +56,7 @@ def _reached(isa: Isa, segment: CoreSegment, entries: set[int], reached: set[int
             except DecodeError:
                 break
             found.append(bundle)
-            reached.add(address)
+            reached[address] = bundle
             left -= 1
             branches = [branch_of(i) for i in bundle if i.form.delay_slots]
             if left < 0 and not all(branch.falls or branch.call for branch in branches):
@@ -59,7 +65,7 @@ def _reached(isa: Isa, segment: CoreSegment, entries: set[int], reached: set[int
     return found
 
 
-def _sweep(isa: Isa, segment: CoreSegment, reached: set[int]) -> Iterator[Disassembled]:
+def _sweep(isa: Isa, segment: CoreSegment, reached: Container[int]) -> Iterator[Disassembled]:
     """All of a segment; an unknown bundle ends at the next multiple of 16, where functions and targets start."""
     offset, data = 0, segment.data
     while offset < len(data):

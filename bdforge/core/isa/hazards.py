@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.core.isa.bundle_codec import load
 from bdforge.core.isa.core_registers import is_status, leaves, reset_values
-from bdforge.core.isa.disassembler import pieces
+from bdforge.core.isa.disassembler import pieces, reached
 from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess
 from bdforge.core.isa.elf import CoreProgram, generation_of
 from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow
@@ -60,11 +60,16 @@ def check_source(program: Assembled) -> list[Hazard]:
 
 
 def check_program(
-    program: CoreProgram, generation: str | None = None, strict: bool = False, given: Sequence[str] = ()
-) -> list[Hazard]:
-    """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start."""
+    program: CoreProgram, generation: str | None = None, strict: bool = False, given: Sequence[str] = (),
+    whole: bool = True,
+) -> list[Hazard]:  # fmt: skip
+    """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start.
+
+    Without `whole`, of what constants lead to alone: others may stand around it.
+    """
     isa = load(generation or generation_of(program))
-    bundles = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
+    every = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
+    bundles = every if whole else reached(isa, program)
     return check(ControlFlow(isa.generation, bundles), Checked(strict, given=given))
 
 

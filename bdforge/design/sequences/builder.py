@@ -271,11 +271,14 @@ class Builder:
             bits=bits,
         )
 
-    def configure(self, configuration: int | None, in_flight: int) -> None:
-        """Let all that ran end, and the array become what a number says; at most `in_flight` steps run from then on."""
-        if configuration is not None:
-            self._configurations = max(self._configurations, configuration + 1)
-        self._add(Configure(kind="configure", configuration=configuration, in_flight=in_flight))
+    def configure(self, configuration: int | None, in_flight: int, ahead: int | None = None) -> None:
+        """Let all that ran end, and the array become what a number says; at most `in_flight` steps run from then on.
+
+        What number `ahead` says comes before that end.
+        """
+        numbers = [number for number in (configuration, ahead) if number is not None]
+        self._configurations = max([self._configurations, *(number + 1 for number in numbers)])
+        self._add(Configure(kind="configure", configuration=configuration, ahead=ahead, in_flight=in_flight))
 
     def task(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import lcm, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from bdforge.common.messages import clip
 from bdforge.design.sequences.expression_text import WrongExpressionError, parsed
@@ -28,19 +28,30 @@ class CompositionError(ProgramError):
     """Steps that cannot run one after the other; the message says which, and why."""
 
 
+class ChangeNumbers(NamedTuple):
+    """A change of the array's configuration by the numbers of its parts: what may come before all that ran has ended,
+    and the rest; None: nothing."""
+
+    ahead: int | None = None
+    then: int | None = None
+
+
+UNCHANGED = ChangeNumbers()
+
+
 @dataclass(frozen=True, slots=True)
 class ComposedStep:
     """One program of a composition.
 
     `sizes` are those of its parameters: numbers, or text with parameters of the composition, such as "2560 * tokens";
-    `tensors` tell what its operands are. `configuration` is what the array becomes before it; None: it stays as it is.
+    `tensors` tell what its operands are. `change` is what the array's configuration takes before it.
     """
 
     name: str
     program: Program
     sizes: Mapping[str, int | str]
     tensors: Mapping[str, str]
-    configuration: int | None = None
+    change: ChangeNumbers = UNCHANGED
 
 
 @dataclass(slots=True)

@@ -9,6 +9,8 @@ from typing import Any
 
 from bdforge.design.sequences.builder import Builder
 from bdforge.design.sequences.composed_tensors import (
+    UNCHANGED,
+    ChangeNumbers,
     ComposedStep,
     CompositionError,
     Slice,
@@ -44,8 +46,8 @@ class Composer:
         self._outputs = set(outputs)
         self._builder = Builder(parameters)
 
-    def program(self, steps: Sequence[ComposedStep], last: int | None = None) -> Program:
-        """The program of all steps; `last` is the configuration that the array gets at the end, None: as it is.
+    def program(self, steps: Sequence[ComposedStep], last: ChangeNumbers = UNCHANGED) -> Program:
+        """The program of all steps; `last` is the change of the configuration that ends a run.
 
         CompositionError for steps that do not fit together.
         """
@@ -62,10 +64,11 @@ class Composer:
                 self._operand(name, tensor)
         for step, (values, bases) in zip(steps, bound, strict=True):
             self._requirements(step, values)
-            build.configure(step.configuration, min(step.program.in_flight, step.program.in_flight_max))
+            in_flight = min(step.program.in_flight, step.program.in_flight_max)
+            build.configure(step.change.then, in_flight, step.change.ahead)
             self._statements(step.program.do, step, values, bases)
-        if last is not None:
-            build.configure(last, TASK_QUEUE_ENTRIES)
+        if last != UNCHANGED:
+            build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead)
         return build.program
 
     def _agree(self, one: Expr | int, other: Expr | int, text: str) -> None:

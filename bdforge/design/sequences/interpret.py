@@ -7,7 +7,7 @@ from typing import Any
 
 from bd_patterns import Pattern, PatternError
 from bdforge.design.sequences.expressions import LARGEST, LEAST, ExpressionError
-from bdforge.design.sequences.sequence_program import ALWAYS, Program, ProgramError, Tokens
+from bdforge.design.sequences.sequence_program import ALWAYS, Configure, Program, ProgramError, Tokens
 from bdforge.devices import TileLimits
 from bdforge.devices.limits import SHIM
 
@@ -71,10 +71,12 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Reconfigure:
-    """All steps before have ended; the array takes a configuration, None: it stays as it is."""
+    """All steps before have ended, and the array takes a configuration, None: it stays as it is. What is written
+    `ahead` comes before that end.
+    """
 
     configuration: int | None
-    in_flight: int
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class _Run:
                     written = tuple(self.values[place] for place in statement.values)
                     yield Stored(self.values[statement.address], written)
                 case "configure":
-                    yield Reconfigure(statement.configuration, statement.in_flight)
+                    yield statement
                 case "task":
                     yield self.task(statement)
                 case "step":
@@ -245,11 +247,13 @@ def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
         if isinstance(step, Stored):
             yield Start(-1, (step,))
             continue
-        if isinstance(step, Reconfigure):
+        if isinstance(step, Configure):
             if (last := next((one for one in reversed(running) if one[1]), None)) is not None and not last[0].waits:
                 raise ProgramError(f"step {last[0].index} awaits no token; nothing says that it has ended by then")
+            if step.ahead is not None:
+                yield Reconfigure(step.ahead, ahead=True)
             yield from (_ended(running.popleft(), rings) for _ in range(len(running)))
-            yield step
+            yield Reconfigure(step.configuration)
             in_flight = min(most, step.in_flight)
             continue
         if index == STEPS_MAX:

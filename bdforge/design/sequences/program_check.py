@@ -169,10 +169,9 @@ def _check_step(step: Any, in_step: bool) -> None:
 def _check_configure(configure: Any, in_step: bool, configurations: int) -> None:
     if in_step:
         raise ProgramError("sequence program: a configuration changes in a step; it changes between steps")
-    if configure.configuration is not None and configure.configuration >= configurations:
-        raise ProgramError(
-            f"sequence program: configuration {configure.configuration} is wanted; there are {configurations}"
-        )
+    for number in (configure.configuration, configure.ahead):
+        if number is not None and number >= configurations:
+            raise ProgramError(f"sequence program: configuration {number} is wanted; there are {configurations}")
 
 
 def _check_task(task: Any, in_step: bool, arguments: int) -> None:

@@ -8,7 +8,8 @@ before it; `["index", loop]` is a loop's counter. Statements name values by thei
 - `write`: the registers from full address `address` on become `values`, in one operation of the stream.
 - `task`: configure a chain of BDs on a shim's channel and start it, `runs` times.
 - `configure`: once every step before it has ended, the array becomes what number `configuration` says: operations that
-  come with the design, none where it stays as it is. From then on at most `in_flight` steps run.
+  come with the design, none where it stays as it is. From then on at most `in_flight` steps run. What number `ahead`
+  says comes before those steps have ended.
 - `step`: the tasks and writes of `do` as a unit. Before it starts, the oldest steps under way end, as many as it takes
   for at most `in_flight` to run and for its BDs to be free. A step ends when the tokens of `awaits` have come; then all
   its BDs are free: the program promises that its other tasks have ended by then.
@@ -132,6 +133,7 @@ class Configure(_Statement):
     CALLED = "a configuration"
     kind: Literal["configure"]
     configuration: Number | None = None
+    ahead: Number | None = None
     in_flight: Annotated[Number, Field(ge=1)]
 
 

@@ -1,9 +1,11 @@
 """Time of a composition: its steps, as each is modelled alone, the changes between them, and one dispatch for all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bdforge.array.emulator.timed.controller_time import operation_ns
+from bdforge.design.sequences import PlannedSequence
+from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
 from bdforge.devices.timing import Timing
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
@@ -32,21 +34,63 @@ def change_us(operations: Sequence[Operation], timing: Timing) -> float:
     return sum(operation_ns(timing, type(op).__name__, n) for op, n in zip(operations, words, strict=True)) / 1e3
 
 
-def step_times(
-    plan: ComposedPlan, problem: Problem, changes: Sequence[Sequence[Operation]], timing: Timing
-) -> Iterator[StepTime]:
-    """The steps of a problem, in order, then what ends a run where that is a change; `changes` are by number.
+def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, timing: Timing) -> Iterator[StepTime]:
+    """The steps of a problem, in order, then what ends a run where that is a change.
 
-    Products take the cycles of their assembled kernels.
+    Products take the cycles of their assembled kernels. What is written ahead takes time where it takes longer than
+    what the step before still has to do by then: its last rounds' share of it.
     """
-    numbers = [s.configuration for s in plan.program.do if s.kind == "configure"]
-    costs = [0.0 if number is None else change_us(changes[number], timing) for number in numbers]
     steps = plan.steps(problem.sizes)
-    for (name, one, own, _), cost in zip(steps, costs, strict=False):
+    hidden = 0.0
+    for place, part in enumerate(_parts(sequence.events)):
+        cost = part.then_us(sequence, timing) + max(0.0, part.ahead_us(sequence, timing) - hidden)
+        if place == len(steps):
+            if cost:
+                yield StepTime("back to the first", "", problem, 0.0, "", cost)
+            return
+        name, one, own, _ = steps[place]
         us, bound = _alone(one, own, timing)
         yield StepTime(name, one.spec.name, own, us, bound, cost)
-    if len(costs) > len(steps):
-        yield StepTime("back to the first", "", problem, 0.0, "", costs[-1])
+        hidden = us * part.last_share
+
+
+@dataclass(slots=True)
+class _Part:
+    """The events of a step: changes before it; its rounds, and how many of them run once the last one has started."""
+
+    ahead: int | None = None
+    then: int | None = None
+    rounds: int = 0
+    last: int = 0
+
+    @property
+    def last_share(self) -> float:
+        return self.last / max(1, self.rounds)
+
+    def then_us(self, sequence: PlannedSequence, timing: Timing) -> float:
+        return 0.0 if self.then is None else change_us(sequence.configurations[self.then], timing)
+
+    def ahead_us(self, sequence: PlannedSequence, timing: Timing) -> float:
+        return 0.0 if self.ahead is None else change_us(sequence.configurations[self.ahead], timing)
+
+
+def _parts(events: Iterable[Event]) -> Iterator[_Part]:
+    """What each step of a composition does, and what ends a run; each begins with a `Reconfigure`."""
+    part, ahead, running = _Part(), None, 0
+    for event in events:
+        match event:
+            case Start(index=index) if index >= 0:
+                part.rounds, running = part.rounds + 1, running + 1
+                part.last = running
+            case Await():
+                running -= 1
+            case Reconfigure(configuration=number, ahead=True):
+                ahead = number
+            case Reconfigure(configuration=number):
+                if part.rounds:
+                    yield part
+                part, ahead = _Part(ahead, number), None
+    yield part
 
 
 def _alone(plan: Plan, problem: Problem, timing: Timing) -> tuple[float, str]:

@@ -31,7 +31,7 @@ class ProgramMemories:
     def __init__(self, array: Array, names: Mapping[tuple[int, int], tuple[dict[int, str], str]] | None = None) -> None:
         self._array, self._names = array, names or {}
         self._judged: set[bytes] = set()
-        self._since_reset: dict[tuple[int, int], bytearray] = {}  # program memory that was written since a reset
+        self._reset_ones: set[tuple[int, int]] = set()  # cores in whose memory may be more than their program
 
     def fill(self, place: tuple[int, int], start: int, data: bytes) -> None:
         _code(self._array.tile(*place))[start : start + len(data)] = data
@@ -41,30 +41,33 @@ class ProgramMemories:
         array, core, code = self._array, self._array.core(*place), bytes(_code(self._array.tile(*place)))
         generation = array.device.generation.name.lower()
         names, file = self._names.get(place, ({}, "program memory"))
-        fresh = self._since_reset.get(place, b"")  # a new program, behind which the end of a longer one may stand
-        self._judge(core.name, file, generation, bytes(fresh) if any(fresh[:_WORD]) else code)
+        self._judge(core.name, file, generation, code, place not in self._reset_ones)
         library()  # compiled now where it is missing: hosts give a run seconds
         array.runs_machine_code = True
         core.take(MachineCode(load(generation), code, names, file))
         array.scheduler.wake(core)
 
-    def _judge(self, core: str, file: str, generation: str, code: bytes) -> None:
+    def _judge(self, core: str, file: str, generation: str, code: bytes, whole: bool) -> None:
         """Tell once of each program what the checker finds."""
         if code in self._judged:
             return
         self._judged.add(code)
-        found = verdict(generation, code)
+        found = verdict(generation, code, whole)
         for hazard in (*found.errors, *([found.unusual] if found.unusual else [])):
             self._array.strictness.caution("machine-code", f"{core}, {file}: {hazard}")
 
     def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None:
-        """Write a word; RegisterAccessError while the core runs, or where the text gives its program."""
+        """Write a word; RegisterAccessError where the text gives the core's program, and by "program-writes"."""
         tile = self._array.tile(*place)
         if self._array.core(*place).has_program:
             why = "whose core has its program from the text" if tile.code is None else "whose core runs: reset it first"
-            raise RegisterAccessError(f"{tile.name}: code is written to program memory at {offset:#x}, {why}{source}")
-        for kept in filter(None, (_code(tile), self._since_reset.get(place))):
-            kept[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
+            error = RegisterAccessError(f"{tile.name}: code is written to program memory at {offset:#x}, {why}{source}")
+            if tile.code is None:
+                raise error
+            if not self._array.strictness.permits("program-writes"):  # a program has too many words for a warning each
+                self._array.strictness.fault("program-writes", error)
+            self._array.strictness.warn("program-writes (permitted): programs are written while cores run")
+        _code(tile)[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
 
     def code_word(self, place: tuple[int, int], offset: int) -> int:
         """A word of program memory; 0 where no machine code was written."""
@@ -93,7 +96,7 @@ class ProgramMemories:
 
     def _reset(self, core: EmulatedCore) -> None:
         self._tell_reset(core)
-        self._since_reset[core.place] = bytearray(PROGRAM_MEMORY_BYTES)
+        self._reset_ones.add(core.place)
         core.program = core.steps = None
         for tile in self._array.tiles.values():
             for lock in tile.locks:

@@ -1,0 +1,216 @@
+"""What one tile takes from one configuration to the next, part by part; `transition` puts the parts in order."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from bdforge.array.lower.array_state import PushedTask, TileState, WrittenMemory
+from bdforge.array.txn.writer import WORD_MASK
+from bdforge.devices import AIE2, TileKind
+from bdforge.devices.limits import GRANULE_BYTES, PROGRAM_LINE_BYTES
+from bdforge.devices.register_names import What
+from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS, TileRegisters, address
+from bdforge.devices.switch_registers import (
+    CASCADE_OFFSET,
+    SHIM_DEMUX_OFFSET,
+    SHIM_MUX_OFFSET,
+    master_offset,
+    rule_offset,
+    slave_offset,
+)
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
+
+BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
+_GAP_MAX = 24  # ports between two that change: written as they are, they cost less than another operation
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it."""
+
+    locks: Collection[int]
+    bds: Collection[int]
+    program: WrittenMemory | None
+
+    def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
+        """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
+        line = PROGRAM_LINE_BYTES
+        pieces = (
+            (at, data[max(at - start, 0) : at + line - start])
+            for at in range(start // line * line, start + len(data), line)
+        )
+        for used, found in groupby(pieces, lambda piece: self._used(piece[0])):
+            parts = list(found)
+            yield used, max(parts[0][0], start), b"".join(part for _, part in parts)
+
+    def _used(self, line: int) -> bool:
+        return self.program is None or any(self.program.written[line : line + PROGRAM_LINE_BYTES])
+
+
+@dataclass(frozen=True, slots=True)
+class TileChange:
+    """One tile: what is there, and what is wanted.
+
+    `locks` are all that what is wanted uses, None: unknown. Runs of what is there have `rewritten` its BDs, if they do
+    that, and `pushed` tasks to some channels. What `busy` leaves free is written `ahead`, before they have ended.
+    """
+
+    old: TileState
+    new: TileState
+    locks: Collection[int] | None
+    rewritten: bool
+    pushed: Collection[tuple[str, int]]
+    busy: Busy | None
+
+    @property
+    def at(self) -> TileRegisters:
+        return TILE_REGISTERS[self.old.kind]
+
+    def write(self, offset: int, value: int) -> Write:
+        return Write(address(self.old.column, self.old.row, offset), value)
+
+    def filled(self, offset: int, data: bytes) -> Iterator[BlockWrite | MaskWrite]:
+        """Bytes of a memory from an offset on: whole words, and masked ones at ends that are none."""
+        before, behind = offset % GRANULE_BYTES, -(offset + len(data)) % GRANULE_BYTES
+        words = np.frombuffer(bytes(before) + data + bytes(behind), "<u4").tolist()
+        masks = np.frombuffer(bytes(before) + b"\xff" * len(data) + bytes(behind), "<u4").tolist()
+        start = address(self.old.column, self.old.row, offset - before)
+        at, end = 0, len(words)
+        if masks[0] != WORD_MASK:
+            yield MaskWrite(start, words[0], masks[0])
+            at = 1
+        if end > at and masks[-1] != WORD_MASK:
+            end -= 1
+        for first in range(at, end, BLOCK_WORDS):
+            yield BlockWrite(start + GRANULE_BYTES * first, tuple(words[first : min(first + BLOCK_WORDS, end)]))
+        if end < len(words):
+            yield MaskWrite(start + GRANULE_BYTES * end, words[end], masks[end])
+
+    @property
+    def stopped(self) -> list[tuple[str, int]]:
+        """Channels that had tasks; a shim's have no reset, and nothing to do once their tokens came."""
+        if self.old.kind is TileKind.SHIM:
+            return []
+        return sorted({*_of_tasks(self.old), *self.pushed})
+
+    def control(self, tile: TileState, direction: str, channel: int) -> int:
+        """A channel's control register: of a core tile's that has tasks the bit is set without which none starts."""
+        value = tile.registers.get((What.CONTROL, direction, (channel,)), 0)
+        starts = tile.kind is TileKind.CORE and (direction, channel) in _of_tasks(tile)
+        return value | CORE_ENABLE if starts else value
+
+    # what may be written ahead
+
+    def programs(self, ahead: bool) -> Iterator[BlockWrite | MaskWrite]:
+        """A program that is not there yet."""
+        for start, data in self.new.program.spans():
+            parts = [(True, start, data)] if self.busy is None else self.busy.lines(data, start)
+            for used, at, piece in parts:
+                if used is not ahead and self.old.program.data[at : at + len(piece)] != piece:
+                    yield from self.filled(self.at.program_memory.start + at, piece)
+
+    def lock_values(self, ahead: bool) -> Iterator[Write]:
+        """Values of the locks that a run may have changed, or that start with another one."""
+        for lock in sorted(self.used_locks | {lock for lock, value in self.new.locks.items() if value}):
+            if (self.busy is None or lock in self.busy.locks) is not ahead:
+                yield self.write(self.at.lock_offset(lock), self.new.locks.get(lock, 0))
+
+    @property
+    def used_locks(self) -> set[int]:
+        if self.locks is not None:
+            return set(self.locks)
+        count = AIE2.limits(self.old.kind).locks
+        if _runs(self.old) or _runs(self.new):
+            return set(range(count))
+        tiles = (self.old, self.new)
+        fields = [tile.fields(bd) for tile in tiles for bd in tile.bds]
+        return {found.get(name, 0) % count for found in fields for name in ("lock_acq_id", "lock_rel_id")}
+
+    def descriptors(self, ahead: bool) -> Iterator[BlockWrite]:
+        """BDs that differ, those that runs may have written, and those whose iteration a run has moved on."""
+        for bd, words in sorted(self.new.bds.items()):
+            unknown = self.old.kind is TileKind.SHIM or self.rewritten or self.new.fields(bd)["iteration_wrap"]
+            if (unknown or self.old.bds.get(bd) != words) and (self.busy is None or bd in self.busy.bds) is not ahead:
+                yield BlockWrite(address(self.old.column, self.old.row, self.at.bd_offset(bd)), tuple(words))
+
+    # what waits until all that ran has ended
+
+    def stops(self) -> Iterator[Write]:
+        """Stop the core, and hold channels in reset."""
+        if _runs(self.old):
+            yield self.write(self.at.core_control or 0, CORE_RESET)
+        for direction, channel in self.stopped:
+            yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
+
+    def memories(self) -> Iterator[BlockWrite | MaskWrite]:
+        """First values of buffers, and data of programs."""
+        for start, data in self.new.memory.spans():
+            yield from self.filled(start, data)
+
+    def switches(self) -> Iterator[Write]:
+        """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one."""
+        kind = self.old.kind
+        offsets = {
+            What.MASTER: lambda port: master_offset(kind, port),
+            What.SLAVE: lambda port: slave_offset(kind, port),
+            What.RULE: lambda port, rule: rule_offset(kind, port, rule),
+            What.MUX: lambda: SHIM_MUX_OFFSET,
+            What.DEMUX: lambda: SHIM_DEMUX_OFFSET,
+            What.CASCADE: lambda: CASCADE_OFFSET,
+        }
+        for what, offset in offsets.items():
+            before, wanted = self.old.of(what), self.new.of(what)
+            changed = sorted(i for i in before.keys() | wanted.keys() if before.get(i, 0) != wanted.get(i, 0))
+            if what in (What.MASTER, What.SLAVE):
+                changed = _without_gaps(changed)
+            for index in changed:
+                yield self.write(offset(*index), wanted.get(index, 0))
+
+    def lets_go(self) -> Iterator[Write]:
+        """Let go of the core; values of padding."""
+        if _runs(self.old):
+            yield self.write(self.at.core_control or 0, 0)
+        before, wanted = self.old.of(What.PAD_VALUE), self.new.of(What.PAD_VALUE)
+        for (channel,) in sorted(before.keys() | wanted.keys()):
+            if (value := wanted.get((channel,), 0)) != before.get((channel,), 0):
+                yield self.write((self.at.pad_value_base or 0) + GRANULE_BYTES * channel, value)
+
+    def starts(self, direction: str) -> Iterator[Write]:
+        """Let go of the channels of a direction, each with the tasks that it runs from the start."""
+        if self.old.kind is TileKind.SHIM:
+            return
+        for channel in range(AIE2.limits(self.old.kind).channels):
+            tasks = [task for task in self.new.tasks if (task.direction, task.channel) == (direction, channel)]
+            control = self.control(self.new, direction, channel)
+            held = (direction, channel) in self.stopped or control != self.control(self.old, direction, channel)
+            if tasks or held:
+                yield self.write(self.at.control_offset(direction, channel), control)
+            for task in tasks:
+                yield self.write(self.at.queue_offset(direction, channel), self._entry(task))
+
+    def _entry(self, task: PushedTask) -> int:
+        return self.at.queue.encode({"bd": task.bd, "repeat": task.repeat, "token": int(task.token)})[0]
+
+    def enables(self) -> Iterator[Write]:
+        """Let a core run from program address 0 on."""
+        if _runs(self.new):
+            yield self.write(self.at.core_control or 0, CORE_ENABLE)
+
+
+def _runs(tile: TileState) -> bool:
+    return bool(tile.of(What.CORE).get((), 0) & CORE_ENABLE)
+
+
+def _of_tasks(tile: TileState) -> set[tuple[str, int]]:
+    return {(task.direction, task.channel) for task in tile.tasks}
+
+
+def _without_gaps(ports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Ports, with those between two that are near each other."""
+    found: list[tuple[int, ...]] = []
+    for (port,) in ports:
+        last = found[-1][0] + 1 if found else port
+        found += [(one,) for one in range(last if port - last <= _GAP_MAX else port, port + 1)]
+    return found

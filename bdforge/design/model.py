@@ -141,8 +141,9 @@ class Design:
     `sequences` are for a problem each, `program` is the sequence of any size with its operands. `reference` says what
     outputs must be: a numpy function ("module:function") or a golden file. `made_from` is the content of the spec that
     it was planned from, its `kind` included. `kernels` are sources of what cores call, below kernels/, compiled with
-    `macros` ("ROWS=64"), `problems` sizes that are built in, by name. `place_of` tells where a document says something,
-    "" where it does not.
+    `macros` ("ROWS=64"), `problems` sizes that are built in, by name. With `code_at_end` the
+    machine code that bdforge makes of its cores' programs ends where program memory does. `place_of` tells where a
+    document says something, "" where it does not.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Design:
     kernels: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
     problems: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    code_at_end: bool = False
     place_of: Callable[[Subject], str] = field(default=lambda subject: "", compare=False, repr=False)
 
     @property

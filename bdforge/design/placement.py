@@ -4,16 +4,18 @@ Hosts write parameters to addresses, so that none may be left to a tool's defaul
 time lie in different banks where they can: core and DMA stall each other in one.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
+from typing import TypeVar, cast
 
 from bdforge.design.model import Channel, Design, Tile
-from bdforge.design.tile_memory import Bd, Buffer
+from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES
 
+T = TypeVar("T")
 Weights = tuple[tuple[int, ...], ...]
 """What it costs when two buffers share a bank, symmetric; the diagonal counts nothing."""
 
@@ -112,6 +114,42 @@ def placed(design: Design) -> Design:
     """
     limits = design.array.generation.limits
     return replace(design, tiles=tuple(_placed(tile, limits(tile.kind)) for tile in design.tiles))
+
+
+def from_end(design: Design) -> Design:
+    """A placed design with the last locks and BDs of each tile instead of the first, and code that ends where program
+    memory does: beside one that begins at the start it takes nothing from that.
+    """
+    limits = design.array.generation.limits
+    moved: dict[Lock, Lock] = {
+        lock: replace(lock, id=limits(tile.kind).locks - 1 - lock.id) for tile in design.tiles for lock in tile.locks
+    }
+    tiles = (_from_end(tile, limits(tile.kind)) for tile in design.tiles)
+    return replace(design, tiles=tuple(_with_locks(tile, moved) for tile in tiles), code_at_end=True)
+
+
+def _from_end(tile: Tile, limits: TileLimits) -> Tile:
+    """The BDs of each channel counted from the end of those that it may use."""
+    channels = []
+    for channel in tile.channels:
+        share = limits.bds_of_channel(channel.index)
+        ids = [None if bd.bd_id is None else share[0] + share[-1] - bd.bd_id for bd in channel.bds]
+        bds = tuple(replace(bd, bd_id=number) for bd, number in zip(channel.bds, ids, strict=True))
+        channels.append(replace(channel, bds=bds))
+    return replace(tile, channels=tuple(channels))
+
+
+def _with_locks(part: T, moved: Mapping[Lock, Lock]) -> T:
+    """A part of a design with other locks, wherever it names them."""
+    if isinstance(part, Lock):
+        return cast("T", moved.get(part, part))
+    if isinstance(part, tuple) and not hasattr(part, "_fields"):
+        return cast("T", tuple(_with_locks(one, moved) for one in part))
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    held = {one.name: getattr(part, one.name) for one in fields(part) if one.init}
+    other = {name: _with_locks(value, moved) for name, value in held.items()}
+    return replace(part, **other) if any(other[name] is not held[name] for name in held) else part
 
 
 def _placed(tile: Tile, limits: TileLimits) -> Tile:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bdforge.common.messages import InputError, clip, form_fault, listed
 from bdforge.design import Design, check
 from bdforge.design.manifest import spec_hash
+from bdforge.design.placement import from_end
 from bdforge.design.sequences import SequenceOptions
 from bdforge.devices import DEVICES, Device
 
@@ -60,6 +61,19 @@ class ArraySection(Section):
     device: Literal["npu1", "npu2"] | None = None
     rows: Annotated[int, Field(ge=1, le=4, strict=True)] = 4
     columns: Annotated[int, Field(ge=1, le=8, strict=True)] | None = None
+
+
+class PlacedArray(ArraySection):
+    """An array of which a design may take the end: the last locks, BDs and lines of program memory of its tiles.
+
+    So it lies beside a design that has the first ones, and a composition writes what it needs while that one runs.
+    """
+
+    from_end: bool = False
+
+    def arranged(self, design: Design) -> Design:
+        """A placed design as it stands, or `bdforge.design.placement.from_end`."""
+        return from_end(design) if self.from_end else design
 
 
 class SequenceSection(Section):

@@ -16,8 +16,8 @@ from bdforge.operators.operator_api import Cost, Expected, Kernels, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,
     WHOLE,
-    ArraySection,
     FormSpec,
+    PlacedArray,
     Problem,
     ProblemForm,
     ProblemT,
@@ -43,7 +43,7 @@ class StreamForm(SpecForm[ProblemT]):
     """What all designs say of cores that hold `buffers` tiles of a stream; no `columns`: all of the product's."""
 
     buffers: Annotated[Literal[1, 2], WHOLE] = 2
-    array: ArraySection = ArraySection()
+    array: PlacedArray = PlacedArray()
     stack_bytes: Size = STACK_BYTES
 
 
@@ -141,6 +141,7 @@ def plan_streams(
         what += f" in {tiling.chunks} chunks"
     comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     part = device.part(tiling.columns)
-    design = map_streams(spec.name, part, tiling, tuple(function.cycles), form.stack_bytes, comment)
+    mapped = map_streams(spec.name, part, tiling, tuple(function.cycles), form.stack_bytes, comment)
+    design = form.array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": smaller}))
     return StreamPlan(spec, device, design, tiling, function)

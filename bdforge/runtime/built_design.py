@@ -146,7 +146,12 @@ class BuiltDesign:
     def resident(self, image: bytes | None = None) -> Resident:
         """The design on an emulated array of its own, booted from `image` or from the build's; faults as there."""
         booted = self.booted if image is None else image
-        return Resident(self.mlir, self.kernels, str(self.mlir_file), image=booted)
+        return Resident(self.mlir, self.kernels, str(self.mlir_file), image=booted, permissive=self.permissive)
+
+    @property
+    def permissive(self) -> list[str]:
+        """Checks of the emulated array that its author has decided against."""
+        return ["program-writes"] if self.manifest.document.get("programs_ahead") else []
 
     def image(self, role: str) -> Path:
         """What is loaded onto an NPU: "xclbin" or "elf"; BuildError when it is missing or of another build."""

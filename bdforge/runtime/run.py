@@ -62,6 +62,7 @@ def run(
     result = emulate(
         design.mlir, buffers, design.kernels, name, instructions=None if name else planned.words(),
         file=str(design.mlir_file), timing=timing, poison=poison, image=design.booted,
+        permissive=design.permissive,
     )  # fmt: skip
     seconds = time.perf_counter() - start
     between = fetched(planned, buffers, [o for o in design.program.operands if o.direction == "between"])

@@ -36,7 +36,12 @@ def write_image(target, source, env):
     names = [path.stem.removeprefix("insts_") for path in insts]
     text = read_text(source[0].get_abspath())
     image = built_image(
-        text, str(source[0]), [*env["KERNEL_MACROS"], f"LOOPS={env['loops']}"], names, _given(source[1:], env)
+        text,
+        str(source[0]),
+        [*env["KERNEL_MACROS"], f"LOOPS={env['loops']}"],
+        names,
+        _given(source[1:], env),
+        env["CODE_AT_END"],
     )
     if xclbin.name.endswith(EMULATED):
         without = cpp_only(env["KERNELS"], device_named(env["device"]).generation, env["KERNEL_MACROS"])
@@ -106,8 +111,8 @@ def generate(env):
         chosen = "aiecc" if env["AIECC_TOOLS"][0] and not asm else OWN_TOOLCHAIN
     if chosen == "aiecc" and asm:
         stop("kernels=asm is for toolchain=bdforge: aiecc links objects of Peano; leave one of both out.")
-    env["TOOLCHAIN"], env["KERNEL_MACROS"], env["KERNELS"] = chosen, [], []
-    settings = ["KERNEL_MACROS", "device", "kernels", "loops"]
+    env["TOOLCHAIN"], env["KERNEL_MACROS"], env["KERNELS"], env["CODE_AT_END"] = chosen, [], [], False
+    settings = ["CODE_AT_END", "KERNEL_MACROS", "device", "kernels", "loops"]
     image = Action(write_image, lambda target, source, env: short_line("XCLBIN", target), varlist=settings)
     env["BUILDERS"]["AssembledXclbin"] = Builder(action=image, emitter=depend)
     facts = Action(write_facts, lambda target, source, env: short_line("TOOLCHAIN", target))

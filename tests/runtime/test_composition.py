@@ -16,8 +16,10 @@ from bdforge.cli.commands import app
 from bdforge.common.messages import InputError
 from bdforge.design.sequences.buffers import arguments, fetched, placed, sizes_of
 from bdforge.design.sequences.composed_tensors import UNCHANGED
+from bdforge.devices.limits import PROGRAM_LINE_BYTES
+from bdforge.devices.register_names import What, register_at
 from bdforge.devices.txn_format.codec import encode
-from bdforge.devices.txn_format.operations import Sync
+from bdforge.devices.txn_format.operations import BlockWrite, Sync, Write
 from bdforge.operators import SpecError, load_spec, plan_of
 from bdforge.runtime import BuildError, BuiltDesign, load, run
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
@@ -100,6 +102,35 @@ def test_each_step_is_judged_by_what_it_got(built: Path):
     arrays["first codes"] = arrays["first codes"] ^ 1
     wrong = plan.expected(inputs, arrays)
     assert not np.array_equal(wrong["y"].values, right["y"].values)
+
+
+def test_designs_at_both_ends_take_little_room_of_each_other(built: Path):
+    """What the end has is written ahead, programs too where that is asked for; only the jump at address 0 is not."""
+
+    def late(content: dict[str, Any], what: What) -> list[Write | BlockWrite]:
+        made = composed(built, content)
+        number = made.numbers[1].then  # from the norm, at the end, to the product
+        assert number is not None
+        writes = (op for op in made.changes[number] if isinstance(op, Write | BlockWrite))
+        return [op for op in writes if register_at(op.address).what is what]
+
+    assert not late(LAYER, What.LOCK)
+    assert not late(LAYER, What.BD)
+    (start,) = late(LAYER | {"programs_ahead": True}, What.PROGRAM)
+    assert isinstance(start, BlockWrite)
+    assert len(start.words) * 4 <= 2 * PROGRAM_LINE_BYTES
+
+
+def test_a_run_whose_programs_are_written_ahead(built: Path, tmp_path: Path):
+    """It makes the same bits, with a warning: by default the array refuses."""
+    made = composed(built, LAYER | {"programs_ahead": True})
+    made.write(tmp_path / "ahead")
+    design = BuiltDesign.load(tmp_path / "ahead")
+    inputs = inputs_for(design, 3)
+    found = run(design, inputs)
+    assert list(found.warnings) == ["program-writes (permitted): programs are written while cores run"]
+    for name, array in run(BuiltDesign.load(built / "layer"), inputs).outputs.items():
+        same(found.outputs[name], array, name)
 
 
 def test_a_design_that_runs_twice_in_a_row_changes_nothing(built: Path):

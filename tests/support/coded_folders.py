@@ -12,7 +12,8 @@ from bdforge.runtime.toolchain.assembled import built_image, toolchain_facts
 from support.built_designs import spec_content
 
 ONE_CORE = {"array": {"rows": 1, "columns": 1}}
-NORM = {"kind": "rows", "function": "rmsnorm", "width": 64, "codes": True, "problems": [{"rows": 5}]} | ONE_CORE
+AT_END = {"array": {"rows": 1, "columns": 1, "from_end": True}}
+NORM = {"kind": "rows", "function": "rmsnorm", "width": 64, "codes": True, "problems": [{"rows": 5}]} | AT_END
 RESIDUAL = NORM | {"residual": True}
 PRODUCT = spec_content(16, 64, 32, types=("int8", "int2", "bf16", "int32"), rows=1, columns=1) | {
     "problems": [{"M": 5, "K": 64, "N": 64}]
@@ -57,7 +58,7 @@ def coded_plan(folder: Path, planned: Plan) -> BuiltDesign:
     """What scons makes of a plan with toolchain=bdforge, but for kernels of the host: nothing calls one."""
     folder.mkdir(parents=True)
     files, text = built_files(planned, ()), render(planned, [])
-    made = built_image(text, files["mlir"], planned.kernels.defines, [])
+    made = built_image(text, files["mlir"], planned.kernels.defines, [], code_at_end=planned.design.code_at_end)
     content = {"mlir": text.encode(), "xclbin": made.xclbin, "host_kernels": b""}
     for role, data in content.items():
         (folder / files[role]).parent.mkdir(exist_ok=True)

@@ -22,8 +22,16 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.schedule import scheduled
 from bdforge.core.isa import load
 from bdforge.core.isa.assembler import assemble
+from bdforge.core.isa.flow import DELAY_SLOTS
 from bdforge.core.isa.hazards import check_source
-from bdforge.devices.limits import CORE, CORE_LOCK_WINDOWS, CORE_OWN_MEMORY, TileKind
+from bdforge.devices.limits import (
+    CORE,
+    CORE_LOCK_WINDOWS,
+    CORE_OWN_MEMORY,
+    PROGRAM_LINE_BYTES,
+    PROGRAM_MEMORY_BYTES,
+    TileKind,
+)
 
 _OWN_WINDOW = len(CORE_LOCK_WINDOWS) - 1
 
@@ -89,16 +97,28 @@ def core_program(core: CoreOp, kernels: Mapping[str, AssemblyKernel]) -> LinkedP
 
 
 def linked(
-    core: CoreOp, source: CoreSource, kernels: Mapping[str, AssemblyKernel], symbols: Mapping[str, int]
-) -> LinkedProgram:
-    """A core's source with its kernels' as one program, which the checker has passed; `symbols` are the core's."""
+    core: CoreOp, source: CoreSource, kernels: Mapping[str, AssemblyKernel], symbols: Mapping[str, int],
+    at_end: bool = False,
+) -> LinkedProgram:  # fmt: skip
+    """A core's source with its kernels' as one program, which the checker has passed; `symbols` are the core's.
+
+    With `at_end` it ends where program memory does; cores start at address 0, where then a jump to it stands.
+    """
     text = source.text + joined(kernels[name].text for name in source.calls)
-    generation = core.tile.device_op.device.generation.name.lower()
-    assembled = assemble(text, generation, f"core_{core.tile.column}_{core.tile.row}.s", symbols)
+    generation, file = core.tile.device_op.device.generation.name.lower(), f"core_{core.tile.column}_{core.tile.row}.s"
+    assembled = assemble(text, generation, file, symbols)
+    if at_end:
+        text = _at_end(text, sum(len(data) for _, data in assembled.code))
+        assembled = assemble(text, generation, file, symbols)
     mine = (hazard for hazard in check_source(assembled) if hazard.address in assembled.sources)
     if hazards := list(mine):  # compilers read old values on purpose
         raise refused(core, f"its machine code has {len(hazards)} hazards, the first: {hazards[0]}")
     return LinkedProgram(text, assembled.elf(), sum(len(data) for _, data in assembled.code), source.stack_bytes)
+
+
+def _at_end(text: str, size: int) -> str:
+    start = (PROGRAM_MEMORY_BYTES - size) // PROGRAM_LINE_BYTES * PROGRAM_LINE_BYTES
+    return "\n".join(["        j #main", *["        nop"] * DELAY_SLOTS, f"        .org {start}", text])
 
 
 def core_source(core: CoreOp, functions: Mapping[str, Callee], allocation: AddressMap | None = None) -> CoreSource:
@@ -161,8 +181,10 @@ class DevicePrograms:
     without: Mapping[Tile, str]
 
 
-def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel]) -> DevicePrograms:
+def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel], at_end: bool = False) -> DevicePrograms:
     """Programs of cores that have a body; `kernel` gives functions that they call, or raises CodegenError.
+
+    With `at_end` they end where program memory does.
 
     CodegenError and AssemblyError for what is wrong with a program whose kernels are there.
     """
@@ -181,7 +203,7 @@ def device_programs(device: DeviceOp, kernel: Callable[[str], AssemblyKernel]) -
         symbols = core_symbols(device, *tile, allocation)
         key = _identity(source, symbols)
         if key not in known:
-            known[key] = linked(core, source, kernels, symbols)
+            known[key] = linked(core, source, kernels, symbols, at_end)
         programs[tile] = known[key]
     return DevicePrograms(programs, without)
 

@@ -1,6 +1,6 @@
 """A design that stays on the emulated array from run to run, as on an NPU whose hosts load it once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
 
 import numpy as np
@@ -18,8 +18,8 @@ class Resident:
 
     One run at a time, whichever threads ask. After a run that failed the next one gets a new array with the design
     loaded again. With an `image` (CDO, PDI, xclbin or full ELF) the array boots from that; the text then gives names,
-    and bodies of cores without machine code, if it gives anything. MlirError, LoadError, KernelError or ImageError
-    for what cannot be loaded.
+    and bodies of cores without machine code, if it gives anything. `permissive` are checks that are off. MlirError,
+    LoadError, KernelError or ImageError for what cannot be loaded.
     """
 
     def __init__(
@@ -29,7 +29,9 @@ class Resident:
         file: str = "<string>",
         budget: int = STEP_BUDGET,
         image: bytes | None = None,
+        permissive: Collection[str] = (),
     ):
+        self._permissive = Strictness.without(permissive).permitted
         self._module, self._kernels, self._budget = parsed(mlir, file), kernels, budget
         self._image = only_configuration(image)
         self._start, _ = choose(self._module, None, None, file, runs_words=True)
@@ -60,6 +62,6 @@ class Resident:
         return machine.warnings
 
     def _load(self) -> Machine:
-        array = Array(self._start.device, HostBuffers(), Scheduler(self._budget), Strictness())
+        array = Array(self._start.device, HostBuffers(), Scheduler(self._budget), Strictness(self._permissive))
         array.by_words = True
         return Machine(self._module, self._start, self._kernels, array, self._image)

@@ -45,6 +45,7 @@ def _tables(design: Design) -> Plain:
         reference=design.reference,
         kernels=list(design.kernels),
         macros=list(design.macros),
+        code_at_end=design.code_at_end,
         allocations=written(Repeating(names), _PLACES),
         tile=[one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)],
         flow=written(Repeating([_flow(flow) for flow in design.flows]), _PLACES),

@@ -125,6 +125,7 @@ class _Reading:
                 kernels=tuple(given["kernels"]),
                 macros=tuple(text(macro, scope) for macro in given["macros"]),
                 problems=tuple(given["problems"]),
+                code_at_end=given["code_at_end"],
             )
         )
         if not raw.keys() & {"sequence", "operand"}:
@@ -382,8 +383,9 @@ DOCUMENT = Table(
     {
         "kind": Key(one_of(_KIND)), "name": Key(text), "device": Key(text), "comments": Key(many(text), ()),
         "reference": Key(plain, ""), "kernels": Key(many(plain), ()), "macros": Key(_as_it_is, ()),
-        "made_from": Key(_tables, None), "let": Key(_tables, {}), "patterns": Key(_tables, {}),
-        "problems": Key(_problems, ()), "tile": Key(_part(many(TILE))), "flow": Key(_part(_PARTS["flow"]), ()),
+        "code_at_end": Key(flag, False), "made_from": Key(_tables, None), "let": Key(_tables, {}),
+        "patterns": Key(_tables, {}), "problems": Key(_problems, ()), "tile": Key(_part(many(TILE))),
+        "flow": Key(_part(_PARTS["flow"]), ()),
         "allocations": Key(_part(_PARTS["allocations"]), ()), "cascade": Key(_part(_PARTS["cascade"]), ()),
         "program": Key(_programs, {}), "runtime_sequence": Key(_part(_PARTS["runtime_sequence"]), ()),
         "sequence": Key(_part(SEQUENCE), None), "operand": Key(_part(many(OPERAND)), ()),

@@ -20,9 +20,9 @@ from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Pl
 from bdforge.operators.specs import (
     STACK_BYTES,
     WHOLE,
-    ArraySection,
     Count,
     FormSpec,
+    PlacedArray,
     Problem,
     ProblemForm,
     Section,
@@ -72,7 +72,7 @@ class AttentionForm(SpecForm[AttentionProblem]):
     soft_cap: Annotated[float, Field(ge=1, le=60)] | None = None
     digits: Annotated[Literal[1, 2], WHOLE] = 2
     tile: AttentionTile | None = None
-    array: ArraySection = ArraySection()
+    array: PlacedArray = PlacedArray()
     stack_bytes: Size = STACK_BYTES
 
 
@@ -193,7 +193,8 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
         f"{spec.name}: attention of {form.heads} heads to {form.kv_heads} of K and V, {form.head_dim} dimensions, "
         f"{queries} queries and {keys} keys at a time, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
-    design = map_attention(spec.name, device.part(columns), tiling, form.stack_bytes, comment)
+    mapped = map_attention(spec.name, device.part(columns), tiling, form.stack_bytes, comment)
+    design = form.array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return AttentionPlan(spec, device, design, tiling)
 

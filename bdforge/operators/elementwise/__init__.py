@@ -15,8 +15,8 @@ from bdforge.operators.elementwise.functions import FUNCTIONS
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.specs import (
     STACK_BYTES,
-    ArraySection,
     FormSpec,
+    PlacedArray,
     ProblemForm,
     Rounding,
     Section,
@@ -54,7 +54,7 @@ class ElementwiseForm(SpecForm[LengthProblem]):
     function: Literal["add", "mul", "relu2_gate", "silu", "gelu", "silu_gate", "gelu_gate"]
     type: Literal["int8", "bf16"]
     tile: Size
-    array: ArraySection = ArraySection()
+    array: PlacedArray = PlacedArray()
     narrowing: Narrowing = Narrowing()
     stack_bytes: Size = STACK_BYTES
 

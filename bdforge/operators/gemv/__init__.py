@@ -101,7 +101,8 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."
     )
-    design = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), stack_bytes, comment)
+    mapped = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), stack_bytes, comment)
+    design = array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}))
     return GemvPlan(spec, device, design, tiling)
 

@@ -10,9 +10,9 @@ from bdforge.operators.gemv.weights import SUMS
 from bdforge.operators.specs import (
     STACK_BYTES,
     WHOLE,
-    ArraySection,
     FormSpec,
     MatrixProblem,
+    PlacedArray,
     Section,
     Size,
     SpecForm,
@@ -38,7 +38,7 @@ class GemvTile(Section):
     n: Size
 
 
-class GemvArray(ArraySection):
+class GemvArray(PlacedArray):
     """No `columns`: all of the product's; no `channels`: as many of each shim's as read W as fast as DRAM."""
 
     channels: Annotated[Literal[1, 2] | None, WHOLE] = None

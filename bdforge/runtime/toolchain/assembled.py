@@ -43,9 +43,11 @@ class BuiltImage:
 
 def built_image(
     text: str, file: str, defines: Sequence[str], sequences: Sequence[str],
-    given: Mapping[str, AssemblyKernel] | None = None
+    given: Mapping[str, AssemblyKernel] | None = None, code_at_end: bool = False,
 ) -> BuiltImage:  # fmt: skip
     """The image of a design, whose kernels are assembled with options as `-D` gives them, but for those `given`.
+
+    Programs start at address 0, or with `code_at_end` end where program memory does.
 
     Cores whose kernels have no machine code are left without a program. MlirError, LoweringError, RoutingError,
     AllocationError, CodegenError and AssemblyError for what cannot be built.
@@ -54,7 +56,7 @@ def built_image(
     device = next(op for op in module.walk() if isinstance(op, DeviceOp))
     generation = device.device.generation.name.lower()
     known = given or {}
-    made = device_programs(device, lambda name: known.get(name) or assembled(name, generation, defines))
+    made = device_programs(device, lambda name: known.get(name) or assembled(name, generation, defines), code_at_end)
     streams = {name: encode_module(module, name).astype("<u4").tobytes() for name in sequences}
     return BuiltImage(image(programmed(device, made), ".xclbin", bare=True), streams, made.programs, made.without)
 

@@ -20,8 +20,9 @@ from bdforge.design import (
     Slots,
     Tile,
     in_turn,
+    ping_pong,
 )
-from bdforge.design.core_code import Statement
+from bdforge.design.core_code import Argument, Statement
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
 from bdforge.operators.stream_stores import chunk_slots
 from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling, TileStream
@@ -49,25 +50,33 @@ def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> T
         [_core_slots(tiling, stream, locks, call.vector_bytes) for stream in streams]
         for streams in (tiling.inputs, tiling.outputs)
     )
-    named = ((stream, stream.name.lower()) for stream in tiling.held)
-    kept = [Slots.of(locks, x, s.elements, s.type, f"{x} of a problem", count=1) for s, x in named]
+    kept = _held_slots(tiling, locks, call.vector_bytes)
     parameters = Parameters.of(locks, "tiles", ["tiles"])
     turn = Rotation("turn", tiling.buffers)
     buffers = (*(turn.of(x.buffers) for x in given), *(x.buffers[0] for x in kept), *(turn.of(x.buffers) for x in made))
     tile = (
         *(Acquire(lock) for lock in (*(x.full for x in given), *(x.free for x in made))),
-        Call(call.symbols[0], buffers),
+        *_calls(tiling, call, buffers),
         *(Release(lock) for lock in (*(x.free for x in given), *(x.full for x in made))),
         Advance(turn),
     )
-    held, given_back = (Acquire(x.full) for x in kept), (Release(x.free) for x in kept)
+    held = [Acquire(x.full, len(kept)) for x in kept[:1]]
+    given_back = [Release(x.free, len(kept)) for x in kept[:1]]
     body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
     alone = [tiling.elements(stream) == 1 for stream in (*tiling.inputs, *tiling.outputs)]
     moved = [x.fill() for x in given] + [x.send() for x in made]
     chains = [_first_elements(bds, 1) if one else bds for bds, one in zip(moved, alone, strict=True)]
-    ways = in_turn(chains[: len(given)]), in_turn(x.fill() for x in kept), in_turn(chains[len(given) :])
+    ways = in_turn(chains[: len(given)]), _held_bds(tiling, kept), in_turn(chains[len(given) :])
     core = Core(body, call.stack_bytes, call.link_with)
     return Tile.holding(locks, column, row, (*given, *kept, *made), _channels(tiling, *ways), core, parameters.buffer)
+
+
+def _calls(tiling: StreamTiling, call: StreamKernel, buffers: tuple[Argument, ...]) -> Iterator[Call]:
+    """Of a tile's kernels with the buffers of streams, one of each in their order."""
+    streams = (*tiling.inputs, *tiling.held, *tiling.outputs)
+    named = {stream.name: buffer for stream, buffer in zip(streams, buffers, strict=True)}
+    for symbol, names in zip(call.symbols, tiling.calls or [named], strict=True):
+        yield Call(symbol, tuple(named[name] for name in names))
 
 
 def _chunked(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
@@ -119,6 +128,29 @@ def _core_slots(tiling: StreamTiling, stream: TileStream, locks: Locks, vector_b
     elements, name = tiling.elements(stream), stream.name.lower()
     room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
     return Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
+
+
+def _held_slots(tiling: StreamTiling, locks: Locks, vector_bytes: int) -> list[Slots]:
+    """Of what is held, in whole vectors; it comes and goes together, so that two locks do for all."""
+    if not tiling.held:
+        return []
+    names = [stream.name.lower() for stream in tiling.held]
+    pair = locks.pair("_".join(names), len(names), f"{' and '.join(names)} of a problem")
+    made = []
+    for name, stream in zip(names, tiling.held, strict=True):
+        lanes = vector_bytes * BYTE_BITS // stream.type.bits
+        room = -(-stream.elements // lanes) * lanes
+        buffers = ping_pong(f"{locks.tile}_{name}", room, stream.type.memory, f"{name} of a problem", 1)
+        made.append(Slots(buffers, *pair))
+    return made
+
+
+def _held_bds(tiling: StreamTiling, kept: list[Slots]) -> tuple[Bd, ...]:
+    """Those that fill them, as far as something comes."""
+    filled = zip(tiling.held, (slots.fill() for slots in kept), strict=True)
+    return in_turn(
+        bds if bds[0].buffer.elements == s.elements else _first_elements(bds, s.elements) for s, bds in filled
+    )
 
 
 def _first_elements(bds: tuple[Bd, ...], count: int) -> tuple[Bd, ...]:

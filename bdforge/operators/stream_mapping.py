@@ -151,10 +151,11 @@ def in_chunks(
     """A tiling whose tiles a core holds; else in `passes` over chunks of whole `unit`s of elements, with as few as fit.
 
     A core keeps `state_vectors` of a tile. On fewer core rows where memtiles hold no more; as it is where nothing fits.
+    Tiles that several kernels work on come in no chunks.
     """
     vector = mlir_device_named(device).generation.vector_align_bytes
-    if _core_holds(tiling, vector, stack_bytes):
-        return tiling
+    if tiling.calls or _core_holds(tiling, vector, stack_bytes):
+        return on_fewer_rows(tiling)
     units = tiling.inputs[0].elements // unit
     counts = [chunks for chunks in range(2, units + 1) if units % chunks == 0]
     for rows in range(tiling.rows, 0, -1):
@@ -165,11 +166,18 @@ def in_chunks(
     return tiling
 
 
+def on_fewer_rows(tiling: StreamTiling) -> StreamTiling:
+    """A tiling on as many core rows as a memtile has BDs and room for; as it is where not even one fits."""
+    fewer = (replace(tiling, rows=rows) for rows in range(tiling.rows, 0, -1))
+    return next((one for one in fewer if _way(one) is not None), tiling)
+
+
 def chunk_reasons(tiling: StreamTiling, device: Device, units: int, stack_bytes: int) -> Iterator[str]:
     """Why rows of so many vectors, which no core holds, are in no chunks although it holds a vector of each."""
     vector = device.generation.vector_align_bytes
     least = replace(tiling, chunks=units, passes=2, state_bytes=vector)
-    if tiling.chunks == 1 and not _core_holds(tiling, vector, stack_bytes) and _core_holds(least, vector, stack_bytes):
+    whole = tiling.chunks > 1 or tiling.calls or _core_holds(tiling, vector, stack_bytes)
+    if not whole and _core_holds(least, vector, stack_bytes):
         yield (
             f"width = {tiling.inputs[0].elements} is {units} vectors: a core holds no whole row, and memtiles walk no "
             "chunks of them that a core holds; use a width with more divisors, such as a multiple of 1024"
@@ -177,6 +185,6 @@ def chunk_reasons(tiling: StreamTiling, device: Device, units: int, stack_bytes:
 
 
 def _core_holds(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> bool:
-    call = StreamKernel(("",) * tiling.passes, "", stack_bytes, vector_bytes)
+    call = StreamKernel(("",) * (len(tiling.calls) or tiling.passes), "", stack_bytes, vector_bytes)
     core = core_tile(tiling, 0, FIRST_CORE_ROW, call)
     return sum(buffer.bytes for buffer in core.buffers) + stack_bytes <= CORE.memory_bytes

@@ -46,7 +46,8 @@ class StreamTiling:
 
     The kernel is called with a tile of each of `inputs`, all that is `held`, and a tile of each of `outputs`. A tile of
     a single element stands in a whole vector of a core's memory, of which DMAs move the first element. `buffers` are
-    those of a stream in a core. `axis` names the parameter of problems.
+    those of a stream in a core. `axis` names the parameter of problems. `calls`: by name the streams that each of
+    several kernels takes, which work on a whole tile one after the other; none: one kernel takes all.
 
     With `chunks` above 1 (of tiles of one position) there is a kernel for each of the `passes` over a tile. It is
     called for each chunk with a chunk of all inputs one behind the other, of all that is held, and of all outputs,
@@ -65,6 +66,7 @@ class StreamTiling:
     chunks: int = 1
     passes: int = 1
     state_bytes: int = 0
+    calls: tuple[tuple[str, ...], ...] = ()
 
     @property
     def panel(self) -> int:
@@ -95,14 +97,14 @@ class StreamTiling:
     def arguments(self) -> tuple[tuple[TileStream, ...], ...]:
         """Streams by the arguments of a sequence, of which NPUs take five.
 
-        Where each cannot have its own, what is held shares one, and a last output of single elements follows the one
-        before it; hosts copy what shares.
+        Where each cannot have its own, what is held shares one, and outputs follow the one before them, from the last
+        one on; hosts copy what shares.
         """
         inputs, held, outputs = (tuple((one,) for one in some) for some in (self.inputs, self.held, self.outputs))
         if held and len(inputs) + len(held) + len(outputs) > HOST_BUFFERS:
             held = (self.held,)
-        if len(inputs) + len(held) + len(outputs) > HOST_BUFFERS and self.outputs[-1].elements == 1:
-            outputs = (*outputs[:-2], self.outputs[-2:])
+        while len(inputs) + len(held) + len(outputs) > HOST_BUFFERS and len(outputs) > 1:
+            outputs = (*outputs[:-2], outputs[-2] + outputs[-1])
         return (*inputs, *held, *outputs)
 
     def elements(self, stream: TileStream) -> int:

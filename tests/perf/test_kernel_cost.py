@@ -253,6 +253,7 @@ OTHERS: list[dict[str, Any]] = [
     ),
     {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": 64, "soft_cap": 30},
     {"kind": "rows", "function": "layernorm", "width": 16384},
+    {"kind": "rows", "function": "sum", "width": 64, "residual": True, "residual_scaled": True},
     *({"kind": "transpose", "type": name, "tile": {"m": 32, "n": 32}} for name in ("int8", "int32")),
 ]
 """Of kernels that no named design has."""

@@ -13,7 +13,17 @@ from pydantic import Field
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
-from bdforge.operators.rows.norms import PASSES, STATE_VECTORS, cycles, layernorm, rms_codes, rmsnorm
+from bdforge.operators.row_scale import scaled_loss, scaled_sum
+from bdforge.operators.rows.norms import (
+    PASSES,
+    SCALED_SUM,
+    SCALED_SUM_CYCLES,
+    STATE_VECTORS,
+    cycles,
+    layernorm,
+    rms_codes,
+    rmsnorm,
+)
 from bdforge.operators.specs import FormSpec, Size, for_array
 from bdforge.operators.stream_mapping import chunk_reasons, in_chunks
 from bdforge.operators.stream_plan import (
@@ -31,7 +41,7 @@ from bdforge.operators.tile_streams import StreamTiling, TileStream
 KIND = "rows"
 _LEAST_NORMAL = 2.0**-126
 AXES = ("rows",)
-BF16 = TYPES["bf16"]
+BF16, F32 = TYPES["bf16"], TYPES["f32"]
 
 
 FloatType = Literal["bf16", "f32"]
@@ -40,15 +50,17 @@ FloatType = Literal["bf16", "f32"]
 class RowsForm(StreamForm[RowsProblem]):
     """A design for rows of `width` elements, each in one core, as chunks where a core does not hold them.
 
-    `residual`: of sums of two rows, which are written, too, in the type of X. `codes`: int8 with a scale for each row.
+    `residual`: of sums of two rows, which are written, too, in the type of X. `residual_scaled`: R counts times S, a
+    float for each row, and C, one for all, as sums of a product do. `codes`: int8 with a scale for each row.
     """
 
     kind: Literal["rows"]
-    function: Literal["rmsnorm", "layernorm"]
+    function: Literal["rmsnorm", "layernorm", "sum"]
     width: Size
     x_type: FloatType = "bf16"
     residual: bool = False
     residual_type: FloatType = "bf16"
+    residual_scaled: bool = False
     codes: bool = False
     epsilon: Annotated[float, Field(ge=1e-12, le=1)] = 1e-5
 
@@ -64,23 +76,33 @@ def _tiling(form: RowsForm, columns: int) -> StreamTiling:
     x, total = (TileStream(name, TYPES[form.x_type], (form.width,)) for name in ("X", "Sum"))
     r = TileStream("R", TYPES[form.residual_type], (form.width,))
     w, b, y = (TileStream(name, BF16, (form.width,)) for name in ("W", "B", "Y"))
+    coded = TileStream("Y", TYPES["int8"], (form.width,)), TileStream("Scale", F32)
+    held, normed = {"rmsnorm": (w,), "layernorm": (w, b), "sum": ()}[form.function], coded if form.codes else (y,)
+    normed = () if form.function == "sum" else normed
     inputs, sums = ((x, r), (total,)) if form.residual else ((x,), ())
-    coded = TileStream("Y", TYPES["int8"], (form.width,)), TileStream("Scale", TYPES["f32"])
-    held, normed = (w, b) if form.function == "layernorm" else (w,), coded if form.codes else (y,)
-    return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers)
+    if not form.residual_scaled:
+        return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers)
+    s, c = TileStream("S", F32), TileStream("C", F32, (1,))
+    norm = tuple(one.name for one in (total, *held, *normed))
+    calls = (("X", "R", "S", "C", "Sum"), norm)[: 1 + bool(normed)]
+    inputs, held = (*inputs, s), (*held, c)
+    return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers, calls=calls)
 
 
 def _formula(form: RowsForm) -> str:
     """As comments of the text have it."""
+    added = "sum = x + r s c" if form.residual_scaled else "sum = x + r"
+    if form.function == "sum":
+        return added
     made = "y, scale = codes of " if form.codes else "y = "
-    bias, total = ", b" if form.function == "layernorm" else "", "sum = x + r, " if form.residual else ""
+    bias, total = ", b" if form.function == "layernorm" else "", f"{added}, " if form.residual else ""
     return f"{total}{made}{form.function}({'sum' if form.residual else 'x'}, w{bias})"
 
 
 def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, lanes = spec.form, device.generation.vector_align_bytes // 2
-    whole, passes = _tiling(form, form.array.columns or device.columns), len(PASSES[form.function])
+    whole, passes = _tiling(form, form.array.columns or device.columns), len(PASSES.get(form.function, ()))
     unit = 2 * lanes if form.codes else lanes
     tiling = in_chunks(whole, device.part(whole.columns), passes, STATE_VECTORS, unit, form.stack_bytes)
     what = f"{_formula(form)}, x {form.x_type}, rows of {form.width} elements"
@@ -92,17 +114,22 @@ def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
 
 def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
     """Kernels' symbols, and cycles of a call."""
-    vectors = form.width // tiling.chunks // lanes
-    found = {}
+    vectors, found = form.width // tiling.chunks // lanes, {}
+    if form.residual_scaled:
+        of_vector, of_call = SCALED_SUM_CYCLES
+        found[SCALED_SUM] = of_vector * vectors + of_call
+    if form.function == "sum":
+        return found
+    summed = form.residual and not form.residual_scaled
     for part, symbol in pass_symbols(form.function, BF16, tiling, PASSES[form.function]).items():
-        of_vector, of_call = cycles(form.function, part, form.residual, form.codes, form.x_type)
+        of_vector, of_call = cycles(form.function, part, summed, form.codes, form.x_type)
         found[symbol] = of_vector * vectors + of_call
     return found
 
 
 def _defines(form: RowsForm, tiling: StreamTiling) -> tuple[str, ...]:
     given = {
-        "RESIDUAL": form.residual, "CODES": form.codes,
+        "RESIDUAL": form.residual and not form.residual_scaled, "CODES": form.codes,
         "X_F32": form.x_type == "f32", "RESIDUAL_F32": form.residual_type == "f32",
     }  # fmt: skip
     options = (f"{name}=1" for name, there in given.items() if there)
@@ -114,15 +141,26 @@ def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Ex
     given = {name: array.astype(np.float64) for name, array in inputs.items()}
     found, x = {}, given["X"]
     if form.residual:
-        total = (x + given["R"]).astype(np.float32).astype(TYPES[form.x_type].dtype)
-        x = total.astype(np.float64)
-        found["Sum"] = Expected(x, np.where(np.abs(x) < _LEAST_NORMAL, _LEAST_NORMAL, 0.0))  # some devices flush them
+        x = _sum(form, inputs).astype(TYPES[form.x_type].dtype).astype(np.float64)
+        lost = np.where(np.abs(x) < _LEAST_NORMAL, _LEAST_NORMAL, 0.0)  # some devices flush them
+        if form.residual_scaled:
+            lost = lost + scaled_loss(x, given["R"], given["S"], given["C"])
+        found["Sum"] = Expected(x, lost)
+    if form.function == "sum":
+        return found
     if form.function == "layernorm":
         return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
     if form.codes:
         y, scale = rms_codes(x, given["W"], form.epsilon)
         return found | {"Y": y, "Scale": scale}
     return found | {"Y": rmsnorm(x, given["W"], form.epsilon)}
+
+
+def _sum(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """In float32, of which Sum is the nearest in its type."""
+    if form.residual_scaled:
+        return scaled_sum(*(inputs[name] for name in ("X", "R", "S", "C")))
+    return (inputs["X"].astype(np.float64) + inputs["R"].astype(np.float64)).astype(np.float32)
 
 
 def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
@@ -133,6 +171,10 @@ def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
         yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"
     if form.residual_type != "bf16" and not form.residual:
         yield f"residual_type = {form.residual_type!r} without residual; add residual = true"
+    if form.residual_scaled and not (form.residual and form.residual_type == "bf16"):
+        yield "residual_scaled is of a residual of bf16; add residual = true, and leave residual_type out"
+    if form.function == "sum" and not form.residual_scaled:
+        yield "sum is of a residual that is scaled; add residual_scaled = true, or use kind = 'elementwise', add"
 
 
 OPERATOR = Operator(KIND, AXES, RowsSpec.load, plan_rows, for_array)

@@ -59,6 +59,9 @@ _FLOAT_CODES = {
 _LAYERNORM = {"": (16, 400), "sum": (1, 50), "squares": (6, 100), "results": (9, 350)}
 
 
+SCALED_SUM, SCALED_SUM_CYCLES = "residual_bf16", (7, 89)
+"""The kernel of sums with a scaled row, and its cycles for a vector and for a row, as assembled."""
+
 _FLOATS = 6
 """More for a vector and pass of float32: its parts take a load, two products, three conversions, then products."""
 

@@ -128,6 +128,8 @@ def formula(form, inputs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Results in float64, and how far what was found may be off them."""
     given = {name: array.astype(float) for name, array in inputs.items()}
     x, width, found = given["X"], form.width, {}
+    if form.function == "sum":
+        return {}
     if form.residual:
         x = (x + given["R"]).astype(np.float32).astype(inputs["X"].dtype).astype(float)
         found["Sum"] = x, 0 * x
@@ -181,6 +183,41 @@ def test_codes_of_sums_by_machine_code_keep_to_their_bound(form, x_type):
             assert (abs(found[operand].astype(float) - exact) <= bound).all()
 
 
+SCALED: dict[str, Any] = {"residual": True, "residual_scaled": True, "width": 128, "array": {"rows": 4, "columns": 1}}
+SCALED_FORMS = [
+    ({"codes": True}, True, False), ({"function": "sum"}, True, False),
+    ({"function": "layernorm", "buffers": 1}, False, True), ({"x_type": "f32", "codes": True}, True, True),
+    ({"width": 160, "codes": True, "array": {"rows": 4, "columns": 2}}, False, True),
+]  # fmt: skip
+"""Beside those, whether in machine code, and whether for the sweep alone."""
+
+
+@pytest.mark.parametrize(
+    ("form", "assembled"),
+    [pytest.param(form, code, marks=pytest.mark.slow if slow else ()) for form, code, slow in SCALED_FORMS],
+)
+def test_sums_with_scaled_rows_keep_to_their_bound_and_norms_are_those_of_them(form, assembled):
+    device = device_named("phoenix" if form.get("width") == 160 else "strix_halo")
+    planned = plan(spec_from(LEAST | SCALED | form, "small"), device)
+    design = LoadedArray.of(planned, {}) if assembled else LoadedArray.of(planned)
+    elfs = core_elfs(design.plan, design.mlir) if assembled else None
+    for rows, schedule in ((3, "in-order"), (13, "random")):
+        inputs = hostile(design.plan.random(design.problem([rows]), rows))
+        inputs["R"][-1] = (-inputs["X"][-1].astype(float)).astype("bfloat16")
+        inputs["S"][-1] = 1 / inputs["C"][0]
+        found, _ = design.run([rows], inputs, schedule=schedule, seed=rows, poison=True, elfs=elfs)
+        said = design.plan.reference(inputs)
+        x, r, s, c = (inputs[name].astype(float) for name in "XRSC")
+        terms, ulp = r * (s * c)[:, None], 2.0**-8 if inputs["X"].dtype.itemsize == 2 else 2.0**-23
+        assert (abs(found["Sum"] - (x + terms)) <= ulp * abs(x + terms) + 2.0**-21 * (abs(x) + abs(terms))).all()
+        given = {"X": found["Sum"], "R": 0 * found["Sum"], "W": inputs.get("W"), "B": inputs.get("B")}
+        of_sum = formula(design.plan.spec.form, {name: one for name, one in given.items() if one is not None})
+        for operand in found.keys() - {"Sum"}:
+            assert (abs(found[operand].astype(float) - of_sum[operand][0]) <= of_sum[operand][1]).all()
+        for operand, wanted in said.items():
+            assert (abs(found[operand].astype(float) - wanted.values) <= wanted.bound).all()
+
+
 @pytest.mark.slow
 def test_codes_of_more_rows_than_a_task_has_runs():
     design = loaded_form("codes of sums")
@@ -208,6 +245,9 @@ def test_more_rows_take_longer():
         ({"codes": True, "function": "layernorm", "width": 64}, "codes are of rmsnorm, not of layernorm"),
         ({"array": {"columns": 9}}, "columns"),
         ({"residual_type": "f32"}, "residual_type = 'f32' without residual"),
+        ({"residual_scaled": True}, "residual_scaled is of a residual of bf16; add residual = true"),
+        ({"residual": True, "function": "sum"}, "add residual_scaled = true, or use kind = 'elementwise'"),
+        (SCALED | {"width": 16384}, "buffers = 1, a smaller width"),
         ({"function": "layernorm", "width": 16672}, "is 521 vectors: a core holds no whole row"),
         ({"buffers": True}, "buffers: input should be a whole number"),
         ({"buffers": 1.0}, "buffers: input should be a whole number"),

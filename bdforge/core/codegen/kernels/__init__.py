@@ -21,6 +21,7 @@ from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker,
 from bdforge.core.codegen.kernels.rope_floats import rope
 from bdforge.core.codegen.kernels.row_chunks import CHUNKS
 from bdforge.core.codegen.kernels.row_floats import row_norm
+from bdforge.core.codegen.kernels.row_scale import residual
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.softmax_floats import softmax
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
@@ -119,6 +120,7 @@ _MAKERS_BY_NAME = {
     "finish_f32_bfp16": finish_blocks,
     "gate_i32_bf16": gate,
     "elementwise_bf16": element_floats,
+    "residual_bf16": residual,
     "rmsnorm_bf16": row_norm,
     "rope_bf16": rope,
     "softmax_bf16": softmax,

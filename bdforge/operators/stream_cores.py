@@ -24,7 +24,8 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Argument, Statement
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
-from bdforge.operators.stream_stores import chunk_slots
+from bdforge.devices.types import TYPES
+from bdforge.operators.stream_stores import chunk_slots, chunk_words
 from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling, TileStream
 
 
@@ -47,7 +48,7 @@ def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> T
     """Of tiles that it holds."""
     locks = Locks(f"core_{column}_{row}")
     given, made = (
-        [_core_slots(tiling, stream, locks, call.vector_bytes) for stream in streams]
+        [_core_slots(tiling, store, locks, call.vector_bytes) for store in tiling.stores(streams)]
         for streams in (tiling.inputs, tiling.outputs)
     )
     kept = _held_slots(tiling, locks, call.vector_bytes)
@@ -63,7 +64,8 @@ def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> T
     held = [Acquire(x.full, len(kept)) for x in kept[:1]]
     given_back = [Release(x.free, len(kept)) for x in kept[:1]]
     body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
-    alone = [tiling.elements(stream) == 1 for stream in (*tiling.inputs, *tiling.outputs)]
+    stores = (*tiling.stores(tiling.inputs), *tiling.stores(tiling.outputs))
+    alone = [len(store) == 1 and tiling.elements(store[0]) == 1 for store in stores]
     moved = [x.fill() for x in given] + [x.send() for x in made]
     chains = [_first_elements(bds, 1) if one else bds for bds, one in zip(moved, alone, strict=True)]
     ways = in_turn(chains[: len(given)]), _held_bds(tiling, kept), in_turn(chains[len(given) :])
@@ -73,9 +75,12 @@ def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> T
 
 def _calls(tiling: StreamTiling, call: StreamKernel, buffers: tuple[Argument, ...]) -> Iterator[Call]:
     """Of a tile's kernels with the buffers of streams, one of each in their order."""
+    if not tiling.calls:
+        yield Call(call.symbols[0], buffers)
+        return
     streams = (*tiling.inputs, *tiling.held, *tiling.outputs)
     named = {stream.name: buffer for stream, buffer in zip(streams, buffers, strict=True)}
-    for symbol, names in zip(call.symbols, tiling.calls or [named], strict=True):
+    for symbol, names in zip(call.symbols, tiling.calls, strict=True):
         yield Call(symbol, tuple(named[name] for name in names))
 
 
@@ -124,7 +129,12 @@ def _channels(tiling: StreamTiling, given: tuple[Bd, ...], kept: tuple[Bd, ...],
     return channels + ([Channel("S2MM", HOLD, kept, f"{tiling.names(tiling.held)} in")] if kept else [])
 
 
-def _core_slots(tiling: StreamTiling, stream: TileStream, locks: Locks, vector_bytes: int) -> Slots:
+def _core_slots(tiling: StreamTiling, streams: tuple[TileStream, ...], locks: Locks, vector_bytes: int) -> Slots:
+    """Of a store; one of several streams is whole words, all of which come and go."""
+    if len(streams) > 1:
+        name, words = "_".join(stream.name.lower() for stream in streams), sum(chunk_words(tiling, streams))
+        return Slots.of(locks, name, words, TYPES["int32"], f"tile of {tiling.names(streams)}", tiling.buffers)
+    (stream,) = streams
     elements, name = tiling.elements(stream), stream.name.lower()
     room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
     return Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)

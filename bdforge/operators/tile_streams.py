@@ -48,6 +48,7 @@ class StreamTiling:
     a single element stands in a whole vector of a core's memory, of which DMAs move the first element. `buffers` are
     those of a stream in a core. `axis` names the parameter of problems. `calls`: by name the streams that each of
     several kernels takes, which work on a whole tile one after the other; none: one kernel takes all.
+    `joined`: a kernel makes all outputs in one array, one behind the other (tiles of one position).
 
     With `chunks` above 1 (of tiles of one position) there is a kernel for each of the `passes` over a tile. It is
     called for each chunk with a chunk of all inputs one behind the other, of all that is held, and of all outputs,
@@ -67,6 +68,7 @@ class StreamTiling:
     passes: int = 1
     state_bytes: int = 0
     calls: tuple[tuple[str, ...], ...] = ()
+    joined: bool = False
 
     @property
     def panel(self) -> int:
@@ -112,8 +114,10 @@ class StreamTiling:
         return self.tile * stream.elements
 
     def stores(self, streams: tuple[TileStream, ...]) -> tuple[tuple[TileStream, ...], ...]:
-        """Streams by the stores of tiles that hold them: one each, but chunks of all that go one way lie together."""
-        return tuple((stream,) for stream in streams) if self.chunks == 1 else (streams,) * bool(streams)
+        """Streams by the stores of tiles that hold them: one each, but together lie chunks of all that go one way, and
+        outputs that are joined."""
+        together = self.chunks > 1 or (self.joined and streams == self.outputs)
+        return (streams,) * bool(streams) if together else tuple((stream,) for stream in streams)
 
     def names(self, streams: tuple[TileStream, ...]) -> str:
         """As comments of the text have them."""

@@ -78,3 +78,63 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, gene
         library.call("rope_bf16", aligned_copy(x, BF16), aligned_copy(t, BF16), wanted)
         call(kernel, generation, [x, t, found])
         same(found.view(np.uint16), wanted.view(np.uint16))
+
+
+GROUPS = [
+    ("aie2p", 64, ((2, True), (1, True), (3, False)), "halves", True),
+    ("aie2p", 128, ((1, False), (2, True)), "neighbours", True),
+    ("aie2p", 64, ((2, True), (1, False), (1, True)), "halves", False),
+    ("aie2", 32, ((3, True), (2, False)), "halves", True),
+]
+"""Heads of groups and whether they are turned, and whether they are scaled."""
+SCALES = [
+    (1.0, (1.0, -1.0, 1.0)),
+    (1 / 3, (1e-3, 0.0, 17.3)),
+    (2.0**-40 * 1.3, (-(2.0**-20), 1.7, 2.0**40)),
+    (0.0, (1, 2, 3)),
+]
+
+
+def group_options(dim: int, groups: tuple[tuple[int, bool], ...], pairs: str, scaled: bool) -> tuple[str, ...]:
+    heads, turned = (",".join(str(int(word)) for word in some) for some in zip(*groups, strict=True))
+    of_all = options(dim, sum(count for count, _ in groups), pairs)
+    return (*of_all, f"OUTPUT_HEADS={heads}", f"TURNED={turned}", *(["SCALED"] if scaled else []))
+
+
+def build_of_groups(generation: str, *case) -> Build:
+    return Build(generation, ("rope_bf16",), (8, 8, 8), tuple(f"-D{option}" for option in group_options(*case)))
+
+
+BUILDS += [build_of_groups(*case) for case in GROUPS]
+
+
+def expected_of_groups(x: np.ndarray, t: np.ndarray, groups, pairs: str, factors) -> tuple[np.ndarray, np.ndarray]:
+    """As `expected` has each group, times its factor."""
+    found, first, none = [], 0, np.repeat([1.0, 0.0], len(t) // 2)
+    for (heads, turned), factor in zip(groups, factors, strict=True):
+        exact, _ = expected(x[first : first + heads], t if turned else none, pairs)
+        size = abs(x[first : first + heads]).max() * 4
+        found.append((exact * factor, 2.0**-8 * abs(exact * factor) + 2.0**-16 * size * abs(factor) + 2.0**-90))
+        first += heads
+    exact, off = (np.concatenate(some) for some in zip(*found, strict=True))
+    return exact, off
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_groups_of_heads_have_scales_and_some_stay_as_they_are(kernel_library, case):
+    generation, dim, groups, pairs, scaled = case
+    library, heads = kernel_library(build_of_groups(*case)), sum(count for count, _ in groups)
+    kernel = assembled("rope_bf16", generation, group_options(*case[1:])) if generation == "aie2p" else None
+    for number, (row, angles) in enumerate(operands(dim, heads)):
+        s, c = SCALES[number % len(SCALES)] if scaled else (1.0, (1.0, 1.0, 1.0))
+        x, t, scales = row.astype(BF16), angles.astype(BF16), np.resize(c, 16).astype(np.float32)
+        given = [x, t, *([np.full(16, s, np.float32), scales] if scaled else [])]
+        y, found = aligned(row.size, BF16), np.zeros(row.size, BF16)
+        library.call("set_modes", 1, 3)  # rounding up, symmetric saturation
+        library.call("rope_bf16", *(aligned_copy(one, one.dtype) for one in given), y)
+        factors = np.float32(s) * scales.astype(float)[: len(groups)]
+        exact, off = expected_of_groups(x.astype(float), t.astype(float), groups, pairs, factors)
+        assert (abs(y.reshape(row.shape).astype(float) - exact) <= off).all()
+        if kernel is not None:
+            call(kernel, generation, [*given, found])
+            same(found.view(np.uint16), y.view(np.uint16))

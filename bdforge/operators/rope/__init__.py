@@ -1,10 +1,12 @@
 """Rotary position embedding of a token's heads by its row of a table of angles.
 
 A core's tile is a token: its `heads` rows of `head_dim`, and `head_dim / 2` cosines and sines, which all heads share.
-`rope_table` makes the table.
+`rope_table` makes the table. Heads may go to several arrays, some of them as they are: queries, keys and values of one
+product, which may count times a scale of the token and one of each array's matrix.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +16,8 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.rope.angles import LinearScaling, Llama3Scaling, rope_table
-from bdforge.operators.specs import FormSpec, ProblemForm, Size, for_array
+from bdforge.operators.specs import FormSpec, ProblemForm, Section, Size, for_array
+from bdforge.operators.stream_mapping import on_fewer_rows
 from bdforge.operators.stream_plan import StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.stream_program import LARGEST_LENGTH
 from bdforge.operators.tile_streams import StreamTiling, TileStream
@@ -23,11 +26,16 @@ __all__ = ["OPERATOR", "LinearScaling", "Llama3Scaling", "rope_table"]
 
 KIND = "rope"
 AXES = ("tokens",)
-BF16 = TYPES["bf16"]
+BF16, F32 = TYPES["bf16"], TYPES["f32"]
 _HALF_ULP, _TERMS, _LEAST = 2.0**-8, 2.0**-16, 2.0**-99  # kernels/aie2p/rope_bf16.cc
-_PERIODS = {"halves": 6, "neighbours": 10}
-"""Cycles of a head's vector of pairs, and below those of a vector beside, as assembled for AIE2P."""
-_VECTOR_CYCLES = 110
+_SCALED_TERMS = 2.0**-90  # of terms and scales: smaller ones may count as 0
+_CYCLES = {
+    ("halves", False): (6, 110, 0), ("neighbours", False): (10, 110, 0),
+    ("halves", True): (35, 41, 70), ("neighbours", True): (41, 40, 71),
+}  # fmt: skip
+"""By pairs and whether there are scales: of a head's vector of pairs, and beside it for a vector of angles and for an
+array of heads, as assembled for AIE2P."""
+_TAKEN = ("x", "t", "s", "c", "y")
 
 
 class TokensProblem(ProblemForm):
@@ -36,13 +44,31 @@ class TokensProblem(ProblemForm):
     tokens: Annotated[int, Field(ge=1, le=LARGEST_LENGTH, strict=True)]
 
 
+class HeadsOutput(Section):
+    """An array of its own for the next `heads` heads; those that are not `turned` stay as they are."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
+    heads: Size
+    turned: Annotated[bool, Field(strict=True)] = True
+
+
 class RopeForm(StreamForm[TokensProblem]):
-    """A design for tokens of `heads` heads."""
+    """A design for tokens of `heads` heads, which go to `outputs`; none: to one, Y.
+
+    `scaled`: they count times S, a float for each token, and C, one for each output, as sums of a product do.
+    """
 
     kind: Literal["rope"]
     heads: Size
     head_dim: Size
     pairs: Literal["halves", "neighbours"] = "halves"
+    outputs: tuple[HeadsOutput, ...] = ()
+    scaled: Annotated[bool, Field(strict=True)] = False
+
+    @property
+    def made(self) -> tuple[HeadsOutput, ...]:
+        """Arrays in their order."""
+        return self.outputs or (HeadsOutput(name="Y", heads=self.heads),)
 
 
 class RopeSpec(FormSpec[RopeForm]):
@@ -54,32 +80,74 @@ class RopeSpec(FormSpec[RopeForm]):
 
 def plan_rope(spec: RopeSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    form, columns = spec.form, spec.form.array.columns or device.columns
-    head, angles, vector = (form.heads, form.head_dim), (form.head_dim,), device.generation.vector_align_bytes
-    x, t, y = TileStream("X", BF16, head), TileStream("T", BF16, angles), TileStream("Y", BF16, head)
-    tiling = StreamTiling("tokens", 1, (x, t), (y,), form.array.rows, columns, (), form.buffers)
-    neighbours = ("NEIGHBOURS",) if form.pairs == "neighbours" else ()
-    defines = (f"HEAD_DIM={form.head_dim}", f"TILE_ELEMENTS={form.heads * form.head_dim}", *neighbours)
-    cycles = -(-form.head_dim // vector) * (_PERIODS[form.pairs] * form.heads + _VECTOR_CYCLES)
-    function = StreamFunction({f"rope_{BF16.code}": cycles}, defines, lambda inputs: {"Y": _turned(form, inputs)})
+    form, vector = spec.form, device.generation.vector_align_bytes
+    tiling = on_fewer_rows(_tiling(form, form.array.columns or device.columns))
+    of_vector, of_angles, of_output = _CYCLES[form.pairs, form.scaled]
+    heads, outputs = sum(one.heads for one in form.made), len(form.made)
+    cycles = -(-form.head_dim // vector) * (of_vector * heads + of_angles * outputs) + of_output * outputs
+    function = StreamFunction({f"rope_{BF16.code}": cycles}, _defines(form), partial(_reference, form))
     what = f"rotary embeddings of bf16, {form.heads} heads of {form.head_dim}, pairs of {form.pairs}"
-    reasons = [f"head_dim = {form.head_dim} is no multiple of {vector}, two vectors"] if form.head_dim % vector else []
-    return plan_streams(spec, device, tiling, function, what, reasons)
+    if form.scaled:
+        what += ", times scales"
+    return plan_streams(spec, device, tiling, function, what, _reasons(form, vector))
 
 
-def _turned(form: RopeForm, inputs: Mapping[str, np.ndarray]) -> Expected:
-    """In float64, and how far bfloat16 may be off it; X and T are finite."""
-    x, t = (inputs[name].astype(np.float64) for name in ("X", "T"))
-    half = form.head_dim // 2
+def _tiling(form: RopeForm, columns: int) -> StreamTiling:
+    x, t = TileStream("X", BF16, (form.heads, form.head_dim)), TileStream("T", BF16, (form.head_dim,))
+    s, c = (TileStream("S", F32),) * form.scaled, (TileStream("C", F32, (len(form.made),)),) * form.scaled
+    made = tuple(TileStream(one.name, BF16, (one.heads, form.head_dim)) for one in form.made)
+    return StreamTiling("tokens", 1, (x, t, *s), made, form.array.rows, columns, c, form.buffers, joined=True)
+
+
+def _defines(form: RopeForm) -> tuple[str, ...]:
+    found = [f"HEAD_DIM={form.head_dim}", f"TILE_ELEMENTS={form.heads * form.head_dim}"]
+    found += ["NEIGHBOURS"] * (form.pairs == "neighbours") + ["SCALED"] * form.scaled
+    if form.outputs:
+        heads, turned = (
+            [str(int(x)) for x in some] for some in zip(*((o.heads, o.turned) for o in form.outputs), strict=True)
+        )
+        found += [f"OUTPUT_HEADS={','.join(heads)}", f"TURNED={','.join(turned)}"]
+    return tuple(found)
+
+
+def _reasons(form: RopeForm, vector: int) -> Iterator[str]:
+    if form.head_dim % vector:
+        yield f"head_dim = {form.head_dim} is no multiple of {vector}, two vectors"
+    names = [one.name for one in form.outputs]
+    if taken := [name for i, name in enumerate(names) if name in names[:i] or name.lower() in _TAKEN]:
+        yield f"outputs: {taken[0]} is the name of another array; use another one"
+    if names and (total := sum(one.heads for one in form.outputs)) != form.heads:
+        yield f"outputs: they have {total} heads together; heads = {form.heads}"
+
+
+def _reference(form: RopeForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+    """Each array's heads in float64, and how far bfloat16 may be off them; X, T, S and C are finite."""
+    found, first = {}, 0
+    for number, one in enumerate(form.made):
+        x, t = inputs["X"][:, first : first + one.heads].astype(np.float64), inputs["T"].astype(np.float64)
+        exact, terms = turned(
+            x, t if one.turned else t * 0 + (np.arange(form.head_dim) < form.head_dim // 2), form.pairs
+        )
+        least = _LEAST
+        if form.scaled:
+            s, c = inputs["S"].astype(np.float64)[:, None, None], float(inputs["C"][number])
+            least = _SCALED_TERMS * (1 + np.abs(s) + abs(c)) * (1 + terms)
+            exact, terms = exact * s * c, terms * np.abs(s * c)
+        found[one.name] = Expected(exact, np.abs(exact) * _HALF_ULP + terms * _TERMS + least)
+        first += one.heads
+    return found
+
+
+def turned(x: np.ndarray, t: np.ndarray, pairs: str) -> tuple[np.ndarray, np.ndarray]:
+    """Heads turned by rows of a table, and the sum of the magnitudes of what each is a sum of."""
+    half = x.shape[-1] // 2
     c, s = t[..., None, :half], t[..., None, half:]
-    first, second = (
-        (slice(0, half), slice(half, None)) if form.pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))
-    )
+    first, second = (slice(0, half), slice(half, None)) if pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))
     a, b = x[..., first], x[..., second]
     exact, terms = np.empty_like(x), np.empty_like(x)
     exact[..., first], exact[..., second] = a * c - b * s, b * c + a * s
     terms[..., first] = terms[..., second] = (np.abs(a) + np.abs(b)) * (np.abs(c) + np.abs(s))
-    return Expected(exact, np.abs(exact) * _HALF_ULP + terms * _TERMS + _LEAST)
+    return exact, terms
 
 
 OPERATOR = Operator(KIND, AXES, RopeSpec.load, plan_rope, for_array)

@@ -10,6 +10,7 @@ import pytest
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
 from bdforge.operators.rope import LinearScaling, Llama3Scaling, rope_table
+from bdforge.perf.assembled.counted_core import core_elfs
 from support.loaded_arrays import LoadedArray
 
 LEAST: dict[str, Any] = {"kind": "rope", "heads": 3, "head_dim": 64}
@@ -65,9 +66,51 @@ def test_every_kind_of_edge_and_order(name):
         run(name, tokens, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
 
 
+QKV = [{"name": "q", "heads": 2}, {"name": "k", "heads": 1}, {"name": "v", "heads": 3, "turned": False}]
+SPLIT: dict[str, Any] = {"heads": 6, "outputs": QKV, "array": {"rows": 4, "columns": 1}}
+SPLIT_DESIGNS = [
+    ("strix_halo", {"scaled": True}, True, False), ("strix_halo", {"pairs": "neighbours"}, True, True),
+    ("phoenix", {"scaled": True, "buffers": 1, "head_dim": 32, "array": {"rows": 3, "columns": 2}}, False, True),
+    ("strix_halo", {"scaled": True, "heads": 2, "outputs": []}, False, True),
+]  # fmt: skip
+"""Products, what is said beside SPLIT, whether in machine code, and whether for the sweep alone."""
+
+
+@pytest.mark.parametrize(
+    ("product", "changes", "assembled"),
+    [pytest.param(*one, marks=pytest.mark.slow if slow else ()) for *one, slow in SPLIT_DESIGNS],
+)
+def test_heads_go_to_arrays_of_their_own_with_scales_of_tokens_and_matrices(product, changes, assembled):
+    planned = plan(spec_from(LEAST | SPLIT | changes, "small"), device_named(product))
+    design = LoadedArray.of(planned, {}) if assembled else LoadedArray.of(planned)
+    form, elfs = planned.spec.form, core_elfs(design.plan, design.mlir) if assembled else None
+    for number, tokens in enumerate((1, 5, 13)):
+        inputs = planned.random(design.problem([tokens]), number)
+        inputs["T"] = rope_table(range(50, 50 + tokens), form.head_dim)
+        schedule = ("in-order", "random")[number % 2]
+        found, _ = design.run([tokens], inputs, elfs=elfs, seed=number, schedule=schedule, poison=number != 1)
+        x, t, first = inputs["X"].astype(float), inputs["T"].astype(float), 0
+        s, c = inputs.get("S", np.ones(tokens)).astype(float), inputs.get("C", np.ones(len(form.made))).astype(float)
+        for one, factor in zip(form.made, c, strict=True):
+            heads = x[:, first : first + one.heads]
+            exact = (turned(heads, t, form.pairs == "neighbours") if one.turned else heads) * (s * factor)[
+                :, None, None
+            ]
+            off, first = abs(found[one.name].astype(float) - exact), first + one.heads
+            assert found[one.name].shape == exact.shape
+            assert (off <= 2.0**-8 * abs(exact) + 2.0**-14 * abs(heads).max() * abs(s * factor)[:, None, None]).all()
+        for name, wanted in planned.reference(inputs).items():
+            assert wanted.bound is not None
+            assert (abs(found[name].astype(float) - wanted.values) <= wanted.bound).all()
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        (SPLIT | {"heads": 7}, "outputs: they have 6 heads together; heads = 7"),
+        (SPLIT | {"outputs": [QKV[0], QKV[0], QKV[2]]}, "outputs: q is the name of another array"),
+        (SPLIT | {"outputs": [QKV[0] | {"name": "S"}]}, "outputs: S is the name of another array"),
+        (SPLIT | {"outputs": [QKV[0] | {"turned": 1}]}, "turned"),
         ({"head_dim": 96}, "head_dim = 96 is no multiple of 64, two vectors"),
         ({"heads": 256, "head_dim": 128}, "buffers = 1"),
         ({"pairs": "thirds"}, "pairs"),

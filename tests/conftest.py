@@ -14,9 +14,16 @@ pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  
 from bdforge.cli import SEARCHES, main  # noqa: E402
 from bdforge.operators.gemm import GemmPlan, load_spec  # noqa: E402
 from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
+from support.cpu_time import CpuTime  # noqa: E402
+from support.daily import DailyCases  # noqa: E402
 from support.failures import compared, explain  # noqa: E402
 
 gc.set_threshold(*SEARCHES)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(DailyCases())
+    config.pluginmanager.register(CpuTime())
 
 
 def pytest_assertrepr_compare(op, left, right) -> list[str] | None:

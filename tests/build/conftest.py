@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from scratch_tree import WRITE_OUTPUT, Run, copy_tree, program, run_scons
+from scratch_tree import WRITE_OUTPUT, Run, program, run_scons, small_tree
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what SCons needs."""
-    return copy_tree(tmp_path)
+    return small_tree(tmp_path)
 
 
 @pytest.fixture

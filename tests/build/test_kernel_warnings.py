@@ -25,6 +25,7 @@ AIE2P_ALONE = ("bfp16", "attention")
 VARIANTS = {"plain": [], "in two parts, clipped": ["-DDIM_RHO=2", "-DRELU"]}
 
 
+@pytest.mark.daily("plain-aie2p-g++", "in two parts, clipped-aie2-g++")
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from scratch_tree import WRITE_OUTPUT, built, program
 
 from bdforge import emulate
@@ -53,12 +54,14 @@ def test_a_header_a_tile_or_a_compiler_flag_compiles_again(scons, tree, quick_cx
     )
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_fills_no_cache(scons, tree, tmp_path, quick_cxx):
     assert "[CXX]" in scons("-n", "host", quick_cxx, f"cache={tmp_path / 'cache'}").stdout
     assert not (tree / "build").exists()
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow
 def test_clean_removes_everything(scons, tree, quick_cxx):
     scons("host", quick_cxx)
     for left in (tree / "build" / DESIGN / "left behind", tree / "build" / "host" / "objects" / "left.o"):
@@ -80,6 +83,7 @@ def test_a_failing_compiler_shows_its_text_and_leaves_nothing(scons, tree, tmp_p
     assert not any(path.name.startswith((".part-", "lib")) for path in (tree / "build").rglob("*"))
 
 
+@pytest.mark.slow
 def test_a_compiler_of_another_version_compiles_again(scons, tmp_path):
     cxx = program(tmp_path / "cxx", f'[ "$1" = --version ] && echo cxx 1 || {{ {WRITE_OUTPUT}; }}')
     scons("host", f"cxx={cxx}")
@@ -115,6 +119,7 @@ def test_examples_are_built_without_aiecc_and_run_from_their_images(scons, tree,
     assert "aiecc: looked in" in result.stderr
 
 
+@pytest.mark.slow
 def test_several_things_are_built_at_once(scons, tree, tmp_path):
     """Two compilers of kernels wait for each other: one at a time would never end."""
     meet = f"""case "$*" in --version) echo 1; exit;; *-shared*) ;; *) exit 1;; esac

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from npu_tools import npu_tools
-from scratch_tree import WRITE_OUTPUT, Run, built, copy_tree, program, run_scons
+from scratch_tree import WRITE_OUTPUT, Run, built, program, run_scons, small_tree
 
 from bdforge.array.mlir import parse
 from bdforge.design.manifest import json_schema, manifest_fault
@@ -34,7 +34,7 @@ class Whole:
     def __init__(self, folder: Path):
         self.folder, self.tools = folder, npu_tools(folder)
         self.cxx = f"cxx={program(folder / 'cxx', WRITE_OUTPUT)}"
-        self.tree = copy_tree(folder)
+        self.tree = small_tree(folder)
         self.first = self.scons("-j2", "format=elf")
 
     def scons(self, *arguments: str) -> Run:
@@ -58,6 +58,7 @@ def changed(tool: Path, old: str, new: str) -> None:
     tool.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 def test_examples_in_mlir_become_xclbins_when_asked_for(whole):
     names = ("pass_through", "pass_through_8_columns")
     made = {f"strix_halo/examples/{n}/{f}" for n in names for f in (f"{n}.mlir", f"{n}.xclbin", "insts_copy.bin")}
@@ -134,6 +135,7 @@ def test_a_full_elf_holds_a_stream_for_each_problem(whole):
     assert all((work / f"{name}.bin").stat().st_size > 64 for name in SEQUENCES)
 
 
+@pytest.mark.daily("peano/bin/clang++-clang 20-clang 21-[PEANO]", "xrt/bin/aiebu-asm-aiebu-asm 1-aiebu-asm 2-[ELF]")
 @pytest.mark.parametrize(
     ("tool", "old", "new", "label"),
     [
@@ -155,6 +157,7 @@ def test_a_second_build_does_nothing_and_another_format_keeps_the_elf_listed(who
     assert "elf" in manifest_of(whole.tree)["files"]
 
 
+@pytest.mark.slow
 def test_building_the_hosts_part_keeps_the_xclbin_listed_while_the_mlir_is_the_same(scons, tree, tools, quick_cxx):
     scons(quick_cxx, **tools)
     listed = manifest_of(tree)["files"]
@@ -168,6 +171,7 @@ def test_building_the_hosts_part_keeps_the_xclbin_listed_while_the_mlir_is_the_s
     assert set(manifest_of(tree)["files"]) == {"mlir", "host_kernels"}
 
 
+@pytest.mark.slow
 def test_an_xclbin_never_comes_without_its_manifest(scons, tree, tools, quick_cxx):
     scons("host", quick_cxx)
     result = scons(f"build/{XCLBIN}", quick_cxx, **tools)
@@ -223,23 +227,24 @@ def test_the_placement_is_read_back_and_listed(whole):
     told = json.loads((folder / "placement.json").read_text())
     assert told["read_back"] == manifest["placement"]["read_back"] == "input_with_addresses.mlir"
     assert told["buffers"] == manifest["placement"]["buffers"]
-    assert manifest["placement"]["buffers"]["core_7_5_rtp"] == 4096
+    assert manifest["placement"]["buffers"]["core_0_2_rtp"] == 4096
     assert f"  [PLACEMENT] build/{DESIGN}/placement.json\n" in whole.first.stdout
 
 
 def test_an_aiecc_that_moves_a_buffer_is_an_error_and_leaves_no_manifest(scons, tree, tools, tmp_path, quick_cxx):
     """An address is kept where its tile says so; this one moves the parameters of one core all the same."""
     moved = (
-        'sed \'s/address = 4096 : i32, sym_name = "core_3_4_rtp"/address = 57344 : i32, sym_name = "core_3_4_rtp"/\''
+        'sed \'s/address = 4096 : i32, sym_name = "core_0_2_rtp"/address = 57344 : i32, sym_name = "core_0_2_rtp"/\''
     )
     changed(tmp_path / "mlir aie" / "bin" / "aiecc", 'cp "$mlir"', f'{moved} "$mlir" >')
     result = scons(quick_cxx, **tools)
-    assert "core (3, 4): core_3_4_rtp lies at 0xe000, the text says 0x1000\n" in result.stderr
+    assert "core (0, 2): core_0_2_rtp lies at 0xe000, the text says 0x1000\n" in result.stderr
     assert result.stderr.count(" lies at ") == 1
     assert "aiecc moved buffers, so that hosts would write parameters elsewhere" in failure(result)
     assert {f"{DESIGN}/placement.json", f"{DESIGN}/manifest.json"}.isdisjoint(built(tree))
 
 
+@pytest.mark.slow
 def test_a_placement_that_cannot_be_read_back_is_said_once(scons, tree, tools, tmp_path, quick_cxx):
     changed(tmp_path / "mlir aie" / "bin" / "aiecc", ' && cp "$mlir" "${word#*=}/input_with_addresses.mlir"', "")
     result = scons(quick_cxx, **tools)
@@ -261,6 +266,7 @@ def test_a_failing_aiecc_leaves_no_half_xclbin(scons, tree, tools, tmp_path, qui
     assert not list((tree / "build").rglob(".part-*"))
 
 
+@pytest.mark.slow
 def test_a_failing_aiebu_leaves_no_half_elf_and_a_command_that_can_be_repeated(scons, tree, tools, tmp_path, quick_cxx):
     aiebu = tmp_path / "xrt" / "bin" / "aiebu-asm"
     aiebu.write_text(aiebu.read_text() + "\necho 'bad control code'; exit 4\n")
@@ -272,6 +278,7 @@ def test_a_failing_aiebu_leaves_no_half_elf_and_a_command_that_can_be_repeated(s
     assert {"elf.json", "partition.json", "0-1.pdi"} < {path.name for path in (tree / "build" / f"{ELF}.prj").iterdir()}
 
 
+@pytest.mark.slow
 def test_an_xclbin_without_one_configuration_makes_no_elf(scons, tree, tools, tmp_path, quick_cxx):
     changed(tmp_path / "xrt" / "bin" / "xclbinutil", '{"file_name": "0-1.pdi"}', "")
     assert "expected one PDI beside it, it names none" in failure(scons("format=elf", quick_cxx, **tools))

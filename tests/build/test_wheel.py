@@ -86,16 +86,14 @@ def test_the_version_stands_in_one_place(wheel, installed):
     assert f"\n## {bdforge.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.daily("render-")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("render", "mine.toml", "--shape", "256x256x512"), "aie.device(npu2)"),
         (("show", "loop.mlir"), "device @main: npu2"),
         (("estimate", "mine.toml", "--shape", "256x2560x2560"), "256x2560x2560"),
-        pytest.param(
-            ("tune", "--types", "i8,i8,i8", "--shapes", "512x512x512", "--finalists", "0", "--out", "best.toml"), "",
-            marks=pytest.mark.slow,
-        ),
+        (("tune", "--types", "i8,i8,i8", "--shapes", "512x512x512", "--finalists", "0", "--out", "best.toml"), ""),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )  # fmt: skip
@@ -125,12 +123,17 @@ def in_project(installed: Callable[..., Run], *words: str) -> str:
     return done.stdout
 
 
-def test_a_project_of_ones_own_is_built_emulated_and_tested(installed):
+def test_a_project_of_ones_own_is_built_and_emulated(installed):
     ends(installed("new", "ours"))
     out = in_project(installed, "SCons", "-Q", "design=transpose", "emulate")
     steps = ["[MLIR]", "[CXX]", "[COPY]", "[MANIFEST]", "[EMULATE]"]
     assert [line.split()[0] for line in out.splitlines() if line.startswith("  [")] == steps
     assert "exact" in out
+
+
+@pytest.mark.slow
+def test_a_project_of_ones_own_passes_its_tests(installed):
+    installed("new", "ours", "--force")
     assert "3 passed" in in_project(installed, "pytest", "-q", "-p", "no:cacheprovider")
 
 

@@ -65,6 +65,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", content, "TQ2_0", "bitnet")
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("design", "within", "rows"), [("summing", "1e-6", "1"), ("scaling", "5e-3", "2")])
 def test_products_are_the_sums_in_whole_numbers(
     stock: Stock, design: str, within: str, rows: str, request: pytest.FixtureRequest
@@ -78,6 +79,7 @@ def test_products_are_the_sums_in_whole_numbers(
     assert "row 0, block 0 holds other values than -d, 0 and d" in done.stderr
 
 
+@pytest.mark.slow
 def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
     stock: Stock, packages: Packages, summing: PlannedDesign
 ):

@@ -75,6 +75,7 @@ def test_objects_are_made_again_when_a_header_changes_that_they_include(second_b
         assert f"+-{header}\n" in included
 
 
+@pytest.mark.daily("options0")
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 @pytest.mark.parametrize("options", [[], ["--static"], ["--define-variable=runpath={lib}"]])
 def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, options: list[str]):
@@ -92,6 +93,7 @@ def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, option
     assert f"libbdforge.so.{SERIES} => {place}/libbdforge.so.{SERIES}" in run("ldd", other / "other").stdout
 
 
+@pytest.mark.daily("bdforge::shared-True")
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 @pytest.mark.parametrize(("target", "shared"), [("bdforge::bdforge", False), ("bdforge::shared", True)])
 def test_cmake_finds_the_package(prefix: Path, other: Path, target: str, shared: bool):
@@ -139,6 +141,7 @@ def test_header_docs_and_changes_say_the_packages_version():
     assert newest[1] == __version__
 
 
+@pytest.mark.slow
 def test_projects_take_the_library_that_another_one_has_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Of it one object here; its sources are compiled again where one changes."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -152,6 +155,7 @@ def test_projects_take_the_library_that_another_one_has_made(tmp_path: Path, mon
     assert list((tmp_path / "cache/bdforge/host" / __version__).iterdir())
 
 
+@pytest.mark.slow
 def test_an_xrt_that_is_not_there_is_refused(tmp_path: Path):
     done = scons(tmp_path / "build", "cpp", f"xrt={tmp_path}", check=False)
     assert done.returncode == 2

@@ -79,7 +79,8 @@ def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: 
     check_files(build, tmp_path, image, INT8)
 
 
-@pytest.mark.parametrize("types", [pytest.param(INT4, marks=pytest.mark.slow), BF16])
+@pytest.mark.slow
+@pytest.mark.parametrize("types", [INT4, BF16])
 def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: Path, types: tuple[str, ...]):
     image = small_design(tmp_path, plan_of(types, layouts="row packed row"))
     done = verified(build, image, SIZES[0])

@@ -70,9 +70,9 @@ def different_bytes(found: bytes, expected: bytes) -> str:
     return f"byte {at} is {found[at]:#x}, expected {expected[at]:#x}; wrong are bytes {numbers(wrong, len(found))}"
 
 
-@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.slow) for part in range(2, 8))])
+@pytest.mark.daily("0")
+@pytest.mark.parametrize("part", range(8))
 def test_operands_of_the_family_are_placed_and_fetched_as_python_does(tmp_path: Path, part: int):
-    """Each kernel's by the first two parts."""
     cases = []
     for index in range(part, GROUPS, 8):
         plan, sizes = member_of(index)

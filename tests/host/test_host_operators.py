@@ -20,15 +20,10 @@ OPERATORS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "convert": ({"function": "quantise", "width": 64}, {"rows": 13}),
     "rows": ({"function": "rmsnorm", "width": 64, "residual": True, "codes": True}, {"rows": 13}),
 }
-OFTEN = {"attention"}
 
 
-def kept(kind: str):
-    """All but attention go by one mapping of streams; its C++ sources take seconds each."""
-    return kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("kind", [kept(kind) for kind in OPERATORS])
+@pytest.mark.daily("convert")  # C++ of the others takes seconds each
+@pytest.mark.parametrize("kind", OPERATORS)
 def test_an_operator_is_run_and_verified_by_the_library(build: Path, tmp_path: Path, kind: str):
     content, sizes = OPERATORS[kind]
     planned = plan(spec_from({"kind": kind} | content | CORNER, "small"), device_named("strix_halo"))

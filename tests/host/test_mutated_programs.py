@@ -67,6 +67,7 @@ def changes(one: Any, other: Any) -> str:
     return "\n".join(difflib.unified_diff(whole, mutated, "whole", "mutated", n=2, lineterm=""))[:1000]
 
 
+@pytest.mark.daily("copy")
 @pytest.mark.parametrize("operator", ["copy", "gemm"])
 def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, operator):
     facts = json.loads(json.dumps(manifest(small_plan(), ())["sequence"]))

@@ -56,10 +56,12 @@ def depends_on(program: Program, value: int | None) -> set[str]:
     )
 
 
-def test_each_operand_of_any_design_is_known_by_the_sizes_that_it_depends_on(tmp_path: Path):
+@pytest.mark.daily("22")
+@pytest.mark.parametrize("step", [22, 5])
+def test_each_operand_of_any_design_is_known_by_the_sizes_that_it_depends_on(tmp_path: Path, step: int):
     (tmp_path / "array").write_bytes(bytes(1 << 20))
     orders, expected = [], []
-    for index in range(0, GROUPS, 13):
+    for index in range(0, GROUPS, step):
         plan, sizes = member_of(index)
         path = write_manifest(tmp_path / str(index), plan)
         program = Program.model_validate(json.loads(path.read_text())["sequence"]["program"])
@@ -168,12 +170,14 @@ def added(rng: random.Random, program: dict[str, Any]) -> int:
     return len(values) - 1
 
 
-def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(tmp_path: Path):
+@pytest.mark.daily("22-100")
+@pytest.mark.parametrize(("step", "count"), [(22, 100), (5, 400)])
+def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(tmp_path: Path, step: int, count: int):
     """Sanitizers end the probe where one does; most are refused by name."""
     rng, orders = random.Random(5), []
     (tmp_path / "array").write_bytes(bytes(1 << 16))
-    contents = [json.dumps(manifest(member_of(index)[0], ()) | {"document": {}}) for index in range(0, GROUPS, 11)]
-    for i in range(200):
+    contents = [json.dumps(manifest(member_of(index)[0], ()) | {"document": {}}) for index in range(0, GROUPS, step)]
+    for i in range(count):
         content = json.loads(rng.choice(contents))
         name = mutated(rng, content)
         path = tmp_path / f"{i}.json"

@@ -108,6 +108,7 @@ def test_the_program_needs_the_real_library(program: Path):
 NO_DEVICE = [("0", "No such device with index '0'"), (BDF, f"No such device '{BDF}'")]
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("device", "reason"), NO_DEVICE)
 def test_without_a_device_it_says_so_and_leaves_nothing(
     xrt: Packages, program: Path, design: Path, tmp_path: Path, device: str, reason: str
@@ -124,6 +125,7 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
     assert not list(home.iterdir())
 
 
+@pytest.mark.slow
 def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: Packages, program: Path, design: Path):
     done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", *ONCE), {}, None)
     assert (done.returncode, done.stderr) == (0, "")
@@ -146,6 +148,7 @@ def test_xclbinutil_writes_the_same_bytes(xrt: Packages, tmp_path: Path):
     assert ours == theirs
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (70, 5, 33)])
 def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)
@@ -210,6 +213,7 @@ def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: Soft
     assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
 
 
+@pytest.mark.slow
 def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareNpu], xrt: Packages, tmp_path: Path):
     try:
         python = fetch_python(xrt)

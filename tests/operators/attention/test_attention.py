@@ -70,10 +70,8 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in ("capped", "odd KV heads") else name for name in SIZES],
-)
+@pytest.mark.daily("one KV head")
+@pytest.mark.parametrize("name", SIZES)
 def test_every_kind_of_edge_and_order(name):
     for number, sizes in enumerate(SIZES[name]):
         run(name, sizes, number, schedule=("random", "in-order")[number % 2], poison=number % 3 != 1)
@@ -87,9 +85,8 @@ def test_a_whole_array_keeps_to_the_bound():
 MACHINE_CODE = {"threes": (20, 40), "one KV head": (20, 64), "odd KV heads": (40, 9)}
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "threes" else pytest.param(name, marks=pytest.mark.slow) for name in MACHINE_CODE]
-)
+@pytest.mark.daily("threes")
+@pytest.mark.parametrize("name", MACHINE_CODE)
 def test_machine_code_in_every_core_gives_the_bits_of_compiled_kernels(name):
     design, sizes = loaded(name), list(MACHINE_CODE[name])
     image = built_image(design.mlir, "attention.mlir", design.plan.kernels.defines, [])
@@ -133,6 +130,7 @@ def test_late_large_scores_move_what_weights_are_relative_to():
     assert (abs(found[30:] - inputs["V"][30].repeat(3, axis=0)) <= 0.02).all()
 
 
+@pytest.mark.slow
 def test_more_keys_take_longer_with_data_as_without():
     design, seconds = loaded("threes"), []
     for sizes in ((16, 16), (16, 60), (48, 60)):

@@ -28,6 +28,7 @@ def moved_elements(plan: ContractionPlan) -> dict[int, int]:
     return found
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
 def test_the_benchmark_plans_at_full_size(phoenix, case):
     mapped = plan_contraction(contraction(case.expression, case.sizes), phoenix).choice.mapped

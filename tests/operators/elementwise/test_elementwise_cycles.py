@@ -64,12 +64,8 @@ def test_a_vector_takes_the_cycles_that_its_function_claims(function: str, type_
     assert found == claimed if generation is AIE2P else found <= claimed
 
 
-def kept(name: str):
-    """What has exponentials takes seconds to assemble; one of them stays."""
-    return pytest.param(name, marks=pytest.mark.slow) if name in ("gelu", "silu", "gelu_gate") else name
-
-
-@pytest.mark.parametrize("name", [kept(name) for name in FUNCTIONS])
+@pytest.mark.daily("add", "relu2_gate")
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_vector_of_bf16_takes_the_cycles_between_two_as_assembled(name: str):
     function = FUNCTIONS[name]
     few, many = (

@@ -94,6 +94,7 @@ def test_a_whole_array_is_exact(name):
         design.exact(length, seed, schedule="random", poison=True)
 
 
+@pytest.mark.daily("one core", "a gate")
 @pytest.mark.parametrize("name", ["one core", "three rows", "one operand", "a gate"])
 def test_every_kind_of_edge_is_exact(name):
     design = loaded(name)

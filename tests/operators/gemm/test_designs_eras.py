@@ -17,16 +17,8 @@ LITERAL = re.compile(
 )
 
 
-QUICK = ("gemm_bf16_bf16_f32_64x64x32",)
-
-
-def each_plan():
-    """Every design, most of them for the long sweep."""
-    for name, planned in named_designs().items():
-        yield pytest.param(planned, id=name, marks=() if name.rpartition("-")[0] in QUICK else pytest.mark.slow)
-
-
-@pytest.mark.parametrize("plan", list(each_plan()), indirect=True)
+@pytest.mark.daily("gemm_i8_i8_i32_one_core-strix_halo")
+@pytest.mark.parametrize("plan", named_designs().values(), ids=named_designs(), indirect=True)
 def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: GemmPlan):
     tile = plan.spec.tile
     march = render(plan, [possible(plan, tile.m + 1, 2 * tile.k + 8, tile.n + 8)])

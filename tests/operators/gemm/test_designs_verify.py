@@ -7,17 +7,9 @@ from bdforge.operators import render
 from bdforge.operators.gemm import GemmPlan
 from support.built_designs import ROOT, named_designs, possible
 
-OFTEN = ("gemm_i8_i2_resident", "gemm_i8_i8_i8_112x112x112")
-"""Both generations, B that stays; the sweep tries all."""
 
-
-EACH = [
-    pytest.param(planned, id=name, marks=() if name.rpartition("-")[0] in OFTEN else pytest.mark.slow)
-    for name, planned in named_designs().items()
-]
-
-
-@pytest.mark.parametrize("plan", EACH, indirect=True)
+@pytest.mark.daily("gemm_i8_i8_i32_one_core-strix_halo", "gemm_i8_i8_i8_112x112x112-phoenix")
+@pytest.mark.parametrize("plan", named_designs().values(), ids=named_designs(), indirect=True)
 def test_a_named_design_has_no_fault(plan: GemmPlan):
     tile = plan.spec.tile
     ragged = possible(plan, tile.m + 1, 2 * tile.k + 8, tile.n + 8)

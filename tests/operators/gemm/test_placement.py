@@ -73,6 +73,7 @@ def addressed(text: str, plan: GemmPlan) -> None:
     assert len(re.findall(r"aie\.dma_bd\(.*\) \{bd_id = \d+ : i32\}", text)) == len(re.findall(r"aie\.dma_bd\(", text))
 
 
+@pytest.mark.daily(every=6)
 @each_named
 def test_a_named_designs_text_leaves_nothing_to_a_tool(plan):
     addressed(render(plan, []), plan)

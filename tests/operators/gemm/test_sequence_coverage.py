@@ -306,6 +306,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.daily("panels longer than a wrap", "4 x 3", "two shims for A", "column-major", "parts of A", "npu1", "fed")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_random_sizes_and_leading_dimensions_are_covered(name):
     plan = small_gemm(**DESIGNS[name])

@@ -42,8 +42,9 @@ DESIGNS: dict[str, dict[str, Any]] = {
 }
 TWINS = {
     "4x4", "row-major, two shims for A", "row-major, 4 x 1", "column-major B", "column-major A and C", "packed int8",
+    "row-major, 4 x 3", "column-major", "bf16", "B stays twice",
 }  # fmt: skip
-"""Whose layouts and rows others have, too: for the sweep, which runs more sizes of each."""
+"""Whose layouts, rows and residency others have, too: for the sweep, which runs more sizes of each."""
 RUNS = {"1x1": 3}
 OTHER_RUNS = 2
 SWEEP = 60  # times as many sizes

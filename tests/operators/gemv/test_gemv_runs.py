@@ -23,6 +23,7 @@ def sizes_of(design: LoadedGemv, count: int) -> list[tuple[int, int, int]]:
     return [tuple(int(rng.integers(1, size + 1)) for size in most) for _ in range(count)]  # type: ignore[misc]
 
 
+@pytest.mark.daily("two columns", "one core", "strix halo, two channels", "phoenix, bf16")
 @pytest.mark.parametrize("name", [name for name in DESIGNS if name not in TWINS])
 def test_random_sizes_are_exact_in_adversarial_schedules(name):
     design = loaded(name)
@@ -75,10 +76,11 @@ def test_one_loaded_array_serves_problem_after_problem():
         same(found["C"].astype(np.float64), design.product(inputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("product", "k", "most"),
     [
-        pytest.param("strix_halo", 640, 1.3, marks=pytest.mark.slow),  # twice the columns take twice as long
+        ("strix_halo", 640, 1.3),
         ("phoenix", 640, 1.45),
     ],
 )

@@ -120,6 +120,12 @@ CASES = [
 ]
 
 
+@pytest.mark.daily(
+    "mm_i8_i4_i32-aie2p-tile4-defines4-129",
+    "mm_i8_i2_i32-aie2p-tile11-defines11-134",
+    "mm_i8_i8_i32-aie2-tile12-defines12-129",
+    "mm_i8_i2_i32-aie2-tile16-defines16-263",
+)
 @pytest.mark.parametrize(("name", "generation", "tile", "defines", "taken"), CASES)
 def test_products_equal_numpy(name, generation, tile, defines, taken):
     """In the cycles of the schedules that are found, the set-up and the call with them, and in no more."""
@@ -128,6 +134,7 @@ def test_products_equal_numpy(name, generation, tile, defines, taken):
     assert cycles <= taken, f"{cycles} cycles, {cycles - taken} more than its schedule took"
 
 
+@pytest.mark.daily("mm_i8_i4_i32-aie2p")
 @pytest.mark.parametrize(
     ("name", "generation"),
     [
@@ -143,6 +150,7 @@ def test_products_of_the_largest_operands_equal_numpy(name, generation):
     same(found, expected)
 
 
+@pytest.mark.daily("tile1-defines1-2 x 2-False")
 @pytest.mark.parametrize("extreme", [False, True])
 @pytest.mark.parametrize(
     ("tile", "defines", "shape"),
@@ -225,6 +233,7 @@ def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
     same(found, expected.clip(0) if relu else expected)
 
 
+@pytest.mark.daily("tile1-0-0-defines1", "tile3-2-1-defines3")
 @pytest.mark.parametrize(
     ("tile", "core_row", "part", "defines"),
     [

@@ -28,6 +28,7 @@ def test_the_table_holds_every_comparison_in_order():
     ]
 
 
+@pytest.mark.slow
 def test_a_row_is_what_a_run_says_today():
     assert run_again(0) == ROWS[0]
 

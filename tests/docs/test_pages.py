@@ -25,6 +25,7 @@ def test_kernel_costs_have_every_kernel_and_every_published_tile():
         assert f"| {p.device} | {'-'.join(p.types)} | {p.m} × {p.k} × {p.n} | {p.rho} | {p.macs_per_cycle} |" in text
 
 
+@pytest.mark.slow
 def test_the_family_names_what_is_refused_for_the_kernels_that_refuse_it(monkeypatch):
     few = {name: kernel for name, kernel in KERNELS.items() if kernel.multiply in ("mm_i8_i2_i32", "mm_bf16_bf16_f32")}
     monkeypatch.setattr(family, "KERNELS", few)

@@ -43,6 +43,7 @@ def test_our_gemm_reads_no_memory_that_nobody_wrote(problem, options):
     check(problem, poison=True, **options)
 
 
+@pytest.mark.slow
 def test_the_flagship_is_exact_under_a_schedule(flagship):
     """A part of a BitNet shape; the whole ones are below."""
     check(FilledProblem.random(flagship, 100, 300, 640), schedule="random", dram="stale", seed=0)
@@ -80,6 +81,7 @@ def _emulated(text: str, shape: tuple[int, int], **options) -> None:
     bdforge.emulate(text, list(np.zeros(shape, np.int32)), **options)
 
 
+@pytest.mark.slow
 def test_the_order_of_events_does_not_depend_on_the_hash_seed(small, tmp_path):
     """Of this process, whatever it is, and of another."""
     here, there = tmp_path / "here", tmp_path / "there"

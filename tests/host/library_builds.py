@@ -19,6 +19,7 @@ from support.once import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ROOT / "build" / "test-host" / "sanitized"
+SOURCES = ("host", "tests/host")
 BUILD_SECONDS = 600  # on a machine with many other jobs
 SANITIZERS = (
     "address,bool,bounds,builtin,enum,integer-divide-by-zero,nonnull-attribute,object-size,pointer-overflow,return,"
@@ -43,14 +44,27 @@ def scons(build: Path, *arguments: str, check: bool = True, cwd: Path = ROOT) ->
 
 @cache
 def built(build: Path, *arguments: str) -> None:
-    """What `scons` makes of these arguments, asked for once in a test run by all its processes: no source changes in
-    it, and SCons takes seconds to find that out."""
-    run, record = os.environ.get("PYTEST_XDIST_TESTRUNUID", ""), build / ".built"
+    """What `scons` makes of these arguments, made once of the same sources: SCons takes seconds to find that out."""
+    wanted, record = f"{_sources()} {arguments}", build / ".built"
     with locked(build / ".built.lock"):
-        known = record.read_text().splitlines() if run and record.is_file() else []
-        if f"{run} {arguments}" not in known:
+        known = (
+            [line for line in record.read_text().splitlines() if line.startswith(_sources())]
+            if record.is_file()
+            else []
+        )
+        if wanted not in known:
             scons(build, *arguments)
-            record.write_text("".join(f"{line}\n" for line in [*known, f"{run} {arguments}"]))
+            record.write_text("".join(f"{line}\n" for line in [*known, wanted]))
+
+
+@cache
+def _sources() -> str:
+    """Everything that the library and its programs are made of, and by."""
+    found = hashlib.sha256(subprocess.run(["g++", "--version"], check=True, capture_output=True).stdout)
+    files = (path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix not in (".py", ".pyc"))
+    for path in sorted([*(ROOT / "site_scons").rglob("*.py"), ROOT / "SConstruct", *filter(Path.is_file, files)]):
+        found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def sanitized_build() -> Path:

@@ -58,6 +58,7 @@ def test_output_in_an_encoding_that_lacks_a_character_is_escaped(tmp_path):
     assert "\\u2192" in ended.out
 
 
+@pytest.mark.daily("0.2")
 @pytest.mark.parametrize("wait", [0.02, 0.2, 0.6])
 def test_an_interrupt_at_any_time_leaves_no_traceback(wait):
     process = subprocess.Popen(

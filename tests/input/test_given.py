@@ -54,6 +54,7 @@ def test_a_built_design_is_a_folder(folder: Any):
         bdforge.load(folder)
 
 
+@pytest.mark.slow
 def test_a_broken_choice_of_matplotlib_is_a_sentence(tmp_path):
     out = tmp_path / "x.png"
     told = started("plot", "pattern", "--sizes", "4", "--strides", "1", "-o", out, MPLBACKEND="nope")

@@ -43,6 +43,7 @@ def operands(name: str, seed: int) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.daily("silu_gate", "add")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name: str):
     for seed in range(2):

@@ -31,6 +31,7 @@ def rows() -> list[np.ndarray]:
     return [*normal, spike, np.zeros(WIDTH), -np.zeros(WIDTH), halves, signs, tiny, *largest]
 
 
+@pytest.mark.daily("aie2p")
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 def test_codes_are_exact_but_near_halves(kernel_library, build):
     library = kernel_library(build)

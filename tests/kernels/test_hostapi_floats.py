@@ -85,6 +85,7 @@ def test_block_floats_are_rounded_down_after_a_reset_and_refused_in_other_modes(
         floats.call("to_blocks", values, out, core=30)
 
 
+@pytest.mark.slow
 def test_bfloat16_products_by_way_of_block_floats(shared, api):
     """As the AIE API's macro asks for: both operands lose what blocks along K cannot hold."""
     library = shared([PROBE], "-O0", "-DAIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16")

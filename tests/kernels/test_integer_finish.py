@@ -164,6 +164,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
             same(buffer, micro_tiled(np.maximum(scaled // field_scale(n), 0 if macros else LOWEST), r, t), name)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [

@@ -148,6 +148,7 @@ def test_misaligned_operands_are_refused(kernel_library, case, place):
         case.library.call(case.kernel, *operands)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
@@ -177,6 +178,7 @@ def test_narrow_sums_may_fill_32_bits(refusal, name, k, shift):
     assert refusal("aie2p", name, *tile_options(8, k - 8, 8), f"-DSHIFT={shift}") == ""
 
 
+@pytest.mark.slow
 def test_block_floats_demand_their_generation(refusal):
     for source in sorted((KERNELS / "aie2p").glob("*_bfp16*.cc")):
         assert "block floats are AIE2P's" in refusal("aie2", source.stem, *tile_options(8, 32, 32)), source.name

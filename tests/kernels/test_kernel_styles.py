@@ -57,6 +57,7 @@ def clipped(values, dtype):
 # Element-wise and images
 
 
+@pytest.mark.daily("aie2p")
 def test_raw_pointers_walk_registers(styles):
     x, y = bf16(1, 96), aligned(96, BF16)
     styles.call("raw_relu", x, y, 96)

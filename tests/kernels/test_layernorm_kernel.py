@@ -26,6 +26,7 @@ def rows(width: int) -> list[np.ndarray]:
     return [*normal, spike, np.zeros(width), np.full(width, 2.5), np.arange(width)]
 
 
+@pytest.mark.daily("aie2p-32-0")
 @pytest.mark.parametrize(("generation", "width", "residual"), CASES)
 def test_rows_keep_to_their_bound(kernel_library, generation, width, residual):
     library, rng = kernel_library(build_of(generation, width, residual)), np.random.default_rng(1)

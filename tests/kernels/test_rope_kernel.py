@@ -54,6 +54,7 @@ def expected(x: np.ndarray, t: np.ndarray, pairs: str) -> tuple[np.ndarray, np.n
     return exact, 2.0**-8 * abs(exact) + off + 2.0**-99
 
 
+@pytest.mark.daily("aie2p-64-1-halves")
 @pytest.mark.parametrize(("generation", "dim", "heads", "pairs"), CASES)
 def test_heads_keep_to_their_bound(kernel_library, generation, dim, heads, pairs):
     library = kernel_library(build_of(generation, dim, heads, pairs))

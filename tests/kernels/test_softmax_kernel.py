@@ -46,6 +46,7 @@ def expected(x: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     return y, (2.0**-7 + 2.0**-12 + 2.0**-14 * np.minimum(below, 64)) * y + 2.0**-63
 
 
+@pytest.mark.daily("aie2-48-0.7F")
 @pytest.mark.parametrize(("generation", "width", "factor"), CASES)
 def test_rows_keep_to_their_bound(kernel_library, generation, width, factor):
     library = kernel_library(build_of(generation, width, factor))

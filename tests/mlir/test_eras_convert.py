@@ -118,6 +118,7 @@ def test_vectors_are_one_design_in_both_forms(text: str):
     one_design(text)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", [s if s < 3 else pytest.param(s, marks=pytest.mark.slow) for s in range(24)])
 def test_random_designs_are_one_design_in_both_forms(seed):
     one_design(mlir(random_design(seed)))

@@ -109,6 +109,7 @@ def outcome(text: str) -> ModuleOp | MlirError:
         return error
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("start", [0, 100, pytest.param(200, marks=pytest.mark.slow)])
 def test_mutated_designs_load_or_are_refused(start: int):
     outcomes = {seed: outcome(mutated(seed)) for seed in range(start, start + 100)}

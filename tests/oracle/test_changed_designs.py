@@ -41,6 +41,7 @@ def snapshot(design: Design, seed: int) -> tuple[tuple[str, bytes], ...]:
     return tuple(emulated(design, seed).memory.items())
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", range(10))
 def test_a_changed_design_ends_as_in_the_slow_interpreter(seed):
     check(seed)

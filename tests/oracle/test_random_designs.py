@@ -23,17 +23,20 @@ def check(seed: int) -> None:
         pytest.fail(explanation(seed, expected, text), pytrace=False)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_design_leaves_the_memory_that_the_slow_interpreter_leaves(seed):
     check(seed)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", SEEDS[::6])
 def test_a_random_design_with_its_switches_set_leaves_the_same_memory(seed):
     expected = expected_of(seed)
     assert emulated(expected.design, seed, physical_form).memory == expected.memory
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", SEEDS[1::4])
 def test_a_random_design_written_by_the_neutral_model_leaves_the_same_memory(seed):
     expected = expected_of(seed)
@@ -56,6 +59,7 @@ def check_fault(seed: int) -> None:
         pytest.fail(text, pytrace=False)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", FAULTY_SEEDS)
 def test_a_deliberate_fault_ends_with_its_named_error(seed):
     check_fault(seed)

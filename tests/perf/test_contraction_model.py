@@ -43,6 +43,7 @@ def test_row_major_inputs_cost_what_was_published_in_turbo():
     assert modelled("adcf,cfbe->adbe", sizes).tops - rows.tops > 0.15 * PEAK_GFLOPS / 1000
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("number", "published"), [("20", 36), ("21", 56), ("22", 70), ("24", 78)])
 def test_the_benchmark_s_most_intense_contractions_reach_what_was_published(number, published):
     """By a tile of 96 x 48 x 72, whose A and B move three quarters of the bytes, at the published kernel's rate."""

@@ -7,6 +7,7 @@ import pytest
 from bdforge.perf.plots.roofline import Point, _groups, roofline
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("count", "letters"), [(1, True), (12, True), (13, False), (420, False), (1000, False)])
 def test_few_points_get_letters_and_many_a_group(count, letters):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")

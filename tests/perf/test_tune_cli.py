@@ -24,6 +24,7 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
     out = tmp_path / "tuned.toml"
     code, printed, told = run("tune", "--shapes", "100x40x300,64x32x64*3", "--finalists", "1", "--out", str(out))

@@ -46,6 +46,7 @@ def can_be_planned(space: SearchSpace, candidate: Candidate) -> bool:
     return True
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("draws", [DRAWS, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
 def test_tuner_and_plan_agree_on_every_random_candidate(device, types, a, c, draws):

@@ -36,6 +36,7 @@ def gemm() -> DeviceOp:
     return device_in(render(plan_gemm(spec, device_named("strix_halo")), spec.problems))
 
 
+@pytest.mark.slow
 def test_the_whole_array_gemm_routes(gemm, monkeypatch):
     tried = []
     monkeypatch.setattr(negotiate, "find_path", lambda *arguments: tried.append(1) or find_path(*arguments))

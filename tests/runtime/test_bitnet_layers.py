@@ -32,6 +32,7 @@ def stored_weights(folder, layer: str) -> np.ndarray:
     return one.weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "tokens"),
     [

@@ -128,6 +128,7 @@ def test_all_that_is_planned_compiles(kernel):
 NARROW = [kernel for kernel in KERNELS.values() if kernel.accumulator.name in ("int8", "int16")]
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("kernel", NARROW, ids=name_of)
 def test_the_largest_shift_that_is_planned_is_the_largest_that_compiles(kernel):
     def planned(shift: int) -> GemmPlan:

@@ -63,6 +63,7 @@ TILES = [
 ]
 
 
+@pytest.mark.daily("48x40x32")
 @pytest.mark.parametrize(
     ("tile", "layout"),
     [

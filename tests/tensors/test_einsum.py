@@ -77,6 +77,7 @@ def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), st
     same(got.astype(np.int64), want, f"{case}, staged {staged}")
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
 def test_the_benchmark_at_reduced_sizes(arrays, case):
     check(arrays[("bf16", "int8")[int(case.name) % 2]], case.reduced, 1)
@@ -89,6 +90,7 @@ def test_the_benchmark_at_reduced_sizes_for_every_type(arrays, case, name):
     check(arrays[name], case.reduced, 2)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", [0, 2, 3, 4, 7, 8, 9, 10])
 def test_random_contractions(arrays, seed):
     check(arrays[list(DESIGNS)[seed % 4]], random_case(seed), seed, (0, 0, 2))

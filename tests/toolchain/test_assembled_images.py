@@ -52,6 +52,7 @@ def image_of(planned):
     return text, built_image(text, "small.mlir", planned.kernels.defines, names)
 
 
+@pytest.mark.daily("i2")
 @pytest.mark.parametrize(
     "planned",
     [pytest.param(small("int4", tile=(24, 40, 32)), marks=pytest.mark.slow),
@@ -77,6 +78,7 @@ def test_machine_code_in_every_core_equals_numpy(planned):
         same(fetched(steps, buffers)[name], expected.values)
 
 
+@pytest.mark.slow
 def test_the_same_design_gives_the_same_bytes():
     planned = small("int2")
     first, second = (image_of(planned)[1] for _ in range(2))

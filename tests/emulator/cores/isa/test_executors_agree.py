@@ -30,6 +30,7 @@ def assembled(text: str, generation: str) -> bytes:
     return code
 
 
+@pytest.mark.daily("aie2p-1")
 @pytest.mark.parametrize("rounds", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_every_form_that_is_known_does_the_same(generation, rounds):
@@ -126,6 +127,7 @@ def changed(code: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
+@pytest.mark.daily("aie2p-150")
 @pytest.mark.parametrize("programs", [150, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_random_bytes_end_with_a_name_and_do_the_same(generation, programs):

@@ -33,6 +33,7 @@ from bdforge.devices import device_named
 from bdforge.devices.types import order_named
 from bdforge.operators import Spec, SpecError, load_spec, operator_of
 from bdforge.operators.gemm import GemmSpec
+from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf import PerfError
 from bdforge.perf.tune.balanced_tiles import FIXED, Balance, RankedTile, balance
 from bdforge.perf.tune.candidate_search import Runner, Search, in_processes, on_cluster
@@ -49,6 +50,7 @@ from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
 _POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()
 _JOBS_MAX = 256
+Stack = Annotated[int, number("Bytes of a core that are kept for its stack.", least=0, most=1 << 15)]
 _TYPES, _MODEL = "int8,int2,int32", "bitnet-2b"
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -79,6 +81,7 @@ def tune_command(
         bool, typer.Option("--stays", help="Designs whose panels of packed B stay in the memtiles.")
     ] = False,
     kernel: Kernel = "compiled",
+    stack: Stack = STACK_BYTES,
     out: Out = None,
     force: Force = False,
     finalists: Annotated[
@@ -109,7 +112,7 @@ def tune_command(
         weighted = many_shapes(_MODEL if shapes is None else shapes, tokens)
     if not weighted:
         raise PerfError(f"{design}: has no problems to be fast at; add [[problems]]")
-    wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays)
+    wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays, stack)
     print_or_write(design_toml(_searched(wanted, runner, state, finalists)), out, force)
 
 
@@ -164,14 +167,14 @@ def _fixed(entries: list[str], names: tuple[str, ...]) -> dict[str, tuple[int, .
 
 def _wanted(
     device: str, types: str, weighted: tuple[Weighted, ...], b_layouts: tuple[str, ...], others: tuple[str, str],
-    kernel: str, fixed: dict[str, tuple[int, ...]], stays: bool,
+    kernel: str, fixed: dict[str, tuple[int, ...]], stays: bool, stack: int,
 ) -> Search:  # fmt: skip
     a, c = map(order_named, others)
     if "packed" in (a, c):
         raise typer.BadParameter("A and C are row or column; only B is packed")
     deepest = max(problem.K for problem, _ in weighted)
     orders = {"b_layouts": b_layouts, "a_layout": a, "c_layout": c, "residency": "b" if stays else "none"}
-    space = search_space(device_named(device), types, deepest, **orders, fixed=fixed)
+    space = search_space(device_named(device), types, deepest, **orders, fixed=fixed, stack_bytes=stack)
     if deepest > space.kernel.depth_limit:
         raise PerfError(f"K = {deepest} exceeds {space.kernel.depth_limit}, beyond which sums may overflow; split K")
     basis = basis_named(kernel)
@@ -227,21 +230,22 @@ def balance_command(
     b_layout: BLayout = "column",
     device: ProductName = DEFAULT_PRODUCT,
     kernel: Kernel = "fitted",
+    stack: Stack = STACK_BYTES,
 ) -> None:
     """Walk the published step from the ranking of one core's tiles to the balanced design (modelled)."""
     whole, basis, order = problem(shape), basis_named(kernel), order_named(b_layout)
-    space = search_space(device_named(device), types, whole.K, b_layouts=(order,), fixed=FIXED)
+    space = search_space(device_named(device), types, whole.K, b_layouts=(order,), fixed=FIXED, stack_bytes=stack)
     found = balance(space, basis, whole)
     _print_balance(found, f"{whole} {types} on {device}, {basis} kernel")
     best = found.steps[-1]
     fixed = " ".join(f"--fix {name}={getattr(best, name)}" for name in "mkn")
-    given = f"--device {device} --types {types} --shapes {whole} --layouts {order}"
+    given = f"--device {device} --types {types} --shapes {whole} --layouts {order} --stack {stack}"
     say(f"slabs and buffers for it: bdforge tune {given} --symmetric {fixed}")
 
 
 def _print_balance(found: Balance, what: str) -> None:
     first, best = found.ranked[0], found.steps[-1]
-    one = new_table(f"1. One core: the fastest of {len(found.ranked):,} tiles whose A and B come in time", *_CORE)
+    one = new_table(f"1. One core: the fastest of {len(found.ranked):,} tiles of whole blocks", *_CORE)
     for tile in found.ranked[:_RANKED]:
         one.add_row(str(tile), f"{tile.macs_per_cycle:.1f}", f"{tile.kernel_cycles:.0f}", f"{tile.stream_cycles:.0f}")
     needed = f"m = {found.balanced_m:.0f} with its n" if isfinite(found.balanced_m) else "which no m gives its n"
@@ -250,7 +254,9 @@ def _print_balance(found: Balance, what: str) -> None:
         f"{first.bound} binds.\n   It does {first.intensity:.0f} operations per byte; to compute all the time it would "
         f"need {found.ridge:.0f}, {needed}.\n"
     )
-    walk = new_table(f"3. Down the ranking, while the longer of both gets shorter ({what}, modelled)", *_ARRAY)
+    walk = new_table(
+        f"3. Down the depths, the most MACs of each, while the longer of both gets shorter ({what}, modelled)", *_ARRAY
+    )
     for tile in found.steps:
         walk.add_row(*_row(tile))
     put(

@@ -15,16 +15,17 @@ from support.built_designs import ROOT
 
 
 def test_the_walk_is_told_in_three_steps_and_goes_on_with_tune(run):
-    arguments = ("balance", "--types", "int8,int8,int32", "--shape", "512x256x512", "--device", "phoenix")
-    code, out, _ = run(*arguments)
+    arguments = "balance --types int8,int8,int32 --shape 512x256x512 --device phoenix --stack 1024"
+    code, out, _ = run(*arguments.split())
     assert code == 0
-    for step in ("1. One core: the fastest of", "2. The array: ", "3. Down the ranking"):
+    for step in ("1. One core: the fastest of", "2. The array: ", "3. Down the depths"):
         assert step in out
     line = next(line for line in out.splitlines() if "bdforge tune" in line)
     words = shlex.split(line.partition(": bdforge ")[2])
     code, toml, _ = run(*words, "--finalists", "0", "--state", "search.jsonl")
     assert code == 0
     assert "rho = 1" in toml
+    assert "stack_bytes = 1024" in toml
 
 
 DESIGN = ROOT / "designs" / "gemm_i8_i8_i32_96x64x96.toml"

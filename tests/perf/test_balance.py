@@ -1,10 +1,13 @@
 """The walk to a balanced design: its numbers by hand, and where it ends beside published balanced designs."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
+from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem
 from bdforge.perf.errors import PerfError
 from bdforge.perf.kernels.rates import KernelCycles
@@ -22,12 +25,52 @@ def walk():
     return balance(SPACE, "fitted", PROBLEM)
 
 
-def test_tiles_are_ranked_by_macs_per_cycle_and_streams_keep_up(walk):
+def test_tiles_of_whole_blocks_are_ranked_by_what_kernel_and_streams_leave(walk):
     rates = [tile.macs_per_cycle for tile in walk.ranked]
     assert rates == sorted(rates, reverse=True)
     assert len({(tile.m, tile.k, tile.n) for tile in walk.ranked}) == len(walk.ranked), "each tile once"
-    assert all(tile.stream_cycles <= tile.kernel_cycles for tile in walk.ranked)
-    assert all(4 * tile.stream_cycles == 2 * max(tile.m * tile.k, tile.k * tile.n) for tile in walk.ranked)
+    for tile in walk.ranked:
+        assert (tile.m % 16, tile.n % 16) == (0, 0), "blocks of 4 x 4 micro-tiles of 4 x 4"
+        assert 4 * tile.stream_cycles == 2 * max(tile.m * tile.k, tile.k * tile.n)
+        assert tile.macs_per_cycle == tile.macs / max(tile.kernel_cycles, tile.stream_cycles)
+
+
+def most_macs(k: int, element_bytes: Sequence[float]) -> int:
+    """By brute force: m·n of whole blocks of 16 x 16 that fit 63 KiB with A and B twice and C once."""
+    a, b, c = element_bytes
+    sides = range(16, 1024, 16)
+    return max(m * n for m in sides for n in sides if 2 * m * k * a + 2 * k * n * b + m * n * c <= 63 << 10)
+
+
+PUBLISHED = [
+    ("phoenix", "int8,int8,int8", "64x232x64", "112x112x112 112x104x128"),
+    ("phoenix", "int8,int8,int16", "64x216x64", "96x112x96 80x104x128"),
+    ("phoenix", "int8,int8,int32", "48x280x48", "80x88x96 64x80x128"),
+    ("phoenix", "bf16,bf16,bf16", "64x104x64", "96x56x96 96x48x112"),
+    ("krackan", "int8,int8,int8", "64x232x64", "144x72x144"),
+    ("krackan", "int8,int8,int16", "64x216x64", "128x72x112 160x64x96"),
+    ("krackan", "int8,int8,int32", "48x280x48", "96x64x96 128x56x80"),
+    ("krackan", "bf16,bf16,bf16", "48x152x48", "112x48x96 160x40x80"),
+]
+"""S0's tables 1 to 3: the fastest tile of a core and the balanced ones, of which the walk lacks 160x64x144 alone."""
+
+
+@pytest.mark.parametrize(
+    ("device", "types", "core", "balanced"),
+    [
+        pytest.param(*row, marks=() if row[:2] == ("krackan", "bf16,bf16,bf16") else pytest.mark.slow)
+        for row in PUBLISHED
+    ],
+)
+def test_with_the_published_stack_of_a_kilobyte_the_walk_names_the_published_tiles(device, types, core, balanced):
+    space = search_space(
+        device_named(device), types, 4096, b_layouts=("column",), fixed=FIXED, stack_bytes=1024
+    )  # fmt: skip
+    found = balance(space, "fitted", GemmProblem(4096, 4096, 4096))
+    assert str(found.ranked[0]) == core
+    assert set(balanced.split()) <= {str(tile) for tile in found.walk}
+    sizes = [TYPES[name].bytes for name in types.split(",")]
+    assert all(tile.m * tile.n == most_macs(tile.k, sizes) for tile in found.walk if str(tile) in balanced)
 
 
 def test_figures_of_a_tile_by_hand(walk):
@@ -74,25 +117,38 @@ def test_the_balanced_m_reaches_the_ridge(walk):
     assert walk.ridge == pytest.approx(2 * macs / first.compute_us * 1e6 / (timing_of("phoenix").dram_gb_s * 1e9))
 
 
-def test_a_stream_may_take_as_long_as_its_kernel_but_no_longer(monkeypatch):
+def test_a_tile_is_as_slow_as_its_streams(monkeypatch):
     """A of 64 x 64 bf16 takes 64 * 64 * 2 / 4 = 2048 cycles."""
     cycles = np.array([2047.0, 2048.0, 2049.0])
     monkeypatch.setattr(module, "kernel_of", lambda case, basis: KernelCycles(cycles, "made up"))
     three = Candidate.of([(64, 64, 64, 64, 1, 2, 1, 1, 2)] * 3)
-    assert [tile.kernel_cycles for tile in module._timed(SPACE, "fitted", PROBLEM, three)] == [2048.0, 2049.0]
+    found = module._timed(SPACE, "fitted", PROBLEM, three)
+    assert [64**3 / tile.macs_per_cycle for tile in found] == [2048.0, 2048.0, 2049.0]
+    assert found[0].compute_us == found[1].compute_us < found[2].compute_us
 
 
-def tile(cycles: float, compute_us: float, memory_us: float) -> RankedTile:
-    return RankedTile(4, 8, 4, cycles, 1.0, compute_us, memory_us, 1.0)
+def test_a_stack_keeps_vectors_aligned():
+    with pytest.raises(PerfError, match="a stack of 1000 bytes is no multiple of 32"):
+        search_space(device_named("phoenix"), "int8,int8,int8", 4096, stack_bytes=1000)
 
 
-def test_only_shorter_times_are_steps_and_of_equal_rates_the_shorter_time_comes_first(monkeypatch):
-    longer, first, equal, last = tile(10, 1, 9), tile(10, 1, 8), tile(20, 8, 2), tile(30, 7, 7)
-    monkeypatch.setattr(module, "_tiles", lambda *_: [last, equal, longer, first])
+def tile(k: int, sizes: tuple[int, int], cycles: float, times: tuple[float, float]) -> RankedTile:
+    (m, n), (compute_us, memory_us) = sizes, times
+    return RankedTile(m, k, n, cycles, 1.0, compute_us, memory_us, 1.0)
+
+
+def test_the_walk_takes_the_most_macs_of_each_depth_and_only_shorter_times_are_steps(monkeypatch):
+    first, deeper = tile(16, (16, 16), 32, (1, 8)), tile(24, (16, 16), 96, (1, 9))
+    flat, square, turned = (
+        tile(8, sizes, 32, (2, us)) for sizes, us in (((32, 8), 7), ((16, 16), 7.5), ((16, 16), 7.6))
+    )
+    last, small = tile(4, (32, 16), 64, (7.5, 6)), tile(4, (16, 16), 16, (3, 3))
+    monkeypatch.setattr(module, "_tiles", lambda *_: [small, last, turned, square, flat, deeper, first])
     found = balance(SPACE, "fitted", PROBLEM)
-    assert found.ranked == (first, longer, equal, last)
-    assert found.steps == (first, last), "a tile that takes as long as the step before is none"
-    assert [each.bound for each in found.ranked] == ["memory", "memory", "compute", "compute"]
+    assert found.ranked[0] == first
+    assert found.walk == (first, square, last), "of equal MACs the square, then what moves less; nothing deeper"
+    assert found.steps == (first, square), "a tile that takes as long as the step before is none"
+    assert [each.bound for each in found.walk] == ["memory", "memory", "compute"]
     monkeypatch.setattr(module, "_tiles", lambda *_: [])
-    with pytest.raises(PerfError, match="no tile of these types and layouts fits a core and computes as long as"):
+    with pytest.raises(PerfError, match="no tile of these types and layouts fits a core"):
         balance(SPACE, "fitted", PROBLEM)

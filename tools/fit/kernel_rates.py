@@ -15,16 +15,14 @@ from statistics import fmean
 import numpy as np
 
 from bdforge.common.files import csv_text, read_csv
-from bdforge.devices import AIE2, Generation
+from bdforge.devices import Generation
 from bdforge.devices.timing import timing_of
 from bdforge.devices.topology import DEVICES
 from bdforge.devices.types import type_named
-from bdforge.perf.kernels.kernel_cost import BLOCKING, KernelCost, Schedule, kernel_cost
+from bdforge.perf.kernels.kernel_cost import KernelCost, Schedule, kernel_cost, mlir_aie_blocking
 from bdforge.perf.kernels.rates import FittedKernel, FormKey, switch_cycles
 
 RATES = Path(__file__).with_name("kernel_rates.csv")
-_AIE2_BLOCKING = {"int8": (4, 2), "bf16": (4, 4)}
-"""Micro-tiles in a block of mlir-aie's `aie_kernels/aie2/mm.cc`, by the type of A. On AIE2P it makes blocks as ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def comparisons() -> tuple[Comparison, ...]:
 
 def _cost(rate: Rate) -> KernelCost:
     """One call by our schedules, with the blocks that the measured kernel makes."""
-    blocking = _AIE2_BLOCKING[rate.types[0]] if rate.generation == AIE2 else BLOCKING
+    blocking = mlir_aie_blocking(rate.generation, rate.types[0])
     return kernel_cost(
         rate.types, rate.m, rate.k, rate.n, generation=rate.generation, a_rows=rate.m // rate.rho,
         call_cycles=rate.between, blocking=blocking,

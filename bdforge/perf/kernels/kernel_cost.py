@@ -28,7 +28,7 @@ from bdforge.core.codegen.kernels import assembled, expected
 from bdforge.core.codegen.kernels.kernel_options import Options
 from bdforge.core.codegen.schedule import placed
 from bdforge.core.isa import load
-from bdforge.devices import Generation
+from bdforge.devices import AIE2, Generation
 from bdforge.devices.types import type_named
 from bdforge.operators.gemm.kernels import KERNELS, Kernel
 from bdforge.perf.errors import PerfError
@@ -39,6 +39,7 @@ Schedule = Literal["ideal", "sequential", "slots"]
 
 BLOCKING = (2, 2)
 """Rows and columns of micro-tiles in one block of our kernels (`kernels/include/multiply.h`)."""
+_MLIR_AIE_ON_AIE2 = {"int8": (4, 2), "bf16": (4, 4)}
 
 SLOTS = ("lda", "ldb", "st", "alu", "mv", "vec")
 """Issue slots of the longest bundle, one instruction each per cycle."""
@@ -189,6 +190,11 @@ def _whole(cycles: Any) -> Any:
     """Cycles begun count whole; one number as Python's own."""
     found = np.ceil(cycles)
     return found if np.ndim(found) else int(found)
+
+
+def mlir_aie_blocking(generation: Generation, a: str) -> tuple[int, int]:
+    """Micro-tiles in a block of mlir-aie's kernels (`aie_kernels/*/mm.cc`) for A of a type; on AIE2P they are ours."""
+    return _MLIR_AIE_ON_AIE2.get(a, BLOCKING) if generation == AIE2 else BLOCKING
 
 
 def kernel_cost(

@@ -1,13 +1,18 @@
 """The published way to a balanced design, step by step (S0, Taka et al.): tiles ranked for a core, then walked.
 
-1. Tiles of one core, symmetric (rho 1), with one buffer of C, by MACs per cycle; the streams of A and B must keep up.
+1. Tiles of one core, symmetric (rho 1), with one buffer of C, by MACs per cycle; one whose A or B takes longer to come
+   than its kernel works is as slow as they are. Tiles are whole blocks of mlir-aie's kernels, since edges are slower.
 2. The fastest of them on the whole array: computing takes so long, moving what it needs through DRAM so long.
-3. Tiles with a larger m·n move less, but are slower in a core. Down the ranking, each tile that makes the longer of the
-   two times shorter is a step; the last one is balanced.
+3. From its depth down, the tile with the most MACs of each k: of equals that with the least of A and B, then the one
+   that moves least. The lower k, the larger m·n: it moves less, and is slower in a core. Each that makes the longer of
+   the two times shorter is a step; the last one is balanced.
 
-Padding, dispatch, runs and requests are no part of it: `estimate` has them, and `bdforge tune` searches with them.
+Of the publication's 24 tiles 23 are the walk's at their k (`bdforge reproduce taka-tiles`); which of two neighbours is
+the fastest it measured. Padding, dispatch, runs and requests are no part of it: `estimate` has them, and `bdforge tune`
+searches with them.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +22,7 @@ from bdforge.perf.bounds import core_bound as core
 from bdforge.perf.bounds import traffic
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.errors import PerfError
+from bdforge.perf.kernels.kernel_cost import mlir_aie_blocking
 from bdforge.perf.tune.legal import legal
 from bdforge.perf.tune.space import Candidate, SearchSpace, candidates_of, rows_of_tiles
 from bdforge.perf.tune.time_model import Basis, case_at, kernel_of
@@ -40,8 +46,13 @@ class RankedTile:
     intensity: float
 
     @property
+    def macs(self) -> int:
+        return self.m * self.k * self.n
+
+    @property
     def macs_per_cycle(self) -> float:
-        return self.m * self.k * self.n / self.kernel_cycles
+        """Of a core, whose kernel and streams overlap."""
+        return self.macs / max(self.kernel_cycles, self.stream_cycles)
 
     @property
     def time_us(self) -> float:
@@ -59,10 +70,12 @@ class RankedTile:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The walk: the ranking of one core, the steps from its first tile to the balanced one, operations per byte at
-    which the first tile's computing would take as long as memory, and the m at which it would move that little."""
+    """The ranking of one core, the `walk` from its first tile down, by k, the `steps` of it to the balanced one,
+    operations per byte at which the first tile's computing would take as long as memory, and the m at which it would
+    move that little."""
 
     ranked: tuple[RankedTile, ...]
+    walk: tuple[RankedTile, ...]
     steps: tuple[RankedTile, ...]
     ridge: float
     balanced_m: float
@@ -71,15 +84,13 @@ class Balance:
 def balance(space: SearchSpace, basis: Basis, problem: GemmProblem) -> Balance:
     """Walk from the fastest tile of one core to the balanced one for a problem.
 
-    PerfError when no tile keeps its kernel busy; ScheduleError where a basis has no kernel.
+    PerfError when no tile fits; ScheduleError where a basis has no kernel.
     """
-    tiles = sorted(_tiles(space, basis, problem), key=lambda tile: (-tile.macs_per_cycle, tile.time_us))
+    tiles = sorted(_tiles(space, basis, problem), key=lambda tile: (-tile.macs_per_cycle, -tile.macs, tile.time_us))
     if not tiles:
-        raise PerfError(
-            "no tile of these types and layouts fits a core and computes as long as its A and B take to come"
-        )
-    steps = [tiles[0]]
-    for tile in tiles:
+        raise PerfError("no tile of these types and layouts fits a core")
+    walk, steps = [tiles[0], *_walk(tiles, tiles[0].k)], [tiles[0]]
+    for tile in walk:
         if tile.time_us < steps[-1].time_us:
             steps.append(tile)
     first, case = tiles[0], case_at(space, Candidate.of([])._replace(b_layout=0), problem)
@@ -88,19 +99,35 @@ def balance(space: SearchSpace, basis: Basis, problem: GemmProblem) -> Balance:
     m = traffic.balanced_m(
         first.n, problem.K, a, b, c, rows=space.rows, columns=space.columns, intensity=ridge,
     )  # fmt: skip
-    return Balance(tuple(tiles), tuple(steps), ridge, m)
+    return Balance(tuple(tiles), tuple(dict.fromkeys(walk)), tuple(steps), ridge, m)
+
+
+def _walk(tiles: Sequence[RankedTile], deepest: int) -> Iterator[RankedTile]:
+    """From a depth down, the tile of each k with the most MACs."""
+    by_depth: dict[int, list[RankedTile]] = {}
+    for tile in tiles:
+        by_depth.setdefault(tile.k, []).append(tile)
+    for k in sorted((k for k in by_depth if k <= deepest), reverse=True):
+        yield min(by_depth[k], key=lambda tile: (-tile.macs, tile.m + tile.n, tile.memory_us, tile.m))
 
 
 def _tiles(space: SearchSpace, basis: Basis, problem: GemmProblem) -> list[RankedTile]:
-    """Every tile that fits a core and whose streams keep up with its kernel."""
-    found: list[RankedTile] = []
+    """Every tile of whole blocks that fits a core."""
+    found, (rows, columns) = [], _block(space)
     for m in rows_of_tiles(space):
         for candidates in candidates_of(space, m):
-            one_slice = candidates.at(candidates.k_mt == candidates.k)
+            whole = (candidates.m % rows == 0) & (candidates.n % columns == 0)
+            one_slice = candidates.at(whole & (candidates.k_mt == candidates.k))
             buildable = one_slice.at(legal(space, one_slice))
             if buildable.length:
                 found += _timed(space, basis, problem, buildable)
     return found
+
+
+def _block(space: SearchSpace) -> tuple[int, int]:
+    """Rows and columns of C in a block of mlir-aie's kernels."""
+    rows, columns = mlir_aie_blocking(space.device.generation, space.a)
+    return rows * space.kernel.r, columns * space.kernel.t
 
 
 def _timed(space: SearchSpace, basis: Basis, problem: GemmProblem, c: Candidate) -> list[RankedTile]:
@@ -110,8 +137,7 @@ def _timed(space: SearchSpace, basis: Basis, problem: GemmProblem, c: Candidate)
     found: list[RankedTile] = []
     for m, k, n, kernel in zip(c.m.tolist(), c.k.tolist(), c.n.tolist(), cycles.tolist(), strict=True):
         stream = float(core.stream_in_cycles(m, k, n, a, b, case.timing.stream_bytes_per_cycle))
-        if stream <= kernel:
-            found.append(_tile(space, case, problem, (m, k, n), (kernel, stream)))
+        found.append(_tile(space, case, problem, (m, k, n), (kernel, stream)))
     return found
 
 
@@ -120,7 +146,7 @@ def _tile(
 ) -> RankedTile:
     (m, k, n), (a, b, c), timing = sizes, case.element_bytes, case.timing
     whole, cores = (problem.M, problem.K, problem.N), space.rows * space.columns
-    compute = traffic.compute_seconds(*whole, m * k * n / cycles[0], cores, timing.array_hz)
+    compute = traffic.compute_seconds(*whole, m * k * n / max(cycles), cores, timing.array_hz)
     read = traffic.a_bytes(*whole, a, n, space.columns) + traffic.b_bytes(*whole, b, m, space.rows)
     moved = read + traffic.c_bytes(problem.M, problem.N, c)
     memory = max(traffic.memory_seconds(read, timing.dram_read_gb_s), traffic.memory_seconds(moved, timing.dram_gb_s))

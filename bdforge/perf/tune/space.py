@@ -157,15 +157,18 @@ def _kernel(space: SearchSpace) -> Kernel:
 def search_space(
     device: Device, types: str, deepest: int, *, b_layouts: tuple[str, ...] = B_LAYOUTS,
     a_layout: str = "row", c_layout: str = "row", fixed: Mapping[str, Collection[int]] = MappingProxyType({}),
-    residency: str = "none",
+    residency: str = "none", stack_bytes: int = STACK_BYTES,
 ) -> SearchSpace:  # fmt: skip
     """The space for `types`, such as `int8,int2,int32`: A, B, C and, if need be, the accumulator.
 
-    B's layouts are cut to those that its type allows. SpecError, TypeNameError or PerfError where no design has them.
+    B's layouts are cut to those that its type allows; cores keep `stack_bytes` for their stacks. SpecError,
+    TypeNameError or PerfError where no design has them.
     """
     names = [part for part in types.split(",") if part.strip()]
     if len(names) not in (3, 4):
         raise PerfError(f"types {types!r} are not A,B,C or A,B,C,accumulator, such as int8,int2,int32")
+    if stack_bytes % (align := device.generation.vector_align_bytes):
+        raise PerfError(f"a stack of {stack_bytes} bytes is no multiple of {align}, which vectors behind it need")
     named = [type_named(name).name for name in names]
     a, b, c = named[:3]
     given = {"accumulator": named[3]} if len(named) == 4 else {}
@@ -181,7 +184,7 @@ def search_space(
         raise PerfError(f"B of {kind} can be {' or '.join(allowed)}, not {' or '.join(b_layouts)}")
     kept = tuple((name, tuple(sorted(values))) for name, values in sorted(fixed.items()))
     return SearchSpace(
-        device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout, fixed=kept, residency=residency
+        device, a, b, c, spec.accumulator, chosen, deepest, a_layout, c_layout, stack_bytes, kept, residency
     )
 
 

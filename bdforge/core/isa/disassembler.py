@@ -7,7 +7,7 @@ from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.effects import effects
 from bdforge.core.isa.elf import CoreProgram, CoreSegment, generation_of
 from bdforge.core.isa.errors import DecodeError
-from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, branch_of
+from bdforge.core.isa.flow import DELAY_SLOTS, TARGET_BYTES, ControlFlow, branch_of
 from bdforge.core.isa.forms import Bundle, Instruction
 from bdforge.core.isa.syntax import BRANCH_KINDS, LOOP_REGISTERS, text_of
 
@@ -43,6 +43,18 @@ def reached(isa: Isa, program: CoreProgram) -> dict[int, Bundle]:
         for segment in program.code:
             aimed |= {target for bundle in _follow(isa, segment, new, found) for target in targets(bundle)}
     return found
+
+
+def control_flow(program: CoreProgram, generation: str | None = None, whole: bool = True) -> ControlFlow:
+    """The bundles of a program by address; bytes that are none are left out.
+
+    Without `whole`, what constants lead to alone: others may stand around it.
+    """
+    isa = load(generation or generation_of(program))
+    if not whole:
+        return ControlFlow(isa.generation, reached(isa, program))
+    found = (piece for part in pieces(isa, program) for piece in part)
+    return ControlFlow(isa.generation, {piece.address: piece.bundle for piece in found if piece.bundle})
 
 
 def _follow(isa: Isa, segment: CoreSegment, entries: set[int], reached: dict[int, Bundle]) -> list[Bundle]:

@@ -15,6 +15,10 @@ TARGET_BYTES = 16
 """Functions, branch targets and return addresses are multiples of this (llvm-aie aligns all of them so)."""
 
 
+Place = tuple[int, int, int]
+"""A bundle's address, the delay slots left including it (0: none), the address of their branch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A control transfer: `target` is None for registers; `falls` if it may not be taken; `call` if it sets lr."""
@@ -72,12 +76,12 @@ class ControlFlow:
             if branch.call and branch.target is not None and back is not None:
                 calls.setdefault(branch.target, set()).add(back)
         for entry, after in calls.items():
-            for address in self._inside(entry):
+            for address in self.inside(entry):
                 if address in self.branches and self.branches[address].returns:
                     sites.setdefault(address, set()).update(after)
         return {address: frozenset(after) for address, after in sites.items()}
 
-    def _inside(self, entry: int) -> set[int]:
+    def inside(self, entry: int) -> set[int]:
         """Addresses that a function reaches without entering those that it calls."""
         seen: set[int] = set()
         waiting = [entry]
@@ -86,10 +90,11 @@ class ControlFlow:
             if address in seen or address not in self.bundles:
                 continue
             seen.add(address)
-            waiting += self._next_inside(address)
+            waiting += self.next_inside(address)
         return seen
 
-    def _next_inside(self, address: int) -> Iterator[int]:
+    def next_inside(self, address: int) -> Iterator[int]:
+        """Where a function goes on behind a bundle; of a branch, behind its delay slots; calls are passed over."""
         branch = self.branches.get(address)
         if branch is None:
             return iter([self.followers.get(address, -1)])
@@ -98,6 +103,40 @@ class ControlFlow:
         stays = branch.falls or branch.call
         goes = [] if branch.call or branch.target is None else [branch.target]
         return iter([*goes, *([after] if stays else [])])
+
+    def stops(self, address: int) -> bool:
+        """Whether the core ends behind a bundle."""
+        return any(instruction.form.name == "DONE" for instruction in self.bundles[address])
+
+    def following(self, place: Place, constants: Mapping[str, int]) -> Iterator[Place]:
+        """Where execution may go on behind a place, as far as it is known; `constants` are registers there."""
+        address, left, origin = place
+        behind = self.followers.get(address, -1)
+        if address in self.branches and left == 0:
+            yield behind, DELAY_SLOTS, address
+        elif left > 1:
+            yield behind, left - 1, origin
+        elif left == 1:
+            yield from self._landed(origin, behind)
+        elif not self.stops(address):
+            yield behind, 0, 0
+            if ends_loop(address, constants):
+                yield constants["ls"], 0, 0
+
+    def _landed(self, origin: int, behind: int) -> Iterator[Place]:
+        """Where the last delay slot leads."""
+        branch = self.branches[origin]
+        if branch.returns:
+            yield from ((site, 0, 0) for site in self.return_sites.get(origin, ()))
+        if branch.target is not None:
+            yield branch.target, 0, 0
+        if branch.falls:
+            yield behind, 0, 0
+
+
+def ends_loop(address: int, constants: Mapping[str, int]) -> bool:
+    """Whether a bundle is the last one of a hardware loop."""
+    return constants.get("le") == address and "ls" in constants
 
 
 def branch_of(instruction: Instruction) -> Branch:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.core.isa.bundle_codec import load
 from bdforge.core.isa.core_registers import is_status, leaves, reset_values
-from bdforge.core.isa.disassembler import pieces, reached
+from bdforge.core.isa.disassembler import control_flow
 from bdforge.core.isa.effects import PART_WORD_STORE, RegisterAccess
-from bdforge.core.isa.elf import CoreProgram, generation_of
-from bdforge.core.isa.flow import DELAY_SLOTS, Branch, ControlFlow
+from bdforge.core.isa.elf import CoreProgram
+from bdforge.core.isa.flow import ControlFlow, Place, ends_loop
 from bdforge.core.isa.forms import Bundle
 from bdforge.core.isa.hazard_layout import BundleNames, Hazard, layout_hazards
 from bdforge.core.isa.meaning.form_meanings import depends_on
@@ -25,10 +25,7 @@ _LAST_BUNDLE_BYTES = 16
 _PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
 _MOST_PATHS = 200  # histories of one bundle that are followed; 12 nested choices within ten bundles are more
 
-_Place = tuple[int, int, int]
-"""A bundle's address, the delay slots left including it (0: none), the address of their branch."""
-
-_Point = tuple[_Place, tuple[int, ...]]
+_Point = tuple[Place, tuple[int, ...]]
 """A place and the bundles issued before, which settle all that is under way: paths are not mixed."""
 
 _Recent = Sequence[tuple[int, Issued]]
@@ -65,12 +62,9 @@ def check_program(
 ) -> list[Hazard]:  # fmt: skip
     """Hazards of a program from a file; bytes that are no bundle end a path. `given` registers are set at its start.
 
-    Without `whole`, of what constants lead to alone: others may stand around it.
+    `whole` as of `control_flow`.
     """
-    isa = load(generation or generation_of(program))
-    every = {piece.address: piece.bundle for part in pieces(isa, program) for piece in part if piece.bundle}
-    bundles = every if whole else reached(isa, program)
-    return check(ControlFlow(isa.generation, bundles), Checked(strict, given=given))
+    return check(control_flow(program, generation, whole), Checked(strict, given=given))
 
 
 def check(program: ControlFlow, options: Checked | None = None) -> list[Hazard]:
@@ -88,7 +82,7 @@ class _Checker:
         self._horizon = load(program.generation).last_stage + 1  # bundles after which nothing is under way
         self.options = options
         self.states: dict[_Point, PathState] = {}
-        self.paths: dict[_Place, int] = {}
+        self.paths: dict[Place, int] = {}
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
         self.named = BundleNames(program, options.where)
         self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
@@ -124,10 +118,7 @@ class _Checker:
         """Whether execution goes on after this bundle although no bundle follows."""
         if address in self.program.followers or (address, 0, 0) not in self.paths:
             return False
-        return address not in self.program.branches and not self._stops(address)
-
-    def _stops(self, address: int) -> bool:
-        return any(instruction.form.name == "DONE" for instruction in self.program.bundles[address])
+        return address not in self.program.branches and not self.program.stops(address)
 
     # Following paths.
 
@@ -140,9 +131,12 @@ class _Checker:
             address = point[0][0]
             self.accesses |= dict.fromkeys(self._alignment(address, self.states[point]))
             after, history = self._after(point), (*point[1], address)[-self._horizon :]
-            waiting += [self._enter(place, history, after) for place in self._following(point)]
+            waiting += [
+                self._enter(place, history, after)
+                for place in self.program.following(point[0], self.states[point].constants)
+            ]
 
-    def _enter(self, place: _Place, history: tuple[int, ...], state: PathState) -> _Point | None:
+    def _enter(self, place: Place, history: tuple[int, ...], state: PathState) -> _Point | None:
         """Join a state into a point; the point if that changed it."""
         point = (place, history)
         known = self.states.get(point)
@@ -159,36 +153,6 @@ class _Checker:
         state, ((address, _, _), history) = self.states[point].copy(), point
         advance(state, address, [self.issued[at] for at in (*history, address)])
         return state
-
-    def _following(self, point: _Point) -> Iterator[_Place]:
-        address, left, origin = point[0]
-        behind = self.program.followers.get(address, -1)
-        branch = self.program.branches.get(address)
-        if branch is not None and left == 0:
-            yield behind, DELAY_SLOTS, address
-        elif left > 1:
-            yield behind, left - 1, origin
-        elif left == 1:
-            yield from self._landed(self.program.branches[origin], origin, behind)
-        elif self._stops(address):
-            return
-        else:
-            yield behind, 0, 0
-            if self._ends_loop(address, self.states[point]):
-                yield self.states[point].constants["ls"], 0, 0
-
-    def _landed(self, branch: Branch, origin: int, behind: int) -> Iterator[_Place]:
-        """Where the last delay slot leads."""
-        if branch.returns:
-            yield from ((site, 0, 0) for site in self.program.return_sites.get(origin, ()))
-        if branch.target is not None:
-            yield branch.target, 0, 0
-        if branch.falls:
-            yield behind, 0, 0
-
-    @staticmethod
-    def _ends_loop(address: int, state: PathState) -> bool:
-        return state.constants.get("le") == address and "ls" in state.constants
 
     # Rules of one point.
 
@@ -293,7 +257,7 @@ class _Checker:
         where = f"in a delay slot of {self.named(origin)}"
         if any(instruction.form.delay_slots for instruction in bundle):
             yield Hazard("delay-slot", address, origin, f"{self.named(address)} branches {where}")
-        if self._ends_loop(address, state):
+        if ends_loop(address, state.constants):
             yield Hazard("delay-slot", address, origin, f"{self.named(address)} ends a hardware loop {where}")
 
     def _across(self, recent: _Recent, origin: int) -> Iterator[Hazard]:
@@ -308,7 +272,7 @@ class _Checker:
                     yield Hazard("across-jump", source, origin, f"{what} {late}")
 
     def _loop_end(self, address: int, bundle: Bundle, state: PathState) -> Iterator[Hazard]:
-        if not self._ends_loop(address, state):
+        if not ends_loop(address, state.constants):
             return
         start = state.constants["ls"]
         if start > address:

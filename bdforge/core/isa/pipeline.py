@@ -172,33 +172,36 @@ def advance(state: PathState, address: int, recent: Sequence[Issued]) -> None:
         if landed := one.landing.get(age):
             state.defined |= landed
     parts = recent[-1]
-    _step_constants(state, parts)
+    state.constants = stepped_constants(state.constants, parts)
     aged = {register: (min(age + 1, LOOP_DISTANCE), by) for register, (age, by) in state.loop_writes.items()}
     state.loop_writes = aged | {leaf: (1, address) for leaf, _ in parts.writes if leaf in _LOOP_CONTROL}
 
 
-def _step_constants(state: PathState, parts: Issued) -> None:
-    moved = dict(parts.constants) | {p: v for i in parts.steps for p, v in _stepped(state, i)}
+def stepped_constants(constants: Mapping[str, int], parts: Issued) -> dict[str, int]:
+    """Registers with a known value behind a bundle, from those before it; results that take longer are not known."""
+    moved = dict(parts.constants) | {p: v for i in parts.steps for p, v in _stepped(constants, i)}
+    found = dict(constants)
     for leaf, access in parts.writes:
         value = moved.get(leaf) if access.stage == 1 else None
         if value is None:
-            state.constants.pop(leaf, None)
+            found.pop(leaf, None)
         else:
-            state.constants[leaf] = value
+            found[leaf] = value
+    return found
 
 
-def _stepped(state: PathState, instruction: Instruction) -> Iterator[tuple[str, int]]:
+def _stepped(constants: Mapping[str, int], instruction: Instruction) -> Iterator[tuple[str, int]]:
     """Pointers that step by an immediate or a constant register, wrapped to 20 bits."""
-    pointer, step = str(instruction["ptr"]), _amount(state, instruction)
-    if pointer in state.constants and step is not None:
-        yield pointer, (state.constants[pointer] + step) & _ADDRESS
+    pointer, step = str(instruction["ptr"]), _amount(constants, instruction)
+    if pointer in constants and step is not None:
+        yield pointer, (constants[pointer] + step) & _ADDRESS
 
 
-def _amount(state: PathState, instruction: Instruction) -> int | None:
+def _amount(constants: Mapping[str, int], instruction: Instruction) -> int | None:
     """The immediate or constant offset of an address; 0 without one."""
     name = offset_of(instruction.form)
     value = instruction[name] if name else 0
-    return value if isinstance(value, int) else state.constants.get(value)
+    return value if isinstance(value, int) else constants.get(value)
 
 
 def address_of(state: PathState, instruction: Instruction) -> int | None:
@@ -209,5 +212,5 @@ def address_of(state: PathState, instruction: Instruction) -> int | None:
     base = state.constants[str(pointer)] & _ADDRESS
     if walk_of(instruction.form) is not AddressWalk.INDEX:
         return base
-    offset = _amount(state, instruction)
+    offset = _amount(state.constants, instruction)
     return None if offset is None else (base + offset) & _ADDRESS

@@ -8,7 +8,7 @@ and operations raise OpenError for operands whose result is not known.
 from bdforge.core.isa.meaning import fifo, floats, lanes, multiply, nonlinear, scalar, shuffle, width
 from bdforge.core.isa.meaning.floats import ASSUMPTIONS
 from bdforge.core.isa.meaning.form_meanings import access_of, bare_name, evidence_of, meaning_of, what_is_open
-from bdforge.core.isa.meaning.multiply import macs_of
+from bdforge.core.isa.meaning.multiply import macs_of, product_text
 from bdforge.core.isa.meaning.nonlinear import Approximated, Approximation, approximated
 from bdforge.core.isa.meaning.semantics import (
     ADDRESS,
@@ -27,7 +27,7 @@ from bdforge.core.isa.meaning.semantics import (
 __all__ = [
     "ADDRESS", "APPROXIMATION", "ASSUMPTIONS", "DATA", "OPERATIONS", "AddressWalk", "Approximated", "Approximation",
     "Meaning", "MeaningKind", "MemoryAccess", "Partly", "Result", "access_of", "approximated", "bare_name", "compute",
-    "evidence_of", "macs_of", "meaning_of", "what_is_open",
+    "evidence_of", "macs_of", "meaning_of", "product_text", "what_is_open",
 ]  # fmt: skip
 
 _IMPLEMENTING = (fifo, floats, lanes, multiply, nonlinear, scalar, shuffle, width)  # entered their operations on import

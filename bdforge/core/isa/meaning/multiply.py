@@ -83,6 +83,19 @@ def macs_of(meaning: Meaning, values: Mapping[str, int]) -> int:
     return (meaning.options[2] or _BLOCK_MACS) if meaning.operation == "fmultiply" else 0
 
 
+def product_text(meaning: Meaning, values: Mapping[str, int]) -> str:
+    """Which product an instruction makes with these operands; "" for others. OpenError as `shape_of`."""
+    if meaning.operation == "multiply":
+        shape = shape_of(meaning.options, values[str(meaning.inputs[-1])])
+        kind = f"{'sparse ' * bool(shape.sparse)}int{shape.bits1} x int{shape.bits2}"
+        return f"{shape.rows}x{shape.depth}x{shape.columns} {kind}" if shape.depth else f"{shape.rows} lanes {kind}"
+    if meaning.operation == "fmatrix":
+        return "4x8x4 bf16"
+    if meaning.operation != "fmultiply":
+        return ""
+    return f"{meaning.options[2]} lanes bf16" if meaning.options[2] else "8x8x8 bfp16"
+
+
 def _product(shape: Shape, s1: int, s2: int, conf: int) -> list[int]:
     sign1, sign2 = conf >> 9 & 1, conf >> 8 & 1
     if not shape.depth:

@@ -10,13 +10,14 @@ import typer
 from bdforge.array.core_bodies.core_program import core_symbols
 from bdforge.array.emulator.cores.machine_code_core import Breakpoints
 from bdforge.array.emulator.module_choice import choose
-from bdforge.array.images.programs import read_programs
+from bdforge.array.explain.program_cores import cores_text
+from bdforge.array.images.programs import distinct, read_programs
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.cli.design_texts import module_of
 from bdforge.cli.options import Force, new_path, print_warnings, write
 from bdforge.common.binary import ImageError
-from bdforge.common.files import read_bytes, read_text
+from bdforge.common.files import named, read_bytes, read_text
 from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.core.exact.profile import SLOTS, CoreProfile
@@ -27,6 +28,7 @@ from bdforge.core.isa.disassembler import bundle_text, disassemble
 from bdforge.core.isa.elf import CoreProgram
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program, check_source
+from bdforge.core.isa.program_listing import listing_of
 
 if TYPE_CHECKING:
     from bdforge.core.exact.translated import Executor
@@ -190,11 +192,21 @@ def disasm(
     core: Core = None,
     latencies: Annotated[bool, typer.Option("--latencies", help="Below each bundle: when results are there.")] = False,
     check: Annotated[bool, typer.Option("--check", help="End with the hazards of the code, if there are any.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for new files: of each distinct program assembly and a graph."),
+    ] = None,
+    force: Force = False,
 ) -> None:
-    """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes."""
+    """Print core programs as assembly that assembles to the same bytes, each bundle with its address and bytes.
+
+    With --out, of each distinct program a file with its loops and cycles, and a control-flow graph for Graphviz.
+    """
     generation = load(arch).generation if arch else None
     programs = _chosen(read_programs(read_bytes(file), raw), core, file)
-    for program in programs:
+    if out is not None:
+        _write_listings(programs, generation, out, force)
+    for program in programs if out is None else ():
         for line in disassemble(program, generation, latencies):
             say(line)
     if check:
@@ -202,6 +214,17 @@ def disasm(
         for program in programs:
             found.setdefault(HazardVerdict.of(check_program(program, generation)), []).append(program.name or str(file))
         _judge(found, f"{file} has hazards")
+
+
+def _write_listings(programs: Sequence[CoreProgram], generation: str | None, out: Path, force: bool) -> None:
+    """A .s and a .dot of each distinct program, numbered in the order of the file."""
+    with named(out, "written"):
+        out.mkdir(parents=True, exist_ok=True)
+    for number, found in enumerate(distinct(programs)):
+        name = f"program{number}"
+        listing = listing_of(found.program, name, f"{name}: {cores_text(found)}", generation)
+        write(out / f"{name}.s", listing.assembly, force, f": {cores_text(found)}")
+        write(out / f"{name}.dot", listing.graph, force)
 
 
 def _judge(found: Mapping[HazardVerdict, Sequence[str]], what: str) -> None:

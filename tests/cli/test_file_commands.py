@@ -65,6 +65,26 @@ def test_the_program_of_one_core_is_read_and_others_are_named(run):
     assert (code, "no program of tile (0, 3); there is tile (0, 2), tile (1, 3)" in err) == (2, True)
 
 
+def test_distinct_programs_are_written_into_a_folder_and_assembled_again(run):
+    """Cores (0, 2) and (1, 3) run one program, (2, 2) another one."""
+    one, other = (1, 2, 3, 4), (0, 0)
+    writes = [BlockWrite(column << 25 | row << 20 | 0x20000, code)
+              for column, row, code in ((0, 2, one), (1, 3, one), (2, 2, other))]  # fmt: skip
+    Path("three.cdo").write_bytes(cdo(writes))
+    code, out, err = run("disasm", "three.cdo", "--arch", "aie2p", "-o", "listing")
+    assert (code, err, sorted(path.name for path in Path("listing").iterdir())) == (
+        0, "", ["program0.dot", "program0.s", "program1.dot", "program1.s"],
+    )  # fmt: skip
+    assert out.splitlines()[0] == "wrote listing/program0.s: 2 cores (0, 2) (1, 3)"
+    assert run("asm", "listing/program0.s", "-o", "k.elf", "--unchecked")[0] == 0
+    (program,) = read_programs(Path("k.elf").read_bytes())
+    assert program.code[0].data == np.array(one, "<u4").tobytes()
+    code, _, err = run("disasm", "three.cdo", "--arch", "aie2p", "-o", "listing")
+    assert (code, "program0.s exists" in err) == (2, True)
+    assert run("disasm", "three.cdo", "--arch", "aie2p", "-o", "listing", "--force")[0] == 0
+    assert run("disasm", "three.cdo", "-o", "three.cdo")[0] == 2
+
+
 HAZARD = (
     "main: lda r0, [p0], #0\n      add r1, r0, #1\n      nop\n      nop\n      nop\n      nop\n      nop\n      done\n"
 )

@@ -136,7 +136,12 @@ def test_a_product_is_told_by_the_constant_in_its_register(generation, conf, ins
     work, _ = read(f"movxm r4, #{conf}\n{loop}", generation)
     issued = of_start(work)
     assert (issued.products, issued.macs, issued.unknown) == ({product: 3}, 3 * macs, 0)
-    assert work.own(work.loops[0]).macs_per_bundle == macs / 8
+    assert work.own[work.loops[0]].macs_per_bundle == macs / 8
+
+
+def test_a_program_of_no_bundles_does_nothing():
+    nothing = ProgramWork(KnownConstants(control_flow(CoreProgram("", (CoreSegment(0, b"\xff" * 16),), "aie2p"))))
+    assert (nothing.functions(), nothing.loops, nothing.open_forms(), dict(nothing.own)) == ([], [], {}, {})
 
 
 def test_a_product_whose_register_is_loaded_is_counted_apart():

@@ -1,6 +1,7 @@
 """Core programs in files: ELFs, PDIs, CDOs, xclbins, or raw bytes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from bdforge.array.images.cdo import writes
 from bdforge.array.images.read import configurations, is_image
@@ -28,6 +29,26 @@ def read_programs(data: bytes, raw: bool = False, sparse: bool = False) -> list[
                 end = segment.address + len(segment.data)
                 raise ImageError(f"{program.name} code ends at {end:#x}, beyond {PROGRAM_MEMORY_BYTES:#x}".strip())
     return found
+
+
+class DistinctProgram(NamedTuple):
+    """A program, and all that are the same, in the order of the file."""
+
+    program: CoreProgram
+    same: tuple[CoreProgram, ...]
+
+    @property
+    def tiles(self) -> list[tuple[int, int]]:
+        """Columns and rows of the cores whose program it is; none where the file does not tell."""
+        return [program.tile for program in self.same if program.tile is not None]
+
+
+def distinct(programs: Iterable[CoreProgram]) -> list[DistinctProgram]:
+    """Programs of which no two are the same, in the order of their first cores."""
+    found: dict[Hashable, list[CoreProgram]] = {}
+    for program in programs:
+        found.setdefault((program.code, program.generation, tuple(program.symbols.items())), []).append(program)
+    return [DistinctProgram(same[0], tuple(same)) for same in found.values()]
 
 
 def _read(data: bytes) -> list[CoreProgram]:

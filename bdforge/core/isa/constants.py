@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 
-from bdforge.core.isa.flow import ControlFlow, Place
+from bdforge.core.isa.flow import TARGET_BYTES, ControlFlow, Place
 from bdforge.core.isa.pipeline import issued, stepped_constants
 
 Constants = Mapping[str, int]
@@ -12,16 +12,23 @@ Constants = Mapping[str, int]
 class KnownConstants:
     """Constants before each bundle of a program that starts at its lowest address.
 
-    Jumps by registers are followed where the register is known. What no way reaches is taken to be entered with nothing
-    known.
+    Jumps by registers are followed where the register is known; `targets` has where each branch leads by its address,
+    None for what is not known. If there are such, all targets that no way reaches are entered with nothing known.
     """
 
     def __init__(self, program: ControlFlow) -> None:
         self.program = program
         self._states: dict[int, dict[Place, Constants]] = {}
+        self._follow((min(program.bundles, default=0), 0, 0))
         for address in sorted(program.bundles):
-            if address not in self._states:
+            if not address % TARGET_BYTES and address not in self._states and self._jumps_anywhere():
                 self._follow((address, 0, 0))
+        self.targets = {address: self._target(address) for address in program.branches}
+        self._entries: dict[int, list[Place]] = {}
+        for place in (place for places in self._states.values() for place in places):
+            for target, left, _ in self._following(place):
+                if not left:
+                    self._entries.setdefault(target, []).append(place)
 
     def before(self, address: int) -> Constants:
         """Registers that have one value on every way to a bundle."""
@@ -29,15 +36,15 @@ class KnownConstants:
 
     def entering(self, start: int, last: int) -> Constants:
         """Registers that have one value on every way from elsewhere to the start of the bundles up to `last`."""
-        return _common(
-            self._behind(place)
-            for address, places in self._states.items()
-            for place in (() if start <= address <= last else places)
-            if (start, 0, 0) in self._following(place)
-        )
+        ways = (place for place in self._entries.get(start, ()) if not start <= place[0] <= last)
+        return _common(map(self._behind, ways))
 
-    def target(self, address: int) -> int | None:
-        """Where the branch in a bundle leads to, if that is known."""
+    def _jumps_anywhere(self) -> bool:
+        """Whether a register that is not known leads somewhere, on a way that is followed."""
+        branches = ((at, branch) for at, branch in self.program.branches.items() if at in self._states)
+        return any(not branch.returns and self._target(at) is None for at, branch in branches)
+
+    def _target(self, address: int) -> int | None:
         branch = self.program.branches[address]
         if branch.target is not None or branch.returns:
             return branch.target
@@ -55,7 +62,7 @@ class KnownConstants:
     def _following(self, place: Place) -> Iterator[Place]:
         address, left, origin = place
         yield from self.program.following(place, self._states[address][place])
-        if left == 1 and (target := self.target(origin)) is not None:
+        if left == 1 and (target := self._target(origin)) is not None:
             yield target, 0, 0
 
     def _behind(self, place: Place) -> Constants:

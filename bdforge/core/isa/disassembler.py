@@ -1,7 +1,7 @@
 """Listings of programs: assembly text that assembles to the same bytes, with addresses, bytes and latencies aside."""
 
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.effects import effects
@@ -96,19 +96,34 @@ def _sweep(isa: Isa, segment: CoreSegment, reached: Container[int]) -> Iterator[
         offset = end
 
 
-def disassemble(program: CoreProgram, generation: str | None = None, latencies: bool = False) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class ListingNotes:
+    """What a listing says besides bundles, by address: lines `above` one, and the cycle in which it issues.
+
+    `entered` are addresses that get labels as targets of branches do.
+    """
+
+    above: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    cycles: Mapping[int, int] = field(default_factory=dict)
+    entered: Iterable[int] = ()
+
+
+def disassemble(
+    program: CoreProgram, generation: str | None = None, latencies: bool = False, notes: ListingNotes | None = None
+) -> Iterator[str]:
     """Lines of assembly; each bundle with its address and bytes in a comment, on request with latencies."""
-    isa = load(generation or generation_of(program))
+    isa, notes = load(generation or generation_of(program)), notes or ListingNotes()
     yield f"// {program.name or 'core program'}, {isa.generation}"
     decoded = pieces(isa, program)
-    labels = _labels(program.symbols, [piece for part in decoded for piece in part])
+    labels = _labels(program.symbols, [piece for part in decoded for piece in part], notes.entered)
     for segment, part in zip(program.code, decoded, strict=True):
         if segment.address:
             yield f"\t.org\t{segment.address:#x}"
         for piece in part:
+            yield from (f"\t// {line}" for line in notes.above.get(piece.address, ()))
             if piece.address in labels:
                 yield f"{labels[piece.address]}:"
-            yield from _lines(isa, piece, labels, latencies)
+            yield from _lines(isa, piece, labels, latencies, notes.cycles.get(piece.address))
 
 
 def bundle_text(generation: str, bundle: Bundle, labels: Mapping[int, str] | None = None) -> str:
@@ -116,8 +131,10 @@ def bundle_text(generation: str, bundle: Bundle, labels: Mapping[int, str] | Non
     return " ; ".join(text_of(generation, instruction, labels) for instruction in bundle.slots)
 
 
-def _lines(isa: Isa, piece: Disassembled, labels: Mapping[int, str], latencies: bool) -> Iterator[str]:
-    comment = f"// {piece.address:#06x}: {piece.data.hex(' ', 2)}"
+def _lines(
+    isa: Isa, piece: Disassembled, labels: Mapping[int, str], latencies: bool, cycle: int | None
+) -> Iterator[str]:
+    comment = f"// {piece.address:#06x}{'' if cycle is None else f' {cycle:4}'}: {piece.data.hex(' ', 2)}"
     if piece.bundle is None:
         yield f"\t.byte\t{', '.join(f'{byte:#04x}' for byte in piece.data)}\t{comment}: {piece.reason}"
         return
@@ -145,10 +162,10 @@ def targets(bundle: Bundle) -> Iterator[int]:
                 yield value
 
 
-def _labels(symbols: Mapping[int, str], all_pieces: list[Disassembled]) -> dict[int, str]:
+def _labels(symbols: Mapping[int, str], all_pieces: list[Disassembled], entered: Iterable[int]) -> dict[int, str]:
     """Names for all targets at which a bundle starts."""
     starts = {piece.address for piece in all_pieces}
-    aimed = {target for piece in all_pieces if piece.bundle for target in targets(piece.bundle)}
+    aimed = {*entered} | {target for piece in all_pieces if piece.bundle for target in targets(piece.bundle)}
     labels = {address: f".L{address:x}" for address in aimed & starts}
     taken: set[str] = set()
     for address, name in symbols.items():

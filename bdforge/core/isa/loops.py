@@ -47,7 +47,7 @@ def _jumped(known: KnownConstants) -> Iterator[ProgramLoop]:
     """Jumps back to a bundle from which they are reached; of several to one bundle the last."""
     ends: dict[int, int] = {}
     for address, branch in known.program.branches.items():
-        target, slots = known.target(address), known.program.slots(address)
+        target, slots = known.targets[address], known.program.slots(address)
         if branch.call or target is None or target > address or not slots:
             continue
         if _reaches(known.program, target, address, slots[-1]):
@@ -76,7 +76,7 @@ def _leaves(known: KnownConstants, start: int, last: int, end: int) -> bool:
     """Whether anything but the jump at `end` may leave a loop."""
     for address, branch in known.program.branches.items():
         if start <= address <= last and address != end and not branch.call:
-            target = known.target(address)
+            target = known.targets[address]
             if target is None or not start <= target <= last:
                 return True
     return False

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from bdforge.core.isa.constants import KnownConstants
 from bdforge.core.isa.errors import OpenError
@@ -60,12 +61,14 @@ class ProgramWork:
     def __init__(self, known: KnownConstants) -> None:
         self.known, self.program = known, known.program
         self.loops = loops_of(known)
+        self._starting = {one.start: [other for other in self.loops if other.start == one.start] for one in self.loops}
         self._calls: dict[int, Counter[int]] = {}
 
     def functions(self) -> list[ProgramFunction]:
         """The program's start, then what it calls, by address."""
-        called = {self.known.target(at) for at, branch in self.program.branches.items() if branch.call}
-        starts = [min(self.program.bundles), *sorted(at for at in called if at in self.program.bundles)]
+        called = {self.known.targets[at] for at, branch in self.program.branches.items() if branch.call}
+        there = sorted(self.program.bundles)
+        starts = [*there[:1], *(at for at in there if at in called)]
         return [self._function(start) for start in dict.fromkeys(starts)]
 
     def of(self, times: Mapping[int, int]) -> BundleWork:
@@ -83,11 +86,15 @@ class ProgramWork:
                     macs += count * made[1]
         return BundleWork(sum(times.values()), loads, stores, macs, products, unknown)
 
-    def own(self, loop: ProgramLoop) -> BundleWork:
-        """One pass of a loop without the loops in it."""
-        inner = [one for one in self.loops if one != loop and loop.holds(one.start) and loop.holds(one.last)]
-        mine = (at for at in self.program.bundles if loop.holds(at) and not any(one.holds(at) for one in inner))
-        return self.of(dict.fromkeys(mine, 1))
+    @cached_property
+    def own(self) -> Mapping[ProgramLoop, BundleWork]:
+        """One pass of each loop, without the loops in it."""
+        innermost = {at: loop for loop in self.loops for at in range(loop.start, loop.last + 1)}
+        found: dict[ProgramLoop, list[int]] = {loop: [] for loop in self.loops}
+        for address in self.program.bundles:
+            if (loop := innermost.get(address)) is not None:
+                found[loop].append(address)
+        return {loop: self.of(dict.fromkeys(addresses, 1)) for loop, addresses in found.items()}
 
     def open_forms(self) -> dict[str, list[int]]:
         """Addresses of the forms of which no source tells what they do."""
@@ -111,7 +118,8 @@ class ProgramWork:
             return None
 
     def _function(self, start: int) -> ProgramFunction:
-        mine = self.program.inside(start)
+        inside = self.program.inside(start)
+        mine = inside.union(*(self.program.slots(at) for at in inside if at in self.program.branches))
         loops = tuple(loop for loop in self.loops if loop.start in mine)
         size = sum(self.program.bundles[at].size for at in mine)
         try:
@@ -152,7 +160,7 @@ class ProgramWork:
 
     def _entered(self, address: int, within: ProgramLoop | None) -> ProgramLoop | None:
         """The longest loop that starts here, in the one that is run through."""
-        starting = (one for one in self.loops if one.start == address)
+        starting = self._starting.get(address, ())
         return next(
             (one for one in starting if within is None or address > within.start or one.last < within.last), None
         )
@@ -168,7 +176,7 @@ class ProgramWork:
 
     def _landed(self, address: int, found: Counter[int], callers: tuple[int, ...]) -> int:
         """Where execution goes on behind a branch that is no return; what it calls is counted."""
-        branch, target = self.program.branches[address], self.known.target(address)
+        branch, target = self.program.branches[address], self.known.targets[address]
         if branch.falls:
             raise _NotTold(f"which way the branch at {address:#x} takes")
         if target is None:

@@ -19,9 +19,9 @@ HOMES = {
     "new": "build", "build": "build", "compose": "compose", "run": "run", "check-run": "run", "emulate": "emulate",
     "verify": "emulate", "device": "device", "plan": "plan", "render": "texts", "convert": "texts",
     "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
-    "disasm": "machine_code", "estimate": "estimate", "contract": "contract", "weights": "weights",
-    "generate": "models", "bench": "models", "tune": "tune", "balance": "tune", "sweep": "sweep",
-    "plot": "plot", "doctor": "doctor", "checks": "options",
+    "disasm": "machine_code", "explain": "explain", "estimate": "estimate", "contract": "contract",
+    "weights": "weights", "generate": "models", "bench": "models", "tune": "tune", "balance": "tune",
+    "sweep": "sweep", "plot": "plot", "doctor": "doctor", "checks": "options",
 }  # fmt: skip
 """Commands in the order of the help, and the module of this package that has each."""
 

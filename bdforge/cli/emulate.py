@@ -22,7 +22,9 @@ from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, named_tex
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
 from bdforge.cli.options import (
+    Budget,
     Force,
+    Insts,
     Module,
     Permissive,
     Poison,
@@ -61,10 +63,6 @@ Capacity = Annotated[
         help=f"Words that streams hold for a receiver that takes none: 0, or more, or what is {KNOWN} of the array.",
     ),
 ]  # fmt: skip
-Budget = Annotated[
-    int,
-    typer.Option(parser=whole_number, metavar="STEPS", help="Of a run, and bundles of each core, at most; also 1e12."),
-]
 Dram = Annotated[
     str, typer.Option(help=f"What reads find of tasks whose token was not awaited yet: {', '.join(DRAM)} bytes.")
 ]
@@ -98,7 +96,7 @@ def emulate_command(
     sequence: SequenceName = None,
     shape: Shapes = None,
     module: Module = None,
-    insts: Annotated[Path | None, typer.Option(help="Instruction words to run instead of a sequence.")] = None,
+    insts: Insts = None,
     permissive: Permissive = None,
     schedule: Annotated[str, typer.Option(help=f"Order of what is possible: {', '.join(SCHEDULES)}.")] = "in-order",
     dram: Dram = "fresh",

@@ -11,7 +11,7 @@ from bdforge.array.mlir.trace_ops import trace_warnings
 from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
 from bdforge.cli.design_texts import DesignFile, SpecProduct, module_of
-from bdforge.cli.options import Force, OutFile, Permissive, SequenceName, Shapes, print_warnings, write
+from bdforge.cli.options import AsJson, Force, OutFile, Permissive, SequenceName, Shapes, print_warnings, write
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
 from bdforge.devices.txn_format.codec import InstructionStream
@@ -52,7 +52,7 @@ def encode(
 @insts.command()
 def decode(
     file: File,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+    as_json: AsJson = False,
     section: SectionName = None,
 ) -> None:
     """Print a stream: one operation a line, registers and fields by name."""

@@ -100,6 +100,10 @@ Poison = Annotated[
         "--poison", help="Reading memory that nobody wrote is an error, and writing beside a kernel's arguments."
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")]
+Insts = Annotated[
+    Path | None, typer.Option(help="Instruction words to run, instead of the sequence where a text has one.")
+]
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
 
 
@@ -120,6 +124,12 @@ def whole_number(text: str | int) -> int:
             f"{clip(str(text))!r} is not a whole number such as 2000 or 2e3, {MOST_STEPS:.0e} at most"
         )
     return number
+
+
+Budget = Annotated[
+    int,
+    typer.Option(parser=whole_number, metavar="STEPS", help="Of a run, and bundles of each core, at most; also 1e12."),
+]
 
 
 def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:

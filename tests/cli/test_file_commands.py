@@ -342,3 +342,18 @@ def test_a_lowered_image_has_the_columns_that_were_asked_for(run, columns: int |
     container = read_image(Path("d.xclbin").read_bytes()).container
     assert container is not None
     assert container.columns == (columns or 8,)
+
+
+def test_an_image_is_explained_in_lines_and_in_json(run):
+    """The core of column 1, row 3, runs NOPs."""
+    Path("one.cdo").write_bytes(cdo([BlockWrite(1 << 25 | 0x0032_0000, (0, 0, 0, 0))]))
+    code, out, err = run("explain", "one.cdo")
+    assert (code, err) == (0, "")
+    assert "1 core (1, 3), one program" in out
+    assert "give them with --insts" in out
+    values = json.loads(run("explain", "one.cdo", "--json")[1])
+    assert values["configurations"][0]["programs"][0]["cores"] == [[1, 3]]
+    Path("none.cdo").write_text("nothing")
+    code, out, err = run("explain", "none.cdo")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert run("explain", "one.cdo", "--insts", "none.cdo")[0] == 2

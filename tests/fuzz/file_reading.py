@@ -25,6 +25,8 @@ import numpy as np
 
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.verification import verify_design
+from bdforge.array.explain.explanation_tables import explanation_parts
+from bdforge.array.explain.image_explanation import explain
 from bdforge.array.images.programs import read_programs
 from bdforge.array.images.read import read_image
 from bdforge.array.mlir import Era, convert
@@ -106,8 +108,9 @@ def _estimate(path: Path) -> None:
 
 
 def _container(path: Path) -> None:
-    """As `bdforge show` and `disasm` of an image do."""
+    """As `bdforge show`, `explain` and `disasm` of an image do."""
     data = read_bytes(path)
+    as_text(explanation_parts(explain(data), path.name), 80)
     as_text(image_tables(read_image(data)), 100)
     for program in read_programs(data, sparse=True):
         list(disassemble(program))

@@ -4,7 +4,7 @@ The controller runs the operations that concern shims on an array where every ta
 tokens were awaited before a task is started is a matter of the operations' order alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 from bdforge.array.emulator.array import Array
 from bdforge.array.emulator.controller import execute
 from bdforge.array.emulator.dma import DmaChannel
+from bdforge.array.emulator.dram_order import DramOrder
 from bdforge.array.emulator.errors import EmulationError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Agent, Scheduler
@@ -24,7 +25,8 @@ from bdforge.devices import Device
 from bdforge.devices.registers import split_address
 from bdforge.devices.txn_format.operations import BlockWrite, LoadPdi, MaskWrite, Operation, Patch, Sync, Write
 
-_REACH_BYTES = 1 << 34  # of a shim BD: its length counts words in 32 bits
+REACH_BYTES = 1 << 34
+"""Of a shim BD: its length counts words in 32 bits."""
 
 
 class _Skipping(Scheduler):
@@ -52,18 +54,28 @@ def order_faults(entry: RuntimeSequenceOp, device: Device, operations: Sequence[
     names = [value_name(argument) or str(index) for index, argument in enumerate(entry.arguments)]
     sizes = [_bytes(argument.type) for argument in entry.arguments]
     faults = _OrderFaults()
-    array = Array(device, HostBuffers.unmoved(zip(names, sizes, strict=True)), _Skipping(), faults)
+    skim(device, HostBuffers.unmoved(zip(names, sizes, strict=True)), faults, operations)
+    return faults.found
+
+
+def skim(
+    device: Device, host: HostBuffers, policy: Strictness, operations: Iterable[Operation],
+    order: Callable[[Array], DramOrder] = DramOrder,
+) -> DramOrder:  # fmt: skip
+    """What the order of DRAM is behind the operations that concern shims, where every task ends at once."""
+    array = Array(device, host, _Skipping(), policy)
+    array.dram = order(array)
     with suppress(EmulationError):  # words that no array takes are a fault of their own
         execute(array, filter(_concerns_shims, operations), lambda operation, source: array.restart())
-    return faults.found
+    return array.dram
 
 
 def _bytes(kind: Attribute) -> int:
     """Of an argument; as much as a BD reaches where its type does not say."""
     if isinstance(kind, MemRefType) and DYNAMIC_INDEX not in kind.get_shape():
         with suppress(ValueError):  # elements without a size
-            return min(memref_bytes(kind), _REACH_BYTES)
-    return _REACH_BYTES
+            return min(memref_bytes(kind), REACH_BYTES)
+    return REACH_BYTES
 
 
 def _concerns_shims(operation: Operation) -> bool:

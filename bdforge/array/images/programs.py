@@ -51,8 +51,13 @@ def distinct(programs: Iterable[CoreProgram]) -> list[DistinctProgram]:
     return [DistinctProgram(same[0], tuple(same)) for same in found.values()]
 
 
+def is_core_elf(data: bytes) -> bool:
+    """Whether the data starts like the ELF of a core."""
+    return is_elf(data) and int.from_bytes(data[18:20], "little") == CORE_MACHINE
+
+
 def _read(data: bytes) -> list[CoreProgram]:
-    if is_elf(data) and int.from_bytes(data[18:20], "little") == CORE_MACHINE:
+    if is_core_elf(data):
         return [program_of(data)]
     if not is_image(data):
         start = data[:8].hex() or "nothing"

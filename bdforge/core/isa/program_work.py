@@ -84,7 +84,7 @@ class ProgramWork:
                 if made and made[0]:
                     products[made[0]] += count
                     macs += count * made[1]
-        return BundleWork(sum(times.values()), loads, stores, macs, products, unknown)
+        return BundleWork(sum(times.values()), loads, stores, macs, dict(products), unknown)
 
     @cached_property
     def own(self) -> Mapping[ProgramLoop, BundleWork]:

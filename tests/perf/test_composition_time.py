@@ -1,0 +1,59 @@
+"""Time of a composition: what is written ahead hides behind the rounds of the step before that still run then."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
+from bdforge.devices.timing import timing_of
+from bdforge.devices.txn_format.operations import BlockWrite, Write
+from bdforge.operators import Problem
+from bdforge.perf.bounds import composition_time
+from bdforge.perf.bounds.composition_time import change_us, step_times
+
+TIMING = timing_of("strix_halo")
+WRITES = tuple(Write(4 * i, 0) for i in range(1000))  # 86 us
+CHANGES = (WRITES, WRITES[:100], (BlockWrite(0, (0,) * 800),))
+
+
+def rounds(count: int, in_flight: int) -> list[Event]:
+    """A step of so many rounds, of which `in_flight` run at a time."""
+    events: list[Event] = []
+    for number in range(count):
+        if number >= in_flight:
+            events.append(Await(number - in_flight, ()))
+        events.append(Start(number, ()))
+    return events
+
+
+def ended(count: int, in_flight: int) -> list[Event]:
+    return [Await(number, ()) for number in range(max(0, count - in_flight), count)]
+
+
+def test_a_change_takes_what_its_operations_take():
+    assert change_us(WRITES, TIMING) == pytest.approx(86)
+    assert change_us(CHANGES[2], TIMING) == pytest.approx(0.086 + 800 * 0.014 / 8)
+
+
+@pytest.mark.parametrize(
+    ("count", "in_flight", "step_us", "seen_us"),
+    [  # all rounds run at once; the last quarter does; a step too short to hide any; one round
+        (3, 4, 200.0, 0.0), (16, 4, 200.0, 86.0 - 50.0), (16, 4, 0.0, 86.0), (1, 1, 40.0, 46.0),
+    ],
+)  # fmt: skip
+def test_what_is_written_ahead_hides(
+    monkeypatch: pytest.MonkeyPatch, count: int, in_flight: int, step_us: float, seen_us: float
+):
+    events = [
+        Reconfigure(None), Start(-1, ()), *rounds(count, in_flight), Reconfigure(0, ahead=True),
+        *ended(count, in_flight), Reconfigure(1), *rounds(2, 2), *ended(2, 2), Reconfigure(2), Start(-1, ()),
+    ]  # fmt: skip
+    steps = [(name, SimpleNamespace(spec=SimpleNamespace(name=name)), Problem("rows", {}), {}) for name in "ab"]
+    plan: Any = SimpleNamespace(steps=lambda _: steps)
+    sequence: Any = SimpleNamespace(events=events, configurations=CHANGES)
+    monkeypatch.setattr(composition_time, "_alone", lambda *_: (step_us, "compute"))
+    found = [*step_times(plan, Problem("composition", {}), sequence, TIMING)]
+    assert [step.name for step in found] == ["a", "b", "back to the first"]
+    assert [step.us for step in found] == [step_us, step_us, 0.0]
+    assert [step.change_us for step in found] == pytest.approx([0.0, 8.6 + seen_us, change_us(CHANGES[2], TIMING)])

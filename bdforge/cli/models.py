@@ -22,6 +22,7 @@ from bdforge.common.watched import part
 from bdforge.models import RULES, ArrayParts, Ledger, Products, Sampler, generate
 from bdforge.models.accuracy import Accuracy, accuracy
 from bdforge.models.bitnet import BitNet
+from bdforge.models.bitnet.composed_layer import ComposedLayer
 from bdforge.runtime.loading import EMULATED, NPU
 
 app = typer.Typer()
@@ -36,7 +37,8 @@ DesignFolders = Annotated[
     typer.Option(
         "--design",
         help="Built designs: first that of the linear layers, a GEMM of int8 x int2 to bf16 or int32, then any of "
-        "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v).",
+        "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v), or a "
+        "composition of a whole layer, by which prompts run.",
     ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]
@@ -78,7 +80,8 @@ def opened(path: Path, designs: Sequence[Path], device: str, rule: str, override
     with counting(screen(stderr=True)) as bar:
         task = bar.add_task("packing layers")
         members = {name: value for name, _, value in pairs}
-        return BitNet.load(path, products, lambda done, of: bar.update(task, completed=done, total=of), members, parts)
+        progress = lambda done, of: bar.update(task, completed=done, total=of)  # noqa: E731
+        return BitNet.load(path, products, progress, members, parts, ComposedLayer.among(parts))
 
 
 def summary(model: BitNet) -> str:

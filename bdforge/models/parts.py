@@ -61,7 +61,9 @@ class ArrayParts:
     def of(cls, folders: Sequence[Path | str], device: str | None, rule: str, ledger: Ledger) -> "ArrayParts":
         """Designs built in folders; `device` as of `bdforge.load`, `rule` as of `Split`."""
         loaded = [load(folder, device) for folder in folders]
-        return cls(tuple(PartDesign(one, plan_of(one.design.manifest)) for one in loaded), rule, ledger)
+        return cls(
+            tuple(PartDesign(one, plan_of(one.design.manifest, one.design.folder)) for one in loaded), rule, ledger
+        )
 
     def design(self, **facts: Any) -> PartDesign | None:
         """One whose spec says this, if it is there and may be taken."""

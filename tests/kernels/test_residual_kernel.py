@@ -6,8 +6,8 @@ import pytest
 from kernel_library import Build, aligned, aligned_copy
 
 from bdforge.core.codegen.kernels import assembled
-from bdforge.operators.row_scale import scaled_sum
 from bdforge.operators.rows.norms import SCALED_SUM_CYCLES
+from bdforge.operators.scaled_rows import scaled_sum
 from codegen.test_assembled_kernels import call
 from support.differences import same
 

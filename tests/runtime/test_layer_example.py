@@ -1,4 +1,4 @@
-"""examples/layer: a layer as Llama has it, in one command, against numpy in float64."""
+"""examples/layer: a layer as Llama has it, in one command, against numpy in float64; and how BitNet's fits together."""
 
 from pathlib import Path
 
@@ -6,6 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bdforge.design.sequences.composed_tensors import ComposedStep
+from bdforge.design.sequences.composer import Composer
+from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import device_named
 from bdforge.operators import load_spec, plan
 from bdforge.runtime import BuiltDesign, load
@@ -58,6 +61,28 @@ def designs() -> list[str]:
 def test_the_steps_are_designs_beside_the_composition():
     for name in designs():
         plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo"))
+
+
+def test_bitnets_steps_fit_together():
+    """One array holds each of its designs, and every step finds what the ones before it made, as it takes it."""
+    form, own = load_composition(FILES / "bitnet.toml"), {file.stem: file for file in FILES.glob("*.toml")}
+    files = {step.design: own.get(step.design, ROOT / "designs" / f"{step.design}.toml") for step in form.steps}
+    programs = {name: plan(load_spec(file), device_named("strix_halo")).program for name, file in files.items()}
+    steps = [ComposedStep(step.name or "", programs[step.design], step.sizes, step.tensors) for step in form.steps]
+    program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps)
+    values = values_of(program, {"tokens": 1024})
+    shapes = {
+        operand.name: tuple(values[axis.size] for axis in operand.axes)
+        for operand in program.operands
+        if operand.direction != "between"
+    }
+    matrices = {"w_qkv": (2560, 3840), "w_o": (2560, 2560), "w_gate": (2560, 6912), "w_up": (2560, 6912)}
+    norms = {"w_norm": (2560,), "w_sub": (2560,), "w_ffn": (2560,), "w_ffn_sub": (6912,)}
+    scales = {"c_qkv": (3,), "c_o": (1,), "c_down": (1,)}
+    assert shapes == matrices | norms | scales | {
+        "w_down": (6912, 2560), "x": (1024, 2560), "angles": (1024, 128), "h1_scales": (1024,), "y": (1024, 2560),
+        "k": (1024, 5, 128), "v": (1024, 5, 128),
+    }  # fmt: skip
 
 
 @pytest.mark.slow

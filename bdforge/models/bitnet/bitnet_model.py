@@ -14,6 +14,7 @@ import numpy as np
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
+from bdforge.models.bitnet.composed_layer import ComposedLayer
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
@@ -21,6 +22,7 @@ from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.parts import ArrayParts, PartDesign
 from bdforge.models.weights import QuantisedRows
 from bdforge.operators.rope import rope_table
+from bdforge.runtime import PackedOperands
 
 _WHY = {
     "embedding": "rows of a table",
@@ -68,27 +70,38 @@ class BitNet:
     final_norm: np.ndarray
     layers: tuple[Layer, ...]
     parts: ArrayParts = field(default_factory=ArrayParts)
+    composed: ComposedLayer | None = None
+    packed: tuple[PackedOperands, ...] = ()
+    """What `composed` takes of each layer."""
 
     @classmethod
     def load(
         cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None,
         override: Mapping[str, Any] = MappingProxyType({}), parts: ArrayParts | None = None,
+        composed: ComposedLayer | None = None,
     ) -> "BitNet":  # fmt: skip
         """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
 
         `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`. Functions for which
-        `parts` has no design are numpy's.
+        `parts` has no design are numpy's. Prompts go through `composed`, if there is one.
         """
         source = Checkpoint.open(path, override)
         config, parts = source.config, parts or ArrayParts()
+        if composed is not None:
+            composed.check(config)
         embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
         head = source.head()
-        layers, special = [], _special(config, products, parts)
+        layers, packed, special = [], [], _special(config, products, parts)
         for number in range(config.num_hidden_layers):
             layers.append(_layer(source, number, products, special))
+            if composed is not None:
+                packed.append(composed.pack(source, number))
             loaded(number + 1, config.num_hidden_layers)
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
-        return cls(config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts)
+        return cls(
+            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts, composed,
+            tuple(packed),
+        )  # fmt: skip
 
     def cache(self) -> Cache:
         """An empty one."""
@@ -122,9 +135,21 @@ class BitNet:
     def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
         first = cache.length
         self.check_length(first + len(ids))
+        if self.composed is not None and not first and not micro_batch:
+            return self._by_layers(self.composed, ids, cache)
         size = micro_batch or len(ids)
         batches = [self._steps(ids[i : i + size], first + i, cache) for i in range(0, len(ids), size)]
         return np.concatenate(list(self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)))
+
+    def _by_layers(self, composed: ComposedLayer, ids: Sequence[int], cache: Cache) -> np.ndarray:
+        """The whole prompt, a command a layer."""
+        with self._cpu("embedding"):
+            x = self.embedding[np.asarray(ids)].astype(np.float32)
+        y, kept = composed(x, self.packed, self.config.rope_theta, self.config.head_dim)
+        _check_finite(y, "what the last layer gives")
+        for number, (k, v) in enumerate(kept):
+            cache.appended(number, k, v)
+        return y
 
     def logits(self, hidden: np.ndarray) -> np.ndarray:
         """Of each state: float32, tokens x vocabulary."""

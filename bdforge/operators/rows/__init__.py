@@ -13,7 +13,6 @@ from pydantic import Field
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
-from bdforge.operators.row_scale import scaled_loss, scaled_sum
 from bdforge.operators.rows.norms import (
     PASSES,
     SCALED_SUM,
@@ -24,6 +23,7 @@ from bdforge.operators.rows.norms import (
     rms_codes,
     rmsnorm,
 )
+from bdforge.operators.scaled_rows import scaled_loss, scaled_sum
 from bdforge.operators.specs import FormSpec, Size, for_array
 from bdforge.operators.stream_mapping import chunk_reasons, in_chunks
 from bdforge.operators.stream_plan import (

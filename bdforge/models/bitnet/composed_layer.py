@@ -1,0 +1,136 @@
+"""Layers of a prompt in one command each: a built composition of a layer, with other weights from layer to layer.
+
+Its tensors have the names of examples/layer/bitnet.toml: x and y, the hidden states; angles; w_... and c_..., norms,
+matrices and the matrices' scales; k and v, which the cache keeps.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from bdforge.common.messages import InputError, listed
+from bdforge.design.sequences import ProgramError
+from bdforge.devices.timing import timing_of
+from bdforge.devices.types import TYPES
+from bdforge.models.bitnet.checkpoint import Checkpoint
+from bdforge.models.bitnet.model_config import BitNetConfig
+from bdforge.models.errors import ModelError
+from bdforge.models.functions import GATES
+from bdforge.models.parts import ArrayParts
+from bdforge.models.split import PLACES, Ledger
+from bdforge.operators import ComposedPlan
+from bdforge.operators.gemm import GemmSpec
+from bdforge.operators.rope import rope_table
+from bdforge.perf.bounds.composition_time import step_times
+from bdforge.runtime import Loaded, PackedOperands
+
+_BF16 = TYPES["bf16"].dtype
+_NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
+_MATRICES = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_gate": ("gate",), "w_up": ("up",), "w_down": ("down",)}
+_OUTPUTS = ("y", "k", "v")
+_ROWS = (1, 16, 32, 64)  # attention takes no fewer keys than a tile has
+
+
+@dataclass
+class ComposedLayer:
+    """A loaded composition; each call is an entry of the ledger."""
+
+    loaded: Loaded
+    plan: ComposedPlan
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def __post_init__(self) -> None:
+        operands = {operand.name: operand.direction for operand in self.plan.program.operands}
+        inputs = {name for name, direction in operands.items() if direction == "in"}
+        made = {name for name, direction in operands.items() if direction == "out"}
+        known = {"x", "angles", *_NORMS, *_MATRICES, *(name.replace("w_", "c_") for name in _MATRICES)}
+        needed = {"x", "angles", *_NORMS, *_MATRICES}
+        if odd := sorted((inputs - known) | (needed - inputs) | set(_OUTPUTS) - made):
+            raise ModelError(
+                f"design {self.plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has "
+                "the names of its tensors"
+            )
+        self._us = lru_cache(64)(self._modelled)
+
+    @classmethod
+    def among(cls, parts: ArrayParts) -> "ComposedLayer | None":
+        """The composition that is one of a model's designs, if one is. ModelError for two."""
+        found = [(one.loaded, one.plan) for one in parts.designs if isinstance(one.plan, ComposedPlan)]
+        if len(found) > 1:
+            raise ModelError(f"{listed(plan.spec.name for _, plan in found)} are compositions of a layer; give one")
+        return cls(*found[0], parts.ledger) if found and parts.rule != "cpu" else None
+
+    def check(self, config: BitNetConfig) -> None:
+        """ModelError where its designs are of another model: other norms, heads or gate."""
+        heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
+        wanted: dict[str, dict[str, Any]] = {
+            "rows": {"epsilon": config.rms_norm_eps}, "attention": {"head_dim": config.head_dim, **heads},
+        }  # fmt: skip
+        gates = {plan.spec.epilogue.gate for plan in self.plan.parts.values() if isinstance(plan.spec, GemmSpec)}
+        if (gate := GATES[config.hidden_act].__name__.removesuffix("_gate")) not in gates:
+            raise ModelError(f"design {self.plan.spec.name}: none of its products has the gate {gate} of this model")
+        for name, plan in self.plan.parts.items():
+            facts = plan.spec.facts
+            for key, value in wanted.get(plan.spec.kind, {}).items():
+                if facts.get(key, value) != value:
+                    raise ModelError(f"design {name} has {key} = {facts[key]}, this model {value}")
+
+    def pack(self, source: Checkpoint, layer: int) -> PackedOperands:
+        """The norms and matrices of a layer, as the array reads them."""
+        given: dict[str, np.ndarray] = {}
+        shapes = {operand.name for operand in self.plan.program.operands}
+        for name, roles in _MATRICES.items():
+            matrix = source.matrix(layer, roles)
+            given[name] = matrix.weights
+            if (scale := name.replace("w_", "c_")) in shapes:
+                given[scale] = np.asarray(matrix.scales, np.float32)
+        for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_gate", "w_down"), strict=True):
+            given[name] = source.floats(role, (len(given[matrix]),), layer).astype(_BF16)
+        try:
+            return self.loaded.pack(**given)
+        except InputError as error:
+            raise ModelError(f"layer {layer}: {error}") from None
+
+    def rows(self, tokens: int) -> int:
+        """Tokens of the least run that has room for so many: behind them come rows that no other one looks at.
+
+        ProgramError where the designs take no such number.
+        """
+        for more in _ROWS:
+            with suppress(ProgramError):
+                return self._checked(max(tokens, more))
+        return self._checked(tokens)
+
+    def _checked(self, tokens: int) -> int:
+        self.loaded.design.sequence({"tokens": tokens})
+        return tokens
+
+    def __call__(
+        self, x: np.ndarray, layers: Sequence[PackedOperands], theta: float, head_dim: int
+    ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+        """States behind the last layer, float32, and the keys, turned, and values (tokens x heads x d) of each layer.
+
+        The first token has position 0.
+        """
+        tokens = self.rows(len(x))
+        place, us, kept = PLACES[self.loaded.device], self._us(tokens), []
+        with self.loaded.prepared(tokens=tokens) as state:
+            arrays = {name: array.reshape(tokens, -1) for name, array in state.arrays.items()}
+            arrays["x"][: len(x)] = x
+            arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
+            for packed in layers:
+                with self.ledger.timed("layer", place, "one command", us):
+                    state(weights=packed)
+                k, v = (arrays[name][: len(x)].astype(np.float32) for name in ("k", "v"))
+                kept.append((k.reshape(len(x), -1, head_dim), v.reshape(len(x), -1, head_dim)))
+            return arrays["y"][: len(x)].astype(np.float32), kept
+
+    def _modelled(self, tokens: int) -> float:
+        problem, timing = self.plan.spec.operator.problem([tokens]), timing_of(self.plan.device)
+        sequence = self.loaded.design.sequence(problem.sizes)
+        steps = step_times(self.plan, problem, sequence, timing)
+        return timing.dispatch_ns / 1e3 + sum(step.us + step.change_us for step in steps)

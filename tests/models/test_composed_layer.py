@@ -1,0 +1,124 @@
+"""Prompts by a composed layer: a tiny BitNet, machine code in every core, against its formulas in float64."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from bdforge.common.files import read_toml
+from bdforge.devices import device_named
+from bdforge.models import ArrayParts, ModelError, Products, Split
+from bdforge.models.bitnet import BitNet
+from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.bitnet.model_config import BitNetConfig
+from bdforge.operators import plan, spec_from
+from bdforge.runtime import BuiltDesign, load
+from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
+from support.built_designs import ROOT, spec_content
+from support.coded_folders import coded_plan
+from support.plain_bitnet import PlainBitNet
+from tools.bitnet.content import config, random_content
+from tools.bitnet.write import write_hugging_face
+
+HIDDEN, FFN, LAYERS, HEADS, KV, DIM = 128, 256, 2, 2, 1, 64
+CONFIG = config(HIDDEN, FFN, LAYERS, HEADS, KV, DIM, 40, 64)
+END = {"array": {"rows": 1, "columns": 2, "from_end": True}}
+ROWS = {"kind": "rows", "width": HIDDEN} | END
+SUM = ROWS | {"residual": True, "residual_scaled": True}
+CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
+TYPES = ("int8", "int2", "bf16", "int32")
+DESIGNS: dict[str, dict[str, Any]] = {
+    "rmsnorm_codes_bf16": ROWS | CODES,
+    "gemm_i8_i2_raw": spec_content(16, 64, 32, types=TYPES, rows=1, columns=2),
+    "bitnet_rope": {
+        "kind": "rope", "heads": HEADS + 2 * KV, "head_dim": DIM, "scaled": True,
+        "outputs": [{"name": "Q", "heads": HEADS}, {"name": "K", "heads": KV},
+                    {"name": "V", "heads": KV, "turned": False}],
+    } | END,
+    "attention_bf16_bitnet": {
+        "kind": "attention", "heads": HEADS, "kv_heads": KV, "head_dim": DIM, "array": {"rows": 1, "columns": 2},
+    },
+    "bitnet_residual_norm": SUM | CODES,
+    "gemm_i8_i2_gate": spec_content(16, 64, 32, types=TYPES, rows=1, columns=2, epilogue={"gate": "relu2"}),
+    "bitnet_norm_6912": ROWS | CODES | {"width": FFN},
+    "bitnet_residual": SUM | {"function": "sum"},
+}  # fmt: skip
+"""Those of examples/layer/bitnet.toml, for the tiny model."""
+SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN}
+
+
+def tiny() -> dict[str, Any]:
+    """The example's composition with other sizes."""
+    content = read_toml(ROOT / "examples" / "layer" / "bitnet.toml", CompositionFault)
+    for step in content["steps"]:
+        step["sizes"] = {name: SIZES.get(size, size) for name, size in step["sizes"].items()}
+    return content
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, device = tmp_path_factory.mktemp("layer"), device_named("strix_halo")
+    for name, content in DESIGNS.items():
+        coded_plan(folder / name, plan(spec_from(content, name), device))
+    form = CompositionForm.model_validate(tiny())
+    compose(form, "bitnet", lambda name: BuiltDesign.load(folder / name)).write(folder / "bitnet")
+    return folder / "bitnet"
+
+
+def opened(folder: Path, summing: Any, layer: Path | None, rule: str = "array") -> BitNet:
+    products = Products(load(summing.folder), Split(summing.plan, rule))
+    parts = ArrayParts.of([] if layer is None else [layer], None, rule, products.ledger)
+    return BitNet.load(folder, products, parts=parts, composed=ComposedLayer.among(parts))
+
+
+def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A plan as the example's manifest tells it, with other operands where they are given."""
+    tensors = {tensor: "in" for step in tiny()["steps"] for tensor in step["tensors"].values()}
+    names = {name: way for name, way in tensors.items() if name[:2] in ("w_", "c_") or name in ("x", "angles")}
+    operands = (names | {"y": "out", "k": "out", "v": "out"} | dict(directions)).items()
+    program = SimpleNamespace(operands=[SimpleNamespace(name=name, direction=way) for name, way in operands])
+    parts = {name: SimpleNamespace(spec=spec_from(content, name)) for name, content in DESIGNS.items()}
+    return SimpleNamespace(program=program, spec=SimpleNamespace(name="bitnet"), parts=parts)
+
+
+@pytest.mark.parametrize(
+    ("directions", "lacks"), [({"k": "between"}, "k"), ({"w_more": "in"}, "w_more"), ({"w_sub": "out"}, "w_sub")]
+)
+def test_other_compositions_are_no_layer(directions: dict[str, str], lacks: str):
+    with pytest.raises(ModelError, match=f"design bitnet is no layer of BitNet: {lacks};"):
+        ComposedLayer(cast("Any", None), told(directions))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"rms_norm_eps": 1e-6}, "epsilon = 1e-05, this model 1e-06"), ({"num_attention_heads": 4}, "heads = 2, .* 4"),
+        ({"num_key_value_heads": 2}, "kv_heads = 1, .* 2"), ({"head_dim": 32}, "head_dim = 64, .* 32"),
+        ({"hidden_act": "silu"}, "none of its products has the gate silu"), ({"vocab_size": 7}, None),
+    ],
+)  # fmt: skip
+def test_a_layer_of_another_model_is_refused(changed: dict[str, Any], says: str | None):
+    layer, model = ComposedLayer(cast("Any", None), told()), BitNetConfig.model_validate(CONFIG | changed)
+    if says is None:
+        layer.check(model)
+        return
+    with pytest.raises(ModelError, match=says):
+        layer.check(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [3, 37])
+def test_a_prompt_by_layers_and_tokens_behind_it(tmp_path: Path, summing: Any, layer: Path, first: int):
+    """Logits of a prompt of fewer tokens than attention's tile, and of more; then of tokens that see the cache."""
+    content = random_content(CONFIG, 5)
+    model = opened(write_hugging_face(tmp_path, content), summing, layer)
+    plain, cache = PlainBitNet(content), model.cache()
+    ids = np.random.default_rng(1).integers(0, 40, first + 3).tolist()
+    expected = np.array([plain.step(token) for token in ids])
+    got = [*model.logits(model.hidden(ids[:first], cache)), *model.logits(model.hidden(ids[first:], cache))]
+    assert cache.length == len(ids)
+    assert ((got - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
+    assert [entry.calls for entry in model.products.ledger if entry.part == "layer"] == [LAYERS]

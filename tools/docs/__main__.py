@@ -2,8 +2,8 @@
 
 `features` prints what the emulated array does and which test shows it; `emulated` runs the designs of docs/accuracy.md
 on the emulated array again (minutes) and keeps what it finds for that page; `operators` does so for docs/operators,
-`errors` for docs/numerics.md, `counted` for the machine code of docs/assembled.md and docs/kernel_costs.md. Run it in
-the repository's root.
+`errors` for docs/numerics.md, `reproduced` for docs/papers.md, `counted` for the machine code of docs/assembled.md and
+docs/kernel_costs.md. Run it in the repository's root.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from tools.docs import (
     kernel_costs,
     numerics,
     operators,
+    papers,
     training,
 )  # fmt: skip
 
@@ -45,6 +46,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "operators/rows": partial(operators.page, "rows"),
     "operators/softmax": partial(operators.page, "softmax"),
     "operators/transpose": partial(operators.page, "transpose"),
+    "papers": papers.page,
     "training": training.page,
 }
 """Pages that the repository holds; a test keeps them current."""
@@ -53,6 +55,7 @@ RUNS = {
     "counted": counted.run_all,
     "errors": numerics.run_all,
     "operators": operators.run_all,
+    "reproduced": papers.run_all,
 }
 """Minutes of work that make the tables which pages read."""
 PICTURES = {

@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, replace
 
 from bdforge.perf.bounds.estimate import INTERVAL, OVERLAP_EXPONENT, estimate
 from bdforge.perf.kernels.rates import FittedKernel, fitted_kernels
-from bdforge.perf.rows import measured_rows, read_rows
+from bdforge.perf.rows import measured_rows
 from bdforge.perf.table import step_of_core
 from tools.docs.accuracy_emulated import agreement, side_by_side
 from tools.docs.markdown import bullet, prose, section, table
@@ -27,7 +27,7 @@ from tools.fit.evaluation import (
     unseen,
     worst_error,
 )
-from tools.fit.kernel_rates import RATES, published_rates
+from tools.fit.kernel_rates import published_rates
 from tools.fit.parameters import FITTED_SOURCES, Parameters
 
 _MEANINGS = (
@@ -184,37 +184,10 @@ def rows_left_out() -> str:
         _rows_table(result for source in _LEFT_OUT for result in results(source)),
         prose(
             f"`wang-table1` gives one core alone; with kernels by their fitted form its errors are {errors}.",
-            "The row of an AMD library (bf16 x int4) gives no tile and cannot be judged.",
+            "The row of an AMD library (bf16 x int4) gives no tile and cannot be judged. Rows of which nothing was",
+            "fitted, and bandwidths that publications imply, are among [papers](papers.md).",
         ),
     )
-
-
-def bandwidths() -> str:
-    """Bandwidths that publications imply or state for designs whose times they do not print."""
-    implied = RATES.with_name("implied_bandwidth.csv")
-    rows = read_rows(implied.read_text(encoding="utf-8"), implied.name)
-    return section(
-        "Bandwidths only predicted",
-        prose(
-            "DRAM bytes over total time, for designs of which only that is published. None was used in a fit; what was",
-            "assumed to model them is said.",
-        ),
-        table(
-            ("source", "device", "types", "tile, k_mt, B", "published GB/s", "modelled", "assumed"),
-            [_bandwidth_cells(Result(row, estimate(row.case))) for row in rows],
-        ),
-    )
-
-
-def _bandwidth_cells(result: Result) -> tuple[str, ...]:
-    fields, case = result.row.fields, result.row.case
-    low, high = fields["low_gb_s"], fields["high_gb_s"]
-    gb_s = sum(moved.size_bytes for moved in case.dram_traffic()) / result.found.time_us / 1e3
-    return (
-        fields["source"], case.device, f"{case.a} {case.b} {case.c}",
-        f"{case.m}x{case.k}x{case.n}, {case.k_mt}, {case.b_layout}", low if low == high else f"{low} - {high}",
-        f"{gb_s:.1f}", fields["notes"],
-    )  # fmt: skip
 
 
 def kernels() -> str:
@@ -277,7 +250,7 @@ def misses() -> str:
 
 
 SECTIONS: list[Callable[[], str]] = [
-    introduction, parameters, held_to, by_source, rows_used, rows_left_out, bandwidths, kernels, agreement,
+    introduction, parameters, held_to, by_source, rows_used, rows_left_out, kernels, agreement,
     side_by_side, misses,
 ]  # fmt: skip
 """Functions that return the parts of the document, in order."""

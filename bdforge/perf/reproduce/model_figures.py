@@ -1,0 +1,74 @@
+"""Whole models: the products of a step of training, and what rounding to bfloat16 does to one of them."""
+
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from bdforge.common.tree import tree
+from bdforge.devices import device_named
+from bdforge.devices.types import TYPES
+from bdforge.operators.gemm import GemmProblem, load_spec
+from bdforge.perf.bounds.case import GemmCase, case_of
+from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.reproduce.entries import Fields
+from bdforge.perf.reproduce.quantity import Producer, Quantity
+from bdforge.perf.tune.shapes import Weighted, shapes
+
+_SEED, _ROWS = 3, 64  # of the product that is rounded; more rows tell nothing more
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProducts:
+    """All products of a model on one design, each as often as it is run."""
+
+    cases: tuple[tuple[GemmCase, int], ...]
+
+    @property
+    def first_times(self) -> float:
+        """Mean over the sizes: a load of another configuration and the product, over the product on the loaded one."""
+        times = [(estimate(case).time_us, case.timing.reconfiguration_ns / 1e3) for case, _ in self.cases]
+        return fmean((us + load) / us for us, load in times)
+
+    @property
+    def padded(self) -> int:
+        """The longest padded axis of any that is padded."""
+        axes = (pair for case, _ in self.cases for pair in zip(case.padded, (case.M, case.K, case.N), strict=True))
+        return max(ours for ours, wanted in axes if ours > wanted)
+
+
+def _products(fields: Fields) -> ModelProducts:
+    spec, device = load_spec(tree() / "designs" / f"{fields['design']}.toml"), device_named(fields["device"])
+    weighted: tuple[Weighted, ...] = shapes(fields["model"])
+    return ModelProducts(tuple((case_of(spec, device, problem), count) for problem, count in weighted))
+
+
+PRODUCTS = Producer(
+    _products,
+    {
+        "sizes": Quantity("sizes", "counted", lambda made: len(made.cases)),
+        "gflop": Quantity("GFLOP", "counted", lambda made: sum(2 * case.macs * n for case, n in made.cases) / 1e9),
+        "padded": Quantity("elements", "counted", lambda made: made.padded),
+        "first_times": Quantity("x loaded", "modelled", lambda made: made.first_times),
+    },
+)
+
+
+def _problem(fields: Fields) -> GemmProblem:
+    M, K, N = (int(size) for size in fields["sizes"].split("x"))
+    return GemmProblem(M, K, N)
+
+
+def _divergence_percent(problem: GemmProblem) -> float:
+    """Mean of |difference| over mean of |result|, of normal numbers rounded to bfloat16, sums exact."""
+    rng, rows = np.random.default_rng(_SEED), min(problem.M, _ROWS)
+    a, b = rng.standard_normal((rows, problem.K)), rng.standard_normal((problem.K, problem.N))
+    rounded = [matrix.astype(TYPES["bf16"].dtype).astype(np.float64) for matrix in (a, b)]
+    exact = a @ b
+    return 100 * float(np.abs(rounded[0] @ rounded[1] - exact).mean() / np.abs(exact).mean())
+
+
+ROUNDINGS = Producer(
+    _problem,
+    {"divergence_percent": Quantity("%", "counted", _divergence_percent)},
+)

@@ -1,0 +1,65 @@
+"""How ours come about: of each kind of row what it is, and its quantities by name."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from bdforge.common.messages import Fault
+from bdforge.perf.reproduce.array_figures import CONFIGURATIONS, CONTRACTIONS, OPERATORS
+from bdforge.perf.reproduce.core_figures import FORMS, KERNELS, TILES
+from bdforge.perf.reproduce.entries import Fields, PaperEntry
+from bdforge.perf.reproduce.figures import Figure, Kind, Published
+from bdforge.perf.reproduce.gemm_figures import GEMMS
+from bdforge.perf.reproduce.model_figures import PRODUCTS, ROUNDINGS
+from bdforge.perf.reproduce.quantity import Producer, Quantity
+
+PRODUCERS: Mapping[str, Producer] = {
+    "gemm": GEMMS, "operator": OPERATORS, "contraction": CONTRACTIONS, "configuration": CONFIGURATIONS,
+    "kernel": KERNELS, "tile": TILES, "form": FORMS, "products": PRODUCTS, "rounding": ROUNDINGS,
+}  # fmt: skip
+
+
+def figures_of(
+    entry: PaperEntry, *, full: bool = False, rows: int | None = None, ended: Callable[[], object] = lambda: None
+) -> list[Figure]:
+    """Every figure of an entry, of its first `rows` where given; `full` runs the array as well, which takes minutes.
+
+    A row that cannot be expressed here keeps its published figure and says why. `ended` is called after each row.
+    """
+    producer, found = PRODUCERS[entry.producer], []
+    for fields in entry.rows[:rows]:
+        found += _figures(entry, producer, fields, full)
+        ended()
+    return found
+
+
+def _figures(entry: PaperEntry, producer: Producer, fields: Fields, full: bool) -> Iterator[Figure]:
+    wanted = [name for name in entry.quantities if fields.get(name)]
+    subject, fault = None, ""
+    try:
+        subject = producer.subject(fields)
+    except Fault as error:
+        fault = _reason(error)
+    row = fields.get("row") or (producer.label(subject) if subject is not None else "")
+    for name in wanted:
+        quantity = producer.quantities[name]
+        ours, reasons = ({}, [fault]) if subject is None else _ours(quantity, subject, full)
+        note = "; ".join(filter(None, (*reasons, producer.note(subject) if subject is not None else "")))
+        yield Figure(entry.name, row, name, quantity.unit, Published.of(fields[name]), ours, note)
+
+
+def _ours(quantity: Quantity, subject: object, full: bool) -> tuple[dict[Kind, float], list[str]]:
+    """Our figures by kind, and why there are others not."""
+    made: Iterable[tuple[Kind, Callable]] = [(quantity.kind, quantity.of)]
+    if full and quantity.emulated is not None:
+        made = [*made, ("emulated", quantity.emulated)]
+    ours: dict[Kind, float] = {}
+    reasons: list[str] = []
+    for kind, make in made:
+        try:
+            ours[kind] = float(make(subject))
+        except Fault as error:
+            reasons.append(f"not {kind}: {_reason(error)}")
+    return ours, reasons
+
+
+def _reason(error: Fault) -> str:
+    return str(error).splitlines()[0]

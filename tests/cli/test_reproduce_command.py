@@ -1,0 +1,68 @@
+"""`bdforge reproduce`: the list, a table, files, and what it refuses."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from bdforge.perf.reproduce import entries, entry_named
+
+
+def test_all_are_listed(run):
+    code, out, _ = run("reproduce")
+    assert code == 0
+    for entry in entries():
+        assert any(
+            line.split()[:1] == [entry.name] and line.split()[-1] == str(len(entry.rows)) for line in out.splitlines()
+        )
+    listed = json.loads(run("reproduce", "--json")[1])["entries"]
+    assert [each["name"] for each in listed] == [entry.name for entry in entries()]
+
+
+def test_a_table_is_printed_written_and_drawn(run):
+    code, out, _ = run("reproduce", "taka-fig6", "-o", "f.csv", "--picture", "f.png")
+    assert code == 0
+    assert "taka-fig6: Fig. 6 of Striking the Balance" in out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert any(
+        line.startswith("phoenix bf16 bf16 bf16 96x56x96") and " TOPS 1.27 1.315 +3.6%" in line for line in lines
+    )
+    assert "modelled: mean error 4.0%, median 4.0%, worst 4.5% of 2" in lines
+    assert "parameters of the models were fitted to these rows, among others" in lines
+    rows = list(csv.DictReader(Path("f.csv").read_text().splitlines()))
+    assert [row["published"] for row in rows] == ["1.27", "3.12"]
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_are_summed_up_together_and_kinds_stay_apart(run):
+    code, out, _ = run("reproduce", "teir-table3", "casselc-int4")
+    assert code == 0
+    assert "together, modelled: mean error" in out
+    assert "together, counted: mean error" in out
+    (first, second) = json.loads(run("reproduce", "teir-table3", "casselc-int4", "--json")[1])["entries"]
+    assert {figure["quantity"] for figure in first["figures"]} == {"latency", "jump"}
+    assert second["figures"][0]["modelled_difference"] == pytest.approx(1 / 1.035 - 1, abs=1e-3)
+
+
+def test_all_has_a_line_for_each(run, monkeypatch):
+    quick = [entry_named(name) for name in ("taka-fig6", "taka-5.3.2", "teir-table3")]
+    monkeypatch.setattr("bdforge.cli.reproduce.entries", lambda: quick)
+    code, out, _ = run("reproduce", "--all")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    for entry in quick:
+        assert any(line[:1] == [entry.name] and "%," in " ".join(line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("reproduce taka-table9", "'taka-table9' is no published table or figure; there are taka-table1"),
+        ("reproduce --all taka-fig6", "--all and names of tables go each without the other"),
+        ("reproduce taka-fig6 taka-5.3.2 --picture x.png", "a picture is of one table or figure"),
+        ("reproduce --json --out x.csv taka-fig6", "--json goes without --out and --picture"),
+    ],
+)
+def test_what_is_wrong_is_refused(refused, command, words):
+    refused(command, words)

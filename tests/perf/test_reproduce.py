@@ -1,0 +1,204 @@
+"""Published tables and figures beside ours: the table of them, what is compared, and that each entry runs."""
+
+from collections import Counter
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from bdforge.common.files import read_csv
+from bdforge.perf.errors import PerfError
+from bdforge.perf.plots.figure import PlotError
+from bdforge.perf.reproduce import Figure, PaperEntry, entries, entry_named, figures_csv, figures_of, summary
+from bdforge.perf.reproduce.entries import FIGURES, GEMMS
+from bdforge.perf.reproduce.entry_picture import picture
+from bdforge.perf.reproduce.figures import COLUMNS, Published
+from bdforge.perf.reproduce.producers import PRODUCERS
+from tools.fit.kernel_rates import sources as rated_sources
+from tools.fit.parameters import FITTED_SOURCES
+
+LONG = ("taka-tiles", "taka-5.3.1", "teir-6.2", "hipscope-kernels", "iree-1187")
+"""Entries that rank every tile, or assemble programs of whole arrays."""
+
+
+def small(name: str) -> PaperEntry:
+    return replace(entry_named(name), rows=entry_named(name).rows[:1])
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(e.name, marks=pytest.mark.slow) if e.name in LONG else e.name for e in entries()]
+)
+def test_every_entry_runs_small(name: str):
+    found = figures_of(small(name))
+    assert found
+    for figure in found:
+        assert figure.row
+        assert figure.ours or figure.note
+        assert all(0 < ours < inf for ours in figure.ours.values())
+
+
+@pytest.mark.slow
+def test_every_figure_is_expressed_here():
+    missing = [figure for entry in entries() for figure in figures_of(entry) if not figure.ours]
+    assert not missing
+
+
+def test_the_table_is_whole():
+    assert len(entries()) >= 24
+    assert not [name for name, count in Counter(entry.name for entry in entries()).items() if count > 1]
+    for entry in entries():
+        assert entry.rows, f"{entry.name} has no rows"
+        assert set(entry.quantities) <= set(PRODUCERS[entry.producer].quantities), entry.name
+        for row in entry.rows:
+            assert any(row.get(name) for name in entry.quantities), f"{entry.name}: a row without a figure: {row}"
+            [Published.of(row[name]) for name in entry.quantities if row.get(name)]
+
+
+def test_no_published_row_is_forgotten():
+    used = {row["source"] for entry in entries() for row in entry.rows if row.get("source")}
+    assert {row["source"] for path in GEMMS for row in read_csv(path)} == used
+    assert {row["entry"] for row in read_csv(FIGURES)} <= {entry.name for entry in entries()}
+
+
+def test_entries_say_which_rows_were_fitted():
+    fitted = {*FITTED_SOURCES, *rated_sources(), "casselc-implied"}
+    for entry in entries():
+        if entry.producer == "gemm":
+            assert entry.fitted == any(row["source"] in fitted for row in entry.rows), entry.name
+
+
+@pytest.mark.parametrize(
+    ("text", "ours", "difference", "shown"),
+    [
+        ("4", 5.0, 0.25, "4"), ("46..49", 47.0, 0.0, "46..49"), ("46..49", 23.0, -0.5, "46..49"),
+        ("46..49", 98.0, 1.0, "46..49"), ("..10", 3.0, 0.0, "..10"), ("..10", 12.5, 0.25, "..10"),
+        ("8..", 4.0, -0.5, "8.."),
+    ],
+)  # fmt: skip
+def test_differences_are_to_the_nearest_end_of_what_was_published(text, ours, difference, shown):
+    published = Published.of(text)
+    assert published.difference(ours) == pytest.approx(difference)
+    assert str(published) == shown
+
+
+@pytest.mark.parametrize("text", ["", "..", "four", "5..4", "-1", "0", "nan"])
+def test_what_is_no_published_figure_is_refused(text: str):
+    with pytest.raises(PerfError, match="published figure"):
+        Published.of(text)
+
+
+FOUND = [
+    Figure("x", "a", "tops", "TOPS", Published.of("10"), {"modelled": 11.0, "emulated": 12.0}),
+    Figure("x", "b", "tops", "TOPS", Published.of("10"), {"modelled": 7.0}),
+    Figure("x", "c", "l1_kb", "KiB", Published.of("10..20"), {"counted": 15.0}),
+    Figure("x", "d", "tops", "TOPS", Published.of("10"), {}, "has no kernel"),
+]
+
+
+def test_kinds_are_summed_up_apart():
+    found = {each.kind: each for each in summary(FOUND)}
+    assert found.keys() == {"modelled", "counted", "emulated"}
+    modelled = found["modelled"]
+    assert (modelled.count, modelled.mean, modelled.median, modelled.worst) == (
+        2, pytest.approx(0.2), pytest.approx(0.2), pytest.approx(0.3),
+    )  # fmt: skip
+    assert str(modelled) == "modelled: mean error 20.0%, median 20.0%, worst 30.0% of 2"
+    assert (found["counted"].worst, found["emulated"].count) == (0.0, 1)
+
+
+def test_a_csv_has_a_line_for_each_figure_and_blanks_where_there_is_none():
+    lines = figures_csv(FOUND).splitlines()
+    assert lines[0] == ",".join(COLUMNS)
+    assert lines[2:] == [
+        "x,b,tops,TOPS,10,7,,,-0.3,,,",
+        "x,c,l1_kb,KiB,10..20,,15,,,0,,",
+        "x,d,tops,TOPS,10,,,,,,,has no kernel",
+    ]
+
+
+def test_published_memory_of_designs_is_what_is_counted():
+    """Of all rows but those whose C or B has bytes that a type does not tell; 0.1 % is what one decimal rounds."""
+    found = [f for e in ("taka-table1", "taka-table2", "taka-table3") for f in figures_of(entry_named(e))]
+    counted = [figure for figure in found if "counted" in figure.ours]
+    assert len(counted) >= 32
+    assert max(abs(figure.difference("counted") or 0) for figure in counted) < 0.0015
+
+
+def test_sequences_write_three_bds_for_a_token_as_published():
+    (used, renewed) = figures_of(replace(entry_named("taka-4.4"), rows=entry_named("taka-4.4").rows[:2]))
+    assert (used.ours, renewed.ours) == ({"counted": 15}, {"counted": 3})
+
+
+def test_rounding_diverges_by_what_brute_force_says():
+    """bfloat16 keeps eight bits: numbers are cut to 2^-8 of their power of two, to the nearest, ties to even."""
+    (figure,) = figures_of(
+        replace(entry_named("gpt2-divergence"), rows=({"row": "x", "sizes": "8x40x24", "divergence_percent": "0.06"},))
+    )
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((8, 40)), rng.standard_normal((40, 24))
+
+    def cut(x: np.ndarray) -> np.ndarray:
+        unit = 2.0 ** (np.floor(np.log2(np.abs(x))) - 7)
+        return np.round(x / unit) * unit
+
+    expected = 100 * np.abs(cut(a) @ cut(b) - a @ b).mean() / np.abs(a @ b).mean()
+    assert figure.ours["counted"] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_row_that_cannot_be_expressed_says_why():
+    entry = small("air-add")
+    fields = {**entry.rows[0], "set": "tile:7"}
+    (figure,) = figures_of(replace(entry, rows=(fields,)))
+    assert not figure.ours
+    assert "14 bytes are not a multiple of 64" in figure.note
+    with pytest.raises(PerfError, match="is no published table or figure; there are taka-table1, "):
+        entry_named("taka-table9")
+
+
+def test_full_runs_the_array_too():
+    entry = small("air-add")
+    fields = {**entry.rows[0], "set": "tile:1024,array.rows:1", "sizes": "16384", "ms": "0.1"}
+    (figure,) = figures_of(replace(entry, rows=(fields,)), full=True)
+    assert figure.ours.keys() == {"modelled", "emulated"}
+    assert figure.ours["emulated"] == pytest.approx(figure.ours["modelled"], rel=0.2)
+
+
+@pytest.mark.slow
+def test_a_gemm_is_emulated_beside_its_model_and_what_awaiting_costs():
+    (tops,) = figures_of(replace(small("taka-table3"), quantities=("tops",)), full=True)
+    assert tops.ours["emulated"] == pytest.approx(tops.ours["modelled"], rel=0.15)
+    (loss,) = figures_of(replace(small("taka-5.3.3"), quantities=("loss_percent",)), full=True)
+    assert 10 < loss.ours["emulated"] < 30
+
+
+def test_a_configuration_is_written_in_the_time_of_its_writes():
+    entry = replace(
+        entry_named("iree-1187"),
+        rows=(
+            {
+                "row": "x",
+                "design": "gemm_i8_i8_i32_one_core",
+                "device": "strix_halo",
+                "write_us": "1",
+                "program_us": "1",
+            },
+        ),
+        quantities=("write_us", "program_us"),
+    )
+    whole, programs = (figure.ours["modelled"] for figure in figures_of(entry))
+    assert 0 < programs < whole < 100, "a thirty-second of what a whole array takes"
+
+
+@pytest.mark.parametrize("name", ["taka-fig6", "casselc-tile-ab", "air-rope"])
+def test_an_entry_is_drawn_by_the_plot_it_names(name: str):
+    entry = entry_named(name)
+    axes = picture(entry, figures_of(entry)).axes[0]
+    _, labels = axes.get_legend_handles_labels()
+    assert any(label.startswith("modelled") for label in labels)
+    assert (entry.picture == "parity") == axes.get_xlabel().startswith("published")
+
+
+def test_nothing_of_ours_is_no_picture():
+    with pytest.raises(PlotError, match="air-rope: no figure of ours is there to be drawn"):
+        picture(entry_named("air-rope"), FOUND[3:])

@@ -199,6 +199,7 @@ READERS = {
 """Commands that read MLIR, and what else they need."""
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("design", ["documents/transpose.toml", "python/transpose.py", "templates/transpose.toml"])
 def test_a_command_takes_every_producers_file_as_its_mlir(run, tmp_path, command: str, design: str):

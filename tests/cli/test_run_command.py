@@ -106,6 +106,7 @@ def test_a_gemms_outputs_are_compared_element_by_element(tmp_path: Path, name: s
     check(tmp_path, *planned(name))
 
 
+@pytest.mark.daily("content1-sizes1")
 @pytest.mark.parametrize(("content", "sizes"), OTHERS)
 def test_outputs_of_other_operators_are_compared_too(tmp_path: Path, content: dict[str, Any], sizes: dict[str, int]):
     check(tmp_path, plan(spec_from(content, "other"), device_named("strix_halo")), Problem(content["kind"], sizes))

@@ -21,6 +21,7 @@ finally:
 """
 
 
+@pytest.mark.daily("--help")
 @pytest.mark.parametrize("words", ["--help", "--version", f"plan {ROOT}/designs/gemm_i8_i2_bitnet.toml"])
 def test_the_dialects_are_not_imported(words: str):
     command = [sys.executable, "-c", LOADED, *words.split()]

@@ -63,6 +63,7 @@ def check_integers(kind, tile, seed, defines=(), part=0, rho=1):
     same(found, expected, (kind, tile, defines))
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
 @pytest.mark.parametrize(
     ("tile", "defines"),

@@ -218,6 +218,7 @@ def test_passes_over_a_part_leave_the_other_alone(part):
         same(tiles.from_micro_tiles(memory, 16, 32, 8, 8), expected)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(("code", "shift"), [("i8", 9), ("i8", 0), ("i16", 5), ("i32", 4)])
 @pytest.mark.parametrize(
     ("generation", "scaled", "relu"),
@@ -278,6 +279,7 @@ def test_scaled_results_stay_within_the_stated_error(tile, core_row, part, defin
 EXACT = 1 << 24  # sums that float32 holds
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("executor", [Translated, Interpreter])
 @pytest.mark.parametrize(
     ("tile", "part", "defines"),

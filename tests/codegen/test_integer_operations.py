@@ -120,6 +120,7 @@ def lines(bits: int, pairs: int) -> tuple[list[str], list[tuple[str, Function]]]
     return found, asked
 
 
+@pytest.mark.daily("1", "16")
 @pytest.mark.parametrize("bits", [1, 8, 16, 32])
 def test_operations_are_those_of_integers_of_a_type(bits, tmp_path):
     """Values of fewer than 32 bits wrap and keep their sign; an i1 is 0 or 1, but -1 where a sign counts."""

@@ -28,6 +28,7 @@ def block(request) -> Scheduled:
     return scheduled(request.param)
 
 
+@pytest.mark.daily("aie2-i8-2x2", "aie2p-i8-2x2", "aie2p-i4-1x2")
 def test_blocks_keep_all_distances_to_themselves_and_to_the_next_one(block):
     isa = load(block.region.product.generation)
     assert block.period >= block.interval * block.region.product.steps

@@ -17,6 +17,7 @@ from support.machine_code import memories
 OVERHEAD = 23  # cycles of a call in these tests besides the kernel: three pointers, the jump, DONE and what drains
 
 
+@pytest.mark.daily("mm_i8_i2_i32-aie2p-tile0-480", "mm_i8_i8_i32-aie2-tile3-245")
 @pytest.mark.parametrize(
     ("name", "generation", "tile", "least"),
     [

@@ -36,6 +36,7 @@ TAKEN = {"npu2": (352, 768, 672, 560), "npu1": (336, 752, 656, 544)}
 """Bytes of the programs of random bodies; each bundle more than these is a cycle more."""
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("device", TAKEN)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_bodies_do_the_same_as_machine_code(device, seed, tmp_path):

@@ -32,6 +32,7 @@ def planned(path: Path) -> Plan:
     return plan(spec, device)
 
 
+@pytest.mark.daily("gemm_i8_i8_i32_one_core", "gemv_i8_i2")
 @pytest.mark.parametrize("path", SAMPLE)
 def test_a_document_is_its_design_to_the_byte(path: Path):
     found = planned(path)
@@ -43,6 +44,7 @@ def test_a_document_is_its_design_to_the_byte(path: Path):
     assert len(content.splitlines()) <= DAILY.get(path.stem, 400)
 
 
+@pytest.mark.daily("gemm_i8_i8_i32_one_core", "gemv_i8_i2")
 @pytest.mark.parametrize("path", SAMPLE)
 def test_a_document_with_the_sequence_of_any_size_is_its_program(path: Path):
     design = planned(path).whole
@@ -57,6 +59,7 @@ def test_a_document_with_the_sequence_of_any_size_is_its_program(path: Path):
         assert streamed(again.program, given) == streamed(design.program, given)
 
 
+@pytest.mark.daily("gemm_i8_i8_i32_one_core", "gemv_i8_i2")
 @pytest.mark.parametrize("path", SAMPLE)
 def test_a_printed_document_is_rendered_as_its_spec(path: Path, tmp_path: Path):
     """To the byte but for comments, for sizes that are asked for."""

@@ -100,6 +100,7 @@ def design_of(*body: Statement) -> Design:
     return placed(Design("probe", "npu2_1col", (Tile("core", 0, 2, TileKind.CORE, buffers, core=Core(body)),)))
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", range(60))
 def test_turns_indices_and_parameters_are_what_the_data_say(seed):
     body = Writer(seed).body((), 3)

@@ -26,6 +26,7 @@ def swept(image: np.ndarray, sweeps: int) -> np.ndarray:
     return image.astype(np.int32)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("lines", "width", "cores", "images"), [(2, 16, 4, 1), (3, 48, 1, 3), (9, 16, 4, 2), (64, 64, 2, 1)]
 )

@@ -165,6 +165,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("template", ENDLESS)
 def test_a_template_ends(spec, tmp_path, monkeypatch, template: str):
     monkeypatch.setattr(sandbox, "STEPS_MAX", 20_000)

@@ -108,6 +108,7 @@ BEFORE_A_WAITING_BD = [
 ]  # fmt: skip
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(("device", "packets", "capacity", "held"), BEFORE_A_WAITING_BD)
 @pytest.mark.parametrize("seed", [None, pytest.param(1, marks=pytest.mark.slow), 2])
 def test_so_many_words_pass_ahead_of_those_that_a_core_wants_first_and_one_more_hangs(
@@ -165,6 +166,7 @@ def runs_overrun(words: int, device: str, packets: bool, repeat: int = 0, **opti
     return True
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("device", "packets", "words", "repeat", "ends"),
     [("npu2", True, 256 + n, 0, n <= 5) for n in (0, 1, 4, 5, 6, 16)]  # all but the first were run on silicon

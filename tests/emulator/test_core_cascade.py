@@ -52,6 +52,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("device", ["npu1", "npu2"])
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 1}], ids=str)

@@ -59,6 +59,7 @@ def received(device: str, mode: int, packets: bool, early: bool, **options) -> n
     )["x"]
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
 @pytest.mark.parametrize("packets", [False, True], ids=["circuit", "packets"])

@@ -204,6 +204,7 @@ def test_of_two_cores_on_a_tile_the_last_runs():
     assert machine.buffers()["b"].tolist() == [5]
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("name", TEXTS)
 def test_all_agree_on_every_text_there_is(name: str):
     found = verdicts(TEXTS[name], str(ROOT / name))

@@ -283,6 +283,7 @@ def test_a_broken_rule_is_an_error_with_the_name_of_its_check_whatever_else_is_p
     assert note.startswith(f"[{name}")
 
 
+@pytest.mark.daily(every=2)
 @ALL
 def test_a_permitted_fault_does_what_its_name_says_and_warns(name, case):
     given = arrays(case)

@@ -39,6 +39,7 @@ def timed_random(seed: int) -> tuple[dict[str, bytes], Result]:
     return found, result
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_designs_keep_their_values_and_their_time_is_all_accounted_for(seed):
     _, result = timed_random(seed)

@@ -91,6 +91,7 @@ def test_how_sequences_wait_can_be_chosen(program: Path, design: Path):
     assert wide < plain <= columns
 
 
+@pytest.mark.slow
 def test_a_batch_is_verified_gemm_by_gemm(program: Path, design: Path):
     sizes = ["-M", "5", "-K", "40", "-N", "70"]
     done = run(program, "-x", design, *sizes, *ONCE, "--batch", "40")

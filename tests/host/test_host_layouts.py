@@ -92,6 +92,7 @@ def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: 
 PARTS = {"q": 32, "k": 64}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "facts", [pytest.param({"epilogue": {"gate": "relu2"}}, marks=pytest.mark.slow), {"outputs": PARTS}]
 )

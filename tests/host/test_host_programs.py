@@ -38,6 +38,7 @@ ATTENTION = {"kind": "attention", "heads": 6, "kv_heads": 3, "head_dim": 64, "wi
 GEMV = {"kind": "gemv", "types": TYPES_OF_GEMV, "tile": {"m": 3, "k": 24, "n": 32}}
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(
     ("content", "array", "most"),
     [(ELEMENTWISE, {"rows": 2, "columns": n}, (30,)) for n in (1, 3, 8)]
@@ -199,6 +200,7 @@ def test_ends_of_fields_make_the_same_words(probe, wide):
     assert sum(answer[0] == "[" for answer in answers) > len(programs) - 4, answers
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(
     "case",
     [tccg()[8].reduced, tccg()[9].reduced, tccg()[21].reduced, random_case(3), random_case(17)],

@@ -199,6 +199,7 @@ def problem_of_its_own(folder: Path) -> tuple[PlannedDesign, Path, np.ndarray]:
     return made, alone, write_problem(made, OWN_SIZES)
 
 
+@pytest.mark.slow
 def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
     stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
     made, alone, expected = problem_of_its_own(tmp_path)
@@ -235,6 +236,7 @@ def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, d
     assert any(line.startswith("memory of the program's own, ") for line in npu.log), "XRT copies nothing"
 
 
+@pytest.mark.slow
 def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, design: Path):
     words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", *ONCE]
     done = npu.run(*words, "--verify")

@@ -17,6 +17,7 @@ FILES = {suffix: image(WHOLE, suffix, bare=True) for suffix in (".cdo", ".pdi", 
 FILES |= {name: IMAGES[name] for name in ("full_elf_small", "xclbin_small")}
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_cdo_gives_the_operations_it_was_made_of(name):
     found = VECTORS[name].configuration()

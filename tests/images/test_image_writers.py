@@ -38,6 +38,7 @@ def test_nops_before_a_block_are_aie_translates(count: int, head: int, before: i
     assert (block + head) % 4 == 0, f"a block of {count} words, so a payload of {count + 2}, begins at word {block}"
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_cdo_files_have_the_same_bytes(name):
     vector = VECTORS[name]

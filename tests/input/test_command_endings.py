@@ -51,6 +51,7 @@ def test_a_reader_that_leaves_early_is_no_fault():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_output_in_an_encoding_that_lacks_a_character_is_escaped(tmp_path):
     text = given(tmp_path, "// é → \n" + loopback(), "d.mlir")
     ended = started("convert", text, "--dialect", "march", PYTHONIOENCODING="koi8-r")

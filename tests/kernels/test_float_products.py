@@ -139,7 +139,12 @@ def small_integers(rng, shape):
     return rng.integers(-11, 12, shape)
 
 
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
+def kept(case):
+    """A kernel compiled for speed is for the sweep: that takes as long as all others together."""
+    return pytest.param(case, marks=pytest.mark.slow if case[2] == AS_BUILT_TILE else ())
+
+
+@pytest.fixture(params=map(kept, CASES), ids=lambda case: "-".join(map(str, case)))
 def case(request, kernel_library):
     return Case(kernel_library, *request.param)
 

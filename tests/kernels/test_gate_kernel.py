@@ -138,6 +138,7 @@ def test_silu_of_a_scaled_gate_times_scaled_up(kernel_library, case):
     assert np.abs(gate).max() > 10
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

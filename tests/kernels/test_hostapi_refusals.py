@@ -57,6 +57,7 @@ def errors_by_probe(source: Path, stderr: str) -> dict[int, list[str]]:
     return found
 
 
+@pytest.mark.daily(every=5)
 @pytest.mark.parametrize("generation", ARCH)
 @pytest.mark.parametrize(("index", "probe_of_api"), [pytest.param(i, p, id=p.name) for i, p in enumerate(PROBES)])
 def test_the_stand_in_compiles_what_the_headers_compile(errors, index: int, probe_of_api: Probe, generation: str):

@@ -29,6 +29,7 @@ def rows(width: int) -> list[np.ndarray]:
     return [*normal, spike, np.zeros(width), np.full(width, 1.0), np.full(width, 1 - 2.0**-8), np.arange(width)]
 
 
+@pytest.mark.daily("aie2p-32", "aie2-48")
 @pytest.mark.parametrize(("generation", "width"), CASES)
 def test_rows_keep_to_their_bound(kernel_library, generation, width):
     library, rng = kernel_library(build_of(generation, width)), np.random.default_rng(1)

@@ -14,6 +14,7 @@ def check(seed: int) -> None:
     assert list(configuration(device_of(drawn.text), lambda *_: []).operations) == drawn.operations, seed
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", FEW)
 def test_random_dma_programs_have_the_registers_that_their_text_says(seed):
     check(seed)

@@ -14,6 +14,7 @@ TOKENS = {0x3F008: 0xC0000045, 0x3F100: 0xC0000000, 0x3F200: 0x0F1F0135}
 UNROUTED = (What.LOCK, What.CORE, What.CASCADE, What.QUEUE, What.CONTROL, What.MUX, What.DEMUX)
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_the_lowered_text_gives_the_same_operations_in_the_same_order(name):
     vector = VECTORS[name]
@@ -22,6 +23,7 @@ def test_the_lowered_text_gives_the_same_operations_in_the_same_order(name):
         assert list(operations) == vector.operations(part), part
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if i % 4 == 1 else pytest.mark.slow) for i, name in enumerate(VECTORS)]
 )
@@ -33,6 +35,7 @@ def test_every_form_of_the_text_gives_the_same(name):
         assert vector.configuration(text).operations == expected
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_every_write_names_its_place(name):
     found = VECTORS[name].configuration()

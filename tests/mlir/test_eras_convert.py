@@ -113,6 +113,7 @@ def test_a_text_of_the_wanted_form_stays():
     assert convert(device(""), Era.MODERN) == device("")
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
 def test_vectors_are_one_design_in_both_forms(text: str):
     one_design(text)

@@ -92,6 +92,7 @@ SPELLED = {  # type and literal: what MLIR says of it, or the values
 }  # fmt: skip
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(("kind", "literal"), SPELLED)
 @pytest.mark.parametrize(
     "text",

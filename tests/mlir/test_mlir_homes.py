@@ -18,6 +18,7 @@ CODES = {
 }
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("key", CODES, ids=" ".join)
 def test_no_operation_takes_a_code_that_is_no_word(key: tuple[str, str]):
     match, (operation, name) = CODES[key], key

@@ -5,6 +5,7 @@ from mlir_pairs import PAIRS
 from mlir_texts import fault
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("name", PAIRS)
 def test_values_up_to_the_last_are_read_and_those_beyond_refused_by_name(name: str):
     pair = PAIRS[name]

@@ -21,6 +21,7 @@ def test_different_designs_are_not_equivalent():
     assert not equal(parse(text), parse(text.replace("stride = 32>", "stride = 16>", 1)))
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
 def test_both_forms_read_back_and_print_the_same_again(text: str):
     module = parse(text)

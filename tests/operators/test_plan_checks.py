@@ -84,6 +84,7 @@ CHECKS: dict[tuple[str, str], tuple[str, Cases, Cases]] = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("kind", "said"), CHECKS)
 def test_a_check_takes_the_last_and_refuses_the_next(kind: str, said: str):
     product, taken, refused = CHECKS[kind, said]

@@ -129,6 +129,7 @@ def test_a_number_is_taken_at_its_limits_and_refused_beyond(kind: str, name: str
     assert f"equal to {most}, got {most + 1}" in (told(kind, name, most + 1) or "taken")
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, own in CHOICES.items() for name in own])
 def test_every_choice_is_taken_and_others_are_refused(kind: str, name: str):
     choices = [int(choice) if choice.isdigit() else choice for choice in CHOICES[kind][name].split()]

@@ -64,6 +64,7 @@ def producers(folder: Path) -> dict[str, Path]:
 PRODUCERS = ("written", "python", "plain", "template")
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("name", PRODUCERS)
 def test_every_producer_gets_a_manifest_and_runs_at_any_size(name: str, run, tmp_path: Path):
     spec = load_spec(producers(tmp_path)[name])

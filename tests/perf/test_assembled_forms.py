@@ -148,6 +148,7 @@ def test_products_without_assembled_kernels_are_named():
         kernel_on(plan, case, "assembled")
 
 
+@pytest.mark.slow
 def test_a_search_believes_counted_cycles(form):
     space = search_space(
         device_named("strix_halo"), "int8,int8,int32", 512, b_layouts=("row",),

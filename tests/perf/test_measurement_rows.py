@@ -176,6 +176,7 @@ NO_NUMBERS = [*["0", "-0.0", "1e31", "1e300", "nan", "inf", "²", "1,5", "٣", "
 CORE = {**KRACKAN, "rows": "1", "cols": "1", "M": "", "K": "", "N": ""}
 
 
+@pytest.mark.daily(every=8)
 @pytest.mark.parametrize(
     "row", [KRACKAN, CORE, {**KRACKAN, "m_ct": ""}], ids=["a design", "one core", "without a tile"]
 )

@@ -147,6 +147,7 @@ def test_odd_splits_are_refused(run, options, fault):
     assert fault in " ".join(err.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_a_prompt_of_1024_tokens_takes_at_most_260_ms_with_operators_on_the_array(run):
     """BitNet-2B, one dispatch an operator, changes of configuration told and not counted."""
     design = str(ROOT / "designs" / "gemm_i8_i2_raw.toml")

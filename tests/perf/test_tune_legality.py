@@ -110,6 +110,7 @@ ENDS = [  # device, types, layouts of A and C, residency; a candidate, the field
 ]  # fmt: skip
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(("device", "types", "layouts", "residency", "last", "field", "beyond", "why"), ENDS)
 def test_each_limit_takes_its_last_candidate_and_refuses_the_next(
     device, types, layouts, residency, last, field, beyond, why

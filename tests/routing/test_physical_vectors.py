@@ -39,6 +39,7 @@ def shim_columns(device: DeviceOp) -> set[int]:
     return {op.column for op in device.walk() if isinstance(op, TileOp) and op.kind is TileKind.SHIM}
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_the_physical_form_reads_back(name):
     module = parse(VECTORS[name]["physical"])
@@ -63,6 +64,7 @@ def test_settings_of_switches_are_the_words_that_the_real_tools_write(name):
     assert words(device_in(VECTORS[name]["physical"])) == [tuple(op) for op in VECTORS[name]["operations"]]
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", VECTORS)
 def test_our_routes_written_as_switches_lead_exactly_the_flows(name):
     source = device_in(VECTORS[name]["mlir"])

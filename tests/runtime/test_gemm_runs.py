@@ -20,6 +20,7 @@ INT8 = ("int8", "int8", "int32")
 SCALED = {"scale": True, "bias": True}
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(
     ("content", "device", "sizes"),
     [

@@ -36,6 +36,7 @@ def test_a_png_shows_every_tile(tmp_path):
     assert {(0xEE, 0xF7, 0xEA), (0xEA, 0xF2, 0xFB), (0xFD, 0xF3, 0xE1)} <= colors  # core, memtile, shim
 
 
+@pytest.mark.daily(".png-text0")
 @pytest.mark.parametrize(("suffix", "text"), [(".png", CHAIN.read_text()), (".svg", MIXED)])
 def test_pictures_are_the_same_every_time(tmp_path, suffix, text):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -118,6 +118,7 @@ STAGINGS = {
 }
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("staged", STAGINGS)
 @pytest.mark.parametrize("adversary", [3, 4])
 def test_operands_are_staged_or_walked_in_place(arrays, staged, adversary):
@@ -279,6 +280,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", ["int8", "bf16"])
 @pytest.mark.parametrize("form", FORMS)
 def test_expressions_are_numpys(arrays, form, name):

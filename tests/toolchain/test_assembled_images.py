@@ -86,6 +86,7 @@ def test_the_same_design_gives_the_same_bytes():
     assert {p.elf for p in first.programs.values()} == {p.elf for p in second.programs.values()}
 
 
+@pytest.mark.slow
 def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named():
     planned = small("int8", "bf16", "npu1")
     _, image = image_of(planned)

@@ -43,6 +43,7 @@ def bank_aware(text: str) -> dict[str, int]:
     return placed
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("plan", [*named_designs().values()][::4], ids=[*named_designs()][::4], indirect=True)
 def test_the_default_keeps_every_address_of_named_designs(plan: GemmPlan):
     """And with them the words: parameters are written where the cores read them."""

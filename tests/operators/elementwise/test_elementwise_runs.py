@@ -86,7 +86,8 @@ def edges(design: LoadedElementwise) -> list[int]:
     return [1, 2, 3, 5, *near, panel + 2, panel + 4, 3 * whole + 4]
 
 
-@pytest.mark.parametrize("name", [pytest.param("strix_halo", marks=pytest.mark.slow), "phoenix"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["strix_halo", "phoenix"])
 def test_a_whole_array_is_exact(name):
     design = loaded(name)
     whole = design.panel * design.columns
@@ -125,6 +126,7 @@ def test_one_loaded_array_serves_problem_after_problem(name):
         same(found["Y"], design.expected(**inputs))
 
 
+@pytest.mark.slow
 def test_a_timed_run_gives_the_same_and_takes_longer_for_more():
     design = loaded("three rows")
     timing = TimingOptions(kernels=design.plan.kernels.cycles)

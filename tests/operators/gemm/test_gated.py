@@ -31,6 +31,7 @@ def within(expected, found: np.ndarray) -> bool:
     return bool((np.abs(found.astype(np.float64) - expected.values) <= expected.bound).all())
 
 
+@pytest.mark.daily("content3-strix_halo")
 @pytest.mark.parametrize(
     ("content", "device"),
     [

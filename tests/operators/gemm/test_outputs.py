@@ -75,6 +75,7 @@ def wanted_order(tiling: Tiling, M: int, areas: Iterator[tuple[int, int, int, in
     return found
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("order", ["row", "column"])
 @pytest.mark.parametrize("columns", [1, 2, 3, 8])
 def test_every_line_goes_to_its_array_in_the_order_in_which_cores_make_it(columns: int, order: Any):

@@ -68,6 +68,7 @@ def slabs_bytes(row: dict[str, str]) -> float:
     return rows * 2 * m * k_mt * a + columns * 2 * n * k_mt * b + rows * columns * m * n * c
 
 
+@pytest.mark.daily(every=4)
 @each_row
 def test_a_core_holds_what_the_formula_says(row):
     assert core_bytes(planned(row)) == operands_bytes(row)

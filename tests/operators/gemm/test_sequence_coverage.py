@@ -241,6 +241,7 @@ def first_of_tiles(found: Replay, column: int, tile_bytes: int) -> np.ndarray:
 ALL = [*GPT2, *BITNET, *LARGE]
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("shape", ALL, ids=str)
 def test_sizes_of_models_and_extremes_are_covered(flagship, shape):
     check(sequence(flagship, *shape))
@@ -270,6 +271,7 @@ def int8_plans() -> dict[str, GemmPlan]:
 OFTEN = {*GPT2[::4], *BITNET[::7], *LARGE}
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("shape", [s if s in OFTEN else pytest.param(s, marks=pytest.mark.slow) for s in ALL], ids=str)
 @pytest.mark.parametrize("layout", INT8_B)
 def test_sizes_are_covered_with_int8_b_as_others_store_it(int8_plans, layout, shape):

@@ -161,6 +161,7 @@ def test_every_edge_is_exact(edge):
     assert run_exactly(built("2x2"), (*sizes, 0, 0, 0)[:6], seed=1).edges().brief == brief
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("edge", UNPACKED_EDGES)
 @pytest.mark.parametrize("name", ["row-major", "column-major"])
 def test_every_edge_of_unpacked_operands_is_exact(name, edge):

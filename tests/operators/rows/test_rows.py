@@ -284,6 +284,7 @@ def test_the_widest_rows_of_the_page_are_in_one_core_and_wider_ones_in_chunks(fo
             assert (tiling(content).chunks > 1) == (more > 0)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("form", [form for form, *_ in WIDEST])
 @pytest.mark.parametrize("product", ["strix_halo", "phoenix"])
 def test_rows_of_16384_fit_all_columns(form, product):

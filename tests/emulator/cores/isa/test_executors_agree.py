@@ -50,6 +50,7 @@ def test_every_form_that_is_known_does_the_same(generation, rounds):
     assert ended > 325 * rounds
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_random_bundles_do_the_same(generation, seed):

@@ -121,6 +121,7 @@ def drawn_well(generation: str, name: str, rng: random.Random) -> Instruction:
     raise AssertionError(f"{name}: what it does with any operands is open")
 
 
+@pytest.mark.daily("aie2p")
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_every_integer_form_does_what_its_name_says(generation):
     """The plain executor; that the fast one does the same, test_executors_agree.py has of every form."""

@@ -134,6 +134,7 @@ def named(case: Case) -> str:
     return f"{case[0][0].split('_')[0]} {' '.join(f'{name}={value:#x}' for name, value in case[1].items())}"[:60]
 
 
+@pytest.mark.daily(every=8)
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_an_operand_is_known_up_to_where_no_source_tells(executor: Any, case: Case):

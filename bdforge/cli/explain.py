@@ -8,9 +8,11 @@ import typer
 
 from bdforge.array.explain.explanation_tables import explanation_parts
 from bdforge.array.explain.image_explanation import as_values, explain
+from bdforge.array.explain.image_picture import image_use
 from bdforge.array.explain.zeros_run import STEPS
+from bdforge.array.show.image import ShowError, save
 from bdforge.array.txn.insts import read_words
-from bdforge.cli.options import AsJson, Budget, Insts
+from bdforge.cli.options import AsJson, Budget, Force, Insts, new_drawing
 from bdforge.cli.progress import emulating
 from bdforge.common.files import read_bytes
 from bdforge.common.screen import put, say, screen
@@ -24,6 +26,8 @@ def explain_command(
     insts: Insts = None,
     budget: Budget = STEPS,
     as_json: AsJson = False,
+    picture: Annotated[Path | None, new_drawing(ShowError, "--picture")] = None,
+    force: Force = False,
 ) -> None:
     """Tell what an image holds: tiles, programs with loops and MACs, buffers, routes; with --insts how its run ends.
 
@@ -36,3 +40,6 @@ def explain_command(
         say(json.dumps(as_values(found), indent=1))
     else:
         put(screen(), *explanation_parts(found, image.name))
+    if picture is not None:
+        save(image_use(found), picture, image.name)
+        say(f"wrote {picture}", err=as_json)

@@ -11,7 +11,8 @@ import typer
 from bdforge.array.emulator.scheduler import MOST_STEPS
 from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
 from bdforge.common.files import new_file, write_whole
-from bdforge.common.messages import clip, listed
+from bdforge.common.messages import InputError, clip, listed
+from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
@@ -170,6 +171,12 @@ def new_path(meaning: str, *names: str, judge: Callable[[Path, bool], object] = 
         return value
 
     return typer.Option(*names, help=meaning, callback=judged)
+
+
+def new_drawing(error: type[InputError], *names: str) -> Any:
+    """An option for a picture; `error` for a file that is none."""
+    meaning = "New picture: a .png or .svg file."
+    return new_path(meaning, *names, judge=lambda path, force: new_picture(path, force, error))
 
 
 Out = Annotated[Path | None, new_path("New file to write; without it, the screen.", "--out", "-o")]

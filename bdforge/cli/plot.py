@@ -18,13 +18,12 @@ from bdforge.cli.options import (
     ProductName,
     Shape,
     SpecOption,
-    new_path,
+    new_drawing,
     number,
     problem,
     sizes,
     whole_numbers,
 )
-from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
@@ -48,8 +47,7 @@ app.add_typer(plot)
 
 def new_plot(*names: str) -> Any:
     """An option for a picture; PlotError for a file that is none."""
-    meaning = "New picture: a .png or .svg file."
-    return new_path(meaning, *names, judge=lambda path, force: new_picture(path, force, PlotError))
+    return new_drawing(PlotError, *names)
 
 
 def draw(make: Callable[[], Any], out: Path) -> None:

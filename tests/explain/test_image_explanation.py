@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from bdforge.array.explain.explanation_tables import explanation_parts
 from bdforge.array.explain.image_explanation import Explanation, as_values, explain
+from bdforge.array.explain.image_picture import image_use
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import configuration
 from bdforge.array.mlir import parse
@@ -16,6 +17,8 @@ from bdforge.array.mlir.array_ops import FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.mlir.memory_ops import BufferOp
+from bdforge.array.show.array_use import use_of
+from bdforge.array.show.image import ShowError, save
 from bdforge.array.txn.insts import encode_module
 from bdforge.common.screen import as_text
 from bdforge.devices import device_named
@@ -76,6 +79,30 @@ def test_routes_are_the_flows_of_the_text_and_the_way_of_tokens(product):
     assert told == flows
     (tokens,) = (route for route in found.routes if route.packets)
     assert (tokens.source, tokens.kind) == ("shim (0, 0) TileControl 0", "packets 15")
+
+
+def test_a_picture_has_the_tiles_buffers_and_routes_of_the_text(product):
+    drawn, text = image_use(product.found), use_of(product.device)
+    assert drawn.tiles.keys() == text.tiles.keys()
+    ways = [
+        {(net.source, net.packet_id, *sorted(net.ends)) for net in use.routing.nets if net.packet_id is None}
+        for use in (drawn, text)
+    ]  # fmt: skip
+    assert ways[0] == ways[1]
+    moved = {buffer.address for ring in product.found.configurations[0].rings[0, 2] for buffer in ring.buffers}
+    memories = [use.tiles[0, 2].memory for use in (drawn, text)]
+    spans = [{span.start: span.end for span in memory.spans} for memory in memories if memory]
+    assert {start: spans[0][start] for start in moved} == {start: spans[1][start] for start in moved}
+
+
+def test_a_picture_is_of_one_configuration_of_a_known_array(product, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    save(image_use(product.found), tmp_path / "p.svg", "product")
+    assert "core (0, 2)" in (tmp_path / "p.svg").read_text()
+    with pytest.raises(ShowError, match="the image tells no array"):
+        image_use(replace(product.found, device=None))
+    with pytest.raises(ShowError, match="the image has 2 configurations"):
+        image_use(replace(product.found, configurations=product.found.configurations * 2))
 
 
 def test_functions_cost_what_the_core_model_counts(product):

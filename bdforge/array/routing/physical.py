@@ -6,7 +6,7 @@ that listen to the first rule that matches its id; circuits on its way pass it o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -238,13 +238,16 @@ def read_routes(device: DeviceOp) -> Routing:
     for op in device.body.block.ops:
         if isinstance(op, PacketFlowOp):
             named[slave_of(op.source)].add(op.id)
+    listed = (stream for stream in streams if stream.source not in named or stream.packet_id in named[stream.source])
+    return routes_of(device, switches, listed)
+
+
+def routes_of(device: DeviceOp, switches: Switches, streams: Iterable[RoutedStream]) -> Routing:
+    """The streams of switches that arrive, as routes of a device, which has all their tiles."""
     fabric, trees = fabric_of(device.device), {}
     tiles = {op.place: op for op in device.body.block.ops if isinstance(op, TileOp)}
-    for stream in streams:
-        if not stream.ends or (stream.source in named and stream.packet_id not in named[stream.source]):
-            continue
-        setting: Operation = stream.setting
-        sinks = dict.fromkeys(stream.ends, setting)
+    for stream in (stream for stream in streams if stream.ends):
+        sinks = dict.fromkeys(stream.ends, stream.setting)
         ends = {master: _endpoint(tiles, end) for master, end in stream.ends.items()}
         net = Net(stream.source, stream.packet_id, _endpoint(tiles, stream.start), sinks=sinks, ends=ends)
         trees[net] = {

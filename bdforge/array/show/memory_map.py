@@ -1,5 +1,6 @@
 """Memory maps: which bytes of each tile are taken, and by what."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bdforge.array.mlir.allocate import allocate, buffer_bytes
@@ -60,10 +61,11 @@ def memory_map(device: DeviceOp) -> list[TileMemory]:
     for op in device.walk():
         if isinstance(op, CoreOp) and op.stack_size:
             taken[op.tile.column, op.tile.row].append(Span(0, op.stack_size, STACK))
-    return [_tile_memory(tiles[tile], sorted(taken[tile])) for tile in sorted(tiles)]
+    return [tile_memory(tiles[tile], sorted(taken[tile])) for tile in sorted(tiles)]
 
 
-def _tile_memory(tile: TileOp, taken: list[Span]) -> TileMemory:
+def tile_memory(tile: TileOp, taken: Sequence[Span]) -> TileMemory:
+    """The memory of a tile of which spans are taken, given in order."""
     limit, spans, end = tile.limits.memory_bytes, [], 0
     for span in [*taken, Span(limit, limit, FREE)]:
         if span.start > end:

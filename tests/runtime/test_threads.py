@@ -1,5 +1,6 @@
 """What the threads of a process share: loaded designs, prepared problems, kernels, programs of cores, files."""
 
+import shutil
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -202,7 +203,8 @@ def test_a_file_that_threads_write_is_what_one_of_them_wrote(tmp_path: Path):
         assert [*tmp_path.iterdir()] == [path]
 
 
-def test_contractions_of_a_folder_load_it_once(small, monkeypatch):
+def test_contractions_of_a_folder_load_it_once(small, tmp_path: Path, monkeypatch):
+    folder = shutil.copytree(small.folder, tmp_path / "own")  # other tests may have loaded theirs
     made: list[Loaded] = []
     module = import_module("bdforge.models.tensors.einsum")
 
@@ -212,7 +214,7 @@ def test_contractions_of_a_folder_load_it_once(small, monkeypatch):
 
     monkeypatch.setattr(module, "load", load)
     given = [operands(seed) for seed in range(THREADS)]
-    found = together(lambda pair: bdforge.einsum("ij,jk->ik", *pair, on=small.folder), given)
+    found = together(lambda pair: bdforge.einsum("ij,jk->ik", *pair, on=folder), given)
     for (a, b), c in zip(given, found, strict=True):
         same(c, a.astype(np.int32) @ b, "C")
     assert len(made) == 1

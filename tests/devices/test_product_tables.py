@@ -36,7 +36,8 @@ def test_generations_differ_as_the_sources_say(generation: Generation):
 
 FACTS = {  # every number and tuple of them that bdforge.devices names, but for limits, which have pairs of cases
     "BYTE_BITS": 8, "GRANULE_BYTES": 4, "GRANULE_BITS": 32, "BUFFER_ALIGN_BYTES": 64, "DEFAULT_STACK_BYTES": 1024,
-    "CORE_OWN_MEMORY": 0x70000, "PROGRAM_MEMORY_BYTES": 16384, "CONTROLLER_IDS": (15, 26, 27, 29, 30, 31),
+    "CORE_OWN_MEMORY": 0x70000, "PROGRAM_LINE_BYTES": 16, "PROGRAM_MEMORY_BYTES": 16384,
+    "CONTROLLER_IDS": (15, 26, 27, 29, 30, 31),
     "SHIM_CONTROLLER_ID": 15, "CASCADE_BITS": 512, "CASCADE_FIFO_VALUES": 2,
     "CORE_LOCK_WINDOWS": ((0, -1), (-1, 0), (0, 1), (0, 0)), "SHIM_MM2S_SLAVES": (3, 7), "SHIM_S2MM_MASTERS": (2, 3),
     "SHIM_TOKEN_MASTER": 0, "VENDOR": 0x1022, "ROWS": 6, "FIRST_CORE_ROW": 2,

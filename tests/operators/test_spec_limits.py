@@ -71,10 +71,12 @@ FILLED: dict[str, dict[str, Any]] = {
         "epilogue": {"shift": 0, "rounding": "conv_even", "scale": False, "bias": False, "relu": False},
     },
     "gemv": {
-        "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4}, "stack_bytes": 4096,
+        "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4, "from_end": False},
+        "stack_bytes": 4096,
     },
     "elementwise": LEAST["elementwise"] | {
-        "array": {"rows": 4}, "narrowing": {"shift": 0, "rounding": "conv_even"}, "stack_bytes": 4096,
+        "array": {"rows": 4, "from_end": False}, "narrowing": {"shift": 0, "rounding": "conv_even"},
+        "stack_bytes": 4096,
     },
 }  # fmt: skip
 """What a spec of the least content holds."""
@@ -157,10 +159,11 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     "gemv": {
         "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96},
-        "array": {"device": "npu2", "rows": 2, "columns": 5, "channels": 2}, "stack_bytes": 2048,
+        "array": {"device": "npu2", "rows": 2, "columns": 5, "channels": 2, "from_end": True}, "stack_bytes": 2048,
     },
     "elementwise": {
-        "function": "add", "type": "bf16", "tile": 96, "array": {"device": "npu2", "rows": 1, "columns": 7},
+        "function": "add", "type": "bf16", "tile": 96,
+        "array": {"device": "npu2", "rows": 1, "columns": 7, "from_end": True},
         "narrowing": {"shift": 5, "rounding": "ceil"}, "stack_bytes": 2048,
     },
 }  # fmt: skip

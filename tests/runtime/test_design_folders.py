@@ -57,7 +57,7 @@ def test_an_array_boots_from_what_is_given_or_from_the_builds_image(small, tmp_p
     design = made_by(small, tmp_path, "bdforge")
     design.resident(image)
     expected = CONTENT["xclbin"] if image is None else image
-    assert told == [((small.mlir, design.kernels, str(small.mlir_file)), {"image": expected})]
+    assert told == [((small.mlir, design.kernels, str(small.mlir_file)), {"image": expected, "permissive": []})]
 
 
 @pytest.mark.parametrize("role", CONTENT)

@@ -168,7 +168,7 @@ def test_a_run_hands_all_to_the_emulated_array_and_gives_all_back(monkeypatch, n
     options, given, told = TimingOptions(), arrays(), {}
     design: Any = SimpleNamespace(
         program=PROGRAM, mlir="text", mlir_file=Path("a.mlir"), kernels={"zero": print}, booted=b"image",
-        sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE), built_sequence=lambda sizes: name,
+        sequence=lambda sizes: planned(PROGRAM, sizes, DEVICE), built_sequence=lambda sizes: name, permissive=["stack"],
     )  # fmt: skip
 
     def emulated(*words: Any, **named: Any) -> Any:
@@ -184,7 +184,7 @@ def test_a_run_hands_all_to_the_emulated_array_and_gives_all_back(monkeypatch, n
         same(told.pop("buffers")[0].reshape(6, 8), given["A"], "A")
         assert told == {
             "text": "text", "kernels": {"zero": print}, "name": name, "file": "a.mlir", "timing": timing,
-            "poison": poison, "image": b"image",
+            "poison": poison, "image": b"image", "permissive": ["stack"],
         }  # fmt: skip
         same(found.outputs, {"Y": np.arange(8, dtype=np.int32)}, "outputs")
         assert (found.sequence.shape, found.warnings, found.timing, found.trace) == (

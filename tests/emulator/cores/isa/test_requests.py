@@ -274,10 +274,10 @@ def fault(number: int, unusual: bool = False) -> Hazard:
 def test_three_hazards_of_a_program_are_told_and_the_rest_counted(count: int, told: int, monkeypatch, kept_apart):
     """Once of each program, and in one sentence what is unusual; another process has it from a file."""
     found = [*(fault(i) for i in range(count)), fault(9, True), fault(10, True)]
-    monkeypatch.setattr(verdicts, "check_program", lambda *_: found)
+    monkeypatch.setattr(verdicts, "check_program", lambda *_, **__: found)
     expected = [f"rule: hazard {i}" for i in range(told)] + [f"and {count - told} more hazards"] * (count > told)
     expected.append("2 places are unusual, though compiled code has such: 2 rule; the first: hazard 9")
-    for check in (lambda *_: found, None, None):  # None: whoever asks again fails
+    for check in (lambda *_, **__: found, None, None):  # None: whoever asks again fails
         monkeypatch.setattr(verdicts, "check_program", check)
         verdicts.verdict.cache_clear()
         assert warnings_of_a_start() == [f"core (0, 2), a.elf: {line} [machine-code]" for line in expected]
@@ -285,7 +285,7 @@ def test_three_hazards_of_a_program_are_told_and_the_rest_counted(count: int, to
 
 @pytest.mark.parametrize("spoilt", ["", "{", "[]", '{"errors": 3, "unusual": ""}', "\0\0"])
 def test_a_verdict_that_cannot_be_read_or_kept_is_made_anew(spoilt: str, monkeypatch, kept_apart, tmp_path):
-    monkeypatch.setattr(verdicts, "check_program", lambda *_: [fault(1)])
+    monkeypatch.setattr(verdicts, "check_program", lambda *_, **__: [fault(1)])
     first = warnings_of_a_start()
     (file,) = tmp_path.rglob("*.json")
     file.write_text(spoilt)

@@ -40,7 +40,7 @@ namespace rope {
 constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
 constexpr unsigned half = HEAD_DIM / 2;
 constexpr unsigned heads[] = {OUTPUT_HEADS};
-constexpr bool turned[] = {TURNED};
+constexpr bool turns[] = {TURNED};
 constexpr unsigned groups = sizeof(heads) / sizeof(heads[0]);
 using Lanes = aie::vector<bfloat16, lanes>;
 using Sums = aie::accum<accfloat, lanes>;
@@ -130,7 +130,7 @@ extern "C" void rope_bf16(const bfloat16 *__restrict x, const bfloat16 *__restri
     static_assert(HEAD_DIM > 0 && half % lanes == 0, "half a head must be whole vectors");
     static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % HEAD_DIM == 0, "a token must be whole heads");
     static_assert(all() == TILE_ELEMENTS / HEAD_DIM, "a token must be all groups' heads");
-    static_assert(sizeof(turned) == groups, "say of each group whether it is turned");
+    static_assert(sizeof(turns) == groups, "say of each group whether it is turned");
     aie::set_rounding(aie::rounding_mode::conv_even);
     event0();
     for (unsigned group = 0, first = 0; group < groups; first += heads[group++] * HEAD_DIM) {
@@ -138,8 +138,8 @@ extern "C" void rope_bf16(const bfloat16 *__restrict x, const bfloat16 *__restri
         const Scale scale = row_scale::factor(row, of_group + group);
 #endif
         for (unsigned i = 0; i < half; i += lanes) {
-            const Lanes c = turned[group] ? aie::load_v<lanes>(t + i) : row_values::ones();
-            const Lanes s = turned[group] ? aie::load_v<lanes>(t + half + i) : aie::zeros<bfloat16, lanes>();
+            const Lanes c = turns[group] ? aie::load_v<lanes>(t + i) : row_values::ones();
+            const Lanes s = turns[group] ? aie::load_v<lanes>(t + half + i) : aie::zeros<bfloat16, lanes>();
 #ifndef SCALED
             const Scale scale =
                 aie::mul(c, aie::broadcast<bfloat16, lanes>(0x1p-17F)).template to_vector<bfloat16>();

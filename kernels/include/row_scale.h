@@ -7,9 +7,10 @@ namespace row_scale {
 
 /// s c, within 2^-22 of itself, as products take it.
 static inline row_values::Floats factor(const float *s, const float *c) {
-    using namespace row_values;
-    const Floats row = parts(Sums(aie::broadcast<float, lanes>(*s)));
-    return parts(product(row, parts(Sums(aie::broadcast<float, lanes>(*c)))));
+    const auto all = [](const float *x) {
+        return row_values::parts(row_values::Sums(aie::broadcast<float, row_values::lanes>(*x)));
+    };
+    return row_values::parts(row_values::product(all(s), all(c)));
 }
 
 /// Sums and r times a factor, its least part first.

@@ -31,7 +31,7 @@ SUM = ROWS | {"residual": True, "residual_scaled": True}
 CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
 TYPES = ("int8", "int2", "bf16", "int32")
 DESIGNS: dict[str, dict[str, Any]] = {
-    "rmsnorm_codes_bf16": ROWS | CODES,
+    "bitnet_norm": ROWS | CODES,
     "gemm_i8_i2_raw": spec_content(16, 64, 32, types=TYPES, rows=1, columns=2),
     "bitnet_rope": {
         "kind": "rope", "heads": HEADS + 2 * KV, "head_dim": DIM, "scaled": True,
@@ -72,6 +72,10 @@ def opened(folder: Path, summing: Any, layer: Path | None, rule: str = "array") 
     products = Products(load(summing.folder), Split(summing.plan, rule))
     parts = ArrayParts.of([] if layer is None else [layer], None, rule, products.ledger)
     return BitNet.load(folder, products, parts=parts, composed=ComposedLayer.among(parts))
+
+
+def test_the_tiny_model_has_the_examples_designs():
+    assert {step["design"] for step in tiny()["steps"]} == DESIGNS.keys()
 
 
 def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:

@@ -144,7 +144,7 @@ def kept(case):
     return pytest.param(case, marks=pytest.mark.slow if case[2] == AS_BUILT_TILE else ())
 
 
-@pytest.fixture(params=map(kept, CASES), ids=lambda case: "-".join(map(str, case)))
+@pytest.fixture(params=[*map(kept, CASES)], ids=lambda case: "-".join(map(str, case)))
 def case(request, kernel_library):
     return Case(kernel_library, *request.param)
 

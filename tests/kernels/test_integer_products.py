@@ -101,7 +101,7 @@ def kept(case):
     return pytest.param(case, marks=pytest.mark.slow if case[2] == AS_BUILT_TILES[1] else ())
 
 
-@pytest.mark.parametrize("case", map(kept, CASES), ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", [*map(kept, CASES)], ids=lambda case: "-".join(map(str, case)))
 def test_steps_of_k_follow_the_recurrence(kernel_library, case):
     case = Case(kernel_library, *case)
     (m, _, n), rng = case.tile, np.random.default_rng(3)

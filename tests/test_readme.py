@@ -76,7 +76,6 @@ def run_lines(tree: Path, block: str) -> str:
 TOUR, ANY, CPP, OWN = "A tour of five minutes", "Any explicit design", "From C++", "Your own project"
 
 
-@pytest.mark.slow
 def test_the_tour_runs_as_written(tree: Path):
     (lines,) = blocks(TOUR, "sh")
     run_lines(tree, lines)

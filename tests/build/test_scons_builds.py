@@ -54,14 +54,12 @@ def test_a_header_a_tile_or_a_compiler_flag_compiles_again(scons, tree, quick_cx
     )
 
 
-@pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_fills_no_cache(scons, tree, tmp_path, quick_cxx):
     assert "[CXX]" in scons("-n", "host", quick_cxx, f"cache={tmp_path / 'cache'}").stdout
     assert not (tree / "build").exists()
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.slow
 def test_clean_removes_everything(scons, tree, quick_cxx):
     scons("host", quick_cxx)
     for left in (tree / "build" / DESIGN / "left behind", tree / "build" / "host" / "objects" / "left.o"):

@@ -171,7 +171,6 @@ def test_building_the_hosts_part_keeps_the_xclbin_listed_while_the_mlir_is_the_s
     assert set(manifest_of(tree)["files"]) == {"mlir", "host_kernels"}
 
 
-@pytest.mark.slow
 def test_an_xclbin_never_comes_without_its_manifest(scons, tree, tools, quick_cxx):
     scons("host", quick_cxx)
     result = scons(f"build/{XCLBIN}", quick_cxx, **tools)
@@ -266,7 +265,6 @@ def test_a_failing_aiecc_leaves_no_half_xclbin(scons, tree, tools, tmp_path, qui
     assert not list((tree / "build").rglob(".part-*"))
 
 
-@pytest.mark.slow
 def test_a_failing_aiebu_leaves_no_half_elf_and_a_command_that_can_be_repeated(scons, tree, tools, tmp_path, quick_cxx):
     aiebu = tmp_path / "xrt" / "bin" / "aiebu-asm"
     aiebu.write_text(aiebu.read_text() + "\necho 'bad control code'; exit 4\n")

@@ -81,7 +81,6 @@ def test_many_sizes_are_timed_and_added_up(program: Path, design: Path):
     assert total == pytest.approx((3 * first + second) / 2, abs=0.01), f"medians {first}, {second} ms of 2 GEMMs each"
 
 
-@pytest.mark.slow
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
     ways = [[], ["--wait", "wide", "--verify"], ["--wait", "column", "--in-flight", "1"]]

@@ -236,7 +236,6 @@ def test_what_cannot_be_used_is_said_in_a_line(
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_a_design_that_does_more_is_refused(asks: Path, tmp_path: Path):
     relu = {"scale": True, "relu": True}
     design = small_design(tmp_path / "relu", types=("int8", "int2", "bf16", "int32"), epilogue=relu).folder

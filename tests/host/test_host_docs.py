@@ -48,7 +48,6 @@ def test_the_c_examples_show_every_call(build: Path):
     assert [call for call in sorted(calls) if call not in shown] == []
 
 
-@pytest.mark.slow
 def test_the_cpp_example_works(build: Path, tmp_path: Path):
     main = "int main(int, char** words) { return run(words[1], words[2]); }\n"
     program = compiled(tmp_path, build, "main.cpp", blocks("host.md", "cpp") + main, "-std=c++17")

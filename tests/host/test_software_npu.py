@@ -69,13 +69,11 @@ def check_flat(seen: list[dict[str, int]], programs: int):
         assert late["kilobytes"] - early["kilobytes"] < KILOBYTES * programs, seen
 
 
-@pytest.mark.slow
 def test_programs_run_side_by_side_and_give_back_what_they_take(environ: Mapping[str, str], tmp_path: Path):
     """Each run has a buffer of 1 MiB of its own, so that a leak of one shows within a few."""
     check_flat(run_at_once(tmp_path, environ, 2, 20), 2)
 
 
-@pytest.mark.slow
 def test_an_xclbin_of_machine_code_runs_alone_in_a_folder(environ: Mapping[str, str], tmp_path: Path):
     ((design, expected),) = designs(tmp_path, 1)
     alone = tmp_path / "alone"

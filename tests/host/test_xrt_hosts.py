@@ -199,7 +199,6 @@ def problem_of_its_own(folder: Path) -> tuple[PlannedDesign, Path, np.ndarray]:
     return made, alone, write_problem(made, OWN_SIZES)
 
 
-@pytest.mark.slow
 def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: SoftwareNpu, tmp_path: Path):
     stock = compile_stock_program(npu.xrt, tmp_path / "stock_xrt")
     made, alone, expected = problem_of_its_own(tmp_path)
@@ -214,7 +213,6 @@ def test_a_program_that_knows_only_xrt_runs_words_and_instruction_elfs(npu: Soft
     assert [line for line in npu.log if line.startswith(own)] == [f"{own}an instruction stream", f"{own}control code"]
 
 
-@pytest.mark.slow
 def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareNpu], xrt: Packages, tmp_path: Path):
     try:
         python = fetch_python(xrt)
@@ -236,7 +234,6 @@ def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, d
     assert any(line.startswith("memory of the program's own, ") for line in npu.log), "XRT copies nothing"
 
 
-@pytest.mark.slow
 def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, design: Path):
     words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", *ONCE]
     done = npu.run(*words, "--verify")

@@ -128,7 +128,6 @@ SPECIAL = {
 }
 
 
-@pytest.mark.slow
 def test_gated_products_three_arrays_and_turned_heads(tmp_path, summing):
     """A prompt, then a token alone: as near as roundings to bfloat16 leave it."""
     designs = tuple(build(tmp_path / name, content, name) for name, content in SPECIAL.items())

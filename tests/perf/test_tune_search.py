@@ -64,7 +64,6 @@ def test_search_models_no_slower_than_the_published_best_tile(row):
     assert best.time_us <= estimate(case).time_us * (1 + 1e-9)
 
 
-@pytest.mark.slow
 def test_processes_find_the_same_as_one():
     alone = search(SMALL)
     assert search(SMALL, in_processes(2)) == alone

@@ -78,7 +78,6 @@ def test_machine_code_in_every_core_equals_numpy(planned):
         same(fetched(steps, buffers)[name], expected.values)
 
 
-@pytest.mark.slow
 def test_the_same_design_gives_the_same_bytes():
     planned = small("int2")
     first, second = (image_of(planned)[1] for _ in range(2))
@@ -86,7 +85,6 @@ def test_the_same_design_gives_the_same_bytes():
     assert {p.elf for p in first.programs.values()} == {p.elf for p in second.programs.values()}
 
 
-@pytest.mark.slow
 def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named():
     planned = small("int8", "bf16", "npu1")
     _, image = image_of(planned)

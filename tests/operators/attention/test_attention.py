@@ -130,7 +130,6 @@ def test_late_large_scores_move_what_weights_are_relative_to():
     assert (abs(found[30:] - inputs["V"][30].repeat(3, axis=0)) <= 0.02).all()
 
 
-@pytest.mark.slow
 def test_more_keys_take_longer_with_data_as_without():
     design, seconds = loaded("threes"), []
     for sizes in ((16, 16), (16, 60), (48, 60)):

@@ -126,7 +126,6 @@ def test_one_loaded_array_serves_problem_after_problem(name):
         same(found["Y"], design.expected(**inputs))
 
 
-@pytest.mark.slow
 def test_a_timed_run_gives_the_same_and_takes_longer_for_more():
     design = loaded("three rows")
     timing = TimingOptions(kernels=design.plan.kernels.cycles)

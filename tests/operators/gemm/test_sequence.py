@@ -78,7 +78,6 @@ def test_the_words_are_those_of_the_mlir(name):
         same(encode(operations, device), one.words())
 
 
-@pytest.mark.slow
 def test_the_flagships_words_are_those_of_its_mlir(flagship):
     problem = GemmProblem(300, 2562, 700)
     device, operations = lower_module(parse(render(flagship, [problem]), "flagship.mlir"), problem.sequence)

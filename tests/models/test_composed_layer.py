@@ -113,6 +113,16 @@ def test_a_layer_of_another_model_is_refused(changed: dict[str, Any], says: str 
         layer.check(model)
 
 
+@pytest.mark.parametrize(("key", "value"), [("causal", False), ("window", 8)])
+def test_attention_that_sees_other_tokens_is_refused(key: str, value: Any):
+    """Rows behind a short prompt may be seen by nobody."""
+    plan = told()
+    content = DESIGNS["attention_bf16_bitnet"] | {key: value}
+    plan.parts["attention_bf16_bitnet"] = SimpleNamespace(spec=spec_from(content, "attention_bf16_bitnet"))
+    with pytest.raises(ModelError, match=f"has {key} = {value}, this model"):
+        ComposedLayer(cast("Any", None), plan).check(BitNetConfig.model_validate(CONFIG))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [3, 37])
 def test_a_prompt_by_layers_and_tokens_behind_it(tmp_path: Path, summing: Any, layer: Path, first: int):

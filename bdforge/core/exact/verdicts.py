@@ -17,8 +17,8 @@ from bdforge.common.files import FileError, read_json, write_whole
 from bdforge.core.isa.elf import CoreProgram, CoreSegment
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.core.isa.hazards import check_program
+from bdforge.devices.limits import PROGRAM_LINE_BYTES
 
-_LINE = 16  # bytes of the longest bundle
 _SHOWN = 3
 
 
@@ -29,7 +29,7 @@ def verdict(generation: str, code: bytes, whole: bool = True) -> HazardVerdict:
     Of many errors it has the first and their number. Without `whole` it is of what starts at address 0 and what that
     leads to: behind it the end of another program may stand.
     """
-    code = code[: len(code.rstrip(b"\0")) + _LINE]  # the last bundle may end in zeros, too
+    code = code[: len(code.rstrip(b"\0")) + PROGRAM_LINE_BYTES]  # the last bundle may end in zeros, too
     part = "" if whole else ", reached"
     digest = hashlib.sha256(f"{generation}{part}".encode() + code).hexdigest()
     place = folder() / "hazards" / _checker() / f"{digest}.json"

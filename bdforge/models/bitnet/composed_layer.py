@@ -5,15 +5,13 @@ matrices and the matrices' scales; k and v, which the cache keeps.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from bdforge.common.messages import InputError, listed
-from bdforge.design.sequences import ProgramError
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.bitnet.checkpoint import Checkpoint
@@ -23,6 +21,7 @@ from bdforge.models.functions import GATES
 from bdforge.models.parts import ArrayParts
 from bdforge.models.split import PLACES, Ledger
 from bdforge.operators import ComposedPlan
+from bdforge.operators.attention import AttentionPlan
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.rope import rope_table
 from bdforge.perf.bounds.composition_time import step_times
@@ -32,7 +31,6 @@ _BF16 = TYPES["bf16"].dtype
 _NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
 _MATRICES = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_gate": ("gate",), "w_up": ("up",), "w_down": ("down",)}
 _OUTPUTS = ("y", "k", "v")
-_ROWS = (1, 16, 32, 64)  # attention takes no fewer keys than a tile has
 
 
 @dataclass
@@ -68,7 +66,8 @@ class ComposedLayer:
         """ModelError where its designs are of another model: other norms, heads or gate."""
         heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
         wanted: dict[str, dict[str, Any]] = {
-            "rows": {"epsilon": config.rms_norm_eps}, "attention": {"head_dim": config.head_dim, **heads},
+            "rows": {"epsilon": config.rms_norm_eps},
+            "attention": {"head_dim": config.head_dim, "causal": True, "window": 0, **heads},
         }  # fmt: skip
         gates = {plan.spec.epilogue.gate for plan in self.plan.parts.values() if isinstance(plan.spec, GemmSpec)}
         if (gate := GATES[config.hidden_act].__name__.removesuffix("_gate")) not in gates:
@@ -95,20 +94,6 @@ class ComposedLayer:
         except InputError as error:
             raise ModelError(f"layer {layer}: {error}") from None
 
-    def rows(self, tokens: int) -> int:
-        """Tokens of the least run that has room for so many: behind them come rows that no other one looks at.
-
-        ProgramError where the designs take no such number.
-        """
-        for more in _ROWS:
-            with suppress(ProgramError):
-                return self._checked(max(tokens, more))
-        return self._checked(tokens)
-
-    def _checked(self, tokens: int) -> int:
-        self.loaded.design.sequence({"tokens": tokens})
-        return tokens
-
     def __call__(
         self, x: np.ndarray, layers: Sequence[PackedOperands], theta: float, head_dim: int
     ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
@@ -116,10 +101,10 @@ class ComposedLayer:
 
         The first token has position 0.
         """
-        tokens = self.rows(len(x))
+        tokens = max(len(x), self._least)  # rows behind the last one, which no other looks at: attention is causal
         place, us, kept = PLACES[self.loaded.device], self._us(tokens), []
         with self.loaded.prepared(tokens=tokens) as state:
-            arrays = {name: array.reshape(tokens, -1) for name, array in state.arrays.items()}
+            arrays = state.arrays
             arrays["x"][: len(x)] = x
             arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
             for packed in layers:
@@ -128,6 +113,13 @@ class ComposedLayer:
                 k, v = (arrays[name][: len(x)].astype(np.float32) for name in ("k", "v"))
                 kept.append((k.reshape(len(x), -1, head_dim), v.reshape(len(x), -1, head_dim)))
             return arrays["y"][: len(x)].astype(np.float32), kept
+
+    @cached_property
+    def _least(self) -> int:
+        """Tokens of the shortest run: attention takes no fewer keys than a tile has."""
+        return max(
+            (plan.tiling.keys for plan in self.plan.parts.values() if isinstance(plan, AttentionPlan)), default=1
+        )
 
     def _modelled(self, tokens: int) -> float:
         problem, timing = self.plan.spec.operator.problem([tokens]), timing_of(self.plan.device)

@@ -20,7 +20,7 @@ from bdforge.array.txn.insts import read_words
 from bdforge.array.txn.lower import lower_module
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, named_text
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_profiles
+from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_cores, show_profiles
 from bdforge.cli.options import (
     Budget,
     Force,
@@ -139,6 +139,8 @@ def emulate_command(
         say(f"wrote {target}")
     if profile:
         show_profiles(result.cores)
+    elif image is not None and result.cores:
+        show_cores(result.cores)
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
     say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")

@@ -138,6 +138,26 @@ def show_profiles(profiles: Sequence[CoreProfile]) -> None:
         _show(profile)
 
 
+def show_cores(profiles: Sequence[CoreProfile]) -> None:
+    """What each core did in a run, cores that did the same in one row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for profile in profiles:
+        alike.setdefault(_row(profile), []).append(profile.core)
+    table = new_table("", "core", ">bundles", ">MACs", ">MACs/bundle", ">waits for banks", "blocked on")
+    for row, cores in alike.items():
+        table.add_row(cores[0] if len(cores) == 1 else f"{cores[0]} and {len(cores) - 1} more", *row)
+    put(screen(), table)
+
+
+def _row(profile: CoreProfile) -> tuple[str, ...]:
+    each = f"{profile.macs / (profile.bundles or 1):.1f}"
+    return str(profile.bundles), str(profile.macs), each, str(profile.conflicts), _waits(profile)
+
+
+def _waits(profile: CoreProfile) -> str:
+    return ", ".join(f"{count} x {kind}" for kind, count in sorted(profile.waits.items())) or "nothing"
+
+
 def _show(profile: CoreProfile) -> None:
     total = profile.bundles or 1
     table = new_table(
@@ -149,8 +169,7 @@ def _show(profile: CoreProfile) -> None:
         macs = f"{share.macs / share.bundles:.1f}"
         table.add_row(share.name, str(share.bundles), f"{share.bundles / total:.1%}", *slots, macs)
     put(screen(), table)
-    waits = ", ".join(f"{count} x {kind}" for kind, count in sorted(profile.waits.items())) or "nothing"
-    say(f"  waited {profile.conflicts} cycles for its own banks; blocked on {waits}")
+    say(f"  waited {profile.conflicts} cycles for its own banks; blocked on {_waits(profile)}")
 
 
 app = typer.Typer()

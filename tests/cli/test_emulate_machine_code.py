@@ -84,3 +84,19 @@ def test_a_program_takes_names_from_a_design_and_runs_in_it(run, tmp_path):
     for elf in ("gemm.elf", "0,2=gemm.elf"):
         assert run("emulate", "design.mlir", *files, "--elf", elf, "--out", "after", "--force")[0] == 0
         same(np.load(tmp_path / "after" / "2.npy"), expected)
+
+
+def test_a_run_of_an_image_tells_what_each_core_did(run, tmp_path):
+    text = gemm_text("npu2", RUNS, CORE)
+    (tmp_path / "design.mlir").write_text(text)
+    (tmp_path / "core.elf").write_bytes(gemm_elf("aie2p"))
+    for i, array in enumerate(operands("aie2p", RUNS, seed=1)[0]):
+        np.save(tmp_path / f"{i}.npy", array)
+    assert run("lower", "design.mlir", "-o", "design.pdi")[0] == 0
+    assert run("insts", "encode", "design.mlir", "-o", "insts.bin")[0] == 0
+    files = [part for i in range(3) for part in ("--arg", f"{i}.npy")]
+    code, out, _ = run("emulate", "design.pdi", "--insts", "insts.bin", *files)
+    row = next(line for line in out.splitlines() if "core (0, 2)" in line)
+    assert code == 0
+    assert row.split()[3:7] == ["10347", str(64**3 * RUNS), f"{64**3 * RUNS / 10347:.1f}", "1024"]
+    assert "Acquire" in row

@@ -22,12 +22,12 @@ def test_code_is_written_and_read_as_words_of_little_endian():
     array: Any = SimpleNamespace(tile=lambda *_: tile, core=lambda *_: core, strictness=Strictness())
     programs = ProgramMemories(array)
     assert programs.code_word((0, 2), 8) == 0
-    programs.store_code((0, 2), 8, 0x04030201, "")
+    programs.store_code((0, 2), 8, bytes((1, 2, 3, 4)), "")
     assert cast("Any", tile.code)[6:14] == bytes([0, 0, 1, 2, 3, 4, 0, 0])
     assert [programs.code_word((0, 2), offset) for offset in (4, 8, 12)] == [0, 0x04030201, 0]
     core.has_program = True
     with pytest.raises(RegisterAccessError, match=r"code is written .* at 0x10, whose core runs: reset it first \(x\)"):
-        programs.store_code((0, 2), 16, 1, " (x)")
+        programs.store_code((0, 2), 16, bytes(4), " (x)")
 
 
 CONTROL = [  # whether there is code, whether the core has a program, the value; what becomes of the program, a warning

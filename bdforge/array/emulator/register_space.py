@@ -68,9 +68,13 @@ class RegisterMap:
             case What.CONTROL:
                 self._control(tile.channels[direction, index[0]], offset, value, source)
             case What.PROGRAM:
-                self._programs.store_code(self.place, index[0], value, source)
+                self.write_program(offset, value.to_bytes(GRANULE_BYTES, "little"), source)
             case _:
                 self._store_other(what, index, offset, value, source)
+
+    def write_program(self, offset: int, data: bytes, source: str) -> None:
+        """Words for program memory at once."""
+        self._programs.store_code(self.place, offset - self.layout.program_memory.start, data, source)
 
     def read(self, offset: int) -> int:
         """The word at an offset; what was last written for registers without effect, else 0."""

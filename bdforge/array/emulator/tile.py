@@ -175,10 +175,13 @@ class EmulatedTile:
         self.map.write(offset, value, source)
 
     def write_block(self, offset: int, words: Sequence[int], source: str = "") -> None:
-        """Words for consecutive registers, or memory at once."""
-        end = offset + GRANULE_BYTES * len(words)
+        """Words for consecutive registers, or a memory at once."""
+        end, program = offset + GRANULE_BYTES * len(words), self.registers.program_memory
         if offset % GRANULE_BYTES == 0 and end <= self.limits.memory_bytes:
             self.fill(offset, np.array(words, np.uint32).tobytes())
+            return
+        if offset % GRANULE_BYTES == 0 and program.start <= offset and end <= program.stop:
+            self.map.write_program(offset, np.array(words, np.uint32).tobytes(), source)
             return
         for place, word in enumerate(words):
             self.write(offset + GRANULE_BYTES * place, word, source)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.core.exact import engine_build as build
+from bdforge.core.exact.bundle_rows import REQUESTS
 from bdforge.core.exact.core_memory import DataMemory
 from bdforge.core.exact.core_state import nothing_known
 from bdforge.core.exact.interpreter import Interpreter
@@ -171,7 +172,7 @@ class Translated:
 
     def _ask(self) -> Generator[Any, Any, None]:
         state = self._state
-        kind, address = self._program.requests[state.request], state.request_data
+        kind, address = REQUESTS[state.request], state.request_data
         operands = kind.operands(state.values, ctypes.string_at(address, state.bytes) if any(kind.data) else b"")
         if kind.name == "event":
             self.events.append(operands[0])

@@ -2,18 +2,17 @@
 
 import ctypes
 import weakref
+from ctypes import sizeof
 from functools import lru_cache
 from threading import Lock
 
 from bdforge.core.exact import engine_build as build
+from bdforge.core.exact.bundle_rows import MOST_BYTES, bundle_rows
 from bdforge.core.exact.core_state import behind_slots, checked
 from bdforge.core.exact.engine_build import EngineError, library
-from bdforge.core.exact.instruction_plan import plan_of
 from bdforge.core.exact.register_layout import layout_of
-from bdforge.core.exact.requests import DONE, Asking
-from bdforge.core.exact.translate import Constant, EngineStep, Place, steps_of
-from bdforge.core.isa import Isa, memory_turn
-from bdforge.core.isa.errors import IsaError
+from bdforge.core.isa import Isa
+from bdforge.core.isa.errors import DecodeError, IsaError
 
 _STRETCH = 64  # bundles translated at a time
 _ONES = (1 << 64) - 1
@@ -38,9 +37,7 @@ class TranslatedProgram:
         self.library = compiled()
         self.layout = layout_of(isa.generation)
         self.handle = self.library.engine_program()
-        self.requests: list[Asking] = [DONE]
         self.careful = False
-        self._numbers = {n: i for i, n in enumerate(self.library.engine_functions().decode().split())}
         self._constants: dict[int, int] = {}
         self._known: set[int] = set()
         weakref.finalize(self, self.library.engine_drop_program, self.handle)
@@ -59,23 +56,24 @@ class TranslatedProgram:
                 return
 
     def _add(self, pc: int) -> int:
-        bundle = self.isa.decode(self.code, checked(pc, self.code))
-        plans = [plan_of(self.isa.generation, instruction) for instruction in bundle]
-        if not self.careful and any(plan.meaning.doubtful or plan.meaning.counts for plan in plans):
+        data = self.code[checked(pc, self.code) :][:MOST_BYTES]
+        try:
+            found = bundle_rows(self.isa.generation, data, self.careful)
+        except DecodeError:
+            self.isa.decode(self.code, pc)  # tells where it is
+            raise
+        if found.doubtful and not self.careful:
             self._take_care()
-        made, used = [], 0
-        for steps in (steps_of(self.layout, plan, self.requests, self.careful) for plan in plans):
-            made += [(used, step) for step in steps.made]
-            used += steps.used
-        made.sort(key=lambda one: (one[1].delay, one[1].phase))
-        table = (build.EngineRow * max(len(made), 1))()
-        for row, (offset, step) in zip(table, made, strict=False):
-            self._fill(row, offset, step)
-        after = behind_slots(self.isa, self.code, pc + bundle.size)
-        numbers = pc, bundle.size, used, -1 if after is None else after, *memory_turn(bundle)
-        self.library.engine_add(self.handle, *numbers, table, len(made))
+            found = bundle_rows(self.isa.generation, data, self.careful)
+        table = (build.EngineRow * max(found.count, 1)).from_buffer_copy(found.rows or bytes(sizeof(build.EngineRow)))
+        for row, place, value in found.constants:
+            table[row].a[place] = self._constant(value)
+        behind = pc + found.size_bytes
+        after = behind_slots(self.isa, self.code, behind)
+        numbers = pc, found.size_bytes, found.buffer_bytes, -1 if after is None else after, *found.memory
+        self.library.engine_add(self.handle, *numbers, table, found.count)
         self._known.add(pc)
-        return pc + bundle.size
+        return behind
 
     def _take_care(self) -> None:
         """Keep account of unknown values from now on: what was translated before is translated anew."""
@@ -83,21 +81,11 @@ class TranslatedProgram:
         self._known.clear()
         self.library.engine_forget(self.handle)
 
-    def _fill(self, row: build.EngineRow, offset: int, step: EngineStep) -> None:
-        row.function, row.offset = self._numbers[step.function], offset
-        row.delay, row.phase = step.delay, step.phase
-        for i, place in enumerate(step.places):
-            row.a[i] = self._place(place)
-        for i, option in enumerate(step.options):
-            row.o[i] = option
-
-    def _place(self, place: Place) -> int:
-        if not isinstance(place, Constant):
-            return place
-        if place.value not in self._constants:
-            made = self.library.engine_constant(self.handle, place.value & _ONES)
-            self._constants[place.value] = made
-        return self._constants[place.value]
+    def _constant(self, value: int) -> int:
+        """The place of a number among the constants."""
+        if value not in self._constants:
+            self._constants[value] = self.library.engine_constant(self.handle, value & _ONES)
+        return self._constants[value]
 
 
 _translation = lru_cache(maxsize=64)(TranslatedProgram)

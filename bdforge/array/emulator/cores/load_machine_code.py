@@ -56,8 +56,8 @@ class ProgramMemories:
         for hazard in (*found.errors, *([found.unusual] if found.unusual else [])):
             self._array.strictness.caution("machine-code", f"{core}, {file}: {hazard}")
 
-    def store_code(self, place: tuple[int, int], offset: int, value: int, source: str) -> None:
-        """Write a word; RegisterAccessError where the text gives the core's program, and by "program-writes"."""
+    def store_code(self, place: tuple[int, int], offset: int, data: bytes, source: str) -> None:
+        """Write words; RegisterAccessError where the text gives the core's program, and by "program-writes"."""
         tile = self._array.tile(*place)
         if self._array.core(*place).has_program:
             why = "whose core has its program from the text" if tile.code is None else "whose core runs: reset it first"
@@ -67,7 +67,7 @@ class ProgramMemories:
             if not self._array.strictness.permits("program-writes"):  # a program has too many words for a warning each
                 self._array.strictness.fault("program-writes", error)
             self._array.strictness.warn("program-writes (permitted): programs are written while cores run")
-        _code(tile)[offset : offset + _WORD] = value.to_bytes(_WORD, "little")
+        _code(tile)[offset : offset + len(data)] = data
 
     def code_word(self, place: tuple[int, int], offset: int) -> int:
         """A word of program memory; 0 where no machine code was written."""

@@ -123,6 +123,11 @@ def query(command: Sequence[str | Path]) -> tuple[int, str]:
     return answer.returncode, answer.stdout
 
 
+def processors() -> int:
+    """How many processors this process may use; all where the system does not say (macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def processor() -> str:
     """What `-march=native` depends on: the architecture, and on Linux the processor's name and features."""
     cpuinfo = Path("/proc/cpuinfo")

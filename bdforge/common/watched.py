@@ -188,7 +188,8 @@ def parted() -> WatchedChild | None:
         return WatchedChild(child, note)
     _Watch.note, _Watch.telling = note, False  # threads stay with the parent
     _running.clear()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if sys.platform == "linux":  # elsewhere a child outlives a parent that is killed, until its work is done
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended in between
         os._exit(1)
     return None

@@ -6,7 +6,6 @@ a product takes here, from a few that are timed once.
 
 import ctypes
 import logging
-import os
 import time
 from functools import cache, cached_property
 from itertools import count, takewhile
@@ -16,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bdforge.common.compilers import COMPILER, compiled
+from bdforge.common.compilers import COMPILER, compiled, processors
 from bdforge.models.errors import ModelError
 from bdforge.models.weights import QuantisedRows
 from bdforge.models.weights.ggml_blocks import Q8_0
@@ -104,7 +103,7 @@ class Native(Numpy):
 
     def __init__(self, library: ctypes.CDLL, kernel: int = 0):
         self._library, self._kernel = library, kernel
-        self.name = f"{library.products_kernel(kernel).decode()} on {len(os.sched_getaffinity(0))} threads"
+        self.name = f"{library.products_kernel(kernel).decode()} on {processors()} threads"
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
         """Ternary weights (int8, K x N) as `scaled` takes them."""

@@ -1,17 +1,22 @@
 """A wheel, installed outside of any checkout, does what the checkout does; it is made from the source distribution."""
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
+from email import message_from_bytes
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scratch_tree import ROOT, Run, copy_tree
 
 import bdforge
+from bdforge.cli.demo import NEXT
+from support.cpu_time import spent
 from support.processes import ends
 from support.small_designs import loopback
 
@@ -80,6 +85,17 @@ def test_a_wheel_holds_every_module_and_table_of_the_packages(wheel):
     assert set(listed) - names == set()
 
 
+def test_a_wheel_is_for_every_system_and_says_what_it_is(wheel):
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as file:
+        about = next(name for name in file.namelist() if name.endswith("/METADATA"))
+        told = message_from_bytes(file.read(about))
+        compiled = {name for name in file.namelist() if name.endswith((".so", ".dylib", ".pyd"))}
+    assert (told["Name"], told["Version"], told["License-Expression"]) == ("bdforge", bdforge.__version__, "Apache-2.0")
+    assert told["Requires-Python"] == ">=3.11"
+    assert compiled == set()
+
+
 def test_the_version_stands_in_one_place(wheel, installed):
     assert wheel.name.startswith(f"bdforge-{bdforge.__version__}-")
     assert installed("--version").stdout == f"bdforge {bdforge.__version__}\n"
@@ -101,6 +117,51 @@ def test_an_installed_bdforge_works_outside_of_a_checkout(installed, arguments, 
     done = installed(*arguments)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+WITHOUT_COMPILER = (
+    ("demo", "all 16,384 elements equal numpy's"),
+    ("verify {share}/examples/add_one/add_one.mlir", "1 device, 2 tiles"),
+    ("emulate {share}/examples/add_one/add_one.mlir --arg a.npy --arg b.npy --out added", "ended (emulated)"),
+    ("emulate {share}/examples/chain/chain.mlir --arg a.npy --arg b.npy --kernels {share}/examples/chain/kernels.py",
+     "ended (emulated)"),
+    ("render {share}/designs/gemm_i8_i8_i32_one_core.toml --shape 64,128,64 -o gemm.mlir", "wrote gemm.mlir"),
+    ("lower {share}/examples/pass_through.mlir -o pass.xclbin", "pass.xclbin"),
+    ("explain pass.xclbin", "shim (0, 0)"),
+    ("asm {share}/examples/machine_code/gemm.s -o core.elf --design gemm.mlir --core 0,2 --define TILE_M=64 --define "
+     "TILE_K=64 --define TILE_N=64", "core.elf"),
+    ("disasm core.elf", "vmac"),
+    ("reproduce taka-table1", "Table 1"),
+    ("doctor", "missing  C++ compiler g++"),
+)  # fmt: skip
+"""Commands, and what they print, where the only programs are those of the environment."""
+
+FIRST_MINUTE = 4  # of these: `demo`, `verify`, `emulate`
+
+
+@pytest.mark.slow
+def test_a_fresh_environment_without_a_compiler_is_a_minute_from_its_first_design(wheel, tmp_path):
+    taken = [(spent(), "")]  # of CPU, since others may keep the machine busy
+    checked([sys.executable, "-m", "venv", str(tmp_path / "venv")])
+    programs = tmp_path / "venv" / "bin"
+    checked([str(programs / "pip"), "install", "-q", "--no-compile", str(wheel)])
+    environ = {"PATH": str(programs), "HOME": str(tmp_path), "PYTHONWARNINGS": "error::ResourceWarning"}
+    checked([str(programs / "python"), "-c", "import numpy as np; np.save('a.npy', np.arange(-48, 48, dtype='i4')); "
+             "np.save('b.npy', np.zeros(96, 'i4'))"], cwd=tmp_path)  # fmt: skip
+    (share,) = tmp_path.glob("venv/lib/*/site-packages/bdforge/share")
+    for words, said in WITHOUT_COMPILER:
+        command = [str(programs / "bdforge"), *words.format(share=share).split()]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environ, text=True, capture_output=True, check=False, timeout=120
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), f"{words}: {done.stderr}"
+        assert said in done.stdout + done.stderr, words
+        taken.append((spent(), words))
+    assert (np.load(tmp_path / "added" / "b.npy") == np.arange(-47, 49)).all()
+    in_project = [line for line in NEXT.splitlines() if line.startswith("  bdforge")]
+    for line in in_project:
+        checked([str(programs / "bdforge"), *shlex.split(line, comments=True)[1:]], cwd=tmp_path, env=environ)
+    assert taken[FIRST_MINUTE][0] - taken[0][0] < 60, taken
 
 
 @pytest.mark.slow  # a project of one's own is built and run the same way

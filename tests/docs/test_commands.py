@@ -36,6 +36,7 @@ ELSEWHERE = {
 }
 SLOW = ("bdforge tune ", "bdforge plot roofline", "bdforge plot utilisation", "bdforge run $flagship")
 NOT_HERE = {
+    "bdforge demo": "takes long: tests/cli/test_demo_command.py, tests/build/test_wheel.py",
     "bdforge doctor": "tells of this machine: tests/cli/test_small_commands.py",
     "bdforge build mine.toml": "compiles: tests/build/test_wheel.py",
     "bdforge run build/strix_halo/mine": "runs what was built before: tests/build/test_wheel.py",

@@ -16,6 +16,7 @@ usage() {
   cat <<EOF
 usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on the emulated array; without options a
                                              tiny BitNet writes a few words on it, too
+       ./go fmt                              format and mend what ruff can mend
        ./go check                            lint, types, and the nearest tests of what differs from main: a minute at most
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
@@ -146,6 +147,13 @@ lint() {
   stage 'pyrefly' "$python" -m pyrefly check --summary=none
 }
 
+format() {
+  setup
+  cd -- "$root"
+  stage 'ruff check' "$python" -m ruff check --quiet --fix
+  stage 'ruff format' "$python" -m ruff format --quiet
+}
+
 check() {
   lint
   stage 'pytest' "$python" tools/testing/check.py
@@ -170,6 +178,7 @@ mutate() {
 
 command=${1:-help}
 case $command in
+  fmt) format ;;
   check) check ;;
   run) run "${@:2}" ;;
   test) run_tests "${@:2}" ;;

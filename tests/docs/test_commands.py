@@ -29,7 +29,7 @@ from support.weight_files import ternary, write_gguf_i2s
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = {
-    "README.md": "tests/test_readme.py runs it in a tree of its own",
+    "tour.md": "tests/test_tour.py runs it in a tree of its own",
     "layer.md": "tests/runtime/test_layer_example.py builds and runs what the page does",
     "debugging.md": "tests/emulator/test_stories.py runs the page's design, and compares every output",
     "your_project.md": "tests/build/test_wheel.py makes, builds and runs a project",

@@ -1,4 +1,4 @@
-"""The README runs as written, in a tree of its own: its shell lines, its Python, and what it says they print.
+"""The tour runs as written, in a tree of its own: its shell lines, its Python, what they print. The README is short.
 
 `bdforge` and `scons` run in forks of a process that has imported them, but for some lines.
 """
@@ -16,14 +16,15 @@ from support.forked import BDFORGE, SCONS, Forks
 from support.processes import ends
 from tools.testing.source_tree import ROOT
 
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINKED = ("SConstruct", "site_scons", "examples", "templates", "kernels", "host", "bdforge", "bd_patterns", "tests")
 SECONDS = 600  # against a hang only
 WHOLE = ("bdforge doctor", "bdforge show")  # run in processes of their own
 
 
 def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def blocks(title: str, language: str) -> list[str]:
@@ -73,7 +74,7 @@ def run_lines(tree: Path, block: str) -> str:
     return done.stderr if done else ""
 
 
-TOUR, ANY, CPP, OWN = "A tour of five minutes", "Any explicit design", "From C++", "Your own project"
+TOUR, ANY, CPP, OWN = "Five minutes", "Any explicit design", "From C++", "Your own project"
 
 
 def test_the_tour_runs_as_written(tree: Path):
@@ -98,10 +99,30 @@ def test_the_examples_run_as_written(tree: Path):
 
 
 def test_every_example_is_named_and_there():
-    named = set(re.findall(r"examples/[\w./]+", README))
+    named = set(re.findall(r"examples/[\w./]+", PAGE))
     assert all((ROOT / name).exists() for name in named)
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {name.split("/")[1] for name in named if name.count("/") > 1} == folders
+
+
+def test_the_readme_is_short_and_has_a_picture_two_commands_and_five_pages():
+    assert README.count("\n") <= 80
+    (image,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    pages = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", README, re.MULTILINE)
+    assert len(pages) == 5
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert commands.count("\n") == 2
+    assert all((ROOT / name).is_file() for name in (image, *pages))
+
+
+def test_no_paragraph_is_in_the_readme_and_in_the_tour():
+    assert {text for text in README.split("\n\n") if len(text) > 60} & {*PAGE.split("\n\n")} == set()
+
+
+def test_every_link_of_the_tour_leads_somewhere():
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", PAGE)
+    assert len(links) > 30
+    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
 
 
 @pytest.mark.slow

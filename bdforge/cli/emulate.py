@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bdforge.array.emulator import emulate
+from bdforge.array.emulator import Result, emulate
 from bdforge.array.emulator.dram_order import DRAM
 from bdforge.array.emulator.module_choice import approximation_named
 from bdforge.array.emulator.observe import PerfettoTrace
@@ -24,6 +24,7 @@ from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, sh
 from bdforge.cli.options import (
     Budget,
     Force,
+    Html,
     Insts,
     Module,
     Permissive,
@@ -36,6 +37,7 @@ from bdforge.cli.options import (
     print_warnings,
     whole_number,
 )
+from bdforge.cli.page import PageOfRun, recorded, zeros
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes
@@ -104,6 +106,7 @@ def emulate_command(
     capacity: Capacity = KNOWN,
     budget: Budget = STEP_BUDGET,
     trace: Trace = None,
+    html: Html = None,
     poison: Poison = False,
     objects: Objects = None,
     elf: Elf = None,
@@ -123,32 +126,49 @@ def emulate_command(
         part()
     targets = [] if out is None else new_arrays(out, files, force=force)
     (text, name, image), arrays = _read(design, device, shape, insts is None), load_arrays(files)
+    shown = PageOfRun.of(html, text, name, sequence, module, insts is not None)
+    arrays = arrays or zeros(shown)
     given = [array.copy() for array in arrays]
     words = None if insts is None else read_words(insts)
-    with _order_kept(trace) as observers, emulating(design.name, screen(stderr=True)):
+    observed = _order_kept(trace), recorded(shown, permissive or [], force)
+    with observed[0] as order, observed[1] as record, emulating(design.name, screen(stderr=True)):
         result = emulate(
             text, arrays, load_kernels(kernels) if kernels else None, sequence,
             instructions=words, file=name, schedule=schedule, seed=seed, permissive=permissive or [],
-            observers=observers, device=module, poison=poison, capacity=capacity, budget=budget, dram=dram,
+            observers=[*order, *record], device=module, poison=poison, capacity=capacity, budget=budget, dram=dram,
             approximate=approximate, timing=None if timed is None else timed.options, objects=objects or [],
             breakpoints=looked_at(break_ or []), elfs=elfs_of(elf or [], text, name), image=image,
         )  # fmt: skip
     print_warnings(result.warnings)
-    for target, array in zip(targets, arrays, strict=False):
-        save_array(target, array)
-        say(f"wrote {target}")
-    if profile:
-        show_profiles(result.cores)
-    elif image is not None and result.cores:
-        show_cores(result.cores)
+    _save(targets, arrays)
+    _tell_cores(result, profile, image is not None)
     if timed is not None and result.timing is not None:
         timed.show(result.timing, design.name)
     say(f"{design}: ended (emulated), {len(arrays)} host buffers, {len(result.buffers)} named tile buffers")
     if xclbin is not None:
-        target, operations = lower_module(parse(text, name), sequence)
-        stream = encode(operations, target) if words is None else np.frombuffer(words, "<u4")
-        run_words(xclbin, target.mlir, str(design), stream, given)
+        run_words(xclbin, *_stream(text, name, str(design), sequence, words), given)
         _compared(xclbin, difference(arrays, given, result.approximated))
+
+
+def _tell_cores(result: Result, profile: bool, is_image: bool) -> None:
+    if profile:
+        show_profiles(result.cores)
+    elif is_image and result.cores:
+        show_cores(result.cores)
+
+
+def _save(targets: list[Path], arrays: list[np.ndarray]) -> None:
+    for target, array in zip(targets, arrays, strict=False):
+        save_array(target, array)
+        say(f"wrote {target}")
+
+
+def _stream(
+    text: str, name: str, design: str, sequence: str | None, words: bytes | None
+) -> tuple[str, str, np.ndarray]:
+    """The array that a sequence is for, the design, and the words of the sequence or those given."""
+    target, operations = lower_module(parse(text, name), sequence)
+    return target.mlir, design, encode(operations, target) if words is None else np.frombuffer(words, "<u4")
 
 
 @contextmanager

@@ -181,6 +181,12 @@ def new_drawing(error: type[InputError], *names: str) -> Any:
 
 Out = Annotated[Path | None, new_path("New file to write; without it, the screen.", "--out", "-o")]
 OutFile = Annotated[Path, new_path("New file to write.", "--out", "-o")]
+Html = Annotated[
+    Path | None,
+    new_path(
+        "New page of the design, for a browser: one file, with its text, checks, memory, streams and BDs.", "--html"
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.", is_eager=True)]
 
 

@@ -17,11 +17,14 @@ from bdforge.array.mlir import Era, convert, era_of, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.write import write_routes
 from bdforge.array.show.image import chosen_device
+from bdforge.array.show.page import page
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, rendered
+from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
     Force,
+    Html,
     InFlight,
     Module,
     Out,
@@ -37,6 +40,7 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.plan import planned
 from bdforge.common.binary import ImageError
+from bdforge.common.messages import listed
 from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
 from bdforge.core.codegen.objects import linkable
@@ -94,11 +98,26 @@ def show_command(
     module: Module = None,
     shape: Shapes = None,
     device: SpecProduct = None,
+    html: Html = None,
     force: Force = False,
 ) -> None:
-    """Print a design's tiles, memory and switches, and draw its array; or what an image holds."""
+    """Print a design's tiles, memory and switches, and draw its array; or what an image holds. Or write its page."""
+    if html is not None:
+        if out is not None:
+            raise typer.BadParameter("--html writes a page, --out a picture: give one of them", param_hint="--html")
+        return _write_page(html, *named_text(design, device, shape), module, force)
     made = named_text(design, device, shape) if is_made(design) else None
-    say(show.command(design, out, module, force, screen().width, made), nl=False)
+    return say(show.command(design, out, module, force, screen().width, made), nl=False)
+
+
+def _write_page(path: Path, text: str, name: str, module: str | None, force: bool) -> None:
+    """The page of a design; of one with faults, too, which are told and end the command."""
+    made = page(text, name, module)
+    write(path, made.html, force)
+    print_warnings(made.warnings)
+    if made.faults:
+        say(listed((f"bdforge: {fault}" for fault in made.faults), "\n"), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command(name="route")

@@ -59,6 +59,40 @@ def test_a_timeline_shows_what_led_to_a_deadlock(run, design):
     assert len(json.loads(Path("run.json").read_text())["traceEvents"]) > 10
 
 
+def test_a_page_of_a_run_is_written_with_the_given_arrays(run, design):
+    code, out, err = run("emulate", *design, "--html", "run.html")
+    assert (code, err) == (0, "")
+    assert "wrote run.html" in out
+    assert '"fault":""' in Path("run.html").read_text()
+    assert "exists; choose another file" in run("emulate", *design, "--html", "run.html")[2]
+
+
+def test_a_page_is_written_of_a_run_that_fails_with_zeros_where_no_arrays_are_given(run):
+    code, out, err = run("emulate", str(ROOT / "examples/deadlock/deadlock.mlir"), "--html", "run.html")
+    assert (code, "wrote run.html" in out) == (1, True)
+    assert "2 host buffers of zeros" in err
+    assert '"fault":"deadlock' in Path("run.html").read_text()
+
+
+def test_a_page_is_written_of_what_cannot_be_read_and_none_of_an_image(run, design):
+    Path("bad.mlir").write_text(loopback().replace("aie.flow", "aie.fl0w"))
+    for command in ("show", "emulate"):
+        code, out, err = run(command, "bad.mlir", "--html", f"{command}.html")
+        assert (code, "wrote" in out, "bdforge: bad.mlir:9:5" in err) == (2, True, True)
+        assert '"kind":"error"' in Path(f"{command}.html").read_text()
+    assert run("lower", "copy.mlir", "-o", "copy.xclbin")[0] == 0
+    code, _, err = run("emulate", "copy.xclbin", "--html", "x.html")
+    assert (code, "is an image" in err, Path("x.html").exists()) == (2, True, False)
+
+
+@pytest.mark.parametrize("design", ["examples/documents/transpose.toml", "designs/add_i8.toml"])
+def test_documents_and_specs_have_pages(run, design: str):
+    code, out, err = run("show", str(ROOT / design), "--html", "x.html")
+    assert (code, out, err) == (0, "wrote x.html\n", "")
+    assert '"design":{' in Path("x.html").read_text()
+    assert "--html writes a page" in run("show", str(ROOT / design), "--html", "y.html", "-o", "y.svg")[2]
+
+
 def test_instruction_words_replace_the_sequence(run, design):
     Path("insts.bin").write_bytes(encode_mlir(loopback()).tobytes())
     code, _, err = run("emulate", *design, "--insts", "insts.bin", "--out", "after")

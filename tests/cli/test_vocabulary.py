@@ -10,7 +10,7 @@ import bdforge
 from bdforge.cli.commands import app
 from support.differences import as_reviewed
 
-WRITTEN = {"--out", "--picture", "--timeline", "--trace"}
+WRITTEN = {"--html", "--out", "--picture", "--timeline", "--trace"}
 
 
 def commands(group: TyperGroup, path: str = "bdforge") -> Iterator[tuple[str, TyperCommand]]:

@@ -84,8 +84,10 @@ def test_a_source_waits_for_those_that_are_full_and_not_for_all(demands: tuple[i
         stream.connect(end.sink)
     wait = stream.wait_for_room(5, lambda: " (here)")
     assert list(wait.providers()) == [ends[number].owner for number in full]
-    named = ", ".join(f"sink {number} (holds 16 words)" for number in full) or "a flow, but none leads away from it"
+    named = ", ".join(f"sink {number} (holds 16 words)" for number in full) or "sink 0, sink 1 to take them"
     assert wait.sentence() == f"has 5 words left and waits for {named} (here)"
+    alone = Stream(source, ends[0].scheduler).wait_for_room(5, lambda: " (here)")
+    assert alone.sentence() == "has 5 words left and waits for a flow, but none leads away from it (here)"
 
 
 @pytest.mark.parametrize(

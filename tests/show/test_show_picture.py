@@ -51,8 +51,8 @@ def test_pictures_are_the_same_every_time(tmp_path, suffix, text):
 def words_in(buffers: list[tuple[str, int, int]], inches: float = 2.0) -> list[str]:
     """What stands in a core's square with buffers (name, address, bytes), as strings; each name lies in its memory."""
     matplotlib = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
-    from bdforge.array.show.draw import scene_of
     from bdforge.array.show.draw_tiles import draw_tile
+    from bdforge.array.show.scene import scene_of
 
     lines = [
         f'%b{number} = aie.buffer(%t) {{sym_name = "{name}", address = {at} : i32}} : memref<{size}xi8>'
@@ -130,7 +130,7 @@ def pieces(points):
 
 def test_streams_of_different_roles_lie_apart():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from bdforge.array.show.draw import scene_of
+    from bdforge.array.show.scene import scene_of
 
     use = use_of(next(op for op in parse(MIXED).walk() if isinstance(op, DeviceOp)))
     scene = scene_of(use, inches=2.0)

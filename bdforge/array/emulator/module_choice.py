@@ -107,6 +107,18 @@ def host_arrays(
     return [(name, _checked(f"argument {name}", value.type, array, strictness)) for name, value, array in given]
 
 
+def zero_arrays(entry: RuntimeSequenceOp | None) -> list[np.ndarray]:
+    """An array of zeros for each argument of a sequence, as `host_arrays` takes them; none without a sequence."""
+    arrays = []
+    for value in [] if entry is None else entry.arguments:
+        if not isinstance(type_ := value.type, MemRefType):
+            raise ArgumentError(f"argument {value_name(value)} is no memref but {type_}; give the arrays of a run")
+        dtype, elements = dtype_of(type_.element_type), int(np.prod(type_.get_shape()))
+        blocks = dtype.kind == "V"
+        arrays.append(np.zeros(elements * dtype.itemsize if blocks else elements, np.uint8 if blocks else dtype))
+    return arrays
+
+
 def _checked(what: str, type_, given: object, strictness: Strictness) -> np.ndarray:
     array = host_array(given, what, ArgumentError, in_place=True)
     if not array.flags.c_contiguous:

@@ -42,7 +42,8 @@ class Observer(Protocol):
     """Is told every event, in order: who acts (None: the controller), a verb, and what it is about.
 
     Verbs are those of `bdforge.array.emulator.trace`, and `begin` and `end` (of what, in words), `value` (a lock and
-    its new value) and `join` (a party is there). Observers see; they can change nothing.
+    its new value), `join` (a party is there) and `wait` (it cannot go on, for a `WaitReason`). Observers see; they can
+    change nothing.
     """
 
     def event(self, party: "Agent | None", verb: str, *about: Any) -> None: ...
@@ -179,6 +180,8 @@ class Scheduler:
         self.running = agent
         next(agent.steps, None)
         self.running = None
+        if agent.waiting is not None:
+            agent.notify("wait", agent.waiting)
 
 
 class RandomScheduler(Scheduler):

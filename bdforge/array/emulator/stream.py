@@ -214,11 +214,16 @@ class Stream:
         """Why the owner cannot send the words that are left."""
 
         def sentence() -> str:
-            full = ", ".join(map(_holding, self._full())) or "a flow, but none leads away from it"
+            full = ", ".join(map(_holding, self._full())) or self._others()
             of = "" if self.packets is None else f" of a packet of id {self.packets.id}"
             return f"has {left} words left{of} and waits for {full}{where()}"
 
         return PlainWait(sentence, lambda: [sink.owner for sink in self._full()])
+
+    def _others(self) -> str:
+        """Of what it waits for while no sink is full: sinks may have room and ask for nothing yet."""
+        names = ", ".join(sink.owner.name for sink in self.sinks)
+        return f"{names} to take them" if names else "a flow, but none leads away from it"
 
     def _full(self) -> list[Sink]:
         return [sink for sink in self.sinks if not sink.room()]

@@ -44,7 +44,7 @@ from bdforge.devices.limits import GRANULE_BYTES
 
 Action = tuple[Any, ...]
 CONTROLLER = "controller"
-_WORDS = ("begin", "end", "value")
+_WORDS = ("begin", "end", "value", "wait")
 _OF_LOCKS = {"acquire", "release", "set", "poll lock"}
 _OF_PARTIES = {"push", "reset", "token", "poll tasks", "get"}
 

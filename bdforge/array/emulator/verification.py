@@ -73,7 +73,11 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
 
     MlirError for text that is no valid MLIR; all other faults are in the result.
     """
-    module = parse(mlir, file)
+    return verify_module(parse(mlir, file), file, permissive)
+
+
+def verify_module(module: ModuleOp, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:
+    """`verify_design` of a text that has been parsed."""
     collector = _Collector(permissive)
     counts: Counter[str] = Counter()
     for warning in trace_warnings(module):

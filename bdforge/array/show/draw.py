@@ -12,10 +12,8 @@ from matplotlib.path import Path
 from bdforge.array.routing import Net
 from bdforge.array.show.array_use import Coordinates, DesignUse
 from bdforge.array.show.draw_tiles import draw_tile
-from bdforge.array.show.picture_layout import Point, layout_for
-from bdforge.array.show.scene import CASCADE_COLOR, TEXT_COLOR, Role, Scene, role_label
-from bdforge.devices import PortBundle
-from bdforge.devices.switches import STEPS
+from bdforge.array.show.picture_layout import Point
+from bdforge.array.show.scene import CASCADE_COLOR, TEXT_COLOR, Role, Scene, extent, role_label, scene_of
 
 _INCHES = {1: 3.4, 2: 3.0, 3: 2.7, 4: 2.5}  # side of a tile, by columns drawn
 _INCHES_MANY = 2.2
@@ -30,9 +28,7 @@ _ARROWS = {(0, 1): "^", (0, -1): "v", (1, 0): ">", (-1, 0): "<"}
 
 def figure_of(use: DesignUse, title: str) -> Figure:
     """The array as a grid, row 0 at the bottom, with tiles, buffers and routed streams."""
-    shown = {slave.tile for net in use.routing.nets for slave, _ in use.routing.connections(net)} | set(use.tiles)
-    columns = range(min(c for c, _ in shown), max(c for c, _ in shown) + 1) if shown else range(1)
-    rows = range(max((r for _, r in shown), default=0) + 1)
+    columns, rows = extent(use)
     inches = _INCHES.get(len(columns), _INCHES_MANY)
     scene = scene_of(use, inches)
     legend_columns = max(1, int(inches * len(columns) / _LEGEND_INCHES))
@@ -47,21 +43,6 @@ def figure_of(use: DesignUse, title: str) -> Figure:
     figure.text(0.5, 1 - 0.08 / height, title, ha="center", va="top", fontsize=9.5, color=TEXT_COLOR)
     _legend(figure, scene, legend_columns, 0.06 / height)
     return figure
-
-
-def scene_of(use: DesignUse, inches: float) -> Scene:
-    """A design laid out in tiles of that size."""
-    return Scene(use, layout_for(_channels(use)), inches)
-
-
-def _channels(use: DesignUse) -> dict[PortBundle, int]:
-    """Lanes needed towards each side: one more than the highest channel in use."""
-    lanes: dict[PortBundle, int] = defaultdict(int)
-    for net in use.routing.nets:
-        for _, master in use.routing.connections(net):
-            if master.bundle in STEPS:
-                lanes[master.bundle] = max(lanes[master.bundle], master.channel + 1)
-    return lanes
 
 
 def _draw(axes: Axes, scene: Scene, columns: range, rows: range) -> None:

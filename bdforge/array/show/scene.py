@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from bdforge.array.routing import Connection, Net, SwitchPort
 from bdforge.array.show.array_use import Coordinates, DesignUse, ranges
-from bdforge.array.show.picture_layout import Layout, LocalPort, Point, local_port, local_slots
+from bdforge.array.show.picture_layout import Layout, LocalPort, Point, layout_for, local_port, local_slots
 from bdforge.devices import PortBundle, TileKind
 from bdforge.devices.switches import OPPOSITE, SHIM_MM2S_SLAVES, SHIM_S2MM_MASTERS, STEPS
 
@@ -124,3 +124,25 @@ class Scene:
     def _local(self, port: SwitchPort, way: str) -> LocalPort:
         channels = SHIM_S2MM_MASTERS if way == "in" else SHIM_MM2S_SLAVES
         return local_port(port, way, self.device.kind(*port.tile), channels)
+
+
+def scene_of(use: DesignUse, inches: float) -> Scene:
+    """A design laid out in tiles of that size."""
+    return Scene(use, layout_for(_channels(use)), inches)
+
+
+def extent(use: DesignUse) -> tuple[range, range]:
+    """Columns and rows that a picture shows: those of tiles and routes, from row 0 on."""
+    shown = {slave.tile for net in use.routing.nets for slave, _ in use.routing.connections(net)} | set(use.tiles)
+    columns = range(min(c for c, _ in shown), max(c for c, _ in shown) + 1) if shown else range(1)
+    return columns, range(max((r for _, r in shown), default=0) + 1)
+
+
+def _channels(use: DesignUse) -> dict[PortBundle, int]:
+    """Lanes needed towards each side: one more than the highest channel in use."""
+    lanes: dict[PortBundle, int] = defaultdict(int)
+    for net in use.routing.nets:
+        for _, master in use.routing.connections(net):
+            if master.bundle in STEPS:
+                lanes[master.bundle] = max(lanes[master.bundle], master.channel + 1)
+    return lanes

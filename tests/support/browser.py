@@ -1,0 +1,74 @@
+"""Chromium without a window, driven by chromedriver: W3C WebDriver's JSON over HTTP needs no package."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+_READY = "started successfully on port "
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+_SECONDS = 60
+
+
+class Browser:
+    """One page at a time; paths are those of WebDriver's session."""
+
+    def __init__(self, driver: str, size: tuple[int, int], profile: str):
+        options = {"args": [*_FLAGS, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        made = _call("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._url = f"{driver}/session/{made['sessionId']}"
+
+    def open(self, file: Path) -> None:
+        _call("POST", f"{self._url}/url", {"url": file.as_uri()})
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """What a script returns; `arguments[0]` is the first argument."""
+        return _call("POST", f"{self._url}/execute/sync", {"script": script, "args": arguments})
+
+    def press(self, *keys: str) -> None:
+        """Press and let go of keys, by WebDriver's characters."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        _call("POST", f"{self._url}/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def complaints(self) -> list[str]:
+        """Errors and warnings of the page since the last call."""
+        return [entry["message"] for entry in _call("POST", f"{self._url}/se/log", {"type": "browser"})]
+
+    def quit(self) -> None:
+        _call("DELETE", self._url)
+
+
+def _call(method: str, url: str, body: object = None) -> Any:
+    content = None if body is None else json.dumps(body).encode()
+    request = Request(url, content, {"Content-Type": "application/json"}, method=method)
+    with urlopen(request, timeout=_SECONDS) as answer:
+        return json.load(answer)["value"]
+
+
+@contextmanager
+def browser(size: tuple[int, int] = (1280, 800)) -> Iterator[Browser]:
+    """A browser with a profile of its own, which ends with its driver."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True) as driver,
+    ):
+        try:
+            assert driver.stdout is not None
+            ready = next(line for line in driver.stdout if _READY in line)
+            found = Browser(f"http://127.0.0.1:{ready.partition(_READY)[2].strip().rstrip('.')}", size, profile)
+            try:
+                yield found
+            finally:
+                found.quit()
+        finally:
+            driver.terminate()

@@ -240,3 +240,7 @@ JOB_TIMEOUT_SECONDS = 2.0
 """Without a command that ends, after which drivers stop what runs: 2 s since Linux 6.17 (amdxdna's `tdr_timeout_ms`,
 set where the module is loaded), 4 to 60 s before (xdna-emu, amd/xdna-driver 51, hipscope). The driver sees no progress
 inside of a command; that a runlist counts as one is assumed."""
+
+RUNLIST_COMMANDS_MAX = 24
+"""Commands that are submitted at once: XRT 2.25 splits longer lists into submissions of 24 itself (seen below it), and
+the firmware takes a chain of 4 KiB, 36 commands of 112 bytes. host/src/backend.hpp has the same."""

@@ -28,9 +28,10 @@ from bdforge.design.sequences.buffers import (
     staying,
 )
 from bdforge.design.sequences.sequence_program import Operand
+from bdforge.runtime.batch import BatchedRun, run_batch
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.prepared import PackedOperands, Prepared, check_packed, operand_table
-from bdforge.runtime.run_queue import Backend, Pending, RunQueue
+from bdforge.runtime.run_queue import Backend, ListedRun, Pending, RunQueue, numbered
 
 VARIABLE = "BDFORGE_DEVICE"
 EMULATED, NPU = "emulated", "xrt"
@@ -50,6 +51,14 @@ class Emulated:
         """Run until the sequence has ended; faults are EmulationErrors. There is no clock, hence no time-out."""
         del timeout_seconds
         return self._resident().run(planned.words(), buffers)
+
+    def run_list(self, runs: Sequence[ListedRun], timeout_seconds: float) -> tuple[str, ...]:
+        """One after the other."""
+        warnings: dict[str, None] = {}
+        for number, (planned, buffers) in enumerate(runs, 1):
+            with numbered(number, len(runs)):
+                warnings |= dict.fromkeys(self.run(planned, buffers, timeout_seconds))
+        return tuple(warnings)
 
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
         """The buffer itself."""
@@ -182,6 +191,15 @@ class Loaded:
     def prepared(self, **sizes: int) -> Prepared:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
         return Prepared(self.design.sequence(sizes), self._runs, self.timeout_seconds)
+
+    def run_batch(self, runs: Sequence[BatchedRun]) -> int:
+        """Run prepared problems in order as one list, each with what is packed for it; how many dispatches that took.
+
+        Problems may stand in a list several times, and have memory in common (`Prepared.beside`): each run finds what
+        the ones before it left. So nothing is copied between them, and an NPU gets `RUNLIST_COMMANDS_MAX` at a time.
+        Faults as of a prepared problem's call, with the number of the run: those behind it have not run then.
+        """
+        return run_batch(self._runs, runs, self.timeout_seconds)
 
     def __call__(self, *arrays: np.ndarray | PackedOperands, **named: np.ndarray | PackedOperands) -> Any:
         """Run; OperandError says what was expected and what was given."""

@@ -1,13 +1,15 @@
 """What runs on a device use: packed operands that stay from call to call, and problems with memory of their own."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from html import escape
-from threading import Lock, current_thread
+from threading import Lock, Thread, current_thread
 from typing import Any, Self
 
 import numpy as np
 
+from bdforge.common.messages import listed
 from bdforge.design.sequences import OperandError, PlannedSequence, Program
 from bdforge.design.sequences.buffers import (
     arguments,
@@ -20,7 +22,7 @@ from bdforge.design.sequences.buffers import (
     staying,
 )
 from bdforge.design.sequences.operands import place
-from bdforge.runtime.run_queue import Pending, RunQueue, UseError
+from bdforge.runtime.run_queue import ListedRun, Pending, RunQueue, UseError
 
 
 def operand_table(title: str, program: Program, arrays: Iterable[tuple[str, np.ndarray]] | None = None) -> str:
@@ -70,6 +72,14 @@ class PackedOperands:
         return f"<Packed {', '.join(self.names)}, {'x'.join(map(str, self.sizes.values()))}, {size} bytes>"
 
 
+@dataclass(eq=False)
+class _Use:
+    """Whose a problem's memory is, and whether a run uses it now."""
+
+    owner: Thread
+    running: Lock = field(default_factory=Lock)
+
+
 class Prepared:
     """A problem's operands where the array reads and writes them: write inputs into `arrays`, call, read outputs there.
 
@@ -80,14 +90,19 @@ class Prepared:
     manager: the memory is given back at the end of a `with`.
     """
 
-    def __init__(self, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float):
+    def __init__(
+        self, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float, kept: "Prepared | None" = None,
+        anew: Collection[int] = (),
+    ):  # fmt: skip
+        """`kept`: a problem of the same sizes whose memory it shares, but for the arguments in `anew`."""
         self._sequence, self._runs, self._timeout_seconds = sequence, runs, timeout_seconds
-        self._owner, self._running, self._closed = current_thread(), Lock(), False
+        self._use, self._closed = _Use(current_thread()) if kept is None else kept._use, False
         program, backend = sequence.program, runs.backend
         packed = {operand.argument for operand in staying(program)}
-        own = [operand for operand in program.operands if operand.argument not in packed]
-        numbers = {operand.argument for operand in own}
-        self._buffers = {i: backend.resident(i, empty(sequence, i), live=True) for i in sorted(numbers)}
+        shared = {} if kept is None else {i: buffer for i, buffer in kept._buffers.items() if i not in anew}
+        numbers = [i for i in range(len(program.arguments)) if i not in packed and i not in shared]
+        self._buffers = shared | {i: backend.resident(i, empty(sequence, i), live=True) for i in numbers}
+        own = [operand for operand in program.operands if operand.argument in numbers]
         self.arrays = fetched(sequence, self._buffers, own)
         for operand in own:
             if operand.missing is not None:
@@ -95,6 +110,9 @@ class Prepared:
         self._copied = [  # narrow types, say, of which numpy has no arrays
             o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
         ]
+        if kept is not None:
+            self._copied += [operand for operand in kept._copied if operand.argument in shared]
+            self.arrays = {name: self.arrays.get(name, array) for name, array in kept.arrays.items()}
 
     def __repr__(self) -> str:
         shown = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self.arrays.items())
@@ -111,14 +129,29 @@ class Prepared:
 
     def close(self) -> None:
         """Give back the memory, behind what was submitted; no run is made any more."""
-        with self._running:
+        with self._use.running:
             self._closed = True
             self._buffers, self.arrays = {}, {}
+
+    def beside(self, *operands: str) -> "Prepared":
+        """Another problem of these sizes in the same memory, but for the buffers of some operands, which are its own.
+
+        So runs of a batch leave what they make in places of their own, such as each layer's keys and values. Both
+        belong to one thread, and are in one run. OperandError for what is none of `arrays`.
+        """
+        with held([self]):
+            if odd := [name for name in operands if name not in self.arrays]:
+                raise OperandError(
+                    f"{self._name} has no memory of its own for operand {odd[0]}; it has some for "
+                    f"{listed(self.arrays, ', ')}"
+                )
+            anew = {o.argument for o in self._sequence.program.operands if o.name in operands}
+            return Prepared(self._sequence, self._runs, self._timeout_seconds, self, anew)
 
     def take(self) -> Self:
         """From now on it belongs to the thread that asks; UseError while a run uses it."""
         self._begin(taking=True)
-        self._running.release()
+        self._use.running.release()
         return self
 
     def __call__(self, **packed: PackedOperands) -> Any:
@@ -128,7 +161,7 @@ class Prepared:
         try:
             return self._run(self._given(packed))
         finally:
-            self._running.release()
+            self._use.running.release()
 
     def submit(self, **packed: PackedOperands) -> Pending:
         """Run behind what was submitted before; its `wait()` gives the output, until which the arrays are the run's.
@@ -140,31 +173,34 @@ class Prepared:
             given = self._given(packed)
             return self._runs.submit(self._sequence.shape, lambda: self._submitted(given))
         except BaseException:
-            self._running.release()
+            self._use.running.release()
             raise
 
     def _submitted(self, given: Mapping[int, np.ndarray]) -> Any:
         try:
             return self._run(given)
         finally:
-            self._running.release()
+            self._use.running.release()
 
     def _begin(self, *, taking: bool = False) -> None:
         """Hold it for a run."""
         what = f"the prepared problem {self._name}"
-        if not self._running.acquire(blocking=False):
-            raise UseError(f"{what} is in a run of {self._owner.name}; wait for its end")
-        mine = taking or self._owner is current_thread() or not self._owner.is_alive()
+        if not self._use.running.acquire(blocking=False):
+            raise UseError(f"{what} is in a run of {self._use.owner.name}; wait for its end")
+        mine = taking or self._use.owner is current_thread() or not self._use.owner.is_alive()
         if mine and not self._closed:
-            self._owner = current_thread()
+            self._use.owner = current_thread()
             return
-        self._running.release()
-        if self._closed:
-            raise UseError(f"{what} was closed; prepare it again")
+        self._use.running.release()
+        self._check_open()
         raise UseError(
-            f"{what} belongs to {self._owner.name}, which reads and writes its arrays; prepare one for each thread, or "
-            "hand it over with take()"
+            f"{what} belongs to {self._use.owner.name}, which reads and writes its arrays; prepare one for each "
+            "thread, or hand it over with take()"
         )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UseError(f"the prepared problem {self._name} was closed; prepare it again")
 
     @property
     def _name(self) -> str:
@@ -185,11 +221,44 @@ class Prepared:
 
     def _run(self, given: Mapping[int, np.ndarray]) -> Any:
         self._runs.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
-        outputs = outputs_of(self._sequence.program)
-        for name, array in fetched(self._sequence, given, [o for o in outputs if o in self._copied]).items():
-            self.arrays[name][...] = array
-        found = {operand.name: self.arrays[operand.name] for operand in outputs}
+        self.fetch_copied()
+        found = {operand.name: self.arrays[operand.name] for operand in outputs_of(self._sequence.program)}
         return next(iter(found.values())) if len(found) == 1 else found
+
+    def check_batched(self, queue: RunQueue) -> None:
+        """OperandError for a problem that no list of `queue` runs as calls would, one by one."""
+        if self._runs is not queue:
+            raise OperandError(f"it is {self._name}, not of the design {queue.name} that was loaded for this batch")
+        written = {operand.argument for operand in outputs_of(self._sequence.program)}
+        if again := [o.name for o in self._copied if o.direction == "in" and o.argument in written]:
+            raise OperandError(
+                f"{self._name} writes the buffer in which {again[0]} is placed anew before each run; call it instead"
+            )
+
+    def as_listed(self, packed: Mapping[str, PackedOperands]) -> ListedRun:
+        """A run of a list, while it is held; faults of what is packed as of a call."""
+        return self._sequence, arguments(self._sequence, self._given(packed))
+
+    def fetch_copied(self) -> None:
+        """Read, behind a run, outputs that are copies in `arrays`."""
+        copied = [operand for operand in self._copied if operand.direction == "out"]
+        for name, array in fetched(self._sequence, self._buffers, copied).items():
+            self.arrays[name][...] = array
+
+
+@contextmanager
+def held(problems: Iterable[Prepared]) -> Iterator[None]:
+    """Hold problems for a run of all of them; UseError where this thread may not have one, or one was closed."""
+    with ExitStack() as stack:
+        begun: list[_Use] = []
+        for problem in problems:
+            if problem._use in begun:
+                problem._check_open()
+                continue
+            problem._begin()
+            begun.append(problem._use)
+            stack.callback(problem._use.running.release)
+        yield
 
 
 def check_packed(packed: Sequence[PackedOperands], planned: PlannedSequence, plain: Collection[str] = ()) -> None:

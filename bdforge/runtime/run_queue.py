@@ -1,19 +1,32 @@
 """Runs of a loaded design: at once, or one after the other in a thread of their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 
-from bdforge.common.messages import Fault, warn_once
+from bdforge.common.messages import Fault, InputError, RunFault, warn_once
 from bdforge.design.sequences import PlannedSequence
+
+ListedRun = tuple[PlannedSequence, Sequence[np.ndarray]]
+"""A run of a list: its sequence, and its buffers by argument."""
 
 
 class UseError(Fault, RuntimeError):
     """An object that is closed, that a run still uses, or that belongs to another thread."""
+
+
+@contextmanager
+def numbered(number: int, count: int) -> Iterator[None]:
+    """Faults tell the number of the run of a list that they are of."""
+    try:
+        yield
+    except (RunFault, InputError, UseError) as error:
+        raise type(error)(f"run {number} of {count}: {error}") from error
 
 
 class Backend(Protocol):
@@ -21,6 +34,13 @@ class Backend(Protocol):
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run a planned sequence on its host buffers, of which the array writes some in place. Returns warnings."""
+        ...
+
+    def run_list(self, runs: "Sequence[ListedRun]", timeout_seconds: float) -> tuple[str, ...]:
+        """Run several in order, `RUNLIST_COMMANDS_MAX` at a time; none behind one that fails, whose number is told.
+
+        They may have buffers in common. A submission has `timeout_seconds`, where its device counts. Returns warnings.
+        """
         ...
 
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
@@ -83,6 +103,15 @@ class RunQueue:
         """Run now; what the array warns of is logged, once each."""
         with self._running:
             warnings = self.backend.run(planned, buffers, timeout_seconds)
+        self._warn(warnings)
+
+    def run_list(self, runs: Sequence[ListedRun], timeout_seconds: float) -> None:
+        """Run several now, as one list."""
+        with self._running:
+            warnings = self.backend.run_list(runs, timeout_seconds)
+        self._warn(warnings)
+
+    def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
             warn_once(f"{self.name}: {warning}")
 

@@ -6,11 +6,11 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 
 import importlib
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from bdforge.design.manifest import XCLBIN_KERNEL
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.buffers import outputs_of
 from bdforge.devices import Device
-from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, timing_of
+from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, RUNLIST_COMMANDS_MAX, timing_of
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.npu import first_missing
+from bdforge.runtime.npu_runlist import Runlist
+from bdforge.runtime.run_queue import ListedRun
 
 OPCODE_TRANSACTION = 3  # "run the instruction stream of argument 1"
 NAME_PARTS = {
@@ -37,6 +39,14 @@ STREAMS_MAX = 256
 """Instruction streams that are kept in the NPU's memory: those of the sizes used last."""
 _ABANDONED: list[Any] = []
 """Runs that timed out, with all that they use."""
+
+
+class StreamRun(NamedTuple):
+    """A run of a list: what it is called, its stream and the host arrays of its arguments."""
+
+    what: str
+    stream: tuple[Any, int]
+    arguments: Sequence[np.ndarray]
 
 
 class NpuError(Fault, RuntimeError):
@@ -91,24 +101,62 @@ class LoadedXclbin:
             for index in written:
                 self._read_back(buffers[index], arguments[index])
 
+    def run_list(self, runs: Sequence["StreamRun"], written: Collection[int]) -> None:
+        """Run streams on host arrays as `run`, in order, `RUNLIST_COMMANDS_MAX` of them a submission.
+
+        An array has one buffer in all of them, which is written before the first and read behind the last one.
+        NpuError tells the number of the run that failed, or those of its submission where XRT does not tell.
+        """
+        with self._lock:
+            buffers: dict[tuple[int, int], Any] = {}
+            with _named("placing the arrays of a list"):
+                for i, array in ((i, array) for run in runs for i, array in enumerate(run.arguments)):
+                    if (i, id(array)) not in buffers:
+                        buffers[i, id(array)] = self._placed(i, array, alone=True)
+            for first in range(0, len(runs), RUNLIST_COMMANDS_MAX):
+                self._submit(runs, first, buffers)
+            arrays = {(i, id(run.arguments[i])): run.arguments[i] for run in runs for i in written}
+            for key, array in arrays.items():
+                self._read_back(buffers[key], array)
+
+    def _submit(self, runs: Sequence["StreamRun"], first: int, buffers: Mapping[tuple[int, int], Any]) -> None:
+        """Run those from `first` on that go into one submission."""
+        part = runs[first : first + RUNLIST_COMMANDS_MAX]
+        what = f"runs {first + 1} to {first + len(part)} of {len(runs)}, {part[0].what}"
+        placed = [[buffers[i, id(array)] for i, array in enumerate(run.arguments)] for run in part]
+        commands = [(OPCODE_TRANSACTION, *run.stream, *each) for run, each in zip(part, placed, strict=True)]
+        with _named(f"preparing {what}"):
+            submission = Runlist(self.pyxrt, self._context, self._kernel, commands)
+        try:
+            submission.run()
+        except RuntimeError as error:
+            _ABANDONED.append((submission, commands, self))
+            self._spare.clear()
+            bad, reason = submission.failed(), " ".join(str(error).split())
+            one = f"one of {what}" if bad is None else f"run {first + bad[0] + 1} of {len(runs)}, {part[bad[0]].what},"
+            ended = "failed" if bad is None else f"ended as {bad[1]}"
+            raise NpuError(
+                f"{one} {ended}, and those behind it did not run (XRT: {reason}); see dmesg, and reload amdxdna if the "
+                "NPU stays stuck"
+            ) from error
+
     def resident(self, argument: int, array: np.ndarray, *, live: bool = False) -> np.ndarray:
         """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again.
 
         `live` ones the host changes between runs, or runs do.
         """
         with _named("placing what stays from run to run"):
-            group = self._kernel.group_id(3 + argument)  # behind opcode, instructions and their count
-            buffer = self._filled(array, self.pyxrt.bo(self._device, array.nbytes, self.pyxrt.bo.host_only, group))
+            buffer = self._filled(array, self._new(argument, array.nbytes))
         shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
         self._resident[id(shown)] = buffer, live
         weakref.finalize(shown, self._resident.pop, id(shown), None)
         return shown
 
-    def _placed(self, argument: int, array: np.ndarray) -> Any:
-        """The buffer that an array is, or one that it is copied to."""
+    def _placed(self, argument: int, array: np.ndarray, *, alone: bool = False) -> Any:
+        """The buffer that an array is, or one that it is copied to, which no other run has when it is `alone`."""
         buffer, live = self._resident.get(id(array), (None, False))
         if buffer is None:
-            return self._filled(array, self._buffer(argument, array.nbytes))
+            return self._filled(array, (self._new if alone else self._buffer)(argument, array.nbytes))
         if live:
             buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
         return buffer
@@ -116,13 +164,15 @@ class LoadedXclbin:
     def _buffer(self, argument: int, size_bytes: int) -> Any:
         """The buffer of an argument of this size, of an earlier run if there is one."""
         key = argument, size_bytes
-        buffer = self._spare.pop(key, None) or self.pyxrt.bo(
-            self._device, size_bytes, self.pyxrt.bo.host_only, self._kernel.group_id(3 + argument)
-        )
+        buffer = self._spare.pop(key, None) or self._new(argument, size_bytes)
         if len(self._spare) == SPARE_MAX:
             del self._spare[next(iter(self._spare))]
         self._spare[key] = buffer
         return buffer
+
+    def _new(self, argument: int, size_bytes: int) -> Any:
+        group = self._kernel.group_id(3 + argument)  # behind opcode, instructions and their count
+        return self.pyxrt.bo(self._device, size_bytes, self.pyxrt.bo.host_only, group)
 
     def _filled(self, array: np.ndarray, buffer: Any) -> Any:
         np.frombuffer(buffer.map(), np.uint8)[: array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -186,6 +236,14 @@ class Xrt:
         with _named(f"running {planned.shape}"):
             stream = self._stream(planned)
         self._loaded.run(planned.shape, stream, buffers, timeout_seconds, self._written)
+        return ()
+
+    def run_list(self, runs: Sequence[ListedRun], timeout_seconds: float) -> tuple[str, ...]:
+        """Run them as lists; runs of one shape share their stream. NpuError as of `LoadedXclbin.run_list`."""
+        del timeout_seconds  # pyxrt has none for lists, the driver has
+        with _named(f"preparing {len(runs)} runs"):
+            streams = [StreamRun(planned.shape, self._stream(planned), buffers) for planned, buffers in runs]
+        self._loaded.run_list(streams, self._written)
         return ()
 
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:

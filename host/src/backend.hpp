@@ -36,8 +36,9 @@ public:
     virtual Outcome wait(std::chrono::milliseconds timeout) = 0;
 };
 
-/// Commands that are submitted at once, at most. The driver's firmware takes a chain of 4 KiB, 36 commands of 112 bytes.
-constexpr std::size_t chain_commands = 32;
+/// Commands that are submitted at once, at most: XRT 2.25 splits longer lists there itself. The driver's firmware takes a
+/// chain of 4 KiB, 36 commands of 112 bytes. bdforge/devices/timing.py has the same.
+constexpr std::size_t chain_commands = 24;
 
 /// What a command runs: an instruction stream and its words, or the name of a sequence inside a full ELF.
 struct Stream {

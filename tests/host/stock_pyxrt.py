@@ -1,13 +1,24 @@
 """stock_pyxrt.py DESIGN.xclbin FOLDER: a program that knows pyxrt and nothing of bdforge.
 
-Runs FOLDER's words.bin twice on the operands 0.bin, 1.bin and 2.bin, by a call and by a run that is started again, and
-writes 2.bin back.
+Runs FOLDER's words.bin on the operands 0.bin, 1.bin and 2.bin, by a call, by a run that is started again and by a list
+of runs that share the words, and writes 2.bin back. Then a list whose second run has no words: prints how its runs end.
 """
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyxrt  # pyrefly: ignore[missing-import]
+
+
+def made(context: Any, kernel: Any, commands: list[tuple]) -> tuple[Any, list[Any]]:
+    """A list of runs with these arguments; its `wait` with a time-out takes a type that Python has no way to make."""
+    runlist, runs = pyxrt.runlist(context), [pyxrt.run(kernel) for _ in commands]
+    for run, arguments in zip(runs, commands, strict=True):
+        for index, argument in enumerate(arguments):
+            run.set_arg(index, argument)
+        runlist.add(run)
+    return runlist, runs
 
 
 def main(xclbin: str, folder: Path) -> None:
@@ -28,8 +39,19 @@ def main(xclbin: str, folder: Path) -> None:
             raise SystemExit(f"ended with {state}")
         if again:
             run.start()
+    runlist, _runs = made(context, kernel, [(3, words, len(contents[0]) // 4, *operands)] * 3)
+    runlist.execute()
+    runlist.wait()
     operands[2].sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
     (folder / "2.bin").write_bytes(operands[2].map())
+    no_words = pyxrt.bo(device, len(contents[0]), pyxrt.bo.cacheable, groups[0])
+    streams = (words, no_words, words)
+    failing, runs = made(context, kernel, [(3, stream, len(contents[0]) // 4, *operands) for stream in streams])
+    failing.execute()
+    try:
+        failing.wait()
+    except RuntimeError as error:
+        print(" ".join(str(error).split()), *[run.state().name for run in runs])
 
 
 if __name__ == "__main__":

@@ -222,9 +222,15 @@ def test_a_program_that_knows_only_pyxrt_runs(new_npu: Callable[[str], SoftwareN
     npu = replace(new_npu("strix_halo"), xrt=python.packages)
     script = Path(__file__).parent / "stock_pyxrt.py"
     done = npu.run(python.program, script, alone, made.folder, environ=python.variables)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
     same(read_result(made, OWN_SIZES), expected)
     assert "context 1, command 2: an instruction stream" in npu.log
+    chains = [line.split(": ")[1] for line in npu.log if "a chain of" in line]
+    assert chains == ["a chain of 3 runs"] * 2
+    ends = " ".join(f"ERT_CMD_STATE_{state}" for state in ("COMPLETED", "ERROR", "ABORT"))
+    assert done.stdout == f"runlist failed execution (ERT_CMD_STATE_ERROR) {ends}\n", (
+        "bdforge.runtime.npu_runlist reads it"
+    )
 
 
 def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, design: Path):
@@ -234,15 +240,13 @@ def test_every_call_of_the_c_api_works_with_xrt(npu: SoftwareNpu, build: Path, d
     assert any(line.startswith("memory of the program's own, ") for line in npu.log), "XRT copies nothing"
 
 
-def test_batches_are_runlists_of_32_at_most(npu: SoftwareNpu, program: Path, design: Path):
+def test_batches_are_runlists_of_24_at_most(npu: SoftwareNpu, program: Path, design: Path):
     words = [program, "-x", design, "-M", "1", "-K", "32", "-N", "32", "--batch", "70", *ONCE]
     done = npu.run(*words, "--verify")
     assert (done.returncode, done.stderr) == (0, "")
     assert "verified: 2240 elements" in done.stdout
     chains = [line.split(": ")[1] for line in npu.log if "a chain of" in line]
-    assert chains == [f"a chain of {runs} runs" for runs in (24, 8, 24, 8, 6)], (
-        "XRT 2.25 splits lists of 32 at 24 itself"
-    )
+    assert chains == [f"a chain of {runs} runs" for runs in (24, 24, 22)]
 
 
 HANGS = "for (;;) pause();"
@@ -276,10 +280,10 @@ def test_gemms_of_a_lost_runlist_run_one_by_one(npu: SoftwareNpu, program: Path,
     assert done.returncode == 0, done.stderr
     assert "context 1, command 1, run 0 of a chain: ERROR: " in done.stderr
     assert "made to fail" in done.stderr
-    assert "bdforge-run: note: commands 1 to 32 of 40 ran one by one, since their chain failed: " in done.stderr
+    assert "bdforge-run: note: commands 1 to 24 of 40 ran one by one, since their chain failed: " in done.stderr
     asked = [line.partition(": ")[2] for line in npu.log if "command" in line and "ERROR" not in line]
     single = asked.index("an instruction stream")
-    assert asked[single:] == [*["an instruction stream"] * 32, "a chain of 8 runs"], "in order, and then a list again"
+    assert asked[single:] == [*["an instruction stream"] * 24, "a chain of 16 runs"], "in order, and then a list again"
 
 
 def test_a_hanging_device_is_reported_in_time(npu: SoftwareNpu, program: Path, broken: Callable[..., Path]):

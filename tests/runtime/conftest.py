@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 
 import pytest
-from made_up_pyxrt import Buffer, Kernel, Npu, State, image
+from made_up_pyxrt import Buffer, Kernel, Npu, Run, Runlist, State, image
 
 from bdforge.operators import manifest
 
@@ -31,9 +31,11 @@ def pyxrt(small, monkeypatch):
     directions = types.SimpleNamespace(XCL_BO_SYNC_BO_TO_DEVICE="to device", XCL_BO_SYNC_BO_FROM_DEVICE="from device")
     vars(module).update(
         device=Npu, xclbin=image, hw_context=lambda device, uuid: None, kernel=Kernel, bo=Buffer,
+        run=Run, runlist=Runlist, lists=Runlist.lists,
         ert_cmd_state=State, xclBOSyncDirection=directions, xrt_info_device=types.SimpleNamespace(name="name"),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "pyxrt", module)
     monkeypatch.setattr(Kernel, "design", small)
     monkeypatch.setattr(Npu, "registered", [])
+    Runlist.lists.clear()
     return module

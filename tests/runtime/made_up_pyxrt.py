@@ -13,6 +13,7 @@ from bdforge.operators import render
 class State(Enum):
     ERT_CMD_STATE_COMPLETED = 4
     ERT_CMD_STATE_ERROR = 5
+    ERT_CMD_STATE_ABORT = 6
     ERT_CMD_STATE_TIMEOUT = 8
 
 
@@ -57,6 +58,46 @@ class Kernel:
         if self.state is State.ERT_CMD_STATE_COMPLETED:
             emulate(render(self.design.plan, []), arrays, self.design.kernels, instructions=instructions)
         return types.SimpleNamespace(wait=lambda milliseconds: self.state)
+
+
+class Run:
+    """A command with arguments by number; `ends` are how the next ones of lists end, well when there are no more."""
+
+    ends: ClassVar[list[State]] = []
+
+    def __init__(self, kernel: Kernel):
+        self.kernel, self.given = kernel, {}
+        self.ended: State | None = None
+
+    def set_arg(self, index: int, argument: Any) -> None:
+        self.given[index] = argument
+
+    def state(self) -> State | None:
+        return self.ended
+
+
+class Runlist:
+    """Runs in order until one does not end well; the others are aborted. Real ones promise no states of their runs."""
+
+    lists: ClassVar[list[list[Run]]] = []
+
+    def __init__(self, context: Any):
+        self.runs: list[Run] = []
+
+    def add(self, run: Run) -> None:
+        self.runs.append(run)
+
+    def execute(self) -> None:
+        self.lists.append(self.runs)
+        for run in self.runs:
+            run.ended = Run.ends.pop(0) if Run.ends else State.ERT_CMD_STATE_COMPLETED
+            if run.ended is not State.ERT_CMD_STATE_COMPLETED:
+                return
+            run.kernel(*(run.given[index] for index in sorted(run.given)))
+
+    def wait(self) -> None:
+        if any(run.ended is not State.ERT_CMD_STATE_COMPLETED for run in self.runs):
+            raise RuntimeError("runlist failed execution")
 
 
 class Npu:

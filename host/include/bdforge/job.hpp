@@ -122,7 +122,7 @@ private:
     std::shared_ptr<JobState> state_;
 };
 
-/// Several jobs of one design, submitted 32 at a time and run in order (XRT's runlists). While it runs, they cannot.
+/// Several jobs of one design, submitted 24 at a time and run in order (XRT's runlists). While it runs, they cannot.
 /// Where a submission fails, its jobs are run again, one by one; `note` says which. Hence none may overwrite what one
 /// before it reads.
 class Batch {

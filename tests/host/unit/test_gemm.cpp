@@ -265,17 +265,17 @@ struct Many {
 
 }  // namespace
 
-UNIT_CASE("gemm", batches_are_submitted_32_at_a_time) {
+UNIT_CASE("gemm", batches_are_submitted_24_at_a_time) {
     const auto script = std::make_shared<Script>();
     const Design design = Design::load(scripted_device(script), design_path("small"));
     Many many(design, 70);
-    for (const std::size_t count : {1, 31, 32, 33, 64, 65, 70}) {
+    for (const std::size_t count : {1, 23, 24, 25, 48, 49, 70}) {
         script->batches.clear();
         Batch batch(design, {many.members.begin(), many.members.begin() + static_cast<std::ptrdiff_t>(count)});
         std::string found, expected;
         for (const std::size_t commands : script->batches) found += std::to_string(commands) + " ";
-        for (std::size_t left = count; left > 0; left -= std::min<std::size_t>(left, 32))
-            expected += std::to_string(std::min<std::size_t>(left, 32)) + " ";
+        for (std::size_t left = count; left > 0; left -= std::min<std::size_t>(left, 24))
+            expected += std::to_string(std::min<std::size_t>(left, 24)) + " ";
         check_equal(found, expected, "commands of each submission of " + std::to_string(count));
         if (count < 70) continue;
         for (int run = 0; run < 2; ++run) batch.run();
@@ -292,11 +292,11 @@ UNIT_CASE("gemm", commands_of_a_chain_that_fails_run_one_by_one) {
     script->failing_batches = 1;
     batch.run();
     many.check();
-    check_equal(batch.note(), "commands 1 to 32 of 40 ran one by one, since their chain failed: the chain was lost",
+    check_equal(batch.note(), "commands 1 to 24 of 40 ran one by one, since their chain failed: the chain was lost",
                 "note");
     script->failing_batches = 2;
     batch.run();
-    check_contains(batch.note(), "; commands 33 to 40 of 40 ran one by one");
+    check_contains(batch.note(), "; commands 25 to 40 of 40 ran one by one");
     batch.run();
     many.check();
     check_equal(batch.note(), "", "note");

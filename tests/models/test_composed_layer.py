@@ -15,10 +15,12 @@ from bdforge.models.bitnet import BitNet
 from bdforge.models.bitnet.composed_layer import ComposedLayer
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.operators import plan, spec_from
+from bdforge.operators.rope import rope_table
 from bdforge.runtime import BuiltDesign, load
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
 from support.built_designs import ROOT, spec_content
 from support.coded_folders import coded_plan
+from support.differences import same
 from support.plain_bitnet import PlainBitNet
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_hugging_face
@@ -83,7 +85,8 @@ def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
     tensors = {tensor: "in" for step in tiny()["steps"] for tensor in step["tensors"].values()}
     names = {name: way for name, way in tensors.items() if name[:2] in ("w_", "c_") or name in ("x", "angles")}
     operands = (names | {"y": "out", "k": "out", "v": "out"} | dict(directions)).items()
-    program = SimpleNamespace(operands=[SimpleNamespace(name=name, direction=way) for name, way in operands])
+    made = [SimpleNamespace(name=name, direction=way, argument=int(name in ("k", "v"))) for name, way in operands]
+    program = SimpleNamespace(operands=made)
     parts = {name: SimpleNamespace(spec=spec_from(content, name)) for name, content in DESIGNS.items()}
     return SimpleNamespace(program=program, spec=SimpleNamespace(name="bitnet"), parts=parts)
 
@@ -94,6 +97,13 @@ def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
 def test_other_compositions_are_no_layer(directions: dict[str, str], lacks: str):
     with pytest.raises(ModelError, match=f"design bitnet is no layer of BitNet: {lacks};"):
         ComposedLayer(cast("Any", None), told(directions))
+
+
+def test_keys_and_values_beside_what_layers_share_are_refused():
+    plan = told()
+    next(operand for operand in plan.program.operands if operand.name == "angles").argument = 1
+    with pytest.raises(ModelError, match="design bitnet: k and v lie in one buffer with angles, which all layers"):
+        ComposedLayer(cast("Any", None), plan)
 
 
 @pytest.mark.parametrize(
@@ -135,4 +145,22 @@ def test_a_prompt_by_layers_and_tokens_behind_it(tmp_path: Path, summing: Any, l
     got = [*model.logits(model.hidden(ids[:first], cache)), *model.logits(model.hidden(ids[first:], cache))]
     assert cache.length == len(ids)
     assert ((got - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
-    assert [entry.calls for entry in model.products.ledger if entry.part == "layer"] == [LAYERS]
+    entries = [(entry.calls, entry.why) for entry in model.products.ledger if entry.part == "layers"]
+    assert entries == [(1, f"{LAYERS} in one list")]
+
+
+@pytest.mark.slow
+def test_one_list_makes_what_a_command_a_layer_makes(tmp_path: Path, summing: Any, layer: Path):
+    """States, keys and values, bit by bit."""
+    model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 7)), summing, layer)
+    assert model.composed
+    x = np.random.default_rng(2).normal(size=(37, HIDDEN)).astype(np.float32)
+    y, kept = model.composed(x, model.packed, 1e4, DIM)
+    with model.composed.loaded.prepared(tokens=len(x)) as state:
+        state.arrays["x"][...] = x
+        state.arrays["angles"][...] = rope_table(np.arange(len(x)), DIM, 1e4)
+        for packed, both in zip(model.packed, kept, strict=True):
+            state(weights=packed)
+            for name, array in zip("kv", both, strict=True):
+                same(array, state.arrays[name].astype(np.float32).reshape(array.shape), name)
+        same(y, state.arrays["y"].astype(np.float32), "y")

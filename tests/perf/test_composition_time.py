@@ -10,7 +10,7 @@ from bdforge.devices.timing import timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Write
 from bdforge.operators import Problem
 from bdforge.perf.bounds import composition_time
-from bdforge.perf.bounds.composition_time import change_us, step_times
+from bdforge.perf.bounds.composition_time import change_us, list_us, step_times
 
 TIMING = timing_of("strix_halo")
 WRITES = tuple(Write(4 * i, 0) for i in range(1000))  # 86 us
@@ -34,6 +34,11 @@ def ended(count: int, in_flight: int) -> list[Event]:
 def test_a_change_takes_what_its_operations_take():
     assert change_us(WRITES, TIMING) == pytest.approx(86)
     assert change_us(CHANGES[2], TIMING) == pytest.approx(0.086 + 800 * 0.014 / 8)
+
+
+@pytest.mark.parametrize(("commands", "us"), [(1, 150), (24, 150 + 23 * 14.5), (30, 2 * 150 + 28 * 14.5)])
+def test_a_list_takes_a_dispatch_for_each_24_commands_and_less_for_the_others(commands: int, us: float):
+    assert list_us(commands, TIMING) == pytest.approx(us)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from bdforge.runtime import BuiltDesign, load
 from bdforge.runtime.composition import compose, load_composition
 from support.built_designs import ROOT
 from support.coded_folders import coded_plan
+from support.differences import same
 
 FILES = ROOT / "examples" / "layer"
 HIDDEN, KV, FFN, HEADS, DIM = 128, 64, 256, 2, 64
@@ -105,8 +106,13 @@ def test_two_layers_are_llamas(tmp_path: Path, tokens: int):
     state.arrays["x"][...] = x
     state.arrays["angles"][...] = angles
     exact = x.astype(np.float64)
-    for one in weights:
-        state(weights=loaded.pack(**one))
+    packed = [loaded.pack(**one) for one in weights]
+    assert loaded.run_batch([(state, {"weights": one}) for one in packed]) == 1
+    listed = state.arrays["y"].copy()
+    state.arrays["x"][...] = x
+    for one, given in zip(weights, packed, strict=True):
+        state(weights=given)
         exact = layer(exact, {n: w.astype(np.float64) for n, w in one.items()}, angles.astype(np.float64))
+    same(listed, state.arrays["y"], "one list, and a call for each layer")
     off = state.arrays["y"].reshape(exact.shape).astype(np.float64) - exact
     assert (off**2).sum() / (exact**2).sum() < 2e-4  # bfloat16 between all steps

@@ -1,7 +1,7 @@
-"""Layers of a prompt in one command each: a built composition of a layer, with other weights from layer to layer.
+"""A prompt in one list of commands, a layer each: a built composition of a layer, with other weights each time.
 
 Its tensors have the names of examples/layer/bitnet.toml: x and y, the hidden states; angles; w_... and c_..., norms,
-matrices and the matrices' scales; k and v, which the cache keeps.
+matrices and the matrices' scales; k and v, which the cache keeps. The buffers of these are each layer's own.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from bdforge.operators import ComposedPlan
 from bdforge.operators.attention import AttentionPlan
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.rope import rope_table
-from bdforge.perf.bounds.composition_time import step_times
+from bdforge.perf.bounds.composition_time import list_us, step_times
 from bdforge.runtime import Loaded, PackedOperands
 
 _BF16 = TYPES["bf16"].dtype
@@ -35,7 +35,7 @@ _OUTPUTS = ("y", "k", "v")
 
 @dataclass
 class ComposedLayer:
-    """A loaded composition; each call is an entry of the ledger."""
+    """A loaded composition; each prompt is an entry of the ledger."""
 
     loaded: Loaded
     plan: ComposedPlan
@@ -51,6 +51,12 @@ class ComposedLayer:
             raise ModelError(
                 f"design {self.plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has "
                 "the names of its tensors"
+            )
+        places = {operand.name: operand.argument for operand in self.plan.program.operands}
+        if beside := [name for name in ("x", "angles", "y") if places[name] in (places["k"], places["v"])]:
+            raise ModelError(
+                f"design {self.plan.spec.name}: k and v lie in one buffer with {beside[0]}, which all layers share; "
+                f"give {beside[0]} another one below [buffers], and compose it again"
             )
         self._us = lru_cache(64)(self._modelled)
 
@@ -102,17 +108,17 @@ class ComposedLayer:
         The first token has position 0.
         """
         tokens = max(len(x), self._least)  # rows behind the last one, which no other looks at: attention is causal
-        place, us, kept = PLACES[self.loaded.device], self._us(tokens), []
+        place, us = PLACES[self.loaded.device], self._us(tokens, len(layers))
         with self.loaded.prepared(tokens=tokens) as state:
-            arrays = state.arrays
-            arrays["x"][: len(x)] = x
-            arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
-            for packed in layers:
-                with self.ledger.timed("layer", place, "one command", us):
-                    state(weights=packed)
-                k, v = (arrays[name][: len(x)].astype(np.float32) for name in ("k", "v"))
-                kept.append((k.reshape(len(x), -1, head_dim), v.reshape(len(x), -1, head_dim)))
-            return arrays["y"][: len(x)].astype(np.float32), kept
+            state.arrays["x"][: len(x)] = x
+            state.arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
+            states = [state, *(state.beside("k", "v") for _ in layers[1:])]
+            with self.ledger.timed("layers", place, f"{len(layers)} in one list", us):
+                runs = [(one, {"weights": packed}) for one, packed in zip(states, layers, strict=True)]
+                self.loaded.run_batch(runs)
+            shape = len(x), -1, head_dim
+            kept = [[one.arrays[name][: len(x)].astype(np.float32).reshape(shape) for name in "kv"] for one in states]
+            return state.arrays["y"][: len(x)].astype(np.float32), [(k, v) for k, v in kept]
 
     @cached_property
     def _least(self) -> int:
@@ -121,8 +127,8 @@ class ComposedLayer:
             (plan.tiling.keys for plan in self.plan.parts.values() if isinstance(plan, AttentionPlan)), default=1
         )
 
-    def _modelled(self, tokens: int) -> float:
+    def _modelled(self, tokens: int, layers: int) -> float:
         problem, timing = self.plan.spec.operator.problem([tokens]), timing_of(self.plan.device)
         sequence = self.loaded.design.sequence(problem.sizes)
         steps = step_times(self.plan, problem, sequence, timing)
-        return timing.dispatch_ns / 1e3 + sum(step.us + step.change_us for step in steps)
+        return layers * sum(step.us + step.change_us for step in steps) + list_us(layers, timing)

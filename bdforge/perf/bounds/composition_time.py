@@ -1,4 +1,5 @@
-"""Time of a composition: its steps, as each is modelled alone, the changes between them, and one dispatch for all."""
+"""Time of a composition: its steps, as each is modelled alone, the changes between them, and one dispatch for all; and
+of several as one list."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from bdforge.array.emulator.timed.controller_time import operation_ns
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
-from bdforge.devices.timing import Timing
+from bdforge.devices.timing import RUNLIST_COMMANDS_MAX, Timing
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
 from bdforge.operators.gemm import GemmPlan, GemmProblem
@@ -32,6 +33,12 @@ def change_us(operations: Sequence[Operation], timing: Timing) -> float:
     """What the controller takes for a change of the configuration, modelled."""
     words = (len(op.words) if isinstance(op, BlockWrite) else 1 for op in operations)
     return sum(operation_ns(timing, type(op).__name__, n) for op, n in zip(operations, words, strict=True)) / 1e3
+
+
+def list_us(commands: int, timing: Timing) -> float:
+    """What handing over a list of commands takes: the first of each submission as long as a command alone, modelled."""
+    submissions = -(-commands // RUNLIST_COMMANDS_MAX)
+    return (submissions * timing.dispatch_ns + (commands - submissions) * timing.runlist_dispatch_ns) / 1e3
 
 
 def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, timing: Timing) -> Iterator[StepTime]:

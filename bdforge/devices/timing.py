@@ -244,3 +244,8 @@ inside of a command; that a runlist counts as one is assumed."""
 RUNLIST_COMMANDS_MAX = 24
 """Commands that are submitted at once: XRT 2.25 splits longer lists into submissions of 24 itself (seen below it), and
 the firmware takes a chain of 4 KiB, 36 commands of 112 bytes. host/src/backend.hpp has the same."""
+
+
+def submissions(commands: int) -> int:
+    """Dispatches that a list of so many commands takes."""
+    return -(-commands // RUNLIST_COMMANDS_MAX)

@@ -3,17 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from bdforge.design.sequences import OperandError
-from bdforge.devices.timing import RUNLIST_COMMANDS_MAX
+from bdforge.devices.timing import submissions
 from bdforge.runtime.prepared import PackedOperands, Prepared, held
 from bdforge.runtime.run_queue import ListedRun, RunQueue, numbered
 
 BatchedRun = tuple[Prepared, Mapping[str, PackedOperands]]
 """A prepared problem, and what is packed for this run of it, by name as in its call."""
-
-
-def dispatches(runs: int) -> int:
-    """Submissions that a list of so many runs takes."""
-    return -(-runs // RUNLIST_COMMANDS_MAX)
 
 
 def run_batch(queue: RunQueue, runs: Sequence[BatchedRun], timeout_seconds: float) -> int:
@@ -28,7 +23,7 @@ def run_batch(queue: RunQueue, runs: Sequence[BatchedRun], timeout_seconds: floa
         queue.run_list([_listed(i, runs) for i in range(len(runs))], timeout_seconds)
         for problem in dict.fromkeys(problems):
             problem.fetch_copied()
-    return dispatches(len(runs))
+    return submissions(len(runs))
 
 
 def _listed(index: int, runs: Sequence[BatchedRun]) -> ListedRun:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bdforge.array.emulator.timed.controller_time import operation_ns
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
-from bdforge.devices.timing import RUNLIST_COMMANDS_MAX, Timing
+from bdforge.devices.timing import Timing, submissions
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
 from bdforge.operators.gemm import GemmPlan, GemmProblem
@@ -37,8 +37,8 @@ def change_us(operations: Sequence[Operation], timing: Timing) -> float:
 
 def list_us(commands: int, timing: Timing) -> float:
     """What handing over a list of commands takes: the first of each submission as long as a command alone, modelled."""
-    submissions = -(-commands // RUNLIST_COMMANDS_MAX)
-    return (submissions * timing.dispatch_ns + (commands - submissions) * timing.runlist_dispatch_ns) / 1e3
+    first = submissions(commands)
+    return (first * timing.dispatch_ns + (commands - first) * timing.runlist_dispatch_ns) / 1e3
 
 
 def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, timing: Timing) -> Iterator[StepTime]:

@@ -1,10 +1,13 @@
 """`bdforge doctor`: what is here, what is missing, and how to get it."""
 
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import typer
 
 import bdforge
+from bdforge.cli.json_output import Examination
+from bdforge.cli.options import AsJson
 from bdforge.common.screen import say
 from bdforge.runtime.npu import Finding
 from bdforge.runtime.toolchain.doctor import PURPOSES, examine
@@ -21,6 +24,7 @@ def doctor(
             help=f"Only what one of {', '.join(PURPOSES)} needs; exit code 1 when some of it is missing; repeatable.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what building for and running on a real NPU needs, what of it is here, and how to get the rest."""
     for purpose in purposes or []:
@@ -29,14 +33,21 @@ def doctor(
     asked = set(purposes or PURPOSES)
     own = Finding("bdforge", True, bdforge.__version__, purposes=tuple(PURPOSES))
     findings = [finding for finding in (own, *examine()) if asked & set(finding.purposes)]
+    if as_json:
+        Examination.of(findings).say()
+    else:
+        _print(findings, asked)
+    if purposes and any(finding.fails for finding in findings):
+        raise typer.Exit(1)
+
+
+def _print(findings: Sequence[Finding], asked: Collection[str]) -> None:
     for finding in findings:
         _print_finding(finding)
     for purpose in (name for name in PURPOSES if name in asked):
         failing = [finding.name for finding in findings if finding.fails and purpose in finding.purposes]
         what = f"{len(failing)} missing or bad: {', '.join(failing)}" if failing else "all there"
         say(f"{purpose} ({PURPOSES[purpose]}): {what}")
-    if purposes and any(finding.fails for finding in findings):
-        raise typer.Exit(1)
 
 
 def _print_finding(finding: Finding) -> None:

@@ -20,8 +20,10 @@ from bdforge.array.txn.insts import read_words
 from bdforge.array.txn.lower import lower_module
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, named_text
 from bdforge.cli.ending import BAD_INPUT
+from bdforge.cli.json_output import VerifiedDesign
 from bdforge.cli.machine_code import Break, Elf, Profile, elfs_of, looked_at, show_cores, show_profiles
 from bdforge.cli.options import (
+    AsJson,
     Budget,
     Force,
     Html,
@@ -202,10 +204,14 @@ def _compared(xclbin: Path, wrong: str) -> None:
 
 @app.command(name="verify")
 def verify_command(
-    design: DesignFile, shape: Shapes = None, device: SpecProduct = None, permissive: Permissive = None
-) -> None:
+    design: DesignFile, shape: Shapes = None, device: SpecProduct = None, permissive: Permissive = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     found = verify_design(*named_text(design, device, shape), permissive or [])
+    if as_json:
+        VerifiedDesign.of(str(design), found).say()
+        raise typer.Exit(BAD_INPUT if found.faults else 0)
     print_warnings(found.warnings)
     if found.faults:
         say(listed((f"bdforge: {fault}" for fault in found.faults), "\n"), err=True)

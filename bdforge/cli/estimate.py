@@ -1,15 +1,16 @@
 """`bdforge estimate`: modelled speed of designs, of whole models, and of tables of measurements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 
 from bdforge.cli.ending import BAD_INPUT
+from bdforge.cli.json_output import ModelledComposition, ModelledDesign, ModelledProblem
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
+    AsJson,
     Force,
     Kernel,
     Out,
@@ -34,12 +35,11 @@ from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, estimate, estimate_table
 from bdforge.perf.bounds.array_operators import Timed, operators_on
 from bdforge.perf.bounds.case import case_of
-from bdforge.perf.bounds.composition_time import step_times
 from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
-from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.bounds.operator_bound import CostEstimate, cost_estimate
 from bdforge.perf.bounds.part_times import OperatorSplit
 from bdforge.perf.bounds.stage_split import RULES
 from bdforge.perf.estimate_report import cost_report, layers_report, report
@@ -142,20 +142,17 @@ def estimate_command(
     csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
     out: Out = None,
     force: Force = False,
+    as_json: AsJson = False,
     with_accuracy: Annotated[bool, typer.Option("--accuracy", help="How far models and measurements differ.")] = False,
 ) -> None:
     """Model the speed of a design, of a whole model on it, or of a table's rows, and name the bound that binds."""
+    if as_json and (design is None or any((csv, model, shapes, versus, with_accuracy))):
+        raise typer.BadParameter("it goes with a design and its problems alone", param_hint="--json")
     if with_accuracy:
         _accuracy()
         return
-    if csv is not None and design is not None:
-        raise typer.BadParameter("name either a design or a table, not both")
     if csv is not None:
-        if any((shape, tokens, rate, power)) or kernel != "fitted" or dispatch != "xrt":
-            raise typer.BadParameter(
-                "--shape, --tokens, --rate, --kernel, --power and --dispatch go with a design; a table has columns for "
-                "sizes, rate and clock"
-            )
+        _check_table(design, any((shape, tokens, rate, power)) or kernel != "fitted" or dispatch != "xrt")
         _table(csv, out, force)
     elif design is not None:
         if (out is not None or force) and model is None:
@@ -166,7 +163,7 @@ def estimate_command(
         if not isinstance(spec, GemmSpec):
             if model or shapes or versus or rate or kernel != "fitted":
                 raise typer.BadParameter(f"--model, --shapes, --versus, --rate, --kernel need a GEMM, not {spec.kind}")
-            _operator(spec, design, shape, where)
+            _operator(spec, design, shape, where, as_json)
             return
         modelled = _modelled(spec, where, kernel, rate)
         if model is not None:
@@ -177,7 +174,8 @@ def estimate_command(
         elif versus is not None:
             versus_command(versus, cpu_tops, problems(shape), modelled)
         else:
-            _print_each(spec, design, [report(modelled(each)) for each in problems(shape) or spec.problems])
+            found = [(each.sizes, modelled(each)) for each in problems(shape) or spec.problems]
+            _tell(spec, design, where[0], found, as_json)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -190,6 +188,17 @@ def _accuracy() -> None:
     )
     for goal in goals():
         say(f"{goal.text}: {goal.reached:.1%}, at most {goal.limit:.0%}{'' if goal.holds else ': MISSED'}")
+
+
+def _check_table(design: Path | None, of_designs: bool) -> None:
+    """`of_designs`: whether options are given that go with a design."""
+    if design is not None:
+        raise typer.BadParameter("name either a design or a table, not both")
+    if of_designs:
+        raise typer.BadParameter(
+            "--shape, --tokens, --rate, --kernel, --power and --dispatch go with a design; a table has columns for "
+            "sizes, rate and clock"
+        )
 
 
 def _table(csv: Path, out: Path | None, force: bool) -> None:
@@ -265,37 +274,51 @@ def _operators(where: Where, kernel: str) -> Timed:
     return operators_on(*where, lambda spec: _modelled(spec, where, kernel, None))
 
 
-def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where) -> None:
+def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where, as_json: bool) -> None:
     """Estimates of any operator, by what its runs cost."""
     product, timing = where
     if isinstance(spec, ComposedSpec):
-        _composition(BuiltDesign.load(path), shapes, timing)
+        _composition(BuiltDesign.load(path), shapes, timing, as_json)
         return
     planned = plan(spec, product)
     chosen = problems_of(operator_of(spec), shapes) or planned.problems
-    _print_each(spec, path, [cost_report(cost_estimate(planned, problem, timing)) for problem in chosen])
+    found = [(problem.sizes, cost_estimate(planned, problem, timing)) for problem in chosen]
+    _tell(spec, path, product, found, as_json)
 
 
-def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing) -> None:
+def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing, as_json: bool) -> None:
     """The steps of each problem of a built composition, and all of them in one command."""
     plan = plan_of(built.manifest, built.folder)
     assert isinstance(plan, ComposedPlan)
-    for problem in problems_of(operator_of(plan.spec), shapes) or plan.problems:
-        table = new_table(
-            f"{plan.summary}, {problem}: modelled", "=step", "design", "problem", ">us", "bound", ">change, us"
-        )
-        found = list(step_times(plan, problem, built.sequence(problem.sizes), timing))
-        for step in found:
-            shown = (f"{step.us:.0f}", step.bound) if step.design else ("", "")
-            table.add_row(step.name, step.design, str(step.problem), *shown, f"{step.change_us:.0f}")
-        steps, changes = sum(step.us for step in found), sum(step.change_us for step in found)
-        total = f"{steps + changes + timing.dispatch_ns / 1e3:.0f} us: steps {steps:.0f}, changes {changes:.0f}"
-        further = f"{timing.runlist_dispatch_ns / 1e3:.1f} instead as a further command of a list"
-        put(screen(), table, f"{total}, one dispatch {timing.dispatch_ns / 1e3:.0f} ({further})")
+    chosen = problems_of(operator_of(plan.spec), shapes) or plan.problems
+    found = [ModelledComposition.of(plan, each, built.sequence(each.sizes), timing) for each in chosen]
+    if as_json:
+        ModelledDesign(design=plan.spec.name, device=plan.device.name, problems=[*found]).say()
+        return
+    for problem, one in zip(chosen, found, strict=True):
+        _print_composition(f"{plan.summary}, {problem}: modelled", one)
 
 
-def _print_each(spec: Spec, path: Path, reports: Sequence[RenderableType]) -> None:
-    """Reports of problems; FileError where a design has none, nor any were given."""
-    if not reports:
+def _print_composition(title: str, found: ModelledComposition) -> None:
+    table = new_table(title, "=step", "design", "problem", ">us", "bound", ">change, us")
+    for step in found.steps:
+        shown = (f"{step.time_us:.0f}", step.bound) if step.design else ("", "")
+        table.add_row(step.name, step.design, step.problem, *shown, f"{step.change_us:.0f}")
+    steps, changes = sum(step.time_us for step in found.steps), sum(step.change_us for step in found.steps)
+    total = f"{steps + changes + found.dispatch_us:.0f} us: steps {steps:.0f}, changes {changes:.0f}"
+    further = f"{found.further_us:.1f} instead as a further command of a list"
+    put(screen(), table, f"{total}, one dispatch {found.dispatch_us:.0f} ({further})")
+
+
+def _tell(
+    spec: Spec, path: Path, device: Device, found: Sequence[tuple[Mapping[str, int], Estimate | CostEstimate]],
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Estimates of problems by their sizes; FileError where a design has none, nor any were given."""
+    if not found:
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
-    put(screen(), *reports)
+    if as_json:
+        told = [ModelledProblem.of(sizes, one) for sizes, one in found]
+        ModelledDesign(design=spec.name, device=device.name, problems=[*told]).say()
+        return
+    put(screen(), *(report(one) if isinstance(one, Estimate) else cost_report(one) for _, one in found))

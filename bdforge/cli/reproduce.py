@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bdforge.cli.options import Force, new_path, write
+from bdforge.cli.options import AsJson, Force, new_path, write
 from bdforge.cli.plot import draw, new_plot
 from bdforge.cli.progress import counting
 from bdforge.common.screen import new_table, put, say, screen
@@ -28,7 +28,7 @@ def reproduce_command(
     full: Annotated[
         bool, typer.Option("--full", help="Run designs on the emulated array too, which takes minutes for each.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+    as_json: AsJson = False,
     out: Annotated[Path | None, new_path("New CSV file: a line for each figure.", "--out", "-o")] = None,
     picture: Annotated[Path | None, new_plot("--picture")] = None,
     force: Force = False,

@@ -20,6 +20,8 @@ NO_LIMIT = {
     "design.document.document_values.MOST_TURNS": "tests/design/test_small_documents.py",
     "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",
     "design.sandbox.STEPS_MAX": "as before",
+    "array.show.page.run_record.EVENTS_MAX": "of a record, which says where it ends: tests/show/test_page.py",
+    "devices.timing.RUNLIST_COMMANDS_MAX": "longer lists are several: tests/runtime/test_batches.py",
     "operators.contraction.dims.EXPRESSION_MAX": "tests/input/test_given.py",
     "perf.tune.free_numbers.CHOICES_MOST": "tests/perf/test_tune_numbers.py",
     "devices.limits.BYTE_BITS": "a size",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from threading import Lock
 
 from bdforge.core.exact import engine_build as build
-from bdforge.core.exact.bundle_rows import MOST_BYTES, bundle_rows
+from bdforge.core.exact.bundle_rows import BUNDLE_BYTES, bundle_rows
 from bdforge.core.exact.core_state import behind_slots, checked
 from bdforge.core.exact.engine_build import EngineError, library
 from bdforge.core.exact.register_layout import layout_of
@@ -56,7 +56,7 @@ class TranslatedProgram:
                 return
 
     def _add(self, pc: int) -> int:
-        data = self.code[checked(pc, self.code) :][:MOST_BYTES]
+        data = self.code[checked(pc, self.code) :][:BUNDLE_BYTES]
         try:
             found = bundle_rows(self.isa.generation, data, self.careful)
         except DecodeError:

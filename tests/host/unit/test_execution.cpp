@@ -121,7 +121,7 @@ UNIT_CASE("execution", no_wait_within_chains_is_for_ever) {
     Acts chained, alone;
     ChainContext context(chained);
     ActingCommand command(alone);
-    Chains chains(context, std::vector<Command*>(33, &command));
+    Chains chains(context, std::vector<Command*>(25, &command));
     chained.takes = milliseconds{3};
     chained.waits = {"fails", "ends"};  // the second of two: its command then runs alone
     chains.start();
@@ -130,21 +130,21 @@ UNIT_CASE("execution", no_wait_within_chains_is_for_ever) {
     check_equal(alone.timeouts.size(), 1U, "waits for commands alone");
     for (const auto* waits : {&chained.timeouts, &alone.timeouts})
         for (const milliseconds timeout : *waits) check_equal(timeout.count(), 1, "time-out, ms, with none left");
-    check_equal(chains.note(), "commands 33 to 33 of 33 ran one by one, since their chain failed: it failed", "note");
+    check_equal(chains.note(), "commands 25 to 25 of 25 ran one by one, since their chain failed: it failed", "note");
 }
 
 UNIT_CASE("execution", a_chain_that_fails_takes_no_wait_from_the_others) {
     Acts chained, alone;
     ChainContext context(chained);
     ActingCommand command(alone);
-    Chains chains(context, std::vector<Command*>(33, &command));
+    Chains chains(context, std::vector<Command*>(25, &command));
     for (const std::size_t run : {1, 2}) {
         if (run == 1) chained.waits = {"ends", "fails"};  // the first of two: its commands then run alone
         chains.start();
         check_equal(chains.wait(milliseconds{1000}) == Outcome::completed, true, "ends");
         const std::string when = run == 1 ? ", of the run whose first one failed" : ", of that and a run behind it";
         check_equal(chained.timeouts.size(), 2 * run, "waits for chains" + when);
-        check_equal(alone.timeouts.size(), std::size_t{32}, "waits for commands alone" + when);
+        check_equal(alone.timeouts.size(), std::size_t{24}, "waits for commands alone" + when);
     }
     check_equal(chains.note(), "", "note of a run behind one that failed");
 }

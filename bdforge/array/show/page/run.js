@@ -239,7 +239,7 @@ function play() {
   if (playing) { clearInterval(playing); playing = 0; at("play").textContent = "▶ Play"; return; }
   if (cursor === run.events.length) go(0);
   const step = Math.max(1, Math.round(run.events.length / 600));
-  at("play").textContent = "⏸ Pause";
+  at("play").textContent = "❚❚ Pause";
   playing = setInterval(() => { if (cursor >= run.events.length) play(); else go(cursor + step); }, 100);
 }
 

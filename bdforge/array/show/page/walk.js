@@ -66,7 +66,7 @@ function pauseWalk() {
 function playWalk() {
   const step = Math.max(1, Math.round(walk.order.length / 400)), mine = walk;
   if (+walk.slider.value >= walk.order.length) walk.slider.value = 0;
-  walk.button.textContent = "⏸ Pause";
+  walk.button.textContent = "❚❚ Pause";
   const frame = () => {
     if (walk !== mine) return;
     walk.slider.value = +walk.slider.value + step;

@@ -1,0 +1,43 @@
+"""docs/json.md: the objects that commands print with `--json`, from the classes that make them."""
+
+from bdforge.cli.json_output import OUTPUTS, Told
+from tools.docs.markdown import prose, section, table
+
+_START = (
+    prose(
+        "`--json` prints one JSON object instead of lines; what is told besides goes to the standard error stream, and",
+        "exit codes are as without it. Input that cannot be read at all ends with a sentence there, and no object.",
+    ),
+    prose(
+        "`bdforge verify`, `doctor` and `estimate` of a design have the objects below. `bdforge explain`, `reproduce`",
+        "and `insts decode` print the values of their tables by the names that these have. JSON Schema of an object:",
+    ),
+    """```python
+import json
+
+from bdforge.cli.json_output import VerifiedDesign
+
+print(json.dumps(VerifiedDesign.model_json_schema(), indent=1))
+```
+""",
+)
+
+
+def page() -> str:
+    """The page as it should be."""
+    return "\n".join(["# Output for other programs\n", *_START, *(_of(one) for one in OUTPUTS)])
+
+
+def _of(output: type[Told]) -> str:
+    lines = [
+        (f"`{name}`", _type(field.annotation), field.description or "") for name, field in output.model_fields.items()
+    ]
+    assert output.__doc__
+    return section(output.__name__, f"{output.__doc__}\n", table(("field", "type", ""), lines))
+
+
+def _type(annotation: object) -> str:
+    text = (
+        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
+    )
+    return text.replace("bdforge.cli.json_output.", "").replace("|", "or")

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, NoReturn
 
-SECONDS = 120  # against a hang only
+SECONDS = 600  # against a hang only: a build of the whole library takes minutes on a slow machine
 SCONS, BDFORGE = "SCons.Script:main", "bdforge.cli:main"
 
 

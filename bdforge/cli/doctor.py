@@ -34,7 +34,7 @@ def doctor(
     own = Finding("bdforge", True, bdforge.__version__, purposes=tuple(PURPOSES))
     findings = [finding for finding in (own, *examine()) if asked & set(finding.purposes)]
     if as_json:
-        Examination.of(findings).say()
+        Examination.of(findings).print()
     else:
         _print(findings, asked)
     if purposes and any(finding.fails for finding in findings):

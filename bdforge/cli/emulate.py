@@ -210,7 +210,7 @@ def verify_command(
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     found = verify_design(*named_text(design, device, shape), permissive or [])
     if as_json:
-        VerifiedDesign.of(str(design), found).say()
+        VerifiedDesign.of(str(design), found).print()
         raise typer.Exit(BAD_INPUT if found.faults else 0)
     print_warnings(found.warnings)
     if found.faults:

@@ -293,7 +293,7 @@ def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing, a
     chosen = problems_of(operator_of(plan.spec), shapes) or plan.problems
     found = [ModelledComposition.of(plan, each, built.sequence(each.sizes), timing) for each in chosen]
     if as_json:
-        ModelledDesign(design=plan.spec.name, device=plan.device.name, problems=[*found]).say()
+        ModelledDesign(design=plan.spec.name, device=plan.device.name, problems=[*found]).print()
         return
     for problem, one in zip(chosen, found, strict=True):
         _print_composition(f"{plan.summary}, {problem}: modelled", one)
@@ -319,6 +319,6 @@ def _tell(
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
     if as_json:
         told = [ModelledProblem.of(sizes, one) for sizes, one in found]
-        ModelledDesign(design=spec.name, device=device.name, problems=[*told]).say()
+        ModelledDesign(design=spec.name, device=device.name, problems=[*told]).print()
         return
     put(screen(), *(report(one) if isinstance(one, Estimate) else cost_report(one) for _, one in found))

@@ -15,17 +15,17 @@ from bdforge.perf.bounds.operator_bound import CostEstimate
 from bdforge.runtime.npu import Finding
 
 
-class Told(BaseModel):
+class JsonObject(BaseModel):
     """One JSON object of a command's output."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def say(self) -> None:
-        """Print it."""
+    def print(self) -> None:
+        """Print it on the screen."""
         say(self.model_dump_json(indent=1))
 
 
-class VerifiedDesign(Told):
+class VerifiedDesign(JsonObject):
     """`bdforge verify`: what the checks find; the exit code is 2 where there are faults."""
 
     design: str = Field(description="the file as it was named")
@@ -39,7 +39,7 @@ class VerifiedDesign(Told):
         return cls(design=design, faults=[*found.faults], warnings=[*found.warnings], summary=found.summary)
 
 
-class FoundPart(Told):
+class FoundPart(JsonObject):
     """One thing that the real chain needs."""
 
     name: str = Field(description="what it is")
@@ -51,7 +51,7 @@ class FoundPart(Told):
     remedy: str = Field(description="how to get or mend it")
 
 
-class Examination(Told):
+class Examination(JsonObject):
     """`bdforge doctor`: what is here, and what is missing; the exit code is 1 where what `--for` names needs more."""
 
     parts: list[FoundPart] = Field(description="all that was looked for")
@@ -70,7 +70,7 @@ class Examination(Told):
         )  # fmt: skip
 
 
-class ModelledProblem(Told):
+class ModelledProblem(JsonObject):
     """A problem of a design of one operator."""
 
     sizes: dict[str, int] = Field(description="by name, as `--shape` has them")
@@ -91,7 +91,7 @@ class ModelledProblem(Told):
         )  # fmt: skip
 
 
-class ModelledStep(Told):
+class ModelledStep(JsonObject):
     """A step of a composition, or what ends its run."""
 
     name: str = Field(description="as the composition names it")
@@ -102,7 +102,7 @@ class ModelledStep(Told):
     change_us: float = Field(description="of the array's configuration, before it")
 
 
-class ModelledComposition(Told):
+class ModelledComposition(JsonObject):
     """A problem of a composition, in one command."""
 
     sizes: dict[str, int] = Field(description="by name, as `--shape` has them")
@@ -126,7 +126,7 @@ class ModelledComposition(Told):
         return cls(sizes=dict(problem.sizes), steps=steps, dispatch_us=first, further_us=further)
 
 
-class ModelledDesign(Told):
+class ModelledDesign(JsonObject):
     """`bdforge estimate` of a design: all times are modelled."""
 
     design: str = Field(description="its name")
@@ -134,7 +134,7 @@ class ModelledDesign(Told):
     problems: list[ModelledProblem | ModelledComposition] = Field(description="those given, or the design's own")
 
 
-OUTPUTS: tuple[type[Told], ...] = (
+OUTPUTS: tuple[type[JsonObject], ...] = (
     VerifiedDesign, Examination, FoundPart, ModelledDesign, ModelledProblem, ModelledComposition, ModelledStep,
 )  # fmt: skip
 """Objects in the order of docs/json.md."""

@@ -1,6 +1,6 @@
 """docs/json.md: the objects that commands print with `--json`, from the classes that make them."""
 
-from bdforge.cli.json_output import OUTPUTS, Told
+from bdforge.cli.json_output import OUTPUTS, JsonObject
 from tools.docs.markdown import prose, section, table
 
 _START = (
@@ -28,7 +28,7 @@ def page() -> str:
     return "\n".join(["# Output for other programs\n", *_START, *(_of(one) for one in OUTPUTS)])
 
 
-def _of(output: type[Told]) -> str:
+def _of(output: type[JsonObject]) -> str:
     lines = [
         (f"`{name}`", _type(field.annotation), field.description or "") for name, field in output.model_fields.items()
     ]

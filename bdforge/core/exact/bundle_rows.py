@@ -17,7 +17,7 @@ from bdforge.core.isa import load, memory_turn
 
 REQUESTS: list[Asking] = [DONE]
 """Kinds of requests by number, which only grow; a kind that two threads add at once has the lower one."""
-BUNDLE_BYTES = 16  # of a bundle
+BUNDLE_BYTES = 16  # of the longest bundle
 
 
 class ConstantPlace(NamedTuple):

@@ -2,7 +2,6 @@
 
 import ctypes
 import weakref
-from ctypes import sizeof
 from functools import lru_cache
 from threading import Lock
 
@@ -65,7 +64,7 @@ class TranslatedProgram:
         if found.doubtful and not self.careful:
             self._take_care()
             found = bundle_rows(self.isa.generation, data, self.careful)
-        table = (build.EngineRow * max(found.count, 1)).from_buffer_copy(found.rows or bytes(sizeof(build.EngineRow)))
+        table = (build.EngineRow * found.count).from_buffer_copy(found.rows)
         for row, place, value in found.constants:
             table[row].a[place] = self._constant(value)
         behind = pc + found.size_bytes

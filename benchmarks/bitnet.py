@@ -24,9 +24,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bdforge.models import Entry, Products, Sampler, generate
-from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.models.processor import Numpy, natives
+from bdforge.models.rounding import accuracy
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 

@@ -139,7 +139,9 @@ def estimate_command(
     switch: Switch = None,
     versus: Versus = None,
     cpu_tops: CpuTops = None,
-    csv: Annotated[Path | None, typer.Option(help="Table with the columns of measured_gemm.csv instead.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Table of measured GEMMs or operators instead: docs/performance.md.")
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,

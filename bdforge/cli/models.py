@@ -20,9 +20,9 @@ from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
 from bdforge.models import RULES, ArrayParts, Ledger, Products, Sampler, generate
-from bdforge.models.accuracy import Accuracy, accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.rounding import Accuracy, accuracy
 from bdforge.runtime.loading import EMULATED, NPU
 
 app = typer.Typer()

@@ -37,8 +37,9 @@ class Timing:
     `dram_write_gb_s`, and `dram_gb_s` for both together. Each shim fetches runs by *requests* of at most
     `shim_burst_bytes`, one after the other for both of its channels: `shim_request_ns` each and `shim_byte_ns` for each
     byte. And DRAM serves some short runs one by one: `shared_run_ns` each where columns read side by side in one row of
-    a matrix, `far_run_ns` where each run lies in a page of its own (`dram_page_bytes`). Formulas take numbers or
-    arrays.
+    a matrix, `far_run_ns` where each run lies in a page of its own (`dram_page_bytes`). Runs that are whole pages apart
+    lie at one place in each page, in the same few channels of DRAM: `aligned_byte_ns` for each byte where that is more.
+    Runs in pages cost so where all columns fetch them, a share of it where some do. Formulas take numbers or arrays.
     """
 
     array_hz: float = _fact("Hz", "npu1 S0, XE; npu2 DRV, S0 (highest level)", "M")
@@ -75,7 +76,8 @@ class Timing:
     dram_write_gb_s: float = _fact("GB/s", "npu2 HS, 8 columns; npu1 as reads", "H")
     dram_gb_s: float = _fact("GB/s", "npu2 HS, both ways at once; npu1 as reads", "H")
     shared_run_ns: float = _fact("ns", "FIT: row-major B on Strix Halo; others by FIT's share of its bus", "L")
-    far_run_ns: float = _fact("ns", "FIT: column-major bf16 on Strix Halo; others as above", "L")
+    far_run_ns: float = _fact("ns", "FIT: strides over a page, Strix Halo; others as above", "L")
+    aligned_byte_ns: float = _fact("ns/B", "FIT: column-major bf16, K = 2048, on Strix Halo; others as above", "L")
     memory_exponent: float = _fact("exponent", "FIT: how well requests, port and runs overlap; `joined_times`", "L")
     controller_write_ns: float = _fact("ns", "XE; halved for npu2 by DRV's controller clocks", "L")
     controller_bd_ns: float = _fact("ns", "XE, a blockwrite of 8 words; halved for npu2", "L")
@@ -83,6 +85,9 @@ class Timing:
     controller_sync_ns: float = _fact("ns", "XE: last completion until the token is seen, once per sequence", "M")
     dispatch_ns: float = _fact(
         "ns", "warm, less the final sync: FLM 107 us, CC 158 us on Strix Halo; npu1 167 us by its small GEMMs", "L"
+    )
+    elf_dispatch_ns: float = _fact(
+        "ns", "a full ELF by XRT, less the final sync: Strix FIT by mlir-air's operators; others as by an xclbin", "L"
     )
     raw_dispatch_ns: float = _fact("ns", "HS: one ioctl there and back, 59 us, less the final sync", "M")
     runlist_dispatch_ns: float = _fact(
@@ -117,15 +122,19 @@ class Timing:
         alone = np.maximum(read_bytes / self.dram_read_gb_s, write_bytes / self.dram_write_gb_s)
         return np.maximum(alone, (read_bytes + write_bytes) / self.dram_gb_s)
 
-    def run_ns(self, run_bytes: Any, stride_bytes: Any, shared: Any) -> Any:
-        """Nanoseconds for which DRAM serves nothing but one run: its bytes at `dram_gb_s`, or more where it is short.
+    def run_ns(self, run_bytes: Any, stride_bytes: Any, shared: Any, columns_share: Any = 1.0) -> Any:
+        """Nanoseconds for which DRAM serves no other short run: a short run's bytes at `dram_gb_s`, or more.
 
-        `shared`: whether other columns read the bytes beside it at the same time. A whole burst is not short.
+        0 for runs that are not short: a whole burst, or one with the next right behind it. `shared`: whether other
+        columns read the bytes beside it at the same time; `columns_share`: of the array's columns, how many fetch such
+        runs.
         """
         short = (run_bytes < self.shim_burst_bytes) & (stride_bytes > run_bytes)
-        far = np.where(stride_bytes >= self.dram_page_bytes, self.far_run_ns, 0.0)
-        alone = np.where(short, np.where(shared, self.shared_run_ns, far), 0.0)
-        return np.maximum(run_bytes / self.dram_gb_s, alone)[()]
+        aligned = np.where(stride_bytes % self.dram_page_bytes == 0, self.aligned_byte_ns * run_bytes, 0.0)
+        apart = np.maximum(self.far_run_ns, aligned) * columns_share
+        far = np.where(stride_bytes >= self.dram_page_bytes, apart, 0.0)
+        alone = np.where(shared, self.shared_run_ns, far)
+        return np.where(short, np.maximum(run_bytes / self.dram_gb_s, alone), 0.0)[()]
 
     def long_run_bytes(self, columns: int) -> float:
         """The shortest run at which the port limits reads, not the requests of so many shims nor runs far apart."""
@@ -159,9 +168,10 @@ PHOENIX = Timing(
     shim_mm2s_first_ns=1400, shim_mm2s_later_ns=330, shim_s2mm_first_ns=350, shim_s2mm_later_ns=180,
     shim_read_share=0.95, shim_write_share=1.0, shim_burst_bytes=256, shim_request_ns=37.2, shim_byte_ns=0.0,
     shim_line_bytes=64, shim_alone_share=0.786, dram_page_bytes=4096, dram_read_gb_s=20, dram_write_gb_s=20,
-    dram_gb_s=20, shared_run_ns=0.0, far_run_ns=0.0, memory_exponent=4.4,
+    dram_gb_s=20, shared_run_ns=0.0, far_run_ns=0.0, aligned_byte_ns=0.0, memory_exponent=4.4,
     controller_write_ns=100, controller_bd_ns=200, controller_transfer_ns=1050, controller_sync_ns=8000,
-    dispatch_ns=159_000, raw_dispatch_ns=51_000, runlist_dispatch_ns=14_500, reconfiguration_ns=3_400_000,
+    dispatch_ns=159_000, elf_dispatch_ns=159_000, raw_dispatch_ns=51_000, runlist_dispatch_ns=14_500,
+    reconfiguration_ns=3_400_000,
 )  # fmt: skip
 # S1's fastest contraction moves 1.41 GB in 29.7 ms, 47.5 GB/s, with no sign of a limit: the port is taken to be as fast
 # as the streams of four columns, and a request to take Phoenix' cycles (L).
@@ -172,21 +182,27 @@ STRIX_HALO = replace(
     PHOENIX, array_hz=1.8e9, stream_bytes_per_cycle=8, core_bank_stall=1.24, shim_read_share=0.9, shim_write_share=0.95,
     shim_burst_bytes=512,
     shim_request_ns=10.7, shim_byte_ns=0.02, shim_line_bytes=0, dram_read_gb_s=55.5, dram_write_gb_s=55.3,
-    dram_gb_s=67.4, shared_run_ns=3.08, far_run_ns=4.27, controller_write_ns=86, controller_bd_ns=100,
-    controller_transfer_ns=525, dispatch_ns=150_000, reconfiguration_ns=4_900_000,
+    dram_gb_s=67.4, shared_run_ns=2.96, far_run_ns=5.13, aligned_byte_ns=0.0298,
+    controller_write_ns=86, controller_bd_ns=100, controller_transfer_ns=525, dispatch_ns=150_000,
+    elf_dispatch_ns=150_000, reconfiguration_ns=4_900_000,
 )  # fmt: skip
-NARROW_BUS = 1.259  # FIT: what such runs take on products with half of Strix Halo's memory bus
+NARROW_BUS = 1.287  # FIT: what such runs take on products with half of Strix Halo's memory bus
 KRACKAN = replace(
-    STRIX_HALO, shared_run_ns=STRIX_HALO.shared_run_ns * NARROW_BUS, dispatch_ns=99_000,
-    far_run_ns=STRIX_HALO.far_run_ns * NARROW_BUS,
+    STRIX_HALO, shared_run_ns=STRIX_HALO.shared_run_ns * NARROW_BUS, dispatch_ns=99_000, elf_dispatch_ns=78_600,
+    far_run_ns=STRIX_HALO.far_run_ns * NARROW_BUS, aligned_byte_ns=STRIX_HALO.aligned_byte_ns * NARROW_BUS,
 )  # fmt: skip
-STRIX = KRACKAN  # no source tells their memory paths apart beyond the noise
+# FLM's packed GEMMs with products left out move 72 to 79 GB/s, mlir-air's sums 71: FIT has how much faster the port is.
+STRIX_PORT = 1.168
+STRIX = replace(
+    KRACKAN, dram_read_gb_s=STRIX_HALO.dram_read_gb_s * STRIX_PORT,
+    dram_write_gb_s=STRIX_HALO.dram_write_gb_s * STRIX_PORT, dram_gb_s=STRIX_HALO.dram_gb_s * STRIX_PORT,
+)  # fmt: skip
 
 DISPATCHES = {
-    "xrt": "dispatch_ns", "elf": "dispatch_ns", "raw": "raw_dispatch_ns", "runlist": "runlist_dispatch_ns",
+    "xrt": "dispatch_ns", "elf": "elf_dispatch_ns", "raw": "raw_dispatch_ns", "runlist": "runlist_dispatch_ns",
 }  # fmt: skip
-"""Ways to hand a run over: an XRT run of an xclbin or of a full ELF (no source tells them apart), an ioctl without XRT,
-one more command of a runlist."""
+"""Ways to hand a run over: an XRT run of an xclbin or of a full ELF, an ioctl without XRT, one more command of a
+runlist."""
 
 POWER_HZ: Mapping[str, Mapping[str, float]] = {
     "phoenix": {"turbo": 1.0e9},

@@ -1,26 +1,25 @@
 """Rows of measurement tables as cases. Empty means unknown: what is filled in instead is said with the row.
 
-Columns are those of `data/measured_gemm.csv`; `bd_overlap`, `b_resident` (yes, no) and `compiler` may be added.
+Columns are those of `data/measured_gemm.csv`; `bd_overlap`, `b_resident` (yes, no), `compiler` and `dispatch` may be
+added. Where they are missing or empty, what source and notes say of them counts (`_SAID`).
 """
 
-import csv
-import io
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from bdforge.common.files import csv_text
-from bdforge.common.messages import clip, listed, printable
-from bdforge.devices.timing import timing_of
-from bdforge.devices.topology import DEVICES, MLIR_DEVICES
+from bdforge.common.messages import clip, listed
+from bdforge.devices.timing import DISPATCHES, timing_of
+from bdforge.devices.topology import DEVICES, MLIR_DEVICES, Device
 from bdforge.devices.types import TYPES, Order, TypeNameError, order_named, type_named
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.tile_bound import fastest_tile
 from bdforge.perf.bounds.traffic import padded
+from bdforge.perf.csv_rows import parsed_rows
 from bdforge.perf.errors import PerfError
 
 DATA = Path(__file__).parent / "data"
@@ -42,15 +41,38 @@ _DEVICES = (
     (r"npu1|xdna|aie2|aie-?ml", "npu1"),
 )
 _DEFAULT_DEVICE = "npu2"
+_STOCK = r"whole_array|mlir-?aie|\biron\b|AMD example"
 _STOCK_C_BUFFERS = 2  # depth of its queues
-ROWS_MAX = 100_000
-"""Of a table: a row without a tile takes milliseconds to model."""
+_STOCK_TILE = 64  # m, k and n of IRON's GEMM when nothing else is asked
 _LARGEST = 1 << 30  # of any number in a table
 _NUMBER = re.compile(r"[+-]?(\d{1,99}(\.\d{0,99})?|\.\d{1,99})([eE][+-]?\d{1,3})?", re.ASCII)
 _NUMBERS = ("k_mt", "M", "K", "N", "m_ct", "k_ct", "n_ct", "rho")
 _FIGURES = ("core_macs_per_cycle", "tops", "time_us", "clock_ghz")
 """Columns of whole numbers and of any; all are read, whatever a row's case needs of them."""
 _USUAL_SIZE = 4096  # the size papers mean by "about 4K"
+_SAID: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "bd_overlap": ((r"noBDoverlap|not overlapped|without BD overlap", "no"),),
+    "b_resident": (
+        (r"no resident B|non-?resident|B re-?read", "no"),
+        (r"B (is |stays )?(kept |held )?resident|resident[- ]?B\b|B (is |stays )?(held|kept) in (the )?memtile", "yes"),
+    ),
+    "compiler": (
+        (r"fused[- ]cast", "air-fused-cast"),
+        (r"\bdrain\b", "air-drain"),
+        (r"\bdirect\b.*\bherd\b|\bherd\b.*\bdirect\b|\bair\b.*\bdirect\b", "air-direct"),
+        (r"xchesscc", "xchesscc"),
+        (r"peano|\biron\b|\bflm\b|fastflowlm", "peano"),
+    ),
+    "dispatch": (
+        (r"run-?list|grouped|in groups|chained", "runlist"),
+        (r"\bmlir-air\b|\bair-|full elf", "elf"),
+    ),
+}
+"""What source and notes say: patterns of a column, in any case, of which the first that is found gives its value."""
+_ACROSS: Mapping[Order, Order] = {"row": "column", "column": "row", "packed": "packed"}
+_FLM_PANEL_BYTES = 150_000
+"""A panel of B that FLM's GEMMs keep: K up to 1024 at n = 64 in bf16 (README, v1), 2048 in bfp16 by their times."""
+_HERD = re.compile(r"\bherd (\d+)x(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,68 +112,27 @@ def sound_rows(text: str, where: str, told: Callable[[], object] = lambda: None)
 
     PerfError where columns are missing or twice there.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
-    _check_columns(reader, where)
-    rows, faults = [], []
-    for line_number, read in _lines(reader):
-        try:
-            if isinstance(read, PerfError):
-                raise read
-            rows.append(row_from(read))
-        except PerfError as error:
-            faults += [f"{where}: line {line_number}: {line}" for line in str(error).splitlines()]
-        told()
-    return rows, faults
-
-
-def _check_columns(reader: csv.DictReader, where: str) -> None:
-    try:
-        names = [_column(name) for name in reader.fieldnames or ()]
-    except csv.Error as error:
-        raise PerfError(f"{where}: no CSV: {error}") from None
-    if missing := [name for name in REQUIRED if name not in names]:
-        raise PerfError(f"{where}: missing columns {', '.join(missing)}; add them, empty where a value is unknown")
-    if twice := [name for name, count in Counter(names).items() if count > 1 and name]:
-        raise PerfError(f"{where}: columns {listed(map(clip, twice))} are there twice; remove or rename one of each")
-
-
-def _lines(reader: csv.DictReader) -> Iterator[tuple[int, dict[str, str] | PerfError]]:
-    """The line where each row begins, and its fields by name, or what is wrong with it."""
-    for number in range(ROWS_MAX + 1):
-        first = reader.line_num + 1
-        try:
-            fields = next(reader)
-            if number == ROWS_MAX:
-                raise PerfError(f"more than {ROWS_MAX} rows are not read; split the table")
-            found = _named(fields)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            found = PerfError(f"no CSV: {error}")
-        except PerfError as error:
-            found = error
-        yield first, found
-
-
-def _named(fields: dict[Any, Any]) -> dict[str, str]:
-    """Fields by the names of their columns; PerfError for a row that is none of the table's."""
-    more = fields.pop(None, ())
-    if any(cell.strip() for cell in more):
-        raise PerfError(f"has {len(fields) + len(more)} fields, the table {len(fields)} columns; is a comma unquoted?")
-    given = [value for value in fields.values() if value is not None]
-    if not any(value.strip() for value in given):
-        raise PerfError("every field is blank; remove the line")
-    if len(given) < len(fields):
-        raise PerfError(f"has {len(given)} fields, the table {len(fields)} columns; end it with a comma for each")
-    named = {_column(name or ""): value for name, value in fields.items()}
-    if odd := [name for name, value in named.items() if printable(value) != value]:
-        raise PerfError(f"{listed(map(clip, odd))}: holds control characters; save the table as plain text")
-    return named
+    return parsed_rows(text, where, REQUIRED, row_from, column=_column, told=told)
 
 
 def _column(name: str) -> str:
     name = name.strip()
     return _ALIASES.get(name, name)
+
+
+def device_of(text: str) -> Device:
+    """The array of a device as sources name it; PerfError lists the known ones."""
+    reader = _Reader({"device": text})
+    name = reader.device()
+    if reader.faults:
+        raise PerfError(reader.faults[0])
+    return DEVICES.get(name) or MLIR_DEVICES[name]
+
+
+def said_of(name: str, fields: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """What source and notes of a row say of a column, "" where nothing, and what is to be said about it."""
+    reader = _Reader(fields)
+    return reader.said(name, None), tuple(reader.assumed)
 
 
 def measured_rows() -> list[Row]:
@@ -189,6 +170,8 @@ class _Reader:
             self.assumed.append("kernel rate=fitted form")
         if self.faults:
             return Row(self.fields, self.case(facts, 1, 1, 1, core_only), tops)
+        if not (m or k or n) and self.stock():
+            m = k = n = self.note("tile", _STOCK_TILE)
         if not (m and k and n):
             unnoted = list(self.assumed)
             m, k, n = fastest_tile((m, k, n), lambda m, k, n: self.case(facts, m, k, n, core_only))
@@ -202,19 +185,39 @@ class _Reader:
         array = DEVICES.get(device) or MLIR_DEVICES[device]
         a, b, c = self.types()
         clock = self.number("clock_ghz")
+        rows, columns, turned = self.cores(array)
+        layout = self.layout(b)
+        layouts = {"a_layout": _ACROSS[layout], "b_layout": "column", "c_layout": "column"} if turned else {}
         return {
-            "device": device, "a": a, "b": b, "c": c,
-            "rows": self.count("rows", array.core_rows, array.core_rows),
-            "columns": self.count("cols", array.columns, array.columns),
-            "b_layout": self.layout(b), "c_buffers": self.count("c_buffers", _STOCK_C_BUFFERS, 2),
-            "rho": self.whole("rho") or 1, "clock_hz": clock * 1e9 if clock else None, "bd_overlap": self.overlap(),
-            "b_kept": float(self.yes("b_resident")),
+            "device": device, "a": a, "b": b, "c": c, "rows": rows, "columns": columns,
+            "b_layout": layout, **layouts, "c_buffers": self.count("c_buffers", _STOCK_C_BUFFERS, 2),
+            "rho": self.whole("rho") or 1, "clock_hz": clock * 1e9 if clock else None,
+            "bd_overlap": self.said("bd_overlap", ("yes", "no")) == "yes",
+            "b_kept": float(self.resident(b)),
+            "compiler": self.said("compiler", None), "dispatch": self.said("dispatch", tuple(DISPATCHES)),
         }  # fmt: skip
 
+    def cores(self, array: Device) -> tuple[int, int, bool]:
+        """Rows and columns of cores, and whether M goes over columns and N over rows: C is modelled turned then.
+
+        So it does where more rows are given than the array has, and in a herd of mlir-air (`herd 8x4` in the notes).
+        """
+        herd = _HERD.search(self.fields.get("notes", ""))
+        over_m, over_n = (int(size) for size in herd.groups()) if herd else (self.whole("rows"), self.whole("cols"))
+        if not (over_m and over_n):
+            over_m = over_n = 0
+        if 0 < over_m <= array.columns and over_n <= array.core_rows and (herd or over_m > array.core_rows):
+            self.assumed.append("M over columns, N over rows")
+            return over_n, over_m, True
+        rows = self.count("rows", array.core_rows, array.core_rows)
+        return rows, self.count("cols", array.columns, array.columns), False
+
     def case(self, facts: dict[str, Any], m: int, k: int, n: int, core_only: bool) -> GemmCase:
-        k_mt = k if core_only else self.slab(k, facts)
+        k_mt, names = k if core_only else self.slab(k, facts), "MKN"
+        if "a_layout" in facts:
+            m, n, names = n, m, "NKM"
         steps = (m * facts["rows"], k_mt, n * facts["columns"])
-        M, K, N = (self.problem(name, step, core_only) for name, step in zip("MKN", steps, strict=True))
+        M, K, N = (self.problem(name, step, core_only) for name, step in zip(names, steps, strict=True))
         return GemmCase(m=m, k=k, n=n, k_mt=k_mt, M=M, K=K, N=N, **facts)
 
     def number(self, name: str) -> float | None:
@@ -280,10 +283,17 @@ class _Reader:
         """k_mt; unknown: the smallest multiple of k whose runs are long enough for requests of shims not to bind."""
         if known := self.whole("k_mt"):
             return padded(known, k)
+        if self.stock() and facts["b_layout"] != "packed":
+            return self.note("k_mt", k)
         timing = timing_of(facts["device"])
         wanted = timing.long_run_bytes(facts["columns"]) / TYPES[facts["a"]].bytes
         deepest = padded(self.whole("K") or _USUAL_SIZE, k)
         return self.note("k_mt", min(padded(ceil(wanted), k), deepest))
+
+    def stock(self) -> bool:
+        """Whether source and notes name one of mlir-aie's and IRON's examples, whose slabs are as deep as a tile."""
+        said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
+        return bool(re.search(_STOCK, said, re.IGNORECASE)) and "flm" not in said
 
     def problem(self, name: str, step: int, core_only: bool) -> int:
         """M, K or N; unknown: about 4096 in whole steps, or one step of a core alone."""
@@ -299,30 +309,41 @@ class _Reader:
         assumed: Order = "packed" if TYPES[b].packed_only else "row"
         return self.named("b_layout", assumed, order_named, "; or empty when unknown")
 
-    def yes(self, name: str) -> bool:
-        """Whether a column that may be missing says yes."""
-        text = self.fields.get(name, "").lower()
-        if text not in ("", "yes", "no"):
-            self.faults.append(f"{name} is {text!r}; it is yes or no, or empty")
-        return text == "yes"
-
-    def overlap(self) -> bool:
-        """The column `bd_overlap`, or what source and notes say of it."""
-        if self.fields.get("bd_overlap"):
-            return self.yes("bd_overlap")
+    def resident(self, b: str) -> bool:
+        """Whether B is read once and stays in memtiles."""
+        stays = self.said("b_resident", ("no", "yes")) == "yes"
         said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
-        if re.search(r"noBDoverlap|not overlapped|without BD overlap", said, re.IGNORECASE):
-            self.assumed.append("bd_overlap=no (source and notes)")
-            return False
-        return True
+        depth, n = self.whole("K"), self.whole("n_ct")
+        if self.fields.get("b_resident") or not (depth and n) or re.search(_SAID["b_resident"][0][0], said):
+            return stays
+        if limit := re.search(r"resident\b.*\bwhen K ?<= ?(\d+)", said):
+            return depth <= int(limit[1])
+        return stays or ("flm/gemm" in said and depth * n * TYPES[b].bytes <= _FLM_PANEL_BYTES)
+
+    def said(self, name: str, choices: tuple[str, ...] | None) -> str:
+        """A column that may be missing, or what source and notes say of it; the first of `choices` where neither does.
+
+        None is any word, and none.
+        """
+        default = choices[0] if choices else ""
+        if text := self.fields.get(name, "").lower():
+            if choices and text not in choices:
+                self.faults.append(f"{name} is {clip(repr(text))}; it is {listed(choices, ' or ')}, or empty")
+                return default
+            return text
+        said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
+        found = next((value for pattern, value in _SAID[name] if re.search(pattern, said, re.IGNORECASE)), default)
+        if found != default:
+            self.assumed.append(f"{name}={found} (source and notes)")
+        return found
 
 
 ADDED = ("tops_modelled", "time_us_modelled", "time_us_low", "time_us_high", "bound", "estimate_of", "assumed")
 
 
-def write_rows(rows: Iterable[tuple[Row, Mapping[str, str]]]) -> str:
-    """A CSV of the rows' fields as read, with the added ones behind them."""
+def write_rows(rows: Iterable[tuple[Mapping[str, str], Mapping[str, str]]]) -> str:
+    """A CSV of rows' fields as read, with the added ones behind them."""
     pairs = list(rows)
-    names = list(dict.fromkeys(name for row, _ in pairs for name in row.fields if name not in ADDED))
-    lines = ([*(row.fields.get(name, "") for name in names), *(added[name] for name in ADDED)] for row, added in pairs)
+    names = list(dict.fromkeys(name for fields, _ in pairs for name in fields if name not in ADDED))
+    lines = ([*(fields.get(name, "") for name in names), *(added[name] for name in ADDED)] for fields, added in pairs)
     return csv_text([[*names, *ADDED], *lines])

@@ -63,7 +63,7 @@ NO_LIMIT = {
     "runtime.xrt.STREAMS_MAX": "as above",
     "models.tensors.plans.PLANS_MAX": "tests/tensors/test_einsum.py puts a smaller one in its place",
     "models.tensors.einsum.LOADED_MAX": "tests/tensors/test_trees.py puts a smaller one in its place",
-    "perf.rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",
+    "perf.csv_rows.ROWS_MAX": "tests/perf/test_measurement_rows.py puts a smaller one in its place",
     "devices.limits.SHIM.banks": "there is none",
     "devices.limits.MEMTILE.banks": "how allocators divide memory",
     "devices.limits.CORE.banks": "how allocators divide memory",

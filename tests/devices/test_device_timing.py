@@ -41,9 +41,13 @@ def test_short_runs_in_a_shared_row_or_in_pages_of_their_own_keep_dram_from_the_
     halo, bytes_only = STRIX_HALO, 64 / STRIX_HALO.dram_gb_s
     cases = {"near": (64, 2560, False), "shared": (64, 2560, True), "far": (64, 4096, False), "next": (64, 64, True)}
     found = {name: float(halo.run_ns(*case)) for name, case in cases.items()}
-    assert found == {"near": bytes_only, "shared": halo.shared_run_ns, "far": halo.far_run_ns, "next": bytes_only}
-    assert halo.run_ns(128, 4096, False) == halo.far_run_ns < halo.run_ns(320, 4096, False) == 320 / halo.dram_gb_s
-    assert halo.run_ns(512, 4096, True) == 512 / halo.dram_gb_s  # whole bursts
+    assert found == {"near": bytes_only, "shared": halo.shared_run_ns, "far": halo.far_run_ns, "next": 0}
+    assert halo.run_ns(128, 4352, False) == halo.far_run_ns < 448 / halo.dram_gb_s
+    assert halo.run_ns(448, 4352, False) == 448 / halo.dram_gb_s
+    assert halo.run_ns(512, 4096, True) == 0  # whole bursts
+    assert halo.run_ns(256, 8192, False) == 256 * halo.aligned_byte_ns > halo.far_run_ns  # at one place in each page
+    assert halo.run_ns(256, 8192, False, 0.5) == 128 * halo.aligned_byte_ns  # half of the columns fetch such runs
+    assert halo.run_ns(128, 8192, True, 0.5) == halo.shared_run_ns
     assert PHOENIX.run_ns(64, 4096, True) == 64 / PHOENIX.dram_gb_s
 
 

@@ -30,6 +30,7 @@ INSIDE = {  # cycles inside the array, measured on Phoenix and taken for all
 NPU1 = {
     "stream_bytes_per_cycle": 4, "core_bank_stall": 1.03, "shim_read_share": 0.95, "shim_write_share": 1.0,
     "shim_burst_bytes": 256, "shim_byte_ns": 0.0, "shim_line_bytes": 64, "shared_run_ns": 0.0, "far_run_ns": 0.0,
+    "aligned_byte_ns": 0.0, "elf_dispatch_ns": 159000,
     "controller_write_ns": 100, "controller_bd_ns": 200, "controller_transfer_ns": 1050, "dispatch_ns": 159000,
     "reconfiguration_ns": 3.4e6,
 }  # fmt: skip
@@ -40,12 +41,23 @@ NPU2 = {
     "controller_write_ns": 86, "controller_bd_ns": 100, "controller_transfer_ns": 525, "reconfiguration_ns": 4.9e6,
 }  # fmt: skip
 PORT = ("dram_read_gb_s", "dram_write_gb_s", "dram_gb_s")
-HALF_BUS = {"shared_run_ns": 3.08 * 1.259, "far_run_ns": 4.27 * 1.259, "dispatch_ns": 99000}
+HALF_BUS = {
+    "shared_run_ns": 2.96 * 1.287, "far_run_ns": 5.13 * 1.287, "aligned_byte_ns": 0.0298 * 1.287, "dispatch_ns": 99000,
+    "elf_dispatch_ns": 78600,
+}  # fmt: skip
+STRIX_PORT = dict(zip(PORT, (55.5 * 1.168, 55.3 * 1.168, 67.4 * 1.168), strict=True))
 EXPECTED = {
     "phoenix": NPU1 | {"array_hz": 1e9, "shim_request_ns": 37.2} | dict.fromkeys(PORT, 20),
     "hawk_point": NPU1 | {"array_hz": 1.79e9, "shim_request_ns": 20.8} | dict.fromkeys(PORT, 57.3),
-    "strix_halo": NPU2 | {"shared_run_ns": 3.08, "far_run_ns": 4.27, "dispatch_ns": 150000},
-    "strix": NPU2 | HALF_BUS,
+    "strix_halo": NPU2
+    | {
+        "shared_run_ns": 2.96,
+        "far_run_ns": 5.13,
+        "aligned_byte_ns": 0.0298,
+        "dispatch_ns": 150000,
+        "elf_dispatch_ns": 150000,
+    },
+    "strix": NPU2 | HALF_BUS | STRIX_PORT,
     "krackan": NPU2 | HALF_BUS,
 }
 
@@ -112,8 +124,8 @@ def test_shims_reach_a_share_of_their_stream_in_each_direction():
 
 
 def test_a_long_run_is_one_that_no_request_and_no_page_limits():
-    """Requests of 10.7 ns in 8 shims against 55.5 GB/s; one of 4.27 ns in a page of its own; a burst at most."""
-    assert STRIX_HALO.long_run_bytes(8) == pytest.approx(4.27 * 55.5)
+    """Requests of 10.7 ns in 8 shims against 55.5 GB/s; one of 5.13 ns in a page of its own; a burst at most."""
+    assert STRIX_HALO.long_run_bytes(8) == pytest.approx(5.13 * 55.5)
     assert STRIX_HALO.long_run_bytes(2) == pytest.approx(10.7 / (2 / 55.5 - 0.02))
     assert STRIX_HALO.long_run_bytes(1) == 512  # one shim never reaches the port's rate
     assert replace(STRIX_HALO, far_run_ns=100.0).long_run_bytes(8) == 512

@@ -157,12 +157,12 @@ def test_shims_make_requests_side_by_side():
 
 
 def test_runs_in_pages_of_their_own_are_served_one_by_one():
-    """A stride of 1024 words is a page; one of 1016 is not."""
+    """A stride of 1024 words is a page; one of 1016 is not. The first of 3 columns is alone of 8, the last one in 3."""
     timing = replace(FREE, far_run_ns=20)
     near, far = (timed(columns(3, 64, 4, stride), 3 * 4 * stride, timing=timing) for stride in (1016, 1024))
     assert near.cycles == pytest.approx(256 / 8)
-    assert far.cycles == pytest.approx(3 * 4 * 20)
-    assert far.dram.port_utilisation == pytest.approx(1)
+    assert far.cycles == pytest.approx((1 + 2 + 3) / 8 * 4 * 20, rel=0.02)
+    assert far.dram.port_utilisation == pytest.approx(1, rel=0.02)
 
 
 USUAL = {  # wraps and steps of the inner dimensions and the last step, in words; mean run and usual distance in bytes
@@ -193,7 +193,7 @@ def test_writes_have_a_price_of_their_own():
 def ends(flows: Mapping[str, tuple], **fields: Any) -> dict[str, float]:
     """When each flow of DRAM ends: bytes, access, cycles per byte of the stream, whether it writes, when it begins."""
     clock, found = Clock(0.0), dict[str, float]()
-    dram = Dram(clock, replace(FREE, stream_bytes_per_cycle=1 << 20, **fields))
+    dram = Dram(clock, replace(FREE, stream_bytes_per_cycle=1 << 20, **fields), columns=4)
 
     def end(name: str) -> None:
         found[name] = clock.now

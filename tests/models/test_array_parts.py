@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bdforge.models import ArrayParts, ModelError, Products, Split
-from bdforge.models.accuracy import accuracy
 from bdforge.models.bitnet import BitNet
 from bdforge.models.functions import quantised, relu2_gate, rms_norm
 from bdforge.models.parts import PartDesign
+from bdforge.models.rounding import accuracy
 from bdforge.models.split import Ledger
 from bdforge.runtime import load
 from support.built_designs import PlannedDesign, build, spec_content

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bdforge.models import Products, Sampler, Split, generate
-from bdforge.models.accuracy import _logits, accuracy
 from bdforge.models.bitnet import BitNet
+from bdforge.models.rounding import _logits, accuracy
 from bdforge.runtime import load
 from support.differences import same
 from support.exact_products import Exact

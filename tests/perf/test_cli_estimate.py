@@ -16,7 +16,7 @@ DESIGN = str(ROOT / "designs" / "gemm_i8_i2_bitnet.toml")
 
 def test_a_table_is_written_with_modelled_columns(run):
     code, out, _ = run("estimate", "--csv", str(MEASURED), "--out", "out.csv")
-    assert (code, out) == (0, "wrote out.csv: 70 rows, modelled\n")
+    assert (code, out) == (0, "wrote out.csv: 113 rows, modelled\n")
     given, rows = (list(csv.DictReader(path.read_text().splitlines())) for path in (MEASURED, Path("out.csv")))
     assert list(rows[0]) == [*given[0], *ADDED]
     assert [{name: row[name] for name in given[0]} for row in rows] == given

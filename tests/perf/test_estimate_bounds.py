@@ -70,7 +70,7 @@ def test_a_deeper_slab_never_slows_a_design_down():
     times = [estimate(case(k_mt=72 * slices, core_macs_per_cycle=450.0)).time_us for slices in (1, 2, 3, 5, 6)]
     assert times == sorted(times, reverse=True)
     deep = estimate(case(k_mt=720, core_macs_per_cycle=450.0)).time_us
-    assert deep == pytest.approx(times[-1], rel=0.01)  # a little more to fill
+    assert deep == pytest.approx(times[-1], rel=0.05)  # whole bursts that no page limits, and more to fill
 
 
 def test_without_bd_overlap_every_round_waits_for_its_edges():

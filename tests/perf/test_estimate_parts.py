@@ -124,7 +124,8 @@ def test_a_contraction_s_case_counts_its_batches():
     [
         ({"b_layout": "row"}, T.shared_run_ns),  # runs of 24 bytes side by side
         ({"b_layout": "row", "columns": 1}, 0.0),  # nobody reads beside
-        ({"K": 4096, "k_mt": 32}, T.far_run_ns),  # a page apart
+        ({"K": 4128, "k_mt": 32}, T.far_run_ns),  # over a page apart
+        ({"K": 4096, "k_mt": 256}, T.aligned_byte_ns * 256),  # whole pages apart
         ({"K": 4095, "k_mt": 32}, 0.0),
     ],
 )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdforge.perf import PerfError, estimate, estimate_table, measured_rows, read_rows
-from bdforge.perf import rows as rows_module
+from bdforge.perf import PerfError, csv_rows, estimate, estimate_table, measured_rows, read_rows
 from bdforge.perf.bounds.estimate import INTERVAL
+from bdforge.perf.kernels.rates import compiled_kernels
 from bdforge.perf.rows import ADDED, MEASURED, REQUIRED, row_from
 from bdforge.perf.table import step_of_core
 
@@ -37,7 +37,7 @@ def modelled(*rows: dict[str, str]) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("k_mt", "", "k_mt=360"),
+        ("k_mt", "", "k_mt=432"),
         ("core_macs_per_cycle", "", "kernel rate=fitted form"),
         ("rows", "", "rows=4"),
         ("cols", "", "cols=8"),
@@ -144,9 +144,9 @@ def test_an_unknown_k_is_the_nearest_number_of_slabs_to_4096_and_one_at_least(k_
     assert whole == row_from({**KRACKAN, "K": "", "k_mt": k_mt}).case.K
 
 
-@pytest.mark.parametrize(("k", "k_mt"), [("72", 72), ("73", 144), ("300", 360), ("4320", 360), ("", 360)])
+@pytest.mark.parametrize(("k", "k_mt"), [("72", 72), ("73", 144), ("300", 360), ("4320", 432), ("", 432)])
 def test_an_unknown_slab_is_long_enough_for_requests_and_no_deeper_than_k(k: str, k_mt: int):
-    """297.7 bytes on Krackan with 8 columns (5.376 ns at 55.5 GB/s): five steps of 72."""
+    """366.4 bytes on Krackan with 8 columns (6.602 ns at 55.5 GB/s): six steps of 72."""
     assert row_from({**KRACKAN, "K": k, "k_mt": ""}).case.k_mt == k_mt
 
 
@@ -235,7 +235,7 @@ def test_b_stays_where_its_column_says_so(said: str, kept: float):
 
 @pytest.mark.parametrize("name", ["b_resident", "bd_overlap"])
 def test_yes_and_no_are_all_that_such_columns_say(name: str):
-    with pytest.raises(PerfError, match=f"{name} is 'maybe'; it is yes or no, or empty"):
+    with pytest.raises(PerfError, match=f"{name} is 'maybe'; it is (yes or no|no or yes), or empty"):
         row_from({**KRACKAN, name: "maybe"})
 
 
@@ -325,9 +325,61 @@ def test_columns_that_are_there_twice_are_refused():
 
 
 def test_a_table_of_too_many_rows_is_left(monkeypatch):
-    monkeypatch.setattr(rows_module, "ROWS_MAX", 3)
+    monkeypatch.setattr(csv_rows, "ROWS_MAX", 3)
     found, faults = estimate_table("\n".join([GOOD[0], *[GOOD[1]] * 5]), "in.csv")
     assert len(found.splitlines()) == 4
     assert faults == ["in.csv: line 5: more than 3 rows are not read; split the table"]
     whole, none = estimate_table("\n".join([GOOD[0], *[GOOD[1]] * 3]), "in.csv")
     assert (len(whole.splitlines()), none) == (4, [])
+
+
+SAID = [  # what source and notes say, other fields, and what a case then has
+    ({"notes": "B resident in memtiles"}, {"b_kept": 1.0}),
+    ({"notes": "B held in memtile and replayed"}, {"b_kept": 1.0}),
+    ({"notes": "no resident B"}, {"b_kept": 0.0}),
+    ({"notes": "B re-read per row block", "source": "x-nonresidentB"}, {"b_kept": 0.0}),
+    ({"notes": "B resident in memtile when K<=4096"}, {"b_kept": 0.0}),
+    ({"notes": "B resident in memtile when K<=4320"}, {"b_kept": 1.0}),
+    ({"notes": "operators/flm/gemm", "K": "1024", "k_mt": "", "n_ct": "64"}, {"b_kept": 1.0, "compiler": "peano"}),
+    ({"notes": "operators/flm/gemm"}, {"b_kept": 0.0, "compiler": "peano"}),
+    ({"notes": "B resident", "b_resident": "no"}, {"b_kept": 0.0}),
+    ({"notes": "fused-cast herd 8x4"}, {"compiler": "air-fused-cast", "rows": 4, "columns": 8, "M": 4480, "N": 4096}),
+    ({"notes": "xchesscc; not Peano"}, {"compiler": "xchesscc"}),
+    ({"source": "amd/IRON"}, {"compiler": "peano"}),
+    ({"source": "amd/IRON", "compiler": "mine"}, {"compiler": "mine"}),
+    ({"notes": "grouped submissions"}, {"dispatch": "runlist"}),
+    ({"dispatch": "raw"}, {"dispatch": "raw"}),
+    ({"source": "Xilinx/mlir-air"}, {"dispatch": "elf"}),
+    ({"rows": "8", "cols": "4"}, {"rows": 4, "columns": 8, "m": 112, "n": 128, "a_layout": "row"}),
+    ({"k_mt": "", "notes": "whole_array example"}, {"k_mt": 72}),
+    ({"k_mt": "", "notes": "whole_array example", "b_layout": "packed"}, {"k_mt": 432}),
+    ({"source": "amd/IRON", "m_ct": "", "k_ct": "", "n_ct": "", "k_mt": ""}, {"m": 64, "k": 64, "n": 64, "k_mt": 64}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "wanted"), SAID)
+def test_what_source_and_notes_say_of_a_design_counts(fields: dict[str, str], wanted: dict[str, object]):
+    case = row_from(KRACKAN | fields).case
+    assert {name: getattr(case, name) for name in wanted} == wanted
+
+
+def test_an_unknown_way_to_hand_over_is_refused():
+    with pytest.raises(PerfError, match="dispatch is 'pigeon'; it is xrt or elf or raw or runlist, or empty"):
+        row_from(KRACKAN | {"dispatch": "pigeon"})
+
+
+def test_a_compiler_s_own_form_counts_where_there_is_one_for_the_types():
+    """Of a tile's 8192 elements each takes so many cycles behind its steps, each slab of K so many in between."""
+    rate = {"core_macs_per_cycle": "", "dtype_a": "bf16", "dtype_b": "bf16", "dtype_c": "bf16", "m_ct": "64"}
+    plain, peano, cast = (
+        row_from(KRACKAN | rate | {"compiler": name}).case for name in ("", "peano", "air-fused-cast")
+    )
+    (form,) = (form for (name, _), form in compiled_kernels().items() if name == "air-fused-cast")
+    steps, slabs = 4320 / 72, 4320 / 432
+    found = estimate(cast).core
+    assert found.kernel - 51 == pytest.approx(form.cycles(64, 72, 112))
+    assert found.ends == pytest.approx((form.cycles_per_result or 0) * 64 * 112 + form.cycles_per_slab * slabs)
+    assert found.compute == pytest.approx(steps * found.kernel + found.ends)
+    assert estimate(peano).core.compute > estimate(plain).core.compute
+    int8 = replace(row_from(KRACKAN).case, core_macs_per_cycle=None)
+    assert estimate(replace(int8, compiler="peano")).time_us == estimate(int8).time_us  # nobody gives peano's int8

@@ -26,7 +26,7 @@ FREE: Timing = replace(
     core_bank_stall=1,
     shim_mm2s_first_ns=0, shim_mm2s_later_ns=0, shim_s2mm_first_ns=0, shim_s2mm_later_ns=0,
     shim_read_share=1, shim_write_share=1, shim_request_ns=0, shim_byte_ns=0, shim_line_bytes=0, shared_run_ns=0,
-    far_run_ns=0, dram_read_gb_s=1e9, dram_write_gb_s=1e9, dram_gb_s=1e9, memory_exponent=200,
+    far_run_ns=0, aligned_byte_ns=0, dram_read_gb_s=1e9, dram_write_gb_s=1e9, dram_gb_s=1e9, memory_exponent=200,
     controller_write_ns=0, controller_bd_ns=0, controller_transfer_ns=0, controller_sync_ns=0, dispatch_ns=0,
     reconfiguration_ns=0,
 )  # fmt: skip

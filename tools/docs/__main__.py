@@ -61,6 +61,7 @@ RUNS = {
 }
 """Minutes of work that make the tables which pages read."""
 PICTURES = {
+    "accuracy": accuracy.picture,
     "bitnet": bitnet.picture,
     "operators/attention": partial(operators.picture, "attention_bf16_d128"),
     "operators/convert": partial(operators.picture, "quantise_bf16"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bdforge.devices import Device
-from bdforge.devices.timing import Timing, timing_of
+from bdforge.devices.timing import Timing, timing_in, timing_of
 from bdforge.devices.topology import DEVICES, MLIR_DEVICES
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.finish import fed_operands
@@ -42,8 +42,9 @@ class GemmCase:
     B is read once and stays in memtiles. `c_in_parts`: C leaves a core in its rho parts; `scaled`: times scales of rows
     and columns; `matrices`: how many columns of B, which N and n count, make one of C. With `m_used` only so many of a
     tile's m rows hold data (0: all), memtiles make the rest.
-    `core_macs_per_cycle` is the kernel's rate when known, `clock_hz` the array's clock when it is not the device's
-    highest. `assumed` says what a table's reader filled in.
+    `core_macs_per_cycle` is the kernel's rate when known, `compiler` what made it where that is none of ours (as in
+    `rates.compiled_kernels`), `dispatch` how its runs are handed over, `clock_hz` the array's clock when it is not the
+    device's highest. `assumed` says what a table's reader filled in.
     Sizes and buffering (m, k, n, k_mt, a_shims, c_buffers, rho, b_kept, c_in_parts) may be arrays of one length: many
     designs of one kind, which `estimate` models at once.
     """
@@ -69,6 +70,8 @@ class GemmCase:
     c_buffers: int = 1
     rho: int = 1
     core_macs_per_cycle: float | None = None
+    compiler: str = ""
+    dispatch: str = "xrt"
     clock_hz: float | None = None
     bd_overlap: bool = True
     m_used: int = 0
@@ -84,7 +87,7 @@ class GemmCase:
 
     @property
     def timing(self) -> Timing:
-        return timing_of(self.device)
+        return timing_in(timing_of(self.device), self.device, dispatch=self.dispatch)
 
     @property
     def element_bytes(self) -> tuple[float, float, float]:

@@ -123,8 +123,9 @@ def estimate(
         timing = replace(timing, array_hz=case.clock_hz)
     types = (case.a, case.b, case.accumulator or case.c)
     kernel = kernel or kernel_cycles(
-        case.array.generation.name, types, case.m, case.k, case.n, macs_per_cycle=case.core_macs_per_cycle
-    )
+        case.array.generation.name, types, case.m, case.k, case.n, macs_per_cycle=case.core_macs_per_cycle,
+        compiler=case.compiler,
+    )  # fmt: skip
     core = tile_cycles(case, kernel, timing)
     parallel = _parallel(case, core, timing)
     serial = _serial(case, timing)
@@ -151,6 +152,7 @@ def tile_cycles(case: GemmCase, kernel: KernelCycles, timing: Timing) -> CoreCyc
     switches = 1 if case.core_macs_per_cycle else case.rho
     around = switches * switch_cycles(timing) if kernel.around is None else kernel.around
     ends = _ends_cycles(case, timing) if kernel.ends is None else kernel.ends
+    ends = ends + kernel.slab * case.padded[1] / case.k_mt
     return core_cycles(
         case.m, case.k, case.n, a, b, c, depth=case.padded[1], kernel=kernel.cycles, overhead=around, ends=ends,
         stream_bytes=timing.stream_bytes_per_cycle, resume=timing.done_to_resume_cycles, c_buffers=case.c_buffers,
@@ -182,7 +184,12 @@ def _parallel(case: GemmCase, core: CoreCycles, timing: Timing) -> dict[str, Any
     read, written = (sum(t.size_bytes for t in traffic if t.write is way) for way in (False, True))
     channels = [timing.channel_ns(t.size_bytes / t.channels, t.run_bytes, write=t.write) / 1e3 for t in traffic]
     requests = sum(timing.shim_ns(t.size_bytes / t.channels, t.run_bytes, case.columns) for t in reads)
-    runs = [timing.run_ns(t.run_bytes, t.stride_bytes, t.shared) * t.size_bytes / t.run_bytes for t in traffic]
+    runs = [
+        timing.run_ns(t.run_bytes, t.stride_bytes, t.shared, t.channels / case.array.columns)
+        * t.size_bytes
+        / t.run_bytes
+        for t in traffic
+    ]
     return {
         "compute": tile_us * np.where(core.computes, core.tile, core.compute)[()],
         "L1 stream": tile_us * np.where(core.computes, core.steps * core.stream_in, core.tile)[()],

@@ -1,9 +1,11 @@
 """Cycles of kernels known only by published rates, as forms that were fitted to them.
 
 `cycles = m·k·n / P + q·m·n`: P MACs per cycle in the inner loop, q cycles for each element of C that is loaded and
-stored, two parameters for all rows of a generation and types. `data/kernel_forms.csv` holds them with the share of our
-schedules that compiled kernels reach; `python -m tools.fit` makes it from the rates, whose sources it names. What our
-own kernels take stands in `kernel_cost`, nothing fitted.
+stored, two parameters for all rows of a generation and types. `data/kernel_forms.csv` holds those of xchesscc's
+kernels, whose rates were published, with the share of our schedules that they reach. `data/compiled_forms.csv` holds
+those of other compilers, known by the time of whole problems: each way of making a kernel by itself, with cycles for
+each element of C when a tile is done (a pass that casts or drains it) and for each slab. `python -m tools.fit` makes
+both files. What our own kernels take stands in `kernel_cost`, nothing fitted.
 """
 
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from bdforge.devices.timing import Timing
 from bdforge.devices.types import PEAK_MACS, TYPES
 
 FORMS_FILE = Path(__file__).parents[1] / "data" / "kernel_forms.csv"
+COMPILED_FILE = FORMS_FILE.with_name("compiled_forms.csv")
 _UNPACKED = {"int8": "int8", "bf16": "bfp16", "bfp16": "bfp16"}  # what 2- and 4-bit weights become, by A's type
 _UNKNOWN_SHARE = 0.25  # of bf16's peak, for types that no unit multiplies
 
@@ -29,7 +32,9 @@ FormKey = tuple[str, str, str, str]
 class FittedKernel:
     """A fitted kernel: `macs_per_cycle` is P, `cycles_per_c` is q of the module's formula.
 
-    `rows` published tiles were fitted; their kernels reach `share` of the sequential schedule of the same tiles.
+    `rows` published tiles or problems were fitted; their kernels reach `share` of the sequential schedule of the same
+    tiles. `cycles_per_result` are spent on each element of C once its tile is done (None: as passes of ours have
+    them), `cycles_per_slab` on each slab that a tile needs.
     """
 
     macs_per_cycle: float
@@ -37,6 +42,8 @@ class FittedKernel:
     rows: int
     share: float = 1.0
     note: str = ""
+    cycles_per_result: float | None = None
+    cycles_per_slab: float = 0.0
 
     def cycles(self, m: int, k: int, n: int) -> float:
         """Cycles of one m x k x n step."""
@@ -44,6 +51,8 @@ class FittedKernel:
 
 
 Forms = Mapping[FormKey, FittedKernel]
+CompiledForms = Mapping[tuple[str, FormKey], FittedKernel]
+"""By the way in which a kernel was made, such as `peano`, and what it multiplies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +60,16 @@ class KernelCycles:
     """Cycles that a core spends on one tile of C, and where they come from; numbers or arrays.
 
     `cycles` are those of the kernels of one step m x k x n, `around` of all else in the step (calls, locks, loops),
-    `ends` of zeroing and finishing the tile. Where None, these take what calls and locks of compiled code were measured
-    at, and the passes over C as `kernel_cost.pass_cycles` has them (`estimate.tile_cycles`).
+    `ends` of zeroing and finishing the tile, `slab` at each slab of the tile. Where None, these take what calls and
+    locks of compiled code were measured at, and the passes over C as `kernel_cost.pass_cycles` has them
+    (`estimate.tile_cycles`).
     """
 
     cycles: Any
     basis: str
     around: Any = None
     ends: Any = None
+    slab: float = 0.0
 
 
 def switch_cycles(timing: Timing) -> int:
@@ -74,6 +85,19 @@ def fitted_kernels() -> Forms:
         )
         for row in read_csv(FORMS_FILE)
     }
+
+
+@cache
+def compiled_kernels() -> CompiledForms:
+    """The forms of `data/compiled_forms.csv`."""
+    return {
+        (row["compiler"], (row["generation"], row["a"], row["b"], row["c"])): FittedKernel(
+            float(row["macs_per_cycle"]), float(row["cycles_per_c"]), int(row["rows"]),
+            cycles_per_result=float(row["cycles_per_result"]) if row["cycles_per_result"] else None,
+            cycles_per_slab=float(row["cycles_per_slab"] or 0),
+        )
+        for row in read_csv(COMPILED_FILE)
+    }  # fmt: skip
 
 
 def fitted_kernel(generation: str, types: tuple[str, str, str], forms: Forms | None = None) -> FittedKernel:
@@ -123,15 +147,28 @@ def compiled_share(types: tuple[str, str, str], generation: Generation) -> float
     return min(sum(form.rows * form.share for form in found) / sum(form.rows for form in found), 1.0)
 
 
+def _form_of(compiler: str, wanted: FormKey, compiled: CompiledForms) -> FittedKernel | None:
+    """A compiler's own form for a generation's A and B, with C of the nearest size."""
+    known = [key for made, key in compiled if made == compiler and key[:3] == wanted[:3]]
+    return compiled[compiler, min(known, key=lambda key: _distance(key, wanted))] if known else None
+
+
 def kernel_cycles(
     generation: str, types: tuple[str, str, str], m: int, k: int, n: int, *,
-    macs_per_cycle: float | None = None, forms: Forms | None = None,
+    macs_per_cycle: float | None = None, forms: Forms | None = None, compiler: str = "",
+    compiled: CompiledForms | None = None,
 ) -> KernelCycles:  # fmt: skip
     """Cycles of one step: m·k·n / `macs_per_cycle` when a rate is given, else the fitted form, of `forms` if given.
 
-    `types` are those of A, B and C by name; `generation` is "AIE2" or "AIE2P".
+    `types` are those of A, B and C by name; `generation` is "AIE2" or "AIE2P". `compiler` made the kernel: its own form
+    is taken where there is one for the types, of `compiled` if given.
     """
     if macs_per_cycle:
         return KernelCycles(m * k * n / macs_per_cycle, "assumed: the rate that was given")
+    if own := _form_of(compiler, (generation, *types), compiled_kernels() if compiled is None else compiled):
+        ends = None if own.cycles_per_result is None else own.cycles_per_result * m * n
+        return KernelCycles(
+            own.cycles(m, k, n), f"modelled: fitted form of {compiler}", ends=ends, slab=own.cycles_per_slab
+        )
     form = fitted_kernel(generation, types, forms)
     return KernelCycles(form.cycles(m, k, n), f"modelled: fitted form{f' {form.note}' if form.note else ''}")

@@ -9,15 +9,24 @@ from bdforge.perf.plots.roofline import plain_ticks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MARKS = {"modelled": ("o", BLUE), "counted": ("s", ORANGE), "emulated": ("^", GREEN)}
+_MARKS = {
+    "modelled": ("o", BLUE), "counted": ("s", ORANGE), "emulated": ("^", GREEN), "fitted": ("o", BLUE),
+    "not fitted": ("s", ORANGE),
+}  # fmt: skip
 
 
-def parity(pairs: Mapping[str, Sequence[tuple[float, float]]], unit: str, title: str) -> "Figure":
-    """`pairs` are (published, ours) by kind, all positive."""
+def parity(
+    pairs: Mapping[str, Sequence[tuple[float, float]]], unit: str, title: str,
+    band: tuple[float, float] | None = None,
+) -> "Figure":  # fmt: skip
+    """`pairs` are (published, ours) by kind, all positive; `band` the shares of ours that published ones may be."""
     figure, (axes,) = new_figure(6.5, 6)
     ends = [value for found in pairs.values() for pair in found for value in pair]
     low, high = min(ends) / 1.3, max(ends) * 1.3
     axes.plot([low, high], [low, high], color=TEXT, linewidth=1.2, zorder=1)
+    if band:
+        axes.fill_between([low, high], [low / band[1], high / band[1]], [low / band[0], high / band[0]], color=TEXT,
+                          alpha=0.12, linewidth=0, label=f"within {band[0]:g} to {band[1]:g} of ours")  # fmt: skip
     for kind, found in pairs.items():
         marker, color = _MARKS[kind]
         axes.scatter(

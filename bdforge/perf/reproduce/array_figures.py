@@ -23,8 +23,10 @@ from bdforge.perf.bounds.contraction import contraction_case
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.errors import PerfError
+from bdforge.perf.operator_rows import OperatorRow, operator_row
 from bdforge.perf.reproduce.entries import Fields
 from bdforge.perf.reproduce.quantity import Producer, Quantity
+from bdforge.perf.rows import Row
 from bdforge.perf.timed import timed
 
 
@@ -92,6 +94,19 @@ OPERATORS = Producer(
         "bds_a_token": Quantity("BDs", "counted", lambda run: max(len(b) for s in run.shim_bds.values() for b in s)),
     },
 )
+
+
+def _compiled_ms(row: OperatorRow | Row) -> float:
+    us = row.case.time_us() if isinstance(row, OperatorRow) else estimate(row.case).time_us
+    return us / 1e3
+
+
+COMPILED = Producer(
+    operator_row,
+    {"ms": Quantity("ms", "modelled", _compiled_ms)},
+    lambda row: f"{row.fields['shape']}, {row.fields['config']}",
+)
+"""Runs of others' designs, their kernels as compiled."""
 
 
 @dataclass(frozen=True, slots=True)

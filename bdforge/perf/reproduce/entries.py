@@ -1,7 +1,8 @@
 """The table of published tables and figures that `bdforge reproduce` knows: data, read once and checked.
 
 `data/papers.toml` names each publication and what of it is compared. Rows of GEMMs stand in `measured_gemm.csv` (the
-models' few parameters are fitted to them) and `published_gemm.csv` (nothing is), those of everything else in
+models' few parameters are fitted to them) and `published_gemm.csv` (nothing is), runs of compiled operators in
+`measured_operators.csv`, prompts of whole models in `published_prompts.csv`, those of everything else in
 `published_figures.csv`, which gives each figure the arguments of its producer.
 """
 
@@ -12,6 +13,8 @@ from functools import cache
 from bdforge.common.files import read_csv, read_toml
 from bdforge.common.messages import clip
 from bdforge.perf.errors import PerfError
+from bdforge.perf.operator_rows import MEASURED_OPERATORS
+from bdforge.perf.prompts import PROMPTS_FILE
 from bdforge.perf.rows import DATA, MEASURED
 
 TABLE = DATA / "papers.toml"
@@ -60,8 +63,13 @@ def entry_named(name: str) -> PaperEntry:
 
 
 def _entry(given: dict, papers: Mapping[str, str]) -> PaperEntry:
-    sources, name = given.pop("sources", ()), given["name"]
-    if sources:
+    sources, operators, name = given.pop("sources", ()), given.pop("operators", ()), given["name"]
+    if operators:
+        chosen = tuple(row for row in read_csv(MEASURED_OPERATORS) if row["operator"] in operators)
+        quantities: tuple[str, ...] = ("ms",)
+    elif given["producer"] == "prompt":
+        chosen, quantities = tuple(row for row in read_csv(PROMPTS_FILE) if row["entry"] == name), ("ms",)
+    elif sources:
         wanted = given.pop("only", {})
         rows = (row for row in _gemm_rows() if row["source"] in sources)
         chosen = tuple(row for row in rows if all(row[key] in values for key, values in wanted.items()))

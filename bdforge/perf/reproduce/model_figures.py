@@ -11,6 +11,7 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem, load_spec
 from bdforge.perf.bounds.case import GemmCase, case_of
 from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.prompts import prompt_of
 from bdforge.perf.reproduce.entries import Fields
 from bdforge.perf.reproduce.quantity import Producer, Quantity
 from bdforge.perf.tune.shapes import Weighted, shapes
@@ -52,6 +53,14 @@ PRODUCTS = Producer(
         "first_times": Quantity("x loaded", "modelled", lambda made: made.first_times),
     },
 )
+
+
+PROMPTS = Producer(
+    prompt_of,
+    {"ms": Quantity("ms", "modelled", lambda prompt: prompt.modelled_ms())},
+    lambda prompt: f"{prompt.model}, {prompt.tokens} tokens",
+)
+"""Prompts of others' whole models."""
 
 
 def _problem(fields: Fields) -> GemmProblem:

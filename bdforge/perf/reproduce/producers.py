@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bdforge.common.messages import Fault
-from bdforge.perf.reproduce.array_figures import CONFIGURATIONS, CONTRACTIONS, OPERATORS
+from bdforge.perf.reproduce.array_figures import COMPILED, CONFIGURATIONS, CONTRACTIONS, OPERATORS
 from bdforge.perf.reproduce.core_figures import FORMS, KERNELS, TILES
 from bdforge.perf.reproduce.entries import Fields, PaperEntry
 from bdforge.perf.reproduce.figures import Figure, Kind, Published
 from bdforge.perf.reproduce.gemm_figures import GEMMS
-from bdforge.perf.reproduce.model_figures import PRODUCTS, ROUNDINGS
+from bdforge.perf.reproduce.model_figures import PRODUCTS, PROMPTS, ROUNDINGS
 from bdforge.perf.reproduce.quantity import Producer, Quantity
 
 PRODUCERS: Mapping[str, Producer] = {
     "gemm": GEMMS, "operator": OPERATORS, "contraction": CONTRACTIONS, "configuration": CONFIGURATIONS,
-    "kernel": KERNELS, "tile": TILES, "form": FORMS, "products": PRODUCTS, "rounding": ROUNDINGS,
+    "compiled operator": COMPILED, "kernel": KERNELS, "tile": TILES, "form": FORMS, "products": PRODUCTS,
+    "prompt": PROMPTS, "rounding": ROUNDINGS,
 }  # fmt: skip
 
 

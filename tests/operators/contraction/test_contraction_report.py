@@ -109,7 +109,8 @@ def test_a_price_is_what_cores_controller_and_copies_take(expression, sizes, sta
 
 
 @pytest.mark.parametrize(("rows", "columns", "staged", "longest"), [
-    (2, 2, "", "requests"), (2, 4, "ABC", "requests"), (2, 4, "", "alone"), (4, 8, "", "alone"), (4, 8, "ABC", "port"),
+    (2, 2, "", "requests"), (2, 4, "ABC", "requests"), (2, 4, "", "alone"), (4, 8, "", "alone"),
+    (4, 8, "ABC", "port"),
 ])  # fmt: skip
 def test_memory_takes_as_long_as_requests_port_or_runs_alone(rows: int, columns: int, staged: str, longest: str):
     """64 x 32 by 32 x 64: 8 x 8 tiles of C in 2 slabs; a row's A passes for each of its tiles, a column's B too.

@@ -1,7 +1,7 @@
 """DRAM under time: resources that shim channels share.
 
 A flow is what one shim channel moves between two events. Each byte of it takes some time of several resources: the
-port to DRAM (reads, writes, both ways with what DRAM serves run by run) and the requests of its shim (`Timing` has the
+port to DRAM (reads, writes, both ways; what DRAM serves run by run) and the requests of its shim (`Timing` has the
 prices). All flows under way get equal shares of what all shims use, by the resource that they need most of, or less
 where their channel or shim is slower (dominant resource fairness, Ghodsi et al. 2011, filled up step by step).
 Resources of one flow that are busy at the same time make it wait for each: its rate falls as `joined_times` says, with
@@ -21,8 +21,8 @@ from bdforge.devices.timing import Timing, joined_times
 
 _EXHAUSTED_BYTES = 1e-6  # less than this is left by rounding only
 _FULL = 1 - 1e-9
-READ, WRITE, BOTH = "read", "write", "both"
-PORT = (READ, WRITE, BOTH)
+READ, WRITE, BOTH, RUNS = "read", "write", "both", "runs"
+PORT = (READ, WRITE, BOTH, RUNS)
 Resource = str | tuple[str, int]
 
 
@@ -48,17 +48,21 @@ class DramFlow:
 
 @dataclass(slots=True)
 class _Seen:
-    """What reads have shown so far: shims that read, and shims by the row of a matrix that they read in."""
+    """What was shown so far: shims that read, by the row of a matrix that they read in, by a way through DRAM."""
 
     shims: set[int] = field(default_factory=set)
     rows: dict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    ways: dict[tuple[float, int, bool], set[int]] = field(default_factory=lambda: defaultdict(set))
 
 
 class Dram:
-    """The shared resources. `busy_cycles` are how much of each was used, `moved_bytes` by whether they are written."""
+    """The shared resources of an array of so many columns.
 
-    def __init__(self, clock: Clock, timing: Timing):
-        self._clock, self._timing = clock, timing
+    `busy_cycles` are how much of each was used, `moved_bytes` by whether they are written.
+    """
+
+    def __init__(self, clock: Clock, timing: Timing, columns: int):
+        self._clock, self._timing, self._columns = clock, timing, columns
         self._flows: list[DramFlow] = []
         self._settled = clock.now
         self._version = 0
@@ -84,10 +88,15 @@ class Dram:
 
     def _prices_ns(self, way: Way) -> dict[Resource, float]:
         """Nanoseconds that a byte takes of each resource."""
-        timing, run, seen = self._timing, way.access.run_bytes, self._seen
+        timing, run, stride, seen = self._timing, way.access.run_bytes, way.access.stride_bytes, self._seen
         row = set() if way.write else seen.rows[way.access.row]
+        alike = seen.ways[run, stride, way.write]
         row.add(way.column)
-        both = {BOTH: float(timing.run_ns(run, way.access.stride_bytes, len(row) > 1)) / run}
+        alike.add(way.column)
+        runs = float(timing.run_ns(run, stride, len(row) > 1, len(alike) / self._columns)) / run
+        both = {BOTH: 1 / timing.dram_gb_s}
+        if runs > both[BOTH]:  # what takes no longer than its bytes waits for the port alone
+            both[RUNS] = runs
         if way.write:
             return {WRITE: 1 / timing.dram_write_gb_s, **both}
         seen.shims.add(way.column)

@@ -12,7 +12,7 @@ from bdforge.array.emulator.errors import TimingError
 from bdforge.array.emulator.timed.bank_conflicts import Banks, Conflicts
 from bdforge.array.emulator.timed.controller_time import TimedController
 from bdforge.array.emulator.timed.core_time import KernelCost, TimedCores
-from bdforge.array.emulator.timed.dram import BOTH, READ, WRITE, Dram
+from bdforge.array.emulator.timed.dram import BOTH, READ, RUNS, WRITE, Dram
 from bdforge.array.emulator.timed.links import Links
 from bdforge.array.emulator.timed.locks import TimedLocks
 from bdforge.array.emulator.timed.task_time import TimedTasks
@@ -59,7 +59,7 @@ class _Replay:
         self.verbs: dict[str, Verb] = {}
         self.runners = [TimedParty(party, self.clock, self.verbs, options.spans) for party in trace.parties]
         self.locks = TimedLocks(trace.locks, self.clock, timing)
-        self.dram = Dram(self.clock, timing)
+        self.dram = Dram(self.clock, timing, trace.device.columns)
         self.tasks = TimedTasks(self.runners, self.clock, timing)
         self.banks = Banks()
         self.cores = TimedCores(self.clock, timing, trace.device, options.kernels, self.banks)
@@ -141,7 +141,7 @@ class _Replay:
     def _dram_time(self, end: float) -> DramTime:
         busy, moved = self.dram.busy_cycles, self.dram.moved_bytes
         requests = max((cycles for resource, cycles in busy.items() if isinstance(resource, tuple)), default=0.0)
-        used = busy[READ], busy[WRITE], busy[BOTH], requests
+        used = busy[READ], busy[WRITE], max(busy[BOTH], busy[RUNS]), requests
         shares = [cycles / end if end else 0.0 for cycles in used]
         return DramTime(moved[False], moved[True], *shares)
 

@@ -20,6 +20,7 @@ usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on
        ./go check                            lint, types, and the nearest tests of what differs from main: a minute at most
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
+       ./go site                             the docs as a site in build/site; links that lead nowhere are errors
        ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
        ./go help                             this text
 The first call makes .venv from requirements.lock. docs/building.md has the details.
@@ -170,6 +171,12 @@ sweep() {
   stage 'pytest' "$python" -m pytest -n 2 --dist worksteal -m slow "$@"
 }
 
+site() {
+  setup
+  cd -- "$root"
+  stage 'site' "$python" -m tools.site
+}
+
 mutate() {
   setup
   build host
@@ -183,6 +190,7 @@ case $command in
   run) run "${@:2}" ;;
   test) run_tests "${@:2}" ;;
   sweep) sweep "${@:2}" ;;
+  site) site ;;
   mutate) mutate "${@:2}" ;;
   help | -h | --help) usage ;;
   *)

@@ -28,8 +28,15 @@ class Browser:
         made = _call("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
         self._url = f"{driver}/session/{made['sessionId']}"
 
-    def open(self, file: Path) -> None:
-        _call("POST", f"{self._url}/url", {"url": file.as_uri()})
+    def open(self, page: Path | str) -> None:
+        """A file, or what a URL names."""
+        _call("POST", f"{self._url}/url", {"url": page if isinstance(page, str) else page.as_uri()})
+
+    def resize(self, width: int, height: int) -> None:
+        """Of the page; windows have a least width, phones' screens are narrower."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
+        _call("POST", f"{self._url}/goog/cdp/execute", command)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script returns; `arguments[0]` is the first argument."""

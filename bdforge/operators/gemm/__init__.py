@@ -1,4 +1,4 @@
-"""GEMM: from a design spec to a GemmPlan with every number, and its runtime sequences."""
+"""GEMM, C = A B of any size: from a design spec to a GemmPlan with every number, and its runtime sequences."""
 
 from bdforge.design.sequences import SequenceOptions
 from bdforge.operators.gemm.plan import GemmPlan, plan_gemm

@@ -7,8 +7,10 @@ on one process, then on two. Measured on this host, kernel schedules included.
 import sys
 import time
 
+from bdforge.common.task_runners import in_processes
+from bdforge.common.tasks import Workers
 from bdforge.devices import device_named
-from bdforge.perf.tune.candidate_search import Search, in_process, in_processes
+from bdforge.perf.tune.candidate_search import Search
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import search_space
 from bdforge.perf.tune.tuner import search
@@ -23,9 +25,9 @@ def main(types: list[str]) -> None:
     problems = shapes("bitnet-2b", 1024)
     for names in types:
         wanted = Search(search_space(device_named(DEVICE), names, max(p.K for p, _ in problems)), "compiled", problems)
-        for jobs, run in ((1, in_process), (2, in_processes(2))):
+        for jobs in (1, 2):
             start = time.perf_counter()
-            parts = search(wanted, run)
+            parts = search(wanted, Workers(in_processes(jobs)))
             seconds = time.perf_counter() - start
             legal = sum(part.legal for part in parts)
             examined = sum(part.examined for part in parts)

@@ -78,8 +78,12 @@ def small(tmp_path_factory) -> PlannedDesign:
 def run(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command line in a folder of its own: exit code, standard output, standard error; nothing is folded."""
+    """Runs a command line in a folder of its own: exit code, standard output, standard error; nothing is folded.
+
+    Results of tasks are kept in another one: what a test put in place of something is nobody else's.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bdforge.cli.options.kept_results", lambda: tmp_path.with_name(f"{tmp_path.name}-results"))
     monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*arguments: str) -> tuple[int, str, str]:

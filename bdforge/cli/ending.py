@@ -11,8 +11,8 @@ from bd_patterns import PatternError
 from bdforge.common.messages import Fault, RunFault, bounded, clip, clip_path
 from bdforge.common.watched import ProcessEnded, as_command
 
-FAILED, BAD_INPUT, INTERNAL = 1, 2, 3
-"""A run that fails, or results that differ; what was given cannot be used; a fault of bdforge's own. Ctrl-C: 130."""
+FAILED, BAD_INPUT, INTERNAL, INTERRUPTED = 1, 2, 3, 130
+"""A run that fails, or results that differ; what was given cannot be used; a fault of bdforge's own; Ctrl-C."""
 _TRACE = "BDFORGE_TRACEBACK"
 
 

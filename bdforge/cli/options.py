@@ -14,6 +14,8 @@ from bdforge.common.files import new_file, write_whole
 from bdforge.common.messages import InputError, clip, listed
 from bdforge.common.pictures import new_picture
 from bdforge.common.screen import say
+from bdforge.common.task_runners import in_processes, on_cluster
+from bdforge.common.tasks import Workers, kept_results
 from bdforge.devices import DEVICES, Device
 from bdforge.devices.types import ORDERS, PEAK_MACS, Order, order_named
 from bdforge.operators import DATA, Operator, Problem
@@ -101,11 +103,27 @@ Poison = Annotated[
         "--poison", help="Reading memory that nobody wrote is an error, and writing beside a kernel's arguments."
     ),
 ]
+Jobs = Annotated[int, number("Processes.", "-j", least=1, most=256)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler whose workers do it instead, such as tcp://host:8786."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")]
 Insts = Annotated[
     Path | None, typer.Option(help="Instruction words to run, instead of the sequence where a text has one.")
 ]
 Timing = Annotated[bool, typer.Option("--timing", help="Time the run (emulated) and tell where it goes.")]
+
+
+def workers_of(jobs: int, scheduler: str | None, own: bool = True) -> Workers:
+    """Who does a command's tasks: those of -j or --scheduler.
+
+    Results are kept in the cache where bdforge's `own` code decides them: of others' nobody knows when it changes.
+    """
+    if scheduler is not None and jobs != 1:
+        raise typer.BadParameter("-j and --scheduler go each without the other", param_hint="--scheduler")
+    run = in_processes(jobs) if scheduler is None else on_cluster(scheduler)
+    return Workers(run, kept_results() if own else None)
 
 
 def check_rate(rate: float | None, device: Device) -> None:

@@ -1,6 +1,7 @@
 """`bdforge tune`: the fastest design for some problems; `bdforge balance`: the published way to a balanced one."""
 
 import re
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
@@ -14,45 +15,47 @@ from bdforge.cli.options import (
     DEFAULT_PRODUCT,
     BLayout,
     Force,
+    Jobs,
     Kernel,
     Layouts,
     Out,
     ProductName,
+    Scheduler,
     Tokens,
     Types,
     layouts,
     number,
     print_or_write,
     problem,
+    workers_of,
 )
-from bdforge.cli.progress import counting
+from bdforge.cli.progress import doing
 from bdforge.common.files import read_toml
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
+from bdforge.common.tasks import Workers
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named
 from bdforge.operators import Spec, SpecError, load_spec, operator_of
 from bdforge.operators.gemm import GemmSpec
+from bdforge.operators.registry import own_kinds
 from bdforge.operators.specs import STACK_BYTES
 from bdforge.perf import PerfError
 from bdforge.perf.tune.balanced_tiles import FIXED, Balance, RankedTile, balance
-from bdforge.perf.tune.candidate_search import Runner, Search, in_processes, on_cluster
+from bdforge.perf.tune.candidate_search import KEPT, Search
 from bdforge.perf.tune.choice_reasons import LIFTS, verdicts
 from bdforge.perf.tune.free_numbers import tune_numbers
-from bdforge.perf.tune.search_state import State, default_state
 from bdforge.perf.tune.shapes import Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.space import FIXABLE, search_space
 from bdforge.perf.tune.time_model import basis_named, check_basis
 from bdforge.perf.tune.tuned_design import choice_line, design_name, design_toml, numbers_toml
-from bdforge.perf.tune.tuner import FINALISTS, Tuned, tune
+from bdforge.perf.tune.tuner import FINALISTS, FINALISTS_MOST, Tuned, tune
 
 _POSITIVE = re.compile("[1-9][0-9]{0,8}")
 app = typer.Typer()
-_JOBS_MAX = 256
 Stack = Annotated[int, number("Bytes of a core that are kept for its stack.", least=0, most=1 << 15)]
 _TYPES, _MODEL = "int8,int2,int32", "bitnet-2b"
-INTERRUPTED = 130  # what shells expect after Ctrl-C
 
 
 @app.command(name="tune")
@@ -85,24 +88,21 @@ def tune_command(
     out: Out = None,
     force: Force = False,
     finalists: Annotated[
-        int, number("How many of the best to emulate; 0 leaves it to the model.", most=32)
+        int, number("How many of the best to emulate; 0 leaves it to the model.", most=FINALISTS_MOST)
     ] = FINALISTS,
-    jobs: Annotated[int, number("Processes.", "-j", least=1, most=_JOBS_MAX)] = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to search on, such as tcp://host:8786.")
-    ] = None,
-    state: Annotated[Path | None, typer.Option(help="File to keep the search in; by default in the cache.")] = None,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Search every design that can be built for the fastest one on some problems, and write it with the reasons.
 
     A search that was interrupted goes on when the same command is given again.
     """
-    runner = on_cluster(scheduler) if scheduler else in_processes(jobs)
     spec = None if design is None else load_spec(design)
+    workers = workers_of(jobs, scheduler, spec is None or spec.kind in own_kinds())
     if spec is not None and (types != _TYPES or shapes != _MODEL or tokens or stays):
         raise typer.BadParameter("--types, --shapes, --tokens and --stays go without a design, which says them itself")
     if design is not None and spec is not None and not isinstance(spec, GemmSpec):
-        _tune_numbers(design, spec, device, fix or [], finalists, (out, force))
+        _tune_numbers(design, spec, device, fix or [], finalists, workers, (out, force))
         return
     fixed = _fixed([*(fix or []), *(["rho=1"] if symmetric else [])], FIXABLE)
     if isinstance(spec, GemmSpec):
@@ -113,35 +113,29 @@ def tune_command(
     if not weighted:
         raise PerfError(f"{design}: has no problems to be fast at; add [[problems]]")
     wanted = _wanted(device, types, weighted, layouts(b_layouts), (a_layout, c_layout), kernel, fixed, stays, stack)
-    print_or_write(design_toml(_searched(wanted, runner, state, finalists)), out, force)
+    wanted = replace(wanted, kept=max(KEPT, finalists))
+    print_or_write(design_toml(_searched(wanted, workers, finalists)), out, force)
 
 
-def _searched(wanted: Search, runner: Runner, state: Path | None, finalists: int) -> Tuned:
-    """A search that is kept as it goes, with its progress and its result on the terminal."""
-    kept = State.open(state or default_state(wanted), wanted)
-    console = screen(stderr=True)
-    resumed = f", {len(kept.parts)} parts taken over" if kept.parts else ""
-    console.print(f"search kept in {kept.path}{resumed}", soft_wrap=True)
-    try:
-        tuned = _tune(wanted, runner, kept, finalists, console)
-    except KeyboardInterrupt:
-        console.print(f"interrupted; {len(kept.parts)} parts are kept, the same command goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
-    _report(tuned, console)
+def _searched(wanted: Search, workers: Workers, finalists: int) -> Tuned:
+    """A search with its progress and its result on the terminal."""
+    with doing(workers, "tile heights searched", "finalists emulated") as (ended, emulating):
+        tuned = tune(wanted, workers, finalists=finalists, ended=ended, emulating=emulating)
+    _report(tuned, screen(stderr=True))
     return tuned
 
 
 def _tune_numbers(
-    path: Path, spec: Spec, device: str, fix: list[str], finalists: int, written: tuple[Path | None, bool]
-) -> None:
+    path: Path, spec: Spec, device: str, fix: list[str], finalists: int, workers: Workers,
+    written: tuple[Path | None, bool],
+) -> None:  # fmt: skip
     """Choose the free numbers of a design of any operator but GEMM."""
     product, console = device_named(device), screen(stderr=True)
     fixed = _fixed(fix, tuple(operator_of(spec).free(spec, product)))
-    with counting(console) as progress:
-        trying = progress.add_task("choices", total=None)
+    with doing(workers, "choices", "finalists emulated") as (ended, emulating):
         tuned = tune_numbers(
             read_toml(path, SpecError), path.stem, product, fixed=fixed, finalists=finalists,
-            ended=lambda done, of: progress.update(trying, completed=done, total=of),
+            workers=workers, ended=ended, emulating=emulating,
         )  # fmt: skip
     console.print(f"{tuned.legal:,} designs of {tuned.examined:,} choices can be built; the fastest, microseconds:")
     for choice in tuned.best[:8]:
@@ -180,17 +174,6 @@ def _wanted(
     basis = basis_named(kernel)
     check_basis(space.types, space.device.generation, basis)
     return Search(space, basis, weighted)
-
-
-def _tune(wanted: Search, runner: Runner, state: State, finalists: int, console: Console) -> Tuned:
-    with counting(console) as progress:
-        searching = progress.add_task("tile heights searched", total=None)
-        emulating = progress.add_task("finalists emulated", total=finalists, visible=finalists > 0)
-        return tune(
-            wanted, runner, state=state, finalists=finalists,
-            ended=lambda done, of: progress.update(searching, completed=done, total=of),
-            emulating=lambda done, of: progress.update(emulating, completed=done, total=of),
-        )  # fmt: skip
 
 
 def _report(tuned: Tuned, console: Console) -> None:

@@ -25,7 +25,7 @@ class _Registry(Mapping[str, Operator]):
 
     def __getitem__(self, kind: str) -> Operator:
         """The operator of a kind; KeyError where there is none, SpecError for a package that cannot be used."""
-        if kind in _own():
+        if kind in own_kinds():
             return import_module(f"{bdforge.operators.__name__}.{kind}").OPERATOR
         found = [entry for entry in entry_points(group=GROUP) if entry.name == kind]
         if not found:
@@ -35,14 +35,15 @@ class _Registry(Mapping[str, Operator]):
         return _loaded(found[0])
 
     def __iter__(self) -> Iterator[str]:
-        yield from (own := _own())  # first: entry points are read of every installed package
+        yield from (own := own_kinds())  # first: entry points are read of every installed package
         yield from sorted({entry.name for entry in entry_points(group=GROUP)} - {*own})
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
 
-def _own() -> list[str]:
+def own_kinds() -> list[str]:
+    """Kinds of operators that are bdforge's own, not an installed package's."""
     # Not by entry points: those of an editable checkout are as old as its installation.
     return [found.name for found in iter_modules(bdforge.operators.__path__) if found.ispkg]
 

@@ -16,11 +16,13 @@ from bdforge.array.images.cdo import cdo
 from bdforge.array.images.programs import read_programs
 from bdforge.array.images.read import read_image
 from bdforge.cli import emulate, estimate, machine_code, models, texts, tune, weights
+from bdforge.cli.options import workers_of
 from bdforge.devices import device_named
 from bdforge.devices.txn_format.operations import BlockWrite
 from bdforge.models.weights import TernaryMatrix
 from bdforge.perf import PerfError
 from bdforge.perf.goals import Goal
+from bdforge.perf.tune.candidate_search import Search
 from bdforge.perf.tune.space import search_space
 from support.built_designs import ROOT
 from support.small_designs import loopback
@@ -305,21 +307,18 @@ def test_a_search_gets_what_its_options_say(run, monkeypatch):
     assert not asked, "refused before anything is searched"
 
 
-def test_an_interrupted_search_says_what_is_kept(run, monkeypatch):
-    kept = fake(parts={8: 0, 16: 0}, path="search.jsonl")
-    monkeypatch.setattr(tune, "_wanted", lambda *given: "wanted")
-    monkeypatch.setattr(tune.State, "open", lambda path, wanted: kept)
+def test_an_interrupted_search_says_that_what_is_done_is_kept(run, monkeypatch):
+    monkeypatch.setattr(
+        tune, "_wanted", lambda *given: Search(search_space(device_named("strix_halo"), "i8,i2,i32", 8), "fitted", ())
+    )
 
-    def interrupted(*given: Any) -> None:
+    def interrupted(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune, "_tune", interrupted)
-    code, out, err = run("tune", "--state", "search.jsonl")
-    assert (code, out) == (130, "")
-    assert [" ".join(line.split()) for line in err.splitlines()] == [
-        "search kept in search.jsonl, 2 parts taken over",
-        "interrupted; 2 parts are kept, the same command goes on from there",
-    ]
+    monkeypatch.setattr(tune, "tune", interrupted)
+    assert run("tune") == (130, "", "interrupted; what is done is kept, the same command goes on from there\n")
+    monkeypatch.setattr(tune, "workers_of", lambda jobs, scheduler, own: workers_of(jobs, scheduler, own=False))
+    assert run("tune") == (130, "", "interrupted; nothing is kept\n")
 
 
 @pytest.mark.parametrize("rule", ["estimate", "array", "cpu"])

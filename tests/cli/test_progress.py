@@ -87,14 +87,18 @@ def test_a_pipe_gets_nothing():
     assert written(console) == ""
 
 
-@pytest.mark.parametrize(("steps", "party", "total", "done", "shown"), [
-    (0, "", 0, 0, (None, 0, "starts")), (1234, "core (0, 2)", 0, 0, (None, 0, "1,234 steps, core (0, 2)")),
-    (5, "shim (0, 0)", 8, 3, (8, 3, "5 steps, shim (0, 0)")),
+@pytest.mark.parametrize(("steps", "party", "total", "done", "of", "shown"), [
+    (0, "", 0, 0, (0, 0), (None, 0, "starts")), (0, "", 0, 0, (0, 1), (None, 0, "starts")),
+    (1234, "core (0, 2)", 0, 0, (0, 1), (None, 0, "1,234 steps, core (0, 2)")),
+    (5, "shim (0, 0)", 8, 3, (0, 0), (8, 3, "5 steps, shim (0, 0)")),
+    (5, "shim (0, 0)", 8, 3, (2, 7), (8, 3, "2 of 7: 5 steps, shim (0, 0)")), (0, "", 0, 0, (2, 7), (7, 2, "2 of 7")),
 ])  # fmt: skip
-def test_a_bar_has_operations_done_of_all_and_no_share_without_a_number(steps, party, total, done, shown):
+def test_a_bar_has_operations_done_of_all_and_no_share_without_a_number(steps, party, total, done, of, shown):
+    tasks = progress._Tasks()
+    tasks.tell(*of)
     watched: Any = SimpleNamespace(done=done, total=total, steps=steps, party=party)
     with bar(Console(file=io.StringIO())) as drawn:
         task = drawn.add_task("it", total=None, state="")
-        progress._update(drawn, task, watched)
+        progress._update(drawn, task, watched, tasks)
     (found,) = drawn.tasks
     assert (found.total, found.completed, found.fields["state"]) == shown

@@ -22,7 +22,7 @@ def test_the_walk_is_told_in_three_steps_and_goes_on_with_tune(run):
         assert step in out
     line = next(line for line in out.splitlines() if "bdforge tune" in line)
     words = shlex.split(line.partition(": bdforge ")[2])
-    code, toml, _ = run(*words, "--finalists", "0", "--state", "search.jsonl")
+    code, toml, _ = run(*words, "--finalists", "0")
     assert code == 0
     assert "rho = 1" in toml
     assert "stack_bytes = 1024" in toml

@@ -18,18 +18,12 @@ HALO = device_named("strix_halo")
 SQUARE, WIDE = GemmProblem(1024, 2560, 2560), GemmProblem(1024, 2560, 13824)
 
 
-@pytest.fixture(autouse=True)
-def cache(monkeypatch, tmp_path):
-    """Searches of this user are not taken over."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.mark.slow
 def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
     out = tmp_path / "tuned.toml"
     code, printed, told = run("tune", "--shapes", "100x40x300,64x32x64*3", "--finalists", "1", "--out", str(out))
     assert (code, printed) == (0, f"wrote {out}\n")
-    assert "search kept in" in told
+    assert "parts taken over" not in told
     spec = load_spec(out)
     plan_gemm(spec, HALO)
     assert [(p.M, p.K, p.N) for p in spec.problems] == [(100, 40, 300), (64, 32, 64)]
@@ -41,15 +35,6 @@ def test_tune_writes_a_design_with_reasons_that_can_be_planned(run, tmp_path):
     code, _, again = run("tune", "--shapes", "100x40x300,64x32x64*3", "--finalists", "1")
     assert code == 0
     assert "parts taken over" in again
-
-
-def test_a_silent_scheduler_is_one_sentence(run, monkeypatch):
-    pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
-    monkeypatch.setattr("bdforge.cli.tune.on_cluster", lambda a: __import__(
-        "bdforge.perf.tune.candidate_search", fromlist=["on_cluster"]).on_cluster(a, timeout_seconds=0.2))  # fmt: skip
-    code, _, told = run("tune", "--shapes", "64x32x64", "--scheduler", "tcp://127.0.0.1:1")
-    assert code == 2
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in told
 
 
 def test_shapes_come_from_models_lists_and_files(tmp_path):

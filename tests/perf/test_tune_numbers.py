@@ -124,7 +124,7 @@ def test_a_gemm_s_design_is_tuned_in_the_space_of_gemms(run, tmp_path):
         "n = 64\n[buffers]\nk_mt = 64\n[[problems]]\nM = 64\nK = 32\nN = 64\n"
     )
     limits = ("--finalists", "0", "--fix", "m=8", "--fix", "k=8", "--fix", "rho=1")
-    by_design = run("tune", str(path), *limits, "--state", "one.jsonl")
-    by_options = run("tune", "--shapes", "64x32x64", *limits, "--state", "two.jsonl")
+    by_design = run("tune", str(path), *limits)
+    by_options = run("tune", "--shapes", "64x32x64", *limits)
     assert by_design[:2] == by_options[:2]
     assert by_design[0] == 0

@@ -8,13 +8,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bdforge.common.tasks import Workers, made, sources
 from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.specs import LARGEST_SIZE
 from bdforge.perf import PerfError
 from bdforge.perf.tune import tuner
-from bdforge.perf.tune.candidate_search import KEPT, Search, SearchPart, _fastest, buildable, fastest, search_part
+from bdforge.perf.tune.candidate_search import (
+    KEPT,
+    Height,
+    Search,
+    SearchPart,
+    _fastest,
+    buildable,
+    fastest,
+    search_part,
+)
 from bdforge.perf.tune.choice_reasons import Verdict, _alternative, _changed, _values, alternatives
-from bdforge.perf.tune.emulated_finalists import EmulatedFinalist
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, Emulation
 from bdforge.perf.tune.shapes import shapes
 from bdforge.perf.tune.space import Candidate, candidates_of, core_holds, rows_of_tiles
 from bdforge.perf.tune.time_model import modelled_us
@@ -73,17 +83,22 @@ def test_a_core_holds_buffers_to_its_last_byte_aligned_for_vectors():
     assert not core_holds(space, 72, 232, 56, 1, 1)
 
 
-def test_a_search_tells_how_far_it_is_and_adds_up_its_parts():
+def test_a_search_tells_how_far_it_is_and_adds_up_its_parts(monkeypatch):
     wanted = Search(replace(SPACE, fixed=(("m", (8, 16, 24)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
     told: list[tuple[int, int]] = []
 
-    def run(_, heights):
-        return (SearchPart(m, 10 * m, m, (ranked(float(m), m=m),)) for m in reversed(heights))
+    def part(height: Height) -> SearchPart:
+        m = height.m
+        return SearchPart(m, 10 * m, m, (ranked(float(m), m=m),))
 
-    parts = search(wanted, run, ended=lambda done, of: told.append((done, of)))
+    def backwards(call, tasks):
+        return ((place, made(call, tasks[place], sources())) for place in reversed(range(len(tasks))))
+
+    monkeypatch.setattr(tuner, "search_part", part)
+    parts = search(wanted, Workers(backwards), ended=lambda done, of: told.append((done, of)))
     assert [part.m for part in parts] == [8, 16, 24]
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    found = tune(wanted, run, finalists=0)
+    found = tune(wanted, Workers(backwards), finalists=0)
     assert (found.examined, found.legal, found.resumed_parts) == (480, 48, 0)
     assert [finalist.time_us for finalist in found.finalists] == [8, 16, 24]
 
@@ -101,17 +116,22 @@ def test_designs_that_cannot_run_do_not_count_and_come_last(monkeypatch):
     best = [ranked(float(m), m=m) for m in (8, 16, 24, 32)]
     ratios = {8: None, 16: 40.0, 24: 10.0, 32: 1.0}
 
-    def emulated(_, candidate):
-        if (ratio := ratios[candidate.m]) is None:
-            raise PerfError("it stops")
-        return EmulatedFinalist((1, 1, 1), ratio, 10.0)
+    def emulated(task: Emulation) -> EmulatedFinalist | str:
+        ratio = ratios[task.candidate.m]
+        return "it stops" if ratio is None else EmulatedFinalist((1, 1, 1), ratio, 10.0)
 
-    monkeypatch.setattr(tuner, "emulated", emulated)
+    def part(height: Height) -> SearchPart:
+        return SearchPart(8, 4, 4, tuple(best))
+
+    monkeypatch.setattr(tuner, "emulated_or_not", emulated)
+    monkeypatch.setattr(tuner, "search_part", part)
     monkeypatch.setattr(tuner, "_fixed_us", lambda *_: 0.0)
     wanted = Search(replace(SPACE, fixed=(("m", (8,)),)), "fitted", ((GemmProblem(64, 64, 64), 1),))
-    found = tune(wanted, lambda *_: iter([SearchPart(8, 4, 4, tuple(best))]), finalists=2).finalists
+    told: list[tuple[int, int]] = []
+    found = tune(wanted, finalists=2, emulating=lambda done, of: told.append((done, of))).finalists
     assert [(f.ranked.candidate.m, f.time_us) for f in found] == [(24, 24.0), (16, 64.0), (8, 8.0)]
     assert [f.passed_over for f in found] == ["", "", "it stops"]
+    assert told[-1] == (2, 2)
 
 
 @pytest.mark.parametrize(("rho", "parts"), [(1, False), (2, True), (6, True), (7, False)])
@@ -156,6 +176,7 @@ def test_a_piece_keeps_its_fastest_of_so_many_kinds():
     times = np.arange(len(rows), 0.0, -1)
     found = _fastest(Candidate.of(rows), times)
     assert [entry.time_us for entry in found] == [1.0 + 2 * i for i in range(KEPT)]
+    assert len(_fastest(Candidate.of(rows), times, KEPT + 2)) == KEPT + 2
     assert {entry.candidate.k_mt for entry in found} == {600}
     assert _fastest(Candidate.of([]), np.array([])) == []
 
@@ -164,7 +185,7 @@ def test_a_part_counts_what_it_examined_and_what_can_be_built():
     space = replace(SPACE, fixed=(("rho", (1, 2)),))
     pieces = list(candidates_of(space, 32))
     assert len(pieces) == 2
-    part = search_part(Search(space, "fitted", ((GemmProblem(64, 64, 64), 1),)), 32)
+    part = search_part(Height(Search(space, "fitted", ((GemmProblem(64, 64, 64), 1),)), 32))
     assert part.examined == sum(piece.length for piece in pieces)
     assert part.legal == sum(buildable(space, piece).length for piece in pieces)
 
@@ -181,7 +202,7 @@ def test_a_search_goes_up_to_the_last_m_that_fits_a_core():
 def test_no_other_choice_is_faster_than_the_best_of_its_part():
     fixed = (("m", (32,)), ("rho", (1, 2)))
     wanted = Search(replace(SPACE, fixed=fixed), "fitted", ((GemmProblem(512, 64, 512), 1),))
-    best = search_part(wanted, 32).best[0].candidate
+    best = search_part(Height(wanted, 32)).best[0].candidate
     told = [line for line in alternatives(wanted, best) if not line.startswith("m = ")]
     changes = [float(change) for line in told for change in re.findall(r"takes ([+-][\d.]+)% of the time", line)]
     assert len(changes) > 3

@@ -6,7 +6,7 @@ emulation as in the model, drops out of the differences; emulated over modelled 
 steady part of the modelled time on the true problems.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from bdforge.array.emulator import EmulationError
@@ -63,6 +63,27 @@ def emulated(wanted: Search, candidate: Candidate) -> EmulatedFinalist:
     cases = [case_at(wanted.space, candidate, problem) for problem in (few, many)]
     modelled = [estimate(case, kernel=kernel_on(plan, case, wanted.basis)).time_us for case in cases]
     return EmulatedFinalist((many.M, many.K, many.N), times[1] - times[0], modelled[1] - modelled[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """A task: a candidate for the problems of a search, by its kernels; what else is searched does not count."""
+
+    wanted: Search
+    candidate: Candidate
+
+    @classmethod
+    def of(cls, wanted: Search, candidate: Candidate) -> "Emulation":
+        space = replace(wanted.space, b_layouts=(), fixed=())
+        return cls(Search(space, wanted.basis, wanted.problems), candidate)
+
+
+def emulated_or_not(task: Emulation) -> EmulatedFinalist | str:
+    """What `emulated` finds, or why it cannot."""
+    try:
+        return emulated(task.wanted, task.candidate)
+    except PerfError as error:
+        return str(error)
 
 
 def _emulated_us(plan: GemmPlan, wanted: Search, problem: GemmProblem) -> float:

@@ -5,7 +5,7 @@ A choice is a spec with other numbers in it; whether it can be built only its pl
 their own (`space`): theirs has hundreds of thousands of choices, which are judged as arrays.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,7 +13,8 @@ from math import log, prod
 from typing import Any
 
 from bdforge.array.emulator import EmulationError
-from bdforge.devices import Device
+from bdforge.common.tasks import HERE, Told, Workers, untold
+from bdforge.devices import Device, device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators import Plan, SpecError, WalkError, operator_of, plan, spec_from
 from bdforge.perf.bounds.operator_bound import cost_estimate
@@ -65,12 +66,13 @@ class TunedNumbers:
 
 def tune_numbers(
     content: Mapping[str, Any], name: str, device: Device, *, fixed: Fixed | None = None, finalists: int = 8,
-    ended: Callable[[int, int], None] = lambda done, of: None,
+    workers: Workers = HERE, ended: Told = untold, emulating: Told = untold,
 ) -> TunedNumbers:  # fmt: skip
     """Every choice of a design's free numbers for the problems in it; `finalists` of the best are emulated (0: none).
 
-    `ended` hears of choices done and of all. PerfError for a design without free numbers or problems, for names that
-    are not free, for more than `CHOICES_MOST` choices, and where none can be built; SpecError as `spec_from`.
+    `ended` hears of choices done and of all, `emulating` of finalists. PerfError for a design without free numbers or
+    problems, for names that are not free, for more than `CHOICES_MOST` choices, and where none can be built; SpecError
+    as `spec_from`.
     """
     spec = spec_from(dict(content), name, name)
     values = _values(dict(operator_of(spec).free(spec, device)), fixed or {}, spec.kind)
@@ -88,10 +90,11 @@ def tune_numbers(
     given = next(iter(_choice(content, name, device, {})), None)
     ranked = sorted(found, key=_rank)
     if finalists:
-        ranked = sorted(
-            map(_emulated, ranked[:finalists]), key=lambda choice: (bool(choice.passed_over), choice.time_us)
-        )
-        given = given and _emulated(given)
+        chosen = [*([given] if given else []), *ranked[:finalists]]
+        tasks = [ChosenNumbers(choice.content, name, device.name) for choice in chosen]
+        chosen = [_with(*pair) for pair in zip(chosen, workers.results(emulated_us, tasks, emulating), strict=True)]
+        given = chosen.pop(0) if given else None
+        ranked = sorted(chosen, key=lambda choice: (bool(choice.passed_over), choice.time_us))
     return TunedNumbers(tuple(ranked), examined, len(found), given)
 
 
@@ -135,9 +138,23 @@ def _changed(content: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[str
     return changed
 
 
-def _emulated(choice: DesignChoice) -> DesignChoice:
+@dataclass(frozen=True, slots=True)
+class ChosenNumbers:
+    """A task: a design as its file says it, for a product, with the problems in it."""
+
+    content: Mapping[str, Any]
+    name: str
+    device: str
+
+
+def emulated_us(chosen: ChosenNumbers) -> float | str:
+    """Microseconds of all problems of a design on the emulated array; why not, where it cannot run."""
+    made = plan(spec_from(dict(chosen.content), chosen.name, chosen.name), device_named(chosen.device))
     try:
-        times = [timed(choice.plan, problem, "ideal").seconds for problem in choice.plan.problems]
+        return sum(timed(made, problem, "ideal").seconds for problem in made.problems) * 1e6
     except (SpecError, WalkError, EmulationError) as error:
-        return replace(choice, passed_over=str(error).splitlines()[0])
-    return replace(choice, emulated_us=sum(times) * 1e6)
+        return str(error).splitlines()[0]
+
+
+def _with(choice: DesignChoice, found: float | str) -> DesignChoice:
+    return replace(choice, passed_over=found) if isinstance(found, str) else replace(choice, emulated_us=found)

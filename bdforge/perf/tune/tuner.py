@@ -1,18 +1,18 @@
 """The tuner: every design that can be built, by the analytical model, then the best by timed emulation."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from bdforge.common.tasks import HERE, Told, Workers, untold
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
-from bdforge.perf.tune.candidate_search import Ranked, Runner, Search, SearchPart, fastest, in_process
-from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, emulated
-from bdforge.perf.tune.search_state import State
+from bdforge.perf.tune.candidate_search import Height, Ranked, Search, SearchPart, fastest, search_part
+from bdforge.perf.tune.emulated_finalists import EmulatedFinalist, Emulation, emulated_or_not
 from bdforge.perf.tune.space import Candidate, rows_of_tiles
 from bdforge.perf.tune.time_model import case_at
 
-FINALISTS = 8
+FINALISTS, FINALISTS_MOST = 8, 10_000
+"""Of a search: as many as are emulated unless told, and at most, which takes a night of several machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,75 +49,51 @@ class Tuned:
         return self.finalists[0]
 
 
-def search(
-    wanted: Search,
-    run: Runner = in_process,
-    state: State | None = None,
-    ended: Callable[[int, int], None] | None = None,
-) -> list[SearchPart]:
-    """All parts, those of `state` taken over and new ones kept there; `ended` hears of parts done and of all parts."""
-    heights = rows_of_tiles(wanted.space)
-    parts = dict(state.parts) if state else {}
-    tell = ended or (lambda done, of: None)
-    tell(len(parts), len(heights))
-    for part in run(wanted, [m for m in heights if m not in parts]):
-        parts[part.m] = part
-        if state:
-            state.add(part)
-        tell(len(parts), len(heights))
-    return [parts[m] for m in heights]
+def search(wanted: Search, workers: Workers = HERE, ended: Told = untold) -> list[SearchPart]:
+    """All parts; `ended` hears of parts done and of all parts, at first of those that were kept."""
+    return workers.results(search_part, [Height(wanted, m) for m in rows_of_tiles(wanted.space)], ended)
 
 
 def tune(
-    wanted: Search, run: Runner = in_process, *, state: State | None = None, finalists: int = FINALISTS,
-    ended: Callable[[int, int], None] | None = None, emulating: Callable[[int, int], None] | None = None,
+    wanted: Search, workers: Workers = HERE, *, finalists: int = FINALISTS, ended: Told = untold,
+    emulating: Told = untold,
 ) -> Tuned:  # fmt: skip
     """Search exhaustively and re-rank the best `finalists` by timed emulation (0: by the model alone).
 
     `ended` and `emulating` hear of the progress. PerfError when nothing can be built, or no finalist can run.
     """
-    resumed, start = len(state.parts) if state else 0, time.perf_counter()
-    parts = search(wanted, run, state, ended)
+    done: list[int] = []
+    start = time.perf_counter()
+    parts = search(wanted, workers, lambda parts, of: (done.append(parts), ended(parts, of)))
     searched = time.perf_counter()
-    best = fastest(ranked for part in parts for ranked in part.best)
+    best = fastest((ranked for part in parts for ranked in part.best), wanted.kept)
     if not best:
         fixed = "".join(f", {name} of {' or '.join(map(str, values))}" for name, values in wanted.space.fixed)
         raise PerfError(f"no tile can be built: no choice of m, k, n and buffers{fixed} fits")
-    ranked = _reranked(wanted, best, finalists, state, emulating)
+    ranked = _reranked(wanted, best, finalists, workers, emulating)
     return Tuned(
-        wanted, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), resumed, searched - start,
+        wanted, ranked, sum(p.examined for p in parts), sum(p.legal for p in parts), done[0], searched - start,
         time.perf_counter() - searched,
     )  # fmt: skip
 
 
-def _reranked(
-    wanted: Search, best: list[Ranked], count: int, state: State | None, tell: Callable[[int, int], None] | None
-) -> tuple[Finalist, ...]:
-    """Emulates the best until `count` of them could run."""
+def _reranked(wanted: Search, best: list[Ranked], count: int, workers: Workers, tell: Told) -> tuple[Finalist, ...]:
+    """Emulates the best until `count` of them could run: as many at once as are wanted yet."""
     if count == 0:
         return tuple(Finalist(ranked) for ranked in best)
     found: list[Finalist] = []
-    for ranked in best:
-        good = sum(f.emulated is not None for f in found)
-        if tell:
-            tell(good, count)
-        if good == count:
-            break
-        found.append(_finalist(wanted, ranked, state))
-    if not any(f.emulated for f in found):
+    good = 0
+    while good < count and len(found) < len(best):
+        tasks = [Emulation.of(wanted, r.candidate) for r in best[len(found) : len(found) + count - good]]
+        results = workers.results(emulated_or_not, tasks, lambda done, of, before=good: tell(before + done, count))
+        found += [_finalist(wanted, *pair) for pair in zip(best[len(found) :], results, strict=False)]
+        good = sum(finalist.emulated is not None for finalist in found)
+    if not good:
         raise PerfError(f"none of the {len(found)} fastest designs can run the problems: {found[0].passed_over}")
     return tuple(sorted(found, key=lambda f: (f.emulated is None, f.time_us)))
 
 
-def _finalist(wanted: Search, ranked: Ranked, state: State | None) -> Finalist:
-    found = state.emulated.get(ranked.candidate) if state else None
-    if found is None:
-        try:
-            found = emulated(wanted, ranked.candidate)
-        except PerfError as error:
-            found = str(error)
-        if state:
-            state.add_emulated(ranked.candidate, found)
+def _finalist(wanted: Search, ranked: Ranked, found: EmulatedFinalist | str) -> Finalist:
     if isinstance(found, str):
         return Finalist(ranked, passed_over=found)
     return Finalist(ranked, found, fixed_us=_fixed_us(wanted, ranked.candidate))

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bdforge.cli.options import AsJson, Force, new_path, write
+from bdforge.cli.options import AsJson, Force, Jobs, Scheduler, new_path, workers_of, write
 from bdforge.cli.plot import draw, new_plot
-from bdforge.cli.progress import counting
+from bdforge.cli.progress import doing
 from bdforge.common.screen import new_table, put, say, screen
-from bdforge.perf.reproduce import Figure, PaperEntry, entries, entry_named, figures_csv, figures_of, summary
+from bdforge.perf.reproduce import Figure, PaperEntry, entries, entry_named, figures_by_entry, figures_csv, summary
 from bdforge.perf.reproduce.entry_picture import picture as entry_picture
 from bdforge.perf.reproduce.figures import KINDS
 
@@ -32,6 +32,8 @@ def reproduce_command(
     out: Annotated[Path | None, new_path("New CSV file: a line for each figure.", "--out", "-o")] = None,
     picture: Annotated[Path | None, new_plot("--picture")] = None,
     force: Force = False,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Print a published table or figure beside what is modelled, counted or emulated here, and how far off that is.
 
@@ -47,7 +49,9 @@ def reproduce_command(
     if not chosen:
         _list(as_json)
         return
-    found = _figures(chosen, full)
+    workers = workers_of(jobs, scheduler)
+    with doing(workers, "rows") as (ended,):
+        found = figures_by_entry(chosen, full=full, workers=workers, ended=ended)
     if as_json:
         say(json.dumps({"entries": [_content(entry) | {"figures": _values(found[entry.name])} for entry in chosen]}))
     else:
@@ -57,14 +61,6 @@ def reproduce_command(
         write(out, figures_csv(lines), force, f": {len(lines)} figures")
     if picture is not None:
         draw(lambda: entry_picture(chosen[0], found[chosen[0].name]), picture)
-
-
-def _figures(chosen: Sequence[PaperEntry], full: bool) -> dict[str, list[Figure]]:
-    with counting(screen(stderr=True)) as progress:
-        rows = progress.add_task("rows", total=sum(len(entry.rows) for entry in chosen))
-        return {
-            entry.name: figures_of(entry, full=full, ended=lambda: progress.update(rows, advance=1)) for entry in chosen
-        }
 
 
 def _content(entry: PaperEntry) -> dict[str, Any]:

@@ -12,15 +12,19 @@ from rich.table import Table
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
     Force,
+    Jobs,
     Kernel,
     Layouts,
     ProductName,
+    Scheduler,
     layouts,
     new_path,
     whole_numbers,
+    workers_of,
     write,
 )
 from bdforge.cli.plot import draw, new_plot
+from bdforge.cli.progress import doing
 from bdforge.common.screen import new_table, put, screen
 from bdforge.devices import device_named
 from bdforge.devices.types import Order
@@ -44,12 +48,16 @@ def sweep_command(
     out: Annotated[Path | None, new_path("New CSV file: a line for each problem.", "--out", "-o")] = None,
     picture: Annotated[Path | None, new_plot("--picture")] = None,
     force: Force = False,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM."""
     chosen, basis = layouts(b_layouts), basis_named(kernel)
     spec = load_spec(design)
     problems = native_problems(spec, whole_numbers(sizes, "--sizes", 1))
-    swept = list(sweep(spec, device_named(device), chosen, problems, basis))
+    workers = workers_of(jobs, scheduler)
+    with doing(workers, "problems") as (ended,):
+        swept = sweep(spec, device_named(device), chosen, problems, basis, workers, ended)
     title = f"{spec.name} on {device}: {len(problems)} problems without padding, {basis} kernel (modelled)"
     put(screen(), _table(swept, chosen, title))
     if out is not None:

@@ -3,11 +3,12 @@
 Native sizes are multiples of what the array takes at a time: m of every core row, a slab of k_mt, n of every column.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from bdforge.common.files import csv_text
+from bdforge.common.tasks import HERE, Told, Workers, untold
 from bdforge.devices import Device
 from bdforge.devices.types import Order
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
@@ -51,16 +52,32 @@ def native_problems(spec: GemmSpec, sizes: Iterable[int]) -> list[GemmProblem]:
     return [GemmProblem(M, K, N) for M, K, N in product(*axes)]
 
 
+@dataclass(frozen=True, slots=True)
+class SizeTask:
+    """A task: a design, with its layout of B, modelled for a problem by its kernels."""
+
+    spec: GemmSpec
+    device: Device
+    problem: GemmProblem
+    basis: Basis
+
+
+def swept(task: SizeTask) -> Swept:
+    """Model it; SpecError for a layout or a problem that the design cannot have."""
+    plan = plan_gemm(task.spec, task.device)
+    plan.check(task.problem)
+    case = case_of(plan.spec, task.device, task.problem)
+    kernel = None if task.basis == "fitted" else kernel_on(plan, case, task.basis)
+    return Swept(task.spec.layouts.b, estimate(case, kernel=kernel))
+
+
 def sweep(
-    spec: GemmSpec, device: Device, layouts: Sequence[Order], problems: Sequence[GemmProblem], basis: Basis
-) -> Iterator[Swept]:
-    """Every problem with every layout of B; SpecError for a layout or a problem that the design cannot have."""
-    for layout in layouts:
-        plan = plan_gemm(replace(spec, layouts=replace(spec.layouts, b=layout)), device)
-        for problem in problems:
-            plan.check(problem)
-            case = case_of(plan.spec, device, problem)
-            yield Swept(layout, estimate(case, kernel=None if basis == "fitted" else kernel_on(plan, case, basis)))
+    spec: GemmSpec, device: Device, layouts: Sequence[Order], problems: Sequence[GemmProblem], basis: Basis,
+    workers: Workers = HERE, ended: Told = untold,
+) -> list[Swept]:  # fmt: skip
+    """Every problem with every layout of B; faults as `swept`. `ended` hears of the progress."""
+    specs = [replace(spec, layouts=replace(spec.layouts, b=layout)) for layout in layouts]
+    return workers.results(swept, [SizeTask(one, device, each, basis) for one in specs for each in problems], ended)
 
 
 def ratios(swept: Sequence[Swept], first: Order, second: Order) -> list[float]:

@@ -60,3 +60,30 @@ def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):
         tops = [float(row["tops_modelled"]) for row in rows if row["layout_b"] == layout]
         assert f"{median(tops):.2f}" in out
     assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"sweep {DESIGN} --sizes 1024,2048",
+        "reproduce taka-fig6 air-rope casselc-int4",
+        "tune --shapes 100x40x300,64x32x64*3 --finalists 3",
+    ],
+    ids=lambda command: command.split()[0],
+)
+def test_processes_print_and_write_the_same_bytes(run, monkeypatch, tmp_path, command):
+    alone = run(*command.split(), "-o", "f.csv")[:2], Path("f.csv").read_bytes()
+    again = run(*command.split(), "-o", "f.csv", "--force")[:2], Path("f.csv").read_bytes()
+    monkeypatch.setattr("bdforge.cli.options.kept_results", lambda: tmp_path / "other")
+    shared = run(*command.split(), "-o", "f.csv", "--force", "-j", "2")[:2], Path("f.csv").read_bytes()
+    assert alone[0][0] == 0
+    assert alone == again == shared
+    assert len(list((tmp_path / "other").iterdir())) > 1
+
+
+@pytest.mark.parametrize(
+    "command", ["tune", f"sweep {DESIGN}", "reproduce taka-fig6"], ids=lambda command: command.split()[0]
+)
+def test_processes_and_a_cluster_go_each_without_the_other(refused, command):
+    refused(f"{command} -j 2 --scheduler tcp://127.0.0.1:1", "-j and --scheduler go each without the other")

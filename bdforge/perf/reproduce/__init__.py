@@ -6,6 +6,8 @@
 
 from bdforge.perf.reproduce.entries import PaperEntry, entries, entry_named
 from bdforge.perf.reproduce.figures import Figure, figures_csv, summary
-from bdforge.perf.reproduce.producers import figures_of
+from bdforge.perf.reproduce.producers import figures_by_entry, figures_of
 
-__all__ = ["Figure", "PaperEntry", "entries", "entry_named", "figures_csv", "figures_of", "summary"]
+__all__ = [
+    "Figure", "PaperEntry", "entries", "entry_named", "figures_by_entry", "figures_csv", "figures_of", "summary",
+]  # fmt: skip

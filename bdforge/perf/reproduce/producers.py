@@ -1,8 +1,10 @@
 """How ours come about: of each kind of row what it is, and its quantities by name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bdforge.common.messages import Fault
+from bdforge.common.tasks import HERE, Told, Workers, untold
 from bdforge.perf.reproduce.array_figures import COMPILED, CONFIGURATIONS, CONTRACTIONS, OPERATORS
 from bdforge.perf.reproduce.core_figures import FORMS, KERNELS, TILES
 from bdforge.perf.reproduce.entries import Fields, PaperEntry
@@ -18,18 +20,34 @@ PRODUCERS: Mapping[str, Producer] = {
 }  # fmt: skip
 
 
-def figures_of(
-    entry: PaperEntry, *, full: bool = False, rows: int | None = None, ended: Callable[[], object] = lambda: None
-) -> list[Figure]:
-    """Every figure of an entry, of its first `rows` where given; `full` runs the array as well, which takes minutes.
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """A task: the row of an entry that has but one; `full` runs the array as well, which takes minutes."""
 
-    A row that cannot be expressed here keeps its published figure and says why. `ended` is called after each row.
-    """
-    producer, found = PRODUCERS[entry.producer], []
-    for fields in entry.rows[:rows]:
-        found += _figures(entry, producer, fields, full)
-        ended()
+    entry: PaperEntry
+    full: bool
+
+
+def figures_of(entry: PaperEntry, *, full: bool = False) -> list[Figure]:
+    """Every figure of an entry. A row that cannot be expressed here keeps its published figure and says why."""
+    return figures_by_entry([entry], full=full)[entry.name]
+
+
+def figures_by_entry(
+    entries: Sequence[PaperEntry], *, full: bool = False, workers: Workers = HERE, ended: Told = untold
+) -> dict[str, list[Figure]]:
+    """Figures of entries by their names, as `figures_of`; `ended` hears of rows."""
+    tasks = [PaperRow(replace(entry, rows=(row,)), full) for entry in entries for row in entry.rows]
+    found: dict[str, list[Figure]] = {entry.name: [] for entry in entries}
+    for task, figures in zip(tasks, workers.results(row_figures, tasks, ended), strict=True):
+        found[task.entry.name] += figures
     return found
+
+
+def row_figures(task: PaperRow) -> list[Figure]:
+    """Those of a row."""
+    entry = task.entry
+    return list(_figures(entry, PRODUCERS[entry.producer], entry.rows[0], task.full))
 
 
 def _figures(entry: PaperEntry, producer: Producer, fields: Fields, full: bool) -> Iterator[Figure]:

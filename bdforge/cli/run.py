@@ -12,48 +12,49 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from bdforge.array.emulator.timed import TimelineSpan
-from bdforge.array.emulator.timed.time_tables import tables, write_timeline
+from bdforge.array.emulator.timed.time_tables import tables
+from bdforge.cli.checked_runs import CheckedRun, checked_run, tasks_of
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
     Data,
     Force,
     InFlight,
+    Jobs,
     Kernel,
     Poison,
+    Scheduler,
     Seed,
     Shapes,
     Tensors,
     Timing,
     Wait,
     problems_of,
+    workers_of,
 )
-from bdforge.cli.progress import emulating
+from bdforge.cli.progress import emulating, resumable
 from bdforge.cli.timing import TimelineFile, without_timing
 from bdforge.common.files import FileError, read_json
 from bdforge.common.screen import new_table, put, say, screen
+from bdforge.common.tasks import HERE, Workers
 from bdforge.common.watched import part
 from bdforge.design.manifest import Manifest, manifest_fault
 from bdforge.design.sequences import SequenceOptions
-from bdforge.design.sequences.buffers import staying
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.devices import DEVICES
 from bdforge.devices.types import TYPES
-from bdforge.models.weights import TernaryMatrix, check_shape, read
 from bdforge.operators import (
     ComposedPlan,
     Expected,
     Plan,
     Problem,
     SpecError,
-    input_data,
     load_spec,
+    of_own_code,
     operator_of,
     plan_of,
 )
-from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.time_model import Basis, basis_named
-from bdforge.runtime import BuiltDesign, Closeness, ElementMismatch, Run, first_mismatch, run
+from bdforge.runtime import BuiltDesign, first_mismatch, run
 from bdforge.runtime.array_files import load_arrays
 
 _MANY = 10_000_000  # operations
@@ -70,22 +71,6 @@ class TimedRuns:
     timeline: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """A run, its first wrong element if there is one, and how close it had to be: "" where nothing says it."""
-
-    problem: Problem
-    run: Run
-    wrong: ElementMismatch | None
-    closeness: str
-
-    @property
-    def verdict(self) -> str:
-        if self.wrong is not None:
-            return f"WRONG: {self.wrong}"
-        return self.closeness or "not checked: it has no reference"
-
-
 def run_problems(
     design: BuiltDesign,
     plan: Plan,
@@ -97,6 +82,7 @@ def run_problems(
     *,
     poison: bool = False,
     data: str = "random",
+    workers: Workers = HERE,
 ) -> int:
     """Run and check each problem (the plan's own by default); the exit code is 1 when an element is wrong.
 
@@ -107,71 +93,36 @@ def run_problems(
     problems = tuple(problems) or tuple(plan.problems)
     if not problems:
         raise SpecError(f"{design.name} names no problems; give one with --shape")
-    if timed is not None and timed.timeline is not None and len(problems) > 1:
+    timeline, basis = (timed.timeline, timed.basis) if timed else (None, None)
+    if timeline is not None and len(problems) > 1:
         raise SpecError(f"a timeline holds one problem, not {len(problems)}; choose one with --shape")
-    stored = None if weights is None else read(weights, tensors)
+    tasks = tasks_of(design, problems, weights, tensors, {"seed": seed, "data": data, "poison": poison, "basis": basis})
     console = screen()
-    rows: list[_Checked] = []
-    for i, problem in enumerate(problems):
-        inputs = input_data(data, plan.random(problem, seed))
-        if stored is not None:
-            inputs |= _stored(design, problem, stored)
-        with emulating(f"{i + 1}/{len(problems)}: {problem} {problem.name}", screen(stderr=True)):
-            rows.append(_run_one(design, plan, problem, inputs, timed, poison))
-    _print(console, plan, rows, design.cores_note)
-    _print_times(console, rows)
-    if not any(row.wrong is not None for row in rows):
+    with resumable(workers), emulating(_named(problems), screen(stderr=True)) as told:
+        rows = workers.results(checked_run, tasks, told) if timeline is None else [checked_run(tasks[0], timeline)]
+    _print(console, plan, problems, rows, design.cores_note)
+    _print_times(console, problems, rows)
+    if not any(row.wrong for row in rows):
         return 0
     if not poison:
         console.print(SUGGESTION)
     return 1
 
 
-def _stored(design: BuiltDesign, problem: Problem, stored: TernaryMatrix) -> dict[str, np.ndarray]:
-    """A file's weights as the operand that stays."""
-    operands = [operand for operand in staying(design.program) if len(operand.axes) == 2]
-    if not operands:
-        raise SpecError(f"{design.name} has no matrix that stays from run to run; run it without --weights")
-    depth, columns = (design.program.values[axis.size] for axis in operands[0].axes)
-    check_shape(stored, problem.sizes[str(depth)], problem.sizes[str(columns)])
-    return {operands[0].name: stored.weights}
+def _named(problems: Sequence[Problem]) -> str:
+    return f"{problems[0]} {problems[0].name}".strip() if len(problems) == 1 else "problems"
 
 
-def _run_one(
-    design: BuiltDesign, plan: Plan, problem: Problem, inputs: dict[str, np.ndarray], timed: TimedRuns | None,
-    poison: bool,
-) -> _Checked:  # fmt: skip
-    spans: list[TimelineSpan] | None = None if timed is None or timed.timeline is None else []
-    options = None if timed is None else timing_options(plan, problem, timed.basis, spans)
-    found = run(design, inputs, options, poison=poison)
-    if timed is not None and timed.timeline is not None and spans is not None and found.timing is not None:
-        write_timeline(timed.timeline, spans, found.timing.array_hz)
-    made = found.outputs | found.between
-    right = plan.expected(inputs, made)
-    wrong = (first_mismatch(made[name], want.values, want.bound, name) for name, want in right.items())
-    return _Checked(problem, found, next((one for one in wrong if one), None), _closeness(made, right))
-
-
-def _closeness(made: Mapping[str, np.ndarray], right: Mapping[str, Expected]) -> str:
-    near = [(name, want.values, want.bound) for name, want in right.items() if want.bound is not None]
-    if not near:
-        return "exact" if right else ""
-    worst = max((Closeness.of(made[name], *want) for name, *want in near), key=lambda one: one.bound)
-    return f"within its bound ({worst.bound:.2f} of it, mean error {worst.mean:.2g})"
-
-
-def _print(console: Console, plan: Plan, rows: Sequence[_Checked], cores: str) -> None:
+def _print(console: Console, plan: Plan, problems: Sequence[Problem], rows: Sequence[CheckedRun], cores: str) -> None:
     title = f"{plan.summary}, emulated{cores and f', {cores}'}"
     table = new_table(title, "=shape", "name", "padding", ">operations", "check against numpy", ">host s")
-    for row in rows:
-        table.add_row(
-            str(row.problem), row.problem.name, plan.padding(row.run.sequence),
-            _count(plan.cost(row.problem).operations), row.verdict, f"{row.run.seconds:.1f}",
-        )  # fmt: skip
+    for problem, row in zip(problems, rows, strict=True):
+        operations = _count(plan.cost(problem).operations)
+        table.add_row(str(problem), problem.name, row.padding, operations, row.verdict, f"{row.seconds:.1f}")
     put(console, table)
-    for row in rows:
-        for warning in row.run.warnings:
-            console.print(f"warning: {row.problem}: {warning}", markup=False)
+    for problem, row in zip(problems, rows, strict=True):
+        for warning in row.warnings:
+            console.print(f"warning: {problem}: {warning}", markup=False)
 
 
 def _count(operations: int) -> str:
@@ -179,10 +130,10 @@ def _count(operations: int) -> str:
     return f"{operations / 1e9:.2f} G" if operations >= _MANY else f"{operations:,}"
 
 
-def _print_times(console: Console, rows: Sequence[_Checked]) -> None:
-    for row in rows:
-        if row.run.timing is not None:
-            put(console, *tables(row.run.timing, f"{row.problem} {row.problem.name}".strip()))
+def _print_times(console: Console, problems: Sequence[Problem], rows: Sequence[CheckedRun]) -> None:
+    for problem, row in zip(problems, rows, strict=True):
+        if row.timing is not None:
+            put(console, *tables(row.timing, f"{problem} {problem.name}".strip()))
 
 
 app = typer.Typer()
@@ -205,6 +156,8 @@ def run_command(
     force: Force = False,
     wait: Wait = None,
     in_flight: InFlight = None,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Run a built design on the emulated array and compare every element with numpy."""
     wants_time = timing or timeline is not None
@@ -218,7 +171,9 @@ def run_command(
     built = BuiltDesign.load(folder).waiting(SequenceOptions.given(wait, in_flight))
     plan = plan_of(built.manifest, folder)
     chosen = problems_of(operator_of(plan.spec), shape)
-    raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, poison=poison, data=data))
+    workers = workers_of(jobs, scheduler, of_own_code(plan))
+    how: dict[str, Any] = {"poison": poison, "data": data, "workers": workers}
+    raise typer.Exit(run_problems(built, plan, chosen, weights, tensor or [], seed, timed, **how))
 
 
 def _folder(design: Path) -> Path:

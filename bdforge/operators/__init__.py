@@ -18,7 +18,7 @@ from bdforge.operators.built import built_files, design_for, manifest, render
 from bdforge.operators.composed import ComposedPlan, ComposedSpec
 from bdforge.operators.input_data import DATA, input_data
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.registry import OPERATORS
+from bdforge.operators.registry import OPERATORS, own_kinds
 from bdforge.operators.specs import (
     STACK_BYTES,
     ArraySection,
@@ -40,6 +40,7 @@ from bdforge.operators.specs import (
 )
 from bdforge.operators.written import (
     KINDS,
+    WrittenPlan,
     WrittenSpec,
     document_at,
     document_name,
@@ -83,6 +84,7 @@ __all__ = [
     "input_data",
     "load_spec",
     "manifest",
+    "of_own_code",
     "operator_of",
     "plan",
     "plan_of",
@@ -138,6 +140,15 @@ def plan_of(built: Manifest, folder: Path | None = None) -> Plan:
     else:
         spec = spec_from(built.document.get("made_from", {}), name, name)
     return plan(spec, device_named(built.device))
+
+
+def of_own_code(plan: Plan) -> bool:
+    """Whether what plans a design and judges its runs is all bdforge's, no installed package's and no reference's."""
+    if isinstance(plan, ComposedPlan):
+        return all(map(of_own_code, plan.parts.values()))
+    if isinstance(plan, WrittenPlan):
+        return not plan.design.reference and (plan.origin is None or of_own_code(plan.origin))
+    return plan.spec.kind in own_kinds()
 
 
 def _part(composition: Manifest, name: str, facts: Mapping[str, Any]) -> Plan:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import typer
 
-from bdforge.cli import estimate, machine_code, models, sweep, tune, weights
-from bdforge.cli import run as run_module
+from bdforge.cli import checked_runs, estimate, machine_code, models, sweep, tune, weights
 from bdforge.core.exact.profile import CoreProfile, PartProfile
 from bdforge.models import Ledger
 from bdforge.models.weights import TernaryMatrix, WeightError
@@ -206,13 +205,13 @@ def operand(name: str, *sizes: str) -> Any:
 def test_weights_of_a_file_are_the_first_matrix_that_stays(monkeypatch):
     """K x N as the problem has them; vectors that stay are none."""
     matrix = TernaryMatrix(np.zeros((6, 4), np.int8), ("w",), (4,), (1.0,))
-    monkeypatch.setattr(run_module, "staying", lambda program: [operand("scale", "n"), operand("B", "k", "n")])
+    monkeypatch.setattr(checked_runs, "staying", lambda program: [operand("scale", "n"), operand("B", "k", "n")])
     design: Any = fake(name="mine", program=fake(values={"k": "K", "n": "N"}))
-    found = run_module._stored(design, fake(sizes={"M": 9, "K": 6, "N": 4}), matrix)  # type: ignore[arg-type]
+    found = checked_runs._stored(design, fake(sizes={"M": 9, "K": 6, "N": 4}), matrix)  # type: ignore[arg-type]
     assert list(found) == ["B"]
     assert found["B"] is matrix.weights
     with pytest.raises(WeightError, match="is 6 x 4, expected 4 x 6"):
-        run_module._stored(design, fake(sizes={"K": 4, "N": 6}), matrix)  # type: ignore[arg-type]
-    monkeypatch.setattr(run_module, "staying", lambda program: [operand("scale", "n")])
+        checked_runs._stored(design, fake(sizes={"K": 4, "N": 6}), matrix)  # type: ignore[arg-type]
+    monkeypatch.setattr(checked_runs, "staying", lambda program: [operand("scale", "n")])
     with pytest.raises(SpecError, match="mine has no matrix that stays from run to run; run it without --weights"):
-        run_module._stored(design, fake(sizes={}), matrix)  # type: ignore[arg-type]
+        checked_runs._stored(design, fake(sizes={}), matrix)  # type: ignore[arg-type]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import typer
 
-from bdforge.cli import build, doctor, emulate, machine_code, texts
+from bdforge.cli import build, checked_runs, doctor, emulate, machine_code, texts
 from bdforge.cli import run as run_module
+from bdforge.cli.checked_runs import CheckedRun
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.operators import SpecError
 from bdforge.runtime import ElementMismatch
@@ -17,24 +18,17 @@ from bdforge.runtime.npu import Finding
 from bdforge.runtime.toolchain.doctor import PURPOSES
 from support.fakes import fake
 
-
-def checked(wrong: ElementMismatch | None = None, closeness: str = "exact", name: str = "") -> Any:
-    problem = fake(name=name, __str__=lambda self: "1x2x3")
-    found = fake(sequence="sequence", seconds=1.26, warnings=("loud",) if wrong else (), timing=None)
-    return run_module._Checked(problem, found, wrong, closeness)
-
-
 WRONG = ElementMismatch("C", (1, 2), 5, 6, 3)
 
 
-@pytest.mark.parametrize(("row", "verdict"), [
-    (checked(), "exact"), (checked(closeness="within its bound"), "within its bound"),
-    (checked(closeness=""), "not checked: it has no reference"),
-    (checked(WRONG), "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
-    (checked(WRONG, closeness=""), "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
+@pytest.mark.parametrize(("wrong", "closeness", "verdict"), [
+    (None, "exact", "exact"), (None, "within its bound", "within its bound"),
+    (None, "", "not checked: it has no reference"),
+    (WRONG, "exact", "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
+    (WRONG, "", "WRONG: C[1, 2] is 5, expected 6; 3 elements are wrong"),
 ])  # fmt: skip
-def test_a_run_is_exact_within_its_bound_or_wrong(row: Any, verdict: str):
-    assert row.verdict == verdict
+def test_a_run_is_exact_within_its_bound_or_wrong(wrong: ElementMismatch | None, closeness: str, verdict: str):
+    assert checked_runs._verdict(wrong, closeness) == (verdict, wrong is not None)
 
 
 @pytest.fixture
@@ -42,11 +36,14 @@ def ran(monkeypatch, printed):
     """`run_problems` with runs that end as told: its code and its lines."""
 
     def ran(problems: int, own: int = 0, *, wrong: tuple[int, ...] = (), **how: Any) -> tuple[int, list[str]]:
-        rows = iter(checked(WRONG if i in wrong else None) for i in range(problems or own))
-        monkeypatch.setattr(run_module, "_run_one", lambda *given: next(rows))
+        def checked(task: int, timeline: Path | None = None) -> CheckedRun:
+            warnings = ("loud",) if task in wrong else ()
+            return CheckedRun("exact", task in wrong, "none", 1.26, warnings, None)
+
+        monkeypatch.setattr(run_module, "tasks_of", lambda *given: list(range(problems or own)))
+        monkeypatch.setattr(run_module, "checked_run", checked)
         plan = fake(
-            problems=[fake(name="", sizes={})] * own, random=lambda problem, seed: {}, summary="a design",
-            padding=lambda sequence: "none", cost=lambda problem: fake(operations=12),
+            problems=[fake(name="", sizes={})] * own, summary="a design", cost=lambda problem: fake(operations=12),
         )  # fmt: skip
         code: list[int] = []
         given = [fake(name="", sizes={})] * problems

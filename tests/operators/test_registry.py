@@ -1,8 +1,11 @@
 """Operators by their kind: what specs ask for, and what all plans can tell."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +15,14 @@ from bdforge.design.manifest import Manifest
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import (
     OPERATORS,
+    ComposedPlan,
     Expected,
     Problem,
     SpecError,
     gemm,
     load_spec,
     manifest,
+    of_own_code,
     operator_of,
     plan,
     plan_of,
@@ -114,6 +119,20 @@ def test_two_packages_with_one_kind_are_both_named(tmp_path, monkeypatch):
         SpecError, match="operator scaled: package one, package other have one each; uninstall all but one"
     ):
         OPERATORS["scaled"]
+
+
+def test_what_others_code_decides_is_known(tmp_path, monkeypatch):
+    """A reference of the author's own, or an operator of another package; in a composition, too."""
+    halo, example = device_named("strix_halo"), ROOT / "examples" / "documents" / "add_one.toml"
+    (tmp_path / "own.toml").write_text(re.sub("(?m)^reference = .*$", "", example.read_text()))
+    own, judged = plan(load_spec(SPECS[0]), halo), plan(load_spec(example), halo)
+    unjudged = plan(load_spec(tmp_path / "own.toml"), halo)
+    assert (of_own_code(own), of_own_code(judged), of_own_code(unjudged)) == (True, False, True)
+    for parts, expected in (([own, unjudged], True), ([own, judged], False)):
+        spec: Any = SimpleNamespace(content={"designs": dict(enumerate(parts))})
+        assert of_own_code(ComposedPlan(spec, halo, lambda name, part: part)) == expected  # type: ignore[arg-type]
+    monkeypatch.setattr("bdforge.operators.own_kinds", lambda: ["others"])
+    assert not of_own_code(own)
 
 
 def test_shapes_have_as_many_sizes_as_the_operator_has_axes():

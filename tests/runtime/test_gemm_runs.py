@@ -1,17 +1,17 @@
 """GEMMs of many tile sizes and ragged shapes against numpy, and what happens when something is wrong."""
 
+import json
 import re
-from dataclasses import replace
+import shutil
 
 import numpy as np
 import pytest
 
 from bdforge.array.emulator import Deadlock, PoisonError, emulate
 from bdforge.cli.run import run_problems
-from bdforge.design.manifest import BuiltProblem
 from bdforge.operators import render
 from bdforge.operators.gemm import GemmProblem, GemmSequence
-from bdforge.runtime import ElementMismatch, OperandError, first_mismatch, run
+from bdforge.runtime import BuiltDesign, ElementMismatch, OperandError, first_mismatch, run
 from support.built_designs import TERNARY, PlannedDesign, build, spec_content
 from support.differences import same
 from support.gemm_problems import filled, operands, run_gemm
@@ -141,10 +141,14 @@ def test_a_swapped_lock_order_gives_a_wrong_column(small):
 def test_wrong_results_suggest_poison_which_names_the_reader(small, tmp_path, capsys):
     problem = GemmProblem(32, 64, 64)
     text = re.sub(LOCK, "%mem_1_b_free", render(small.plan, [problem]), count=1)
-    (tmp_path / "mutated.mlir").write_text(text)
-    built = {"name": "", "sequence": problem.sequence, "sizes": problem.sizes}
-    facts = small.manifest.model_copy(update={"problems": [BuiltProblem.model_validate(built)]})
-    broken = replace(small, manifest=facts, mlir_file=tmp_path / "mutated.mlir")
+    folder = tmp_path / "mutated"
+    shutil.copytree(small.folder, folder)
+    (folder / small.mlir_file.name).write_text(text)
+    facts = json.loads((folder / "manifest.json").read_text())
+    facts["files"]["mlir"]["sha256"] = ""
+    facts["problems"] = [{"name": "", "sequence": problem.sequence, "sizes": problem.sizes}]
+    (folder / "manifest.json").write_text(json.dumps(facts))
+    broken = BuiltDesign.load(folder)
     assert run_problems(broken, small.plan, [problem], None, (), 0) == 1
     shown = capsys.readouterr().out
     assert "WRONG: C[" in shown

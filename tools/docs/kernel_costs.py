@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from statistics import fmean
 
+from bdforge.core.codegen.kernels import assembled
 from bdforge.devices import AIE2, AIE2P, Generation
 from bdforge.devices.types import TYPES
 from bdforge.operators.gemm.kernels import KERNELS
@@ -10,6 +11,9 @@ from bdforge.perf.kernels.kernel_cost import KernelCost, kernel_cost
 from bdforge.perf.kernels.loop_texts import PASSES
 from tools.docs.counted import TILE, counted
 from tools.fit.kernel_rates import Comparison, comparisons, shares
+
+_LOOKED_UP = 64, 72, 64
+"""A tile of which the tables, C and twice A and B fit a core."""
 
 _HEAD = """# What our kernels cost, modelled
 
@@ -61,14 +65,49 @@ What the tables say:
   column shifts the bound to load unit A. bfp16 weights remove it.
 """
 
+_LOOKUPS = """
+## Ternary weights: products or tables of sums
+
+T-MAC and its like look sums up instead of multiplying: three ternary weights are a code of 27, and what a code makes of
+three columns of A is stored once for all columns of B. `lut_i8_i2_i32` does so for 64 rows on AIE2P, with numpy's sums;
+it and `mm_i8_i2_i32` are *counted* by issue on a tile of {m} × {k} × {n}, its tables in banks of their
+own. No design runs it.
+
+| kernel | issue | MACs/cycle |
+|---|---|---|
+| mm_i8_i2_i32 | {products} | {product_rate:.0f} |
+| lut_i8_i2_i32 | {lookups} | {lookup_rate:.0f} |
+
+- Where CPUs shuffle by data, AIE2P cannot: modes of VSHUFFLE are set for all lanes, VSEL chooses among two. Its gather
+  (VLDB.4x64) brings four elements of four sums a cycle, 48 MACs at most. A load of a whole vector brings 32 sums of
+  int16, so A's rows stand in lanes, and one code serves all.
+- Two load units bring 192 MACs a cycle at most, whatever else is done. 512, which products do, would take codes of
+  eight weights, tables of 6,561 entries.
+- Codes and C take loads too: 14 cycles for 64 rows, a column and 24 of k, 110 MACs a cycle if tables cost nothing, and
+  the schedule has no cycle more. Tables are 27 stores for 32 rows and three of k, a cycle each: 74 MACs a cycle with 64
+  columns. The rest fills and drains six loops.
+- Codes of two weights would make tables cheaper (9 stores) and lookups dearer, those of four the other way round (81):
+  63 and 60 by the same count.
+"""
+
 
 def page() -> str:
     """The whole page."""
     lines = [_HEAD]
     for generation in (AIE2P, AIE2):
         lines += _kernels(generation)
-    lines += [_PUBLISHED, *_comparison_rows(), *_efficiency_rows(), _READING.rstrip()]
+    lines += [_PUBLISHED, *_comparison_rows(), *_efficiency_rows(), _READING.rstrip(), _lookups().rstrip()]
     return "\n".join(lines) + "\n"
+
+
+def _lookups() -> str:
+    m, k, n = _LOOKED_UP
+    tile = (f"DIM_M={m}", f"DIM_K={k}", f"DIM_N={n}")
+    products, lookups = (
+        assembled(name, "aie2p", tile).cycles or 0 for name in ("mm_i8_i2_i32", "lut_i8_i2_i32")
+    )  # fmt: skip
+    rates = {"product_rate": m * k * n / products, "lookup_rate": m * k * n / lookups}
+    return _LOOKUPS.format(m=m, k=k, n=n, products=products, lookups=lookups, **rates)
 
 
 def _kernels(generation: Generation) -> Iterable[str]:

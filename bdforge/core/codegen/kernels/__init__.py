@@ -1,4 +1,7 @@
-"""Kernels that this project assembles, by names of those in `kernels/`: of integers, of elements and of rows."""
+"""Kernels that this project assembles, by names of those in `kernels/`: of integers, of elements and of rows.
+
+`lut_i8_i2_i32` alone has no twin there: no design runs it, it is counted beside `mm_i8_i2_i32`.
+"""
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -24,6 +27,8 @@ from bdforge.core.codegen.kernels.row_floats import row_norm
 from bdforge.core.codegen.kernels.row_scale import residual
 from bdforge.core.codegen.kernels.scaled import scaled
 from bdforge.core.codegen.kernels.softmax_floats import softmax
+from bdforge.core.codegen.kernels.table_products import NAME as TABLE_PRODUCT
+from bdforge.core.codegen.kernels.table_products import table_product
 from bdforge.core.codegen.kernels.tile_kernels import elementwise, finish, zero
 from bdforge.core.codegen.kernels.transpose_tiles import TRANSPOSES, transpose
 from bdforge.core.codegen.pipeline.pipelined_kernel import pipelined
@@ -124,6 +129,7 @@ _MAKERS_BY_NAME = {
     "rmsnorm_bf16": row_norm,
     "rope_bf16": rope,
     "softmax_bf16": softmax,
+    TABLE_PRODUCT: table_product,
     **dict.fromkeys(BLOCK_FLOAT_PRODUCTS, block_float_product),
     **dict.fromkeys(CONVERSIONS, convert),
     **CHUNKS,

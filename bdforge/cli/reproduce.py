@@ -118,14 +118,15 @@ def _table(entry: PaperEntry, figures: Sequence[Figure]) -> Table:
     )
     for figure in figures:
         cells = [cell for kind in kinds for cell in _cells(figure, kind)]
-        table.add_row(figure.row, figure.what, str(figure.published), *cells)
+        table.add_row(figure.row, figure.what, str(figure.published or "-"), *cells)
     return table
 
 
 def _cells(figure: Figure, kind: Any) -> tuple[str, str]:
-    if (difference := figure.difference(kind)) is None:
+    if kind not in figure.ours:
         return "-", ""
-    return f"{figure.ours[kind]:.4g}", f"{difference:+.1%}"
+    difference = figure.difference(kind)
+    return f"{figure.ours[kind]:.4g}", "" if difference is None else f"{difference:+.1%}"
 
 
 def _remarks(entry: PaperEntry, figures: Sequence[Figure]) -> list[str]:

@@ -10,7 +10,7 @@ ROWS = [tuple(row.values()) for row in read_csv(TABLE)]
 
 
 def test_every_entry_is_on_the_page_with_its_command():
-    assert {row[0] for row in ROWS} == {entry.name for entry in entries()}
+    assert {row[0] for row in ROWS} == {entry.name for entry in entries() if entry.published}
     assert all(f"`bdforge reproduce {entry.name}`" in page() for entry in entries())
 
 

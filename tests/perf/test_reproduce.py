@@ -2,12 +2,19 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 import numpy as np
 import pytest
 
 from bdforge.common.files import read_csv
+from bdforge.common.tree import tree
+from bdforge.core.codegen.kernels import assembled
+from bdforge.devices import device_named
+from bdforge.operators.gemm import GemmProblem, load_spec
+from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.operator_rows import MEASURED_OPERATORS
 from bdforge.perf.plots.figure import PlotError
@@ -53,7 +60,8 @@ def test_the_table_is_whole():
         assert entry.rows, f"{entry.name} has no rows"
         assert set(entry.quantities) <= set(PRODUCERS[entry.producer].quantities), entry.name
         for row in entry.rows:
-            assert any(row.get(name) for name in entry.quantities), f"{entry.name}: a row without a figure: {row}"
+            drawn = row.get("quantity") in entry.quantities
+            assert drawn or any(row.get(name) for name in entry.quantities), f"{entry.name}: no figure: {row}"
             [Published.of(row[name]) for name in entry.quantities if row.get(name)]
 
 
@@ -96,6 +104,93 @@ FOUND = [
     Figure("x", "c", "l1_kb", "KiB", Published.of("10..20"), {"counted": 15.0}),
     Figure("x", "d", "tops", "TOPS", Published.of("10"), {}, "has no kernel"),
 ]
+
+
+def test_a_figure_whose_number_is_nowhere_printed_is_ours_alone():
+    (figure,) = figures_of(
+        replace(entry_named("taka-fig6"), rows=(entry_named("taka-fig6").rows[2],), quantities=("tops",))
+    )
+    assert figure.published is None
+    assert figure.ours["modelled"] > 0
+    assert figure.difference("modelled") is None
+    assert not summary([figure])
+    assert figures_csv([figure]).splitlines()[1].startswith("taka-fig6,k_mt 112,tops,TOPS,,2.7")
+
+
+def of_rows(name: str, *rows: dict[str, str]) -> list[float]:
+    """Ours of rows of figures of an entry, the first kind of each."""
+    quantities = tuple(dict.fromkeys(row["quantity"] for row in rows))
+    made = tuple({"row": "x"} | {key: row[key] for key in row if key not in quantities} for row in rows)
+    found = figures_of(replace(entry_named(name), rows=made, quantities=quantities))
+    return [next(iter(figure.ours.values())) for figure in found]
+
+
+def test_depths_are_compared_each_at_whole_slabs():
+    row = entry_named("taka-fig6").rows[-1]
+    assert (row["k_mt"], row["over_k_mt"], row["K"]) == ("560", "224", "3920")
+    deep, less, gain = of_rows(
+        "taka-fig6",
+        {**row, "quantity": "tops"}, {**row, "quantity": "tops", "k_mt": "224", "K": "4032"},
+        {**row, "quantity": "gain_percent"},
+    )  # fmt: skip
+    assert gain == pytest.approx(100 * (deep / less - 1))
+
+
+def test_sizes_are_averaged_as_each_is_modelled():
+    spec, device = load_spec(tree() / "designs" / "gemm_i8_i8_i8_112x112x112.toml"), device_named("phoenix")
+    row = {"design": spec.name, "device": "phoenix", "layout": "column", "lengths": "448,1300"}
+    made = of_rows("taka-fig7-8-phoenix", *({**row, "quantity": q} for q in ("sizes", "mean_tops", "best_tops")))
+    column = replace(spec, layouts=replace(spec.layouts, b="column"))
+    tops = [
+        estimate(case_of(column, device, GemmProblem(M, K, N))).tops
+        for M, K, N in product((448, 1344), repeat=3)
+    ]  # fmt: skip
+    assert made == pytest.approx([8, sum(tops) / 8, max(tops)])
+
+
+def test_a_faster_clock_loses_points_of_its_own_peak():
+    row = entry_named("teir-grid").rows[0]
+    saver, turbo, lost = of_rows(
+        "teir-grid",
+        {**row, "quantity": "percent_of_peak", "power": "saver"}, {**row, "quantity": "percent_of_peak"},
+        {**row, "quantity": "points_lost", "power": "turbo", "over": "saver"},
+    )  # fmt: skip
+    assert lost == pytest.approx(saver - turbo)
+    (gflops,) = of_rows("teir-grid", {**row, "quantity": "gflops"})
+    assert turbo == pytest.approx(100 * gflops / (2 * 128 * 16 * 1.79))
+
+
+def test_a_tile_of_parts_is_counted_for_all_its_calls_and_by_its_kind():
+    row = {"device": "strix", "types": "int8,int8,int32", "tile": "32x16x16", "quantity": "bundles"}
+    whole, parts = of_rows("npu-lut", row, {**row, "rho": "2"})
+    sizes = ("DIM_M=32", "DIM_K=16", "DIM_N=16")
+    assert whole == assembled("mm_i8_i8_i32", "aie2p", sizes).cycles
+    assert parts == 2 * (assembled("mm_i8_i8_i32", "aie2p", (*sizes, "DIM_RHO=2")).cycles or 0) > whole
+    looked_up = {**row, "kernel": "lut", "types": "int8,int2,int32", "tile": "64x24x8"}
+    made, rate = of_rows("npu-lut", looked_up, {**looked_up, "quantity": "issued_rate"})
+    assert rate == pytest.approx(64 * 24 * 8 / made)
+
+
+def test_places_of_edges_count_from_both_ends():
+    """Places from the slowest and from the fastest make 16 for each of 15 tiles, but for those as fast as another."""
+    row = {"device": "hawk_point", "types": "bf16,bf16,bf16"}
+    tiles = [f"{m}x64x{n}" for m in (64, 68, 72, 76) for n in (64, 68, 72, 76) if (m, n) != (64, 64)]
+    places = of_rows(
+        "teir-fig12",
+        *({**row, "tile": tile, "quantity": q} for tile in tiles for q in ("slowest_place", "fastest_place")),
+    )
+    assert {slow + fast for slow, fast in zip(places[::2], places[1::2], strict=True)} <= {15, 16}
+    assert min(places) == 1
+    assert max(places) == 15
+
+
+def test_a_step_is_made_of_its_stages():
+    row = entry_named("gpt2-step").rows[0]
+    names = ("products_ms", "dispatch_ms", "copies_ms", "turns_ms", "step_ms")
+    *stages, whole = of_rows("gpt2-step", *({**row, "quantity": name} for name in names))
+    assert sum(stages) == pytest.approx(whole, rel=0.01)
+    first, second, third = sorted(stages, reverse=True)[:3]
+    assert (first, second + third > first) == (stages[0], False), "products first, as published"
 
 
 def test_kinds_are_summed_up_apart():
@@ -194,12 +289,14 @@ def test_a_configuration_is_written_in_the_time_of_its_writes():
     assert 0 < programs < whole < 100, "a thirty-second of what a whole array takes"
 
 
-@pytest.mark.parametrize("name", ["taka-fig6", "casselc-tile-ab", "air-rope"])
+@pytest.mark.parametrize("name", ["taka-fig6", "casselc-tile-ab", "air-rope", "gpt2-step", "taka-fig7-8-phoenix"])
 def test_an_entry_is_drawn_by_the_plot_it_names(name: str):
     entry = entry_named(name)
     axes = picture(entry, figures_of(entry)).axes[0]
     _, labels = axes.get_legend_handles_labels()
     assert any(label.startswith("modelled") for label in labels)
+    published = entry.picture != "parity" and entry.published  # there it is an axis
+    assert any(label.startswith("published") for label in labels) == published
     assert (entry.picture == "parity") == axes.get_xlabel().startswith("published")
 
 

@@ -12,14 +12,15 @@ from bdforge.common.files import read_toml
 from bdforge.common.tree import tree
 from bdforge.design.sequences.interpret import Start, StartedTask
 from bdforge.devices import device_named
-from bdforge.devices.timing import timing_of
+from bdforge.devices.timing import timing_in, timing_of
 from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.types import peak_macs
 from bdforge.operators import Plan, Problem, SpecError, operator_of, plan, render, spec_from
 from bdforge.operators.contraction import contraction, plan_contraction
 from bdforge.operators.gemm import GemmPlan, load_spec, plan_gemm
 from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.composition_time import change_us
-from bdforge.perf.bounds.contraction import contraction_case
+from bdforge.perf.bounds.contraction import ContractionCase, contraction_case
 from bdforge.perf.bounds.estimate import Estimate, estimate
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.errors import PerfError
@@ -111,18 +112,34 @@ COMPILED = Producer(
 
 @dataclass(frozen=True, slots=True)
 class Contracted:
-    """A contraction on the array, by the kernel's published rate, and the peak that its share is of, in GFLOPS."""
+    """A contraction on the array, by the kernel's published rate, and the peak that its share is of, in GFLOPS.
+
+    `before`: the same in the power mode that it is compared with, where there is one.
+    """
 
     found: Estimate
     peak_gflops: float
+    before: "Contracted | None" = None
 
     @property
     def gflops(self) -> float:
         return self.found.tops * 1e3
 
+    @property
+    def percent_of_peak(self) -> float:
+        return 100 * self.gflops / self.peak_gflops
+
+    @property
+    def points_lost(self) -> float:
+        """Of the peak, against the power mode before."""
+        if self.before is None:
+            raise PerfError("no other power mode is named")
+        return self.before.percent_of_peak - self.percent_of_peak
+
 
 def _contracted(fields: Fields) -> Contracted:
-    """`einsum` of sizes such as a:64,b:32 by `design` with a core's `tile`, operands `staged` before."""
+    """`einsum` of sizes such as a:64,b:32 by `design` with a core's `tile`, operands `staged` before, in a mode of
+    `power`; compared with that in the mode `over`."""
     spec, device = load_spec(tree() / "designs" / f"{fields['design']}.toml"), device_named(fields["device"])
     m, k, n = (int(size) for size in fields["tile"].split("x"))
     spec = replace(spec, tile=replace(spec.tile, m=m, k=k, n=n), buffers=replace(spec.buffers, k_mt=k), problems=())
@@ -130,14 +147,22 @@ def _contracted(fields: Fields) -> Contracted:
     operands = {"staged": ""} if fields["staged"] == "none" else {"once": fields["staged"]}
     planned = plan_contraction(contraction(fields["einsum"], sizes), plan_gemm(spec, device), **operands)
     case = contraction_case(planned, core_macs_per_cycle=float(fields["rate"]))
-    return Contracted(estimate(case), float(fields["peak"]))
+    over = _in_mode(case, fields["over"]) if "over" in fields else None
+    return replace(_in_mode(case, fields.get("power", "turbo")), before=over)
+
+
+def _in_mode(case: ContractionCase, power: str) -> Contracted:
+    array, hz = case.array, timing_in(case.timing, case.device, power=power).array_hz
+    macs = array.columns * array.core_rows * peak_macs(array.generation.name, case.a, case.b)
+    return Contracted(estimate(replace(case, clock_hz=hz)), 2 * macs * hz / 1e9)
 
 
 CONTRACTIONS = Producer(
     _contracted,
     {
         "gflops": Quantity("GFLOPS", "modelled", lambda made: made.gflops),
-        "percent_of_peak": Quantity("% of peak", "modelled", lambda made: 100 * made.gflops / made.peak_gflops),
+        "percent_of_peak": Quantity("% of peak", "modelled", lambda made: made.percent_of_peak),
+        "points_lost": Quantity("% of peak", "modelled", lambda made: made.points_lost),
     },
 )
 

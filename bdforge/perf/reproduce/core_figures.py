@@ -1,6 +1,6 @@
 """One core: its kernels by schedule and by count, the tiles that the published walk names, stages of instructions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from bdforge.core.codegen.kernels import assembled
@@ -18,16 +18,25 @@ from bdforge.perf.reproduce.quantity import Producer, Quantity
 from bdforge.perf.tune.balanced_tiles import FIXED, Balance, RankedTile, balance
 from bdforge.perf.tune.space import search_space
 
+_EDGES = (64, 68, 72, 76)
+"""Sides of tiles, a whole number of blocks and what is more."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoreTile:
-    """A matrix kernel on a tile m x k x n; `types` are those of A, B and the accumulator."""
+    """A matrix kernel on a tile m x k x n, which `rho` calls make; `types` are those of A, B and the accumulator.
+
+    `kind` is "mm", or "lut" of products by tables; `turned` names the operands that lie column by column.
+    """
 
     device: Device
     types: tuple[str, str, str]
     m: int
     k: int
     n: int
+    rho: int = 1
+    kind: str = "mm"
+    turned: str = ""
 
     @property
     def macs(self) -> int:
@@ -45,13 +54,14 @@ class CoreTile:
 
     @property
     def issued(self) -> int:
-        """Bundles of a call of the assembled kernel; CodegenError where there is none."""
-        sizes = (f"DIM_{axis}={size}" for axis, size in zip("MKN", (self.m, self.k, self.n), strict=True))
-        symbol = "_".join(("mm", *(TYPES[name].code for name in self.types)))
-        cycles = assembled(symbol, self.device.generation.name.lower(), sizes).cycles
+        """Bundles of all calls of the assembled kernel; CodegenError where there is none."""
+        sizes = {"DIM_M": self.m, "DIM_K": self.k, "DIM_N": self.n} | ({"DIM_RHO": self.rho} if self.rho > 1 else {})
+        symbol = "_".join((self.kind, *(TYPES[name].code for name in self.types)))
+        options = [*(f"{name}={size}" for name, size in sizes.items()), *(f"{x}_TRANSPOSED" for x in self.turned)]
+        cycles = assembled(symbol, self.device.generation.name.lower(), options).cycles
         if cycles is None:
             raise PerfError(f"nobody counted {symbol}")
-        return cycles
+        return cycles * self.rho
 
     @property
     def counted(self) -> float:
@@ -62,6 +72,18 @@ class CoreTile:
     def percent(self, cycles: float) -> float:
         """Of the peak of these types."""
         return 100 * self.macs / cycles / peak_macs(self.device.generation.name, *self.types[:2])
+
+    def edge_place(self, *, slowest: bool) -> int:
+        """Its place among compiled tiles of its k whose m or n are no whole blocks, from the slowest or the fastest."""
+        pairs = [(m, n) for m in _EDGES for n in _EDGES if (m, n) != _EDGES[:1] * 2]
+        rates = [tile.macs / tile.sequential() for tile in (replace(self, m=m, n=n) for m, n in pairs)]
+        own = self.macs / self.sequential()
+        return 1 + sum(rate < own if slowest else rate > own for rate in rates)
+
+    @property
+    def lost_points(self) -> float:
+        """Of the peak, against the kernel whose operands all lie row by row."""
+        return self.percent(replace(self, turned="").issued) - self.percent(self.issued)
 
     @property
     def zero_percent(self) -> float:
@@ -84,7 +106,9 @@ def _counted(tile: CoreTile) -> CoreCosts:
 
 def _core_tile(fields: Fields) -> CoreTile:
     a, b, c = fields["types"].split(",")
-    return CoreTile(device_named(fields["device"]), (a, b, c), *_sizes(fields["tile"]))
+    m, k, n = _sizes(fields["tile"])
+    rho, kind = int(fields.get("rho", 1)), fields.get("kernel", "mm")
+    return CoreTile(device_named(fields["device"]), (a, b, c), m, k, n, rho, kind, fields.get("turned", ""))
 
 
 def _sizes(text: str) -> list[int]:
@@ -96,9 +120,13 @@ KERNELS = Producer(
     {
         "bundles": Quantity("bundles", "counted", lambda tile: tile.issued),
         "cycles": Quantity("cycles", "counted", lambda tile: tile.counted),
+        "issued_rate": Quantity("MACs/cycle", "counted", lambda tile: tile.macs / tile.issued),
         "assembled_percent": Quantity("% of peak", "counted", lambda tile: tile.percent(tile.counted)),
         "issued_percent": Quantity("% of peak", "counted", lambda tile: tile.percent(tile.issued)),
         "compiled_percent": Quantity("% of peak", "modelled", lambda tile: tile.percent(tile.sequential())),
+        "slowest_place": Quantity("of 15", "modelled", lambda tile: tile.edge_place(slowest=True)),
+        "fastest_place": Quantity("of 15", "modelled", lambda tile: tile.edge_place(slowest=False)),
+        "lost_points": Quantity("% of peak", "counted", lambda tile: tile.lost_points),
         "zero_percent": Quantity("% of a call", "modelled", lambda tile: tile.zero_percent),
         "int4_times": Quantity("x int8", "modelled", lambda tile: tile.sequential() / tile.sequential("int4")),
     },

@@ -3,7 +3,8 @@
 `data/papers.toml` names each publication and what of it is compared. Rows of GEMMs stand in `measured_gemm.csv` (the
 models' few parameters are fitted to them) and `published_gemm.csv` (nothing is), runs of compiled operators in
 `measured_operators.csv`, prompts of whole models in `published_prompts.csv`, those of everything else in
-`published_figures.csv`, which gives each figure the arguments of its producer.
+`published_figures.csv`, which gives each figure the arguments of its producer. What is drawn in a figure whose numbers
+are nowhere printed has no published number there: it is ours alone, and the entry's note says so.
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,8 @@ class PaperEntry:
     """A table, figure or section of a publication: `quantities` of `rows`, ours by a `producer`.
 
     `fitted`: whether parameters of the models were fitted to these rows, among others. `note` says what is assumed, or
-    missing. `picture` names the plot of it: "parity" ours over published, "k_mt" speed over the depth of slabs,
-    "roofline" speed over operations per byte.
+    missing. `picture` names the plot of it: "parity" ours over published, "values" both row by row, "k_mt" speed over
+    the depth of slabs, "roofline" speed over operations per byte.
     """
 
     name: str
@@ -44,6 +45,11 @@ class PaperEntry:
     fitted: bool = False
     note: str = ""
     picture: str = "parity"
+
+    @property
+    def published(self) -> bool:
+        """Whether any number of it is at hand; else it is drawn only."""
+        return any(row.get(name) for row in self.rows for name in self.quantities)
 
 
 @cache
@@ -64,21 +70,15 @@ def entry_named(name: str) -> PaperEntry:
 
 def _entry(given: dict, papers: Mapping[str, str]) -> PaperEntry:
     sources, operators, name = given.pop("sources", ()), given.pop("operators", ()), given["name"]
-    if operators:
-        chosen = tuple(row for row in read_csv(MEASURED_OPERATORS) if row["operator"] in operators)
-        quantities: tuple[str, ...] = ("ms",)
-    elif given["producer"] == "prompt":
-        chosen, quantities = tuple(row for row in read_csv(PROMPTS_FILE) if row["entry"] == name), ("ms",)
-    elif sources:
-        wanted = given.pop("only", {})
-        rows = (row for row in _gemm_rows() if row["source"] in sources)
-        chosen = tuple(row for row in rows if all(row[key] in values for key, values in wanted.items()))
-        quantities = tuple(given.pop("quantities"))
-    else:
-        chosen = tuple(row for row in _figure_rows() if row["entry"] == name)
-        quantities = tuple(dict.fromkeys(row["quantity"] for row in chosen))
+    wanted = given.pop("only", {})
+    rows = (row for row in _gemm_rows() if row["source"] in sources)
+    gemms = [row for row in rows if all(row[key] in values for key, values in wanted.items())]
+    runs = [row for row in read_csv(MEASURED_OPERATORS) if row["operator"] in operators]
+    prompts = [row for row in read_csv(PROMPTS_FILE) if row["entry"] == name]
+    figures = [row for row in _figure_rows() if row["entry"] == name]
+    quantities = (*given.pop("quantities", ()), *(row["quantity"] for row in figures))
     given["paper"] = papers[given["paper"]]
-    return PaperEntry(**given, rows=chosen, quantities=quantities)
+    return PaperEntry(**given, rows=(*gemms, *runs, *prompts, *figures), quantities=tuple(dict.fromkeys(quantities)))
 
 
 @cache

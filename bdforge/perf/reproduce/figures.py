@@ -51,13 +51,14 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One quantity of one row as published, and `ours` by kind; `note` says why there is none, or what was assumed."""
+    """One quantity of one row as published, None where its number is not at hand, and `ours` by kind; `note` says why
+    there is none, or what was assumed."""
 
     entry: str
     row: str
     quantity: str
     unit: str
-    published: Published
+    published: Published | None
     ours: Mapping[Kind, float] = field(default_factory=dict)
     note: str = ""
 
@@ -67,12 +68,13 @@ class Figure:
         return self.unit if self.quantity.replace("_", "/") == self.unit.lower() else f"{self.quantity}, {self.unit}"
 
     def difference(self, kind: Kind) -> float | None:
-        """Relative difference of ours of a kind; None where there is none."""
-        return self.published.difference(self.ours[kind]) if kind in self.ours else None
+        """Relative difference of ours of a kind; None where there is none, or nothing was published."""
+        return self.published.difference(self.ours[kind]) if self.published and kind in self.ours else None
 
     def fields(self) -> dict[str, Any]:
         """By `COLUMNS`; None where there is no figure."""
-        plain = (self.entry, self.row, self.quantity, self.unit, str(self.published))
+        published = str(self.published or "")
+        plain = (self.entry, self.row, self.quantity, self.unit, published)
         ours = (self.ours.get(kind) for kind in KINDS)
         return dict(zip(COLUMNS, (*plain, *ours, *map(self.difference, KINDS), self.note), strict=True))
 

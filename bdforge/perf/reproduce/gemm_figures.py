@@ -126,6 +126,13 @@ def _loss_percent(row: Row) -> float:
     return 100 * (1 - _modelled(row.case).tops / _modelled(replace(row.case, bd_overlap=True)).tops)
 
 
+def _gain_percent(row: Row) -> float:
+    """TOPS more than with slabs of `over_k_mt`, which the nearest K holds whole."""
+    k_mt = int(row.fields["over_k_mt"])
+    less = replace(row.case, k_mt=k_mt, K=round(row.case.K / k_mt) * k_mt)
+    return 100 * (_modelled(row.case).tops / _modelled(less).tops - 1)
+
+
 def _label(row: Row) -> str:
     case = row.case
     plain = f"{case.device} {case.a} {case.b} {case.c} {case.m}x{case.k}x{case.n}"
@@ -152,6 +159,7 @@ GEMMS = Producer(
         "memory_tops": Quantity("TOPS", "modelled", _memory_tops),
         "gb_s": Quantity("GB/s", "modelled", _moved_gb_s),
         "loss_percent": Quantity("% of TOPS", "modelled", _loss_percent, _emulated_loss),
+        "gain_percent": Quantity("% of TOPS", "modelled", _gain_percent),
         "intensity": Quantity("op/B", "counted", lambda row: intensity(row.case)),
         "l1_kb": Quantity("KiB", "counted", _core_kb),
         "l2_kb": Quantity("KiB", "counted", _memtile_kb),

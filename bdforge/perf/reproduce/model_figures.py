@@ -1,6 +1,7 @@
 """Whole models: the products of a step of training, and what rounding to bfloat16 does to one of them."""
 
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 
 import numpy as np
@@ -11,19 +12,21 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.gemm import GemmProblem, load_spec
 from bdforge.perf.bounds.case import GemmCase, case_of
 from bdforge.perf.bounds.estimate import estimate
+from bdforge.perf.bounds.layers import Layers, layers
 from bdforge.perf.prompts import prompt_of
 from bdforge.perf.reproduce.entries import Fields
 from bdforge.perf.reproduce.quantity import Producer, Quantity
-from bdforge.perf.tune.shapes import Weighted, shapes
+from bdforge.perf.tune.shapes import WHOLE, Weighted, shapes
 
 _SEED, _ROWS = 3, 64  # of the product that is rounded; more rows tell nothing more
 
 
 @dataclass(frozen=True, slots=True)
 class ModelProducts:
-    """All products of a model on one design, each as often as it is run."""
+    """Products of a model on one design, each as often as it is run, and what its host does around all of them."""
 
     cases: tuple[tuple[GemmCase, int], ...]
+    whole: Layers
 
     @property
     def first_times(self) -> float:
@@ -37,11 +40,36 @@ class ModelProducts:
         axes = (pair for case, _ in self.cases for pair in zip(case.padded, (case.M, case.K, case.N), strict=True))
         return max(ours for ours, wanted in axes if ours > wanted)
 
+    @property
+    def products_ms(self) -> float:
+        """Without what each submission takes."""
+        return sum(count * (estimate(case).time_us - case.timing.dispatch_ns / 1e3) for case, count in self.cases) / 1e3
+
+    def copies_ms(self, *, turned: bool) -> float:
+        """Of the host's copies into and out of buffers, those that transpose or the others."""
+        found = (part for part in self.whole.parts if part.where == "CPU")
+        return sum(part.ms for part in found if part.operator.endswith(", transposed") == turned)
+
+    @property
+    def dispatch_ms(self) -> float:
+        return sum(part.dispatch_ms for part in self.whole.parts)
+
 
 def _products(fields: Fields) -> ModelProducts:
+    """Of a `model` on a `design`, all of them, or those of one size MxKxN, `only`."""
     spec, device = load_spec(tree() / "designs" / f"{fields['design']}.toml"), device_named(fields["device"])
     weighted: tuple[Weighted, ...] = shapes(fields["model"])
-    return ModelProducts(tuple((case_of(spec, device, problem), count) for problem, count in weighted))
+    chosen = [(problem, count) for problem, count in weighted if fields.get("only", str(problem)) == str(problem)]
+    whole = _whole(fields["model"], fields["design"], fields["device"])
+    return ModelProducts(tuple((case_of(spec, device, problem), count) for problem, count in chosen), whole)
+
+
+@cache
+def _whole(model: str, design: str, device: str) -> Layers:
+    spec, array = load_spec(tree() / "designs" / f"{design}.toml"), device_named(device)
+    known = WHOLE[model]
+    rows = known.linears[0].M
+    return layers(known, rows, (), lambda problem: estimate(case_of(spec, array, problem)))
 
 
 PRODUCTS = Producer(
@@ -50,6 +78,12 @@ PRODUCTS = Producer(
         "sizes": Quantity("sizes", "counted", lambda made: len(made.cases)),
         "gflop": Quantity("GFLOP", "counted", lambda made: sum(2 * case.macs * n for case, n in made.cases) / 1e9),
         "padded": Quantity("elements", "counted", lambda made: made.padded),
+        "products_ms": Quantity("ms", "modelled", lambda made: made.products_ms),
+        "copies_ms": Quantity("ms", "modelled", lambda made: made.copies_ms(turned=False)),
+        "turns_ms": Quantity("ms", "modelled", lambda made: made.copies_ms(turned=True)),
+        "dispatch_ms": Quantity("ms", "modelled", lambda made: made.dispatch_ms),
+        "step_ms": Quantity("ms", "modelled", lambda made: made.whole.ms()),
+        "joules": Quantity("J", "modelled", lambda made: fmean(made.whole.joules)),
         "first_times": Quantity("x loaded", "modelled", lambda made: made.first_times),
     },
 )

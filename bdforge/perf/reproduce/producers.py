@@ -12,11 +12,12 @@ from bdforge.perf.reproduce.figures import Figure, Kind, Published
 from bdforge.perf.reproduce.gemm_figures import GEMMS
 from bdforge.perf.reproduce.model_figures import PRODUCTS, PROMPTS, ROUNDINGS
 from bdforge.perf.reproduce.quantity import Producer, Quantity
+from bdforge.perf.reproduce.size_figures import SIZES
 
 PRODUCERS: Mapping[str, Producer] = {
     "gemm": GEMMS, "operator": OPERATORS, "contraction": CONTRACTIONS, "configuration": CONFIGURATIONS,
     "compiled operator": COMPILED, "kernel": KERNELS, "tile": TILES, "form": FORMS, "products": PRODUCTS,
-    "prompt": PROMPTS, "rounding": ROUNDINGS,
+    "prompt": PROMPTS, "rounding": ROUNDINGS, "sizes": SIZES,
 }  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def row_figures(task: PaperRow) -> list[Figure]:
 
 
 def _figures(entry: PaperEntry, producer: Producer, fields: Fields, full: bool) -> Iterator[Figure]:
-    wanted = [name for name in entry.quantities if fields.get(name)]
+    wanted = [name for name in entry.quantities if fields.get(name) or fields.get("quantity") == name]
     subject, fault = None, ""
     try:
         subject = producer.subject(fields)
@@ -62,7 +63,8 @@ def _figures(entry: PaperEntry, producer: Producer, fields: Fields, full: bool) 
         quantity = producer.quantities[name]
         ours, reasons = ({}, [fault]) if subject is None else _ours(quantity, subject, full)
         note = "; ".join(filter(None, (*reasons, producer.note(subject) if subject is not None else "")))
-        yield Figure(entry.name, row, name, quantity.unit, Published.of(fields[name]), ours, note)
+        published = Published.of(fields[name]) if fields.get(name) else None
+        yield Figure(entry.name, row, name, quantity.unit, published, ours, note)
 
 
 def _ours(quantity: Quantity, subject: object, full: bool) -> tuple[dict[Kind, float], list[str]]:

@@ -28,7 +28,8 @@ from bdforge.common.screen import say
 from bdforge.devices import device_named
 from bdforge.devices.types import order_named, type_named
 from bdforge.operators.gemm import GemmPlan, GemmProblem, GemmSpec, load_spec, plan_gemm
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, c_out_channel
+from bdforge.operators.gemm.memtiles import c_out_channel
+from bdforge.operators.gemm.slabs import A_CHANNELS, B_CHANNEL
 from bdforge.perf import GemmCase, PerfError, measured_rows
 from bdforge.perf.bounds.case import case_of
 from bdforge.perf.plots.figure import PlotError, save

@@ -127,9 +127,12 @@ def whole(buffer: Buffer) -> Pattern:
     return Pattern((buffer.elements,), (1,))
 
 
-def ring(buffers: Iterable[Buffer], acquire: Lock, release: Lock, count: int = 1) -> tuple[Bd, ...]:
-    """A BD for all of each buffer."""
-    return tuple(Bd(buffer, whole(buffer), Acquire(acquire, count), Release(release, count)) for buffer in buffers)
+def ring(
+    buffers: Iterable[Buffer], acquire: Lock, release: Lock, count: int = 1, pattern: Pattern | None = None
+) -> tuple[Bd, ...]:
+    """A BD for all of each buffer, in the order of `pattern`."""
+    locks = Acquire(acquire, count), Release(release, count)
+    return tuple(Bd(buffer, pattern or whole(buffer), *locks) for buffer in buffers)
 
 
 def in_turn(chains: Iterable[tuple[Bd, ...]]) -> tuple[Bd, ...]:
@@ -166,9 +169,9 @@ class Slots:
         buffers = (Buffer(f"{locks.tile}_{name}_{tag}", held, memory, f"{role}, {tag}") for tag in slot_tags(count))
         return cls(tuple(buffers), *locks.pair(name, count * parts, role))
 
-    def fill(self, count: int = 1) -> tuple[Bd, ...]:
-        """BDs that fill one buffer after the other, with `count` turns of the locks each."""
-        return ring(self.buffers, self.free, self.full, count)
+    def fill(self, count: int = 1, pattern: Pattern | None = None) -> tuple[Bd, ...]:
+        """BDs that fill one buffer after the other, in the order of `pattern`, with `count` turns of the locks each."""
+        return ring(self.buffers, self.free, self.full, count, pattern)
 
     def send(self, pattern: Pattern | None = None, padding: Padding = ()) -> tuple[Bd, ...]:
         """BDs that empty one buffer after the other, in the order of `pattern`."""

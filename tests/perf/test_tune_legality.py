@@ -84,12 +84,17 @@ ODD, EVEN, SIZE = (
     "512 that aie",
 )
 ENDS = [  # device, types, layouts of A and C, residency; a candidate, the field that goes on, what is beyond, why
-    ("strix_halo", I8, "row row", "none", (16, 16, 16, 144, 1, 2, 1, 1, 0), "k_mt", 160, ODD),
-    ("strix_halo", I8, "row row", "none", (16, 16, 16, 160, 1, 1, 1, 1, 0), "k_mt", 176, ODD),
+    # Slabs that may not leave whole: of two parts, of two shims.
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 144, 1, 2, 2, 1, 0), "k_mt", 160, ODD),
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 160, 1, 1, 2, 1, 0), "k_mt", 176, ODD),
     ("strix_halo", I8, "row row", "none", (16, 16, 16, 64, 1, 2, 1, 2, 0), "k_mt", 80, ODD),
     ("strix_halo", I8, "row row", "none", (16, 16, 16, 80, 1, 1, 1, 2, 0), "k_mt", 96, "28 BDs for channels"),
-    *(("strix_halo", I8, "row row", "none", (16, 16, 16, last, 1, c, 1, 1, b), "k_mt", last + 16, EVEN)
+    *(("strix_halo", I8, "row row", "none", (16, 16, 16, last, 1, c, 2, 1, b), "k_mt", last + 16, EVEN)
       for b in (1, 2) for c, last in ((1, 128), (2, 80))),
+    # Whole slabs, whose slices are a dimension, end with it or with memory.
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 8192, 1, 1, 1, 1, 0), "k_mt", 8208, "MM2S 1 .*513 .*" + SIZE),
+    ("strix_halo", I8, "column row", "none", (16, 8, 16, 4096, 1, 1, 2, 1, 1), "k_mt", 4104, "MM2S 0 .*513 .*" + SIZE),
+    ("strix_halo", I8, "row row", "none", (16, 16, 16, 8176, 1, 1, 1, 1, 2), "k_mt", 8192, "memtile .*of 524288"),
     ("strix_halo", I2, "row row", "b", (16, 64, 32, 512, 1, 1, 1, 1, 0), "k_mt", 576, ODD),
     ("strix_halo", I2, "row row", "b", (16, 64, 32, 128, 1, 2, 1, 2, 0), "k_mt", 192, ODD),
     ("strix_halo", I8, "row row", "none", (4096, 8, 8, 8, 1, 1, 512, 1, 0), "m", 8192, "core .* bytes of 65536"),

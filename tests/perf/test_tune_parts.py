@@ -190,6 +190,18 @@ def test_a_part_counts_what_it_examined_and_what_can_be_built():
     assert part.legal == sum(buildable(space, piece).length for piece in pieces)
 
 
+def test_a_depth_that_is_fixed_is_searched_however_many_slices_it_has():
+    """Without one slabs have the twelve slices at most that leave one by one."""
+    free = replace(SPACE, deepest=4096, fixed=(("rho", (1,)),))
+    deepest = max(int((piece.k_mt // piece.k).max()) for piece in candidates_of(free, 32))
+    assert deepest == 12
+    deep = replace(free, fixed=(*free.fixed, ("k_mt", (1024, 1100))))
+    found = [piece.row(i) for piece in candidates_of(deep, 32) for i in range(piece.length)]
+    assert {row.k_mt for row in found} == {1024}, "no k is a divisor of 1100"
+    assert {row.k for row in found} == {8 << i for i in range(8)} & {row.k for row in found} >= {8, 16, 32, 64}
+    assert buildable(deep, Candidate.of(found)).length
+
+
 def test_a_search_goes_up_to_the_last_m_that_fits_a_core():
     """int2 with k of 8 and n of 32: C of m x 32 sums, A of m / rho x 8 twice beside 32 x 8 / 4 bytes of B twice."""
     heights = rows_of_tiles(SPACE)

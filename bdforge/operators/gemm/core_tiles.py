@@ -9,6 +9,7 @@ from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Kernel
+from bdforge.operators.gemm.slabs import arriving
 from bdforge.operators.gemm.spec import GemmSpec
 
 K_STEPS, OUTPUT_TILES = range(2)
@@ -41,8 +42,8 @@ def core_tile(spec: GemmSpec, kernel: Kernel, column: int, row: int) -> Tile:
     out = [Pattern((size,), (1,), offset=part * apart) for part in range(parts)]
     sent = tuple(Bd(buffer, part, Acquire(c.full), Release(c.free)) for buffer in c.buffers for part in out)
     channels = (
-        Channel("S2MM", 0, a.fill(), "A in"),
-        Channel("S2MM", 1, b.fill(), "B in"),
+        Channel("S2MM", 0, a.fill(pattern=arriving(spec, kernel, "a")), "A in"),
+        Channel("S2MM", 1, b.fill(pattern=arriving(spec, kernel, "b")), "B in"),
         Channel("MM2S", 0, sent, "C out"),
     )
     c_tile = _c_tile(spec, kernel, (a, b, c), row - FIRST_CORE_ROW)

@@ -18,8 +18,9 @@ from bdforge.operators.gemm.core_tiles import core_tile
 from bdforge.operators.gemm.finish import epilogue_bytes
 from bdforge.operators.gemm.grid import Tiling, storage_of
 from bdforge.operators.gemm.kernels import Kernel, kernel_for
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, c_out_channel, memtiles, room_of_b
+from bdforge.operators.gemm.memtiles import c_out_channel, memtiles, room_of_b
 from bdforge.operators.gemm.resident import Pool, Size, pool_of, share_of
+from bdforge.operators.gemm.slabs import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL
 from bdforge.operators.gemm.spec import GemmSpec
 
 

@@ -1,13 +1,12 @@
 """The memtiles: slabs of A and B from DRAM to micro-tiles for the cores, tiles of C back to lines.
 
-A slab is k_mt deep, so that DRAM sees runs of k_mt elements; it leaves in slices of k. Packed B needs no reorder and
-passes tile by tile.
+A slab is k_mt deep, so that DRAM sees runs of k_mt elements; it leaves in slices of k, or whole (`slabs`). Packed B
+needs no reorder and passes tile by tile.
 """
 
 from collections.abc import Iterable
 from itertools import product
 from math import lcm
-from typing import Any, NamedTuple
 
 from bd_patterns import Pattern
 from bdforge.design.model import Channel, Tile
@@ -20,37 +19,21 @@ from bdforge.operators.gemm.grid import Tiling
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.reorders import c_lines, slab_block, slab_slice
 from bdforge.operators.gemm.resident import pool_locks, with_pool
+from bdforge.operators.gemm.slabs import (
+    A_CHANNELS,
+    B_CHANNEL,
+    C_IN_CHANNEL,
+    C_OUT_CHANNEL,
+    Share,
+    leave_whole,
+    slab_strips,
+)
 from bdforge.operators.gemm.spec import GemmSpec
-
-B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL = 0, 2, 2
-A_CHANNELS = (1, 3, 4, 5)
-"""MM2S channels of the core rows that one memtile feeds; the first is A's S2MM channel too."""
 
 
 def c_out_channel(spec: GemmSpec) -> int:
     """The MM2S channel of C: an odd one where B's many BDs take the even ones' and no other row's A needs it."""
     return C_OUT_CHANNEL + (spec.buffers.residency == "b" and spec.rows <= spec.columns)
-
-
-class Share(NamedTuple):
-    """What a memtile holds of one operand: `buffers` of `elements`, each sent by `turns` BDs.
-
-    Numbers, or arrays of a search's candidates.
-    """
-
-    elements: Any
-    buffers: Any
-    turns: Any = 1
-
-    @property
-    def sends(self) -> Any:
-        """BDs that send all buffers once, and turns of the lock that says that there is room."""
-        return self.buffers * self.turns
-
-    @classmethod
-    def slab(cls, depth: Any, size: Any, k: Any) -> "Share":
-        """Two slabs of `size` rows of A or columns of B, filled at once and sent in slices of k."""
-        return cls(depth * size, 2, depth // k)
 
 
 def memtiles(spec: GemmSpec, kernel: Kernel, tiling: Tiling) -> list[Tile]:
@@ -68,7 +51,8 @@ class _Memtiles:
 
     def __init__(self, spec: GemmSpec, kernel: Kernel, tiling: Tiling):
         self.spec, self.kernel, self.tiling, self.size = spec, kernel, tiling, spec.tile
-        self.k_mt, self.slices = spec.buffers.k_mt, spec.buffers.k_mt // spec.tile.k
+        self.k_mt, self.whole = spec.buffers.k_mt, leave_whole(spec, kernel)
+        self.slices = 1 if self.whole else spec.buffers.k_mt // spec.tile.k  # in which slabs leave
         self.c_type = TYPES[spec.c]
         self.locks = [Locks(f"mem_{column}") for column in range(spec.columns)]
         self.resident = spec.buffers.residency == "b"
@@ -107,7 +91,7 @@ class _Memtiles:
     def b_store(self, column: int) -> Slots:
         packed = self.spec.layouts.b == "packed"
         depth = self.size.k if packed else self.k_mt
-        share = Share.slab(depth, self.size.n, self.size.k)
+        share = Share.slab(depth, self.size.n, depth if self.whole else self.size.k)
         what = "B tile, packed, in the order of the kernel" if packed else f"slab of B, {depth} x {self.size.n}"
         return self.store(column, "b", share, self.kernel.b, what, "B" if packed else "B, in slices of k")
 
@@ -131,7 +115,7 @@ class _Memtiles:
     def a_store(self, column: int, row: int) -> Slots:
         rows = self.size.rows // self.tiling.a_shims
         role = f"slab of A, {rows} x {self.k_mt}, for core row {row}"
-        share = Share.slab(self.k_mt, rows, self.size.k)
+        share = Share.slab(self.k_mt, rows, self.k_mt // self.slices)
         return self.store(column, f"a{row}", share, self.kernel.a, role, f"A of core row {row}, in slices of k")
 
     def a_channels(self, column: int, stores: list[Slots]) -> Iterable[Channel]:
@@ -155,6 +139,8 @@ class _Memtiles:
     def slab_slices(self, type_: ElementType, along_depth: str, order: str, size: int, micro: int) -> list[Pattern]:
         """The micro-tiles of each slice of a slab: `micro` x s of A (of B's columns), outer blocks first."""
         k, in_lines = self.size.k, order == along_depth
+        if self.whole:
+            return [Pattern(*slab_strips(in_lines, k, self.k_mt, size, self.kernel.s, micro))]
         extents = slab_slice(type_, in_lines, k, self.k_mt, size, self.kernel.s, micro)
         step = k * (slab_block(type_)[1] if in_lines else size)
         return [Pattern(*extents, offset=i * step) for i in range(self.slices)]

@@ -13,9 +13,19 @@ import numpy as np
 from bd_patterns import static_fits
 from bdforge.design.placement import occupied
 from bdforge.devices import TileKind
-from bdforge.operators.gemm.memtiles import A_CHANNELS, B_CHANNEL, C_IN_CHANNEL, C_OUT_CHANNEL, Share
+from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.reorders import c_lines, slab_slice
 from bdforge.operators.gemm.resident import LEAST_TILES, POOL_ADDRESS, Size, bd_room, share_of
+from bdforge.operators.gemm.slabs import (
+    B_CHANNEL,
+    C_OUT_CHANNEL,
+    Share,
+    Shares,
+    bds_fit,
+    may_leave_whole,
+    slab_strips,
+    strip_tiles,
+)
 from bdforge.operators.gemm.spec_check import shims_found, tile_units
 from bdforge.perf.tune.space import B_LAYOUTS, Candidate, SearchSpace, buffer_bytes, core_holds
 
@@ -40,6 +50,11 @@ class _Legality:
         self.a, self.b = Share.slab(c.k_mt, self.rows, c.k), Share.slab(depth, c.n, c.k)
         self.resident = space.residency == "b"
         self.of_c = Share(c.m * c.n, c.c_memtile_buffers)
+        self.shares = Shares(
+            self.a, self.b, self.of_c, space.rows, c.a_shims, c_out=C_OUT_CHANNEL + self.resident
+        )  # fmt: skip
+        may = may_leave_whole(self.kernel, space.a_layout, c.rho, c.a_shims) & (not self.resident)
+        self.whole = self.shares.leave_whole(may, self.memtile)
 
     def verdict(self) -> np.ndarray:
         fits = self.multiples()
@@ -68,34 +83,42 @@ class _Legality:
 
     def bd_counts(self) -> np.ndarray:
         """BDs of the even and of the odd channels of a memtile with A."""
-        counts: dict[range, np.ndarray | int] = {}
-        for channel, count in self.channel_bds():
-            share = self.memtile.bds_of_channel(channel)
-            counts[share] = counts.get(share, 0) + count
-        return np.logical_and.reduce([np.asarray(count) <= len(share) for share, count in counts.items()])
+        a, b = (share.whole(self.whole) for share in (self.shares.a, self.shares.b))
+        return bds_fit(self.channel_bds(self.shares._replace(a=a, b=b)), self.memtile)
 
-    def channel_bds(self) -> Iterator[tuple[int, np.ndarray | int]]:
+    def channel_bds(self, shares: Shares) -> Iterator[tuple[int, np.ndarray | int]]:
         """(channel, its BDs) of a memtile with A, which is of one core row: devices have a column for each."""
-        if self.resident:  # whatever C leaves of the even ones is B's
-            one, two = (bd_room(self.space.rows, buffers).bds for buffers in (1, 2))
-            yield B_CHANNEL, np.where(self.c.c_memtile_buffers == 1, one, two)
-        else:
-            yield B_CHANNEL, self.b.buffers
-            yield B_CHANNEL, self.b.sends
-        yield from ((C_IN_CHANNEL + row, self.of_c.buffers) for row in range(self.space.rows))
-        yield C_OUT_CHANNEL + self.resident, self.space.rows * self.of_c.sends
-        yield A_CHANNELS[0], self.a.buffers + self.a.sends * self.c.a_shims
+        if not self.resident:
+            yield from shares.channel_bds()
+            return
+        one, two = (bd_room(self.space.rows, buffers).bds for buffers in (1, 2))  # what C leaves of the even ones
+        yield B_CHANNEL, np.where(self.c.c_memtile_buffers == 1, one, two)
+        yield from shares.others()
 
     def transfers(self) -> np.ndarray:
-        """Whether the patterns of A and C fit a memtile's BDs; block floats leave as they lie."""
+        """Whether the patterns of A and C fit a memtile's BDs, and those of whole slabs both sides'; block floats leave
+        as they lie."""
         c, (r, s, t), space = self.c, (self.kernel.r, self.kernel.s, self.kernel.t), self.space
         a, c_type = self.kernel.a, space.c_type
-        of_a = static_fits(
+        sliced = static_fits(
             *slab_slice(a, space.a_layout == "row", c.k, c.k_mt, self.rows, s, r), a.memory_bits, self.memtile
         )
+        fits = np.where(self.whole, self.whole_fits(a, c.m, r, space.a_layout == "row"), sliced)
+        in_lines = c.b_layout == B_LAYOUTS.index("column")
+        of_b = np.where(in_lines, *(self.whole_fits(self.kernel.b, c.n, t, each) for each in (True, False)))
+        fits &= ~self.whole | (c.b_layout == _PACKED) | of_b
         if c_type.blocked:
-            return of_a
-        return of_a & static_fits(*c_lines(space.c_layout, c.m, c.n, r, t), c_type.memory_bits, self.memtile)
+            return fits
+        return fits & static_fits(*c_lines(space.c_layout, c.m, c.n, r, t), c_type.memory_bits, self.memtile)
+
+    def whole_fits(self, type_: ElementType, size: np.ndarray, micro: int, in_lines: bool) -> np.ndarray:
+        """Whether a whole slab leaves a memtile by one BD, and comes to a core by one."""
+        k, s, bits = self.c.k, self.kernel.s, type_.memory_bits
+        leaves = static_fits(*slab_strips(in_lines, k, self.c.k_mt, size, s, micro), bits, self.memtile)
+        if not in_lines:
+            return leaves
+        limits = self.space.device.generation.limits(TileKind.CORE)
+        return leaves & static_fits(*strip_tiles(k, size, s, micro), bits, limits)
 
 
 def pool_tiles(space: SearchSpace, sizes: Candidate) -> np.ndarray:

@@ -201,7 +201,7 @@ def rows_of_tiles(space: SearchSpace) -> list[int]:
 def candidates_of(space: SearchSpace, m: int) -> Iterator[Candidate]:
     """All candidates with this m whose buffers fit a core, in pieces; `legal.legal` says which can be built."""
     for k, n, c_buffers, rho in _tiles(space, m):
-        slices = np.arange(1, most_slices(space.device) + 1)
+        slices = _slices(space, k)
         layouts = np.array([B_LAYOUTS.index(layout) for layout in space.b_layouts])
         index, slices, shims, layout = _mesh(np.arange(len(k)), slices, np.array(BUFFERS), layouts)
         k_mt = k[index] * slices
@@ -251,8 +251,17 @@ def buffer_bytes(count: Any, type_: ElementType) -> Any:
     return count * type_.bits // type_.memory_bits * type_.memory_bits // 8
 
 
+def _slices(space: SearchSpace, k: np.ndarray) -> np.ndarray:
+    """How many slices slabs have: as many as leave one by one, or those of the depths that are fixed."""
+    depths = dict(space.fixed).get("k_mt")
+    if depths is None:
+        return np.arange(1, most_slices(space.device) + 1)
+    counts = {depth // size for depth in depths for size in np.unique(k).tolist() if depth % size == 0}
+    return np.array(sorted(counts), int)
+
+
 def most_slices(device: Device) -> int:
-    """Slices of a slab that a memtile's channel can send: two BDs each, of the half that its channels share."""
+    """Slices that a memtile's channel can send one by one: two BDs each, of the half that its channels share."""
     return len(device.generation.limits(TileKind.MEMTILE).bds_of_channel(0)) // 2
 
 

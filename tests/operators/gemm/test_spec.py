@@ -65,8 +65,8 @@ def test_all_reasons_of_an_illegal_tile_are_listed():
             r"core .*, MM2S 0 \(C out\), BD 0: length 16384 granules exceeds the 16383 of a core BD",
         ),
         ({"m": 64, "k": 64, "k_mt": 4096}, r"memtile \(0, 1\): .* bytes of 524288"),
-        ({"k_mt": 16 * 12}, r"BDs for channels that share BD 24 to 47; .*: a smaller buffers.k_mt"),
-        ({"k_mt": 16 * 40}, r"memtile \(0, 1\) and 1 more: a first lock value = 80 is outside 0 to 63"),
+        ({"k_mt": 16 * 12, "rho": 2}, r"BDs for channels that share BD 24 to 47; .*: a smaller buffers.k_mt"),
+        ({"k_mt": 16 * 40, "rho": 2}, r"memtile \(0, 1\) and 1 more: a first lock value = 80 is outside 0 to 63"),
         ({"columns": 8, "rows": 4, "device": "phoenix"}, r"array.columns = 8, but phoenix has 4"),
         (
             {"types": ("bf16", "int8", "f32")},

@@ -14,7 +14,7 @@ from bdforge.cli.progress import doing
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.perf.reproduce import Figure, PaperEntry, entries, entry_named, figures_by_entry, figures_csv, summary
 from bdforge.perf.reproduce.entry_picture import picture as entry_picture
-from bdforge.perf.reproduce.figures import KINDS
+from bdforge.perf.reproduce.figures import KINDS, PROCESSORS
 
 app = typer.Typer()
 
@@ -112,12 +112,15 @@ def _overview(chosen: Sequence[PaperEntry], found: dict[str, list[Figure]]) -> T
 
 def _table(entry: PaperEntry, figures: Sequence[Figure]) -> Table:
     kinds = [kind for kind in KINDS if any(kind in figure.ours for figure in figures)]
-    heads = [f">{name}" for kind in kinds for name in (kind, "difference")]
+    others = [name for name in PROCESSORS if any(name in figure.elsewhere for figure in figures)]
+    heads = [f">on a{'n' * (name == 'igpu')} {PROCESSORS[name]}" for name in others]
+    heads += [f">{name}" for kind in kinds for name in (kind, "difference")]
     table = new_table(
         f"{entry.name}: {entry.where} of {entry.paper}, {entry.about}", "row", "quantity", ">published", *heads
     )
     for figure in figures:
-        cells = [cell for kind in kinds for cell in _cells(figure, kind)]
+        cells = [str(figure.elsewhere.get(name, "-")) for name in others]
+        cells += [cell for kind in kinds for cell in _cells(figure, kind)]
         table.add_row(figure.row, figure.what, str(figure.published or "-"), *cells)
     return table
 

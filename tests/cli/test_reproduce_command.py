@@ -37,6 +37,15 @@ def test_a_table_is_printed_written_and_drawn(run):
     assert Path("f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_other_processors_have_a_column_where_they_were_measured(run):
+    code, out, _ = run("reproduce", "casselc-attention")
+    assert code == 0
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert any(line.startswith("row quantity published on a CPU modelled") for line in lines)
+    assert any(line.startswith("1024 tokens ms 12.69 5.507 ") for line in lines)
+    assert " on a CPU" not in run("reproduce", "casselc-int4")[1]
+
+
 def test_several_are_summed_up_together_and_kinds_stay_apart(run):
     code, out, _ = run("reproduce", "teir-table3", "casselc-int4")
     assert code == 0

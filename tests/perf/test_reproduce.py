@@ -114,7 +114,7 @@ def test_a_figure_whose_number_is_nowhere_printed_is_ours_alone():
     assert figure.ours["modelled"] > 0
     assert figure.difference("modelled") is None
     assert not summary([figure])
-    assert figures_csv([figure]).splitlines()[1].startswith("taka-fig6,k_mt 112,tops,TOPS,,2.7")
+    assert figures_csv([figure]).splitlines()[1].startswith("taka-fig6,k_mt 112,tops,TOPS,,,,2.7")
 
 
 def of_rows(name: str, *rows: dict[str, str]) -> list[float]:
@@ -193,6 +193,14 @@ def test_a_step_is_made_of_its_stages():
     assert (first, second + third > first) == (stages[0], False), "products first, as published"
 
 
+def test_what_a_source_measured_on_its_processor_stands_beside():
+    (figure,) = figures_of(small("casselc-attention"))
+    assert {name: str(found) for name, found in figure.elsewhere.items()} == {"cpu": "1.697"}
+    assert figures_csv([figure]).splitlines()[1].startswith("casselc-attention,512 tokens,ms,ms,4.593,1.697,,")
+    rows = [row for entry in entries() for row in entry.rows]
+    assert all(Published.of(row[name]) for row in rows for name in ("cpu", "igpu") if row.get(name))
+
+
 def test_kinds_are_summed_up_apart():
     found = {each.kind: each for each in summary(FOUND)}
     assert found.keys() == {"modelled", "counted", "emulated"}
@@ -208,9 +216,9 @@ def test_a_csv_has_a_line_for_each_figure_and_blanks_where_there_is_none():
     lines = figures_csv(FOUND).splitlines()
     assert lines[0] == ",".join(COLUMNS)
     assert lines[2:] == [
-        "x,b,tops,TOPS,10,7,,,-0.3,,,",
-        "x,c,l1_kb,KiB,10..20,,15,,,0,,",
-        "x,d,tops,TOPS,10,,,,,,,has no kernel",
+        "x,b,tops,TOPS,10,,,7,,,-0.3,,,",
+        "x,c,l1_kb,KiB,10..20,,,,15,,,0,,",
+        "x,d,tops,TOPS,10,,,,,,,,,has no kernel",
     ]
 
 

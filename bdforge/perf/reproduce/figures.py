@@ -12,7 +12,19 @@ from bdforge.perf.errors import PerfError
 Kind = Literal["modelled", "counted", "emulated"]
 """Where a figure of ours comes from: a model with constants of others, an exact count, or a run of the array."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
-COLUMNS = ("entry", "row", "quantity", "unit", "published", *KINDS, *(f"{kind}_difference" for kind in KINDS), "note")
+PROCESSORS = {"cpu": "CPU", "igpu": "iGPU"}
+"""Where a source measured the same work, too, by the name of the column, and as it is shown."""
+COLUMNS = (
+    "entry",
+    "row",
+    "quantity",
+    "unit",
+    "published",
+    *PROCESSORS,
+    *KINDS,
+    *(f"{kind}_difference" for kind in KINDS),
+    "note",
+)
 _SPAN = ".."
 
 
@@ -52,7 +64,8 @@ class Published:
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One quantity of one row as published, None where its number is not at hand, and `ours` by kind; `note` says why
-    there is none, or what was assumed."""
+    there is none, or what was assumed. `elsewhere` has what the source measured on other processors, by `PROCESSORS`.
+    """
 
     entry: str
     row: str
@@ -61,6 +74,7 @@ class Figure:
     published: Published | None
     ours: Mapping[Kind, float] = field(default_factory=dict)
     note: str = ""
+    elsewhere: Mapping[str, Published] = field(default_factory=dict)
 
     @property
     def what(self) -> str:
@@ -73,8 +87,8 @@ class Figure:
 
     def fields(self) -> dict[str, Any]:
         """By `COLUMNS`; None where there is no figure."""
-        published = str(self.published or "")
-        plain = (self.entry, self.row, self.quantity, self.unit, published)
+        published = (self.published, *map(self.elsewhere.get, PROCESSORS))
+        plain = (self.entry, self.row, self.quantity, self.unit, *(str(each or "") for each in published))
         ours = (self.ours.get(kind) for kind in KINDS)
         return dict(zip(COLUMNS, (*plain, *ours, *map(self.difference, KINDS), self.note), strict=True))
 

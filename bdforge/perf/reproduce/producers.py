@@ -8,7 +8,7 @@ from bdforge.common.tasks import HERE, Told, Workers, untold
 from bdforge.perf.reproduce.array_figures import COMPILED, CONFIGURATIONS, CONTRACTIONS, OPERATORS
 from bdforge.perf.reproduce.core_figures import FORMS, KERNELS, TILES
 from bdforge.perf.reproduce.entries import Fields, PaperEntry
-from bdforge.perf.reproduce.figures import Figure, Kind, Published
+from bdforge.perf.reproduce.figures import PROCESSORS, Figure, Kind, Published
 from bdforge.perf.reproduce.gemm_figures import GEMMS
 from bdforge.perf.reproduce.model_figures import PRODUCTS, PROMPTS, ROUNDINGS
 from bdforge.perf.reproduce.quantity import Producer, Quantity
@@ -64,7 +64,8 @@ def _figures(entry: PaperEntry, producer: Producer, fields: Fields, full: bool) 
         ours, reasons = ({}, [fault]) if subject is None else _ours(quantity, subject, full)
         note = "; ".join(filter(None, (*reasons, producer.note(subject) if subject is not None else "")))
         published = Published.of(fields[name]) if fields.get(name) else None
-        yield Figure(entry.name, row, name, quantity.unit, published, ours, note)
+        elsewhere = {key: Published.of(fields[key]) for key in PROCESSORS if fields.get(key)}
+        yield Figure(entry.name, row, name, quantity.unit, published, ours, note, elsewhere)
 
 
 def _ours(quantity: Quantity, subject: object, full: bool) -> tuple[dict[Kind, float], list[str]]:

@@ -173,9 +173,9 @@ class _Reader:
         if not (m or k or n) and self.stock():
             m = k = n = self.note("tile", _STOCK_TILE)
         if not (m and k and n):
-            unnoted = list(self.assumed)
+            unnoted, named = list(self.assumed), m and n
             m, k, n = fastest_tile((m, k, n), lambda m, k, n: self.case(facts, m, k, n, core_only))
-            self.assumed = [*unnoted, f"tile={m}x{k}x{n}"]
+            self.assumed = [*unnoted, f"k_ct={k}" if named else f"tile={m}x{k}x{n}"]
         case = self.case({**facts, "core_macs_per_cycle": rate}, m, k, n, core_only)
         return Row(self.fields, replace(case, assumed=tuple(self.assumed)), tops, core_only)
 

@@ -24,7 +24,7 @@ def test_a_table_is_written_with_modelled_columns(run):
     times = [[float(row[f"time_us_{name}"]) for name in ("low", "modelled", "high")] for row in rows]
     assert all(low < time < high for low, time, high in times)
     kinds = {kind: sum(row["estimate_of"] == kind for row in rows) for kind in ("design", "fastest tile", "core")}
-    assert kinds == {"design": 55, "fastest tile": 1, "core": 14}
+    assert kinds == {"design": 98, "fastest tile": 1, "core": 14}
 
 
 def test_a_bad_row_is_reported_and_the_rest_written(run):

@@ -38,6 +38,7 @@ def modelled(*rows: dict[str, str]) -> list[dict[str, str]]:
     ("name", "value", "said"),
     [
         ("k_mt", "", "k_mt=432"),
+        ("k_ct", "", "k_ct=64"),
         ("core_macs_per_cycle", "", "kernel rate=fitted form"),
         ("rows", "", "rows=4"),
         ("cols", "", "cols=8"),

@@ -1,6 +1,7 @@
 """`bdforge new` and `bdforge build`: projects of a user's own, and SCons' builds from anywhere."""
 
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -40,12 +41,7 @@ def new_command(
         raise typer.BadParameter("name a folder; . is this one")
     folder = folder or Path(operator or "")
     files = _project_files(tree() / "examples") if operator is None else _operator_files(operator)
-    if there := [] if force else [clip_path(path) for name in files if (path := folder / name).exists()]:
-        raise FileError(f"{listed(there)}: already there; choose another folder, or replace with --force")
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / name, content)
-        say(f"wrote {folder / name}")
+    write_new(folder, files, ", or replace with --force", force=force)
     way = "pytest" if find_spec("pytest") else "pip install 'bdforge[project]'; pytest"
     if operator is None:
         say(f"now: cd {folder}; scons emulate; {way}; scons app")
@@ -55,7 +51,7 @@ def new_command(
 
 def _project_files(examples: Path) -> dict[str, bytes]:
     """What is written, by place in the project: the example of a project, and that of a C++ host."""
-    return _contents(examples / "project") | {"host/main.cpp": (examples / "cpp" / "main.cpp").read_bytes()}
+    return contents(examples / "project") | {"host/main.cpp": (examples / "cpp" / "main.cpp").read_bytes()}
 
 
 def _operator_files(name: str) -> dict[str, bytes]:
@@ -66,14 +62,28 @@ def _operator_files(name: str) -> dict[str, bytes]:
         raise typer.BadParameter(f"there is an operator {name}; choose another name", param_hint="--operator")
     words = ((b"rowscale", name.encode()), (b"Rowscale", name.capitalize().encode()))
     found = {}
-    for path, content in _contents(tree() / "examples" / "operator").items():
+    for path, content in contents(tree() / "examples" / "operator").items():
         for old, new in words:
             content = content.replace(old, new)
         found[path.replace("rowscale", name)] = content
     return found
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
+def write_new(folder: Path, files: Mapping[str, bytes], way: str = "", *, force: bool = False) -> None:
+    """Write files by place in a folder, which is made; FileError where one is there already, unless `force`.
+
+    `way` ends its message.
+    """
+    if there := [] if force else [clip_path(path) for name in files if (path := folder / name).exists()]:
+        raise FileError(f"{listed(there)}: already there; choose another folder{way}")
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / name, content)
+        say(f"wrote {folder / name}")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by place in it."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 

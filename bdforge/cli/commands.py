@@ -21,7 +21,8 @@ HOMES = {
     "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
     "disasm": "machine_code", "explain": "explain", "estimate": "estimate", "contract": "contract",
     "weights": "weights", "generate": "models", "bench": "models", "tune": "tune", "balance": "tune",
-    "sweep": "sweep", "reproduce": "reproduce", "plot": "plot", "demo": "demo", "doctor": "doctor", "checks": "options",
+    "sweep": "sweep", "reproduce": "reproduce", "plot": "plot", "demo": "demo", "puzzle": "puzzle",
+    "doctor": "doctor", "checks": "options",
 }  # fmt: skip
 """Commands in the order of the help, and the module of this package that has each."""
 

@@ -105,7 +105,9 @@ bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a
 bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
                                    const float* column_scales, float scale);
 
-/* GEMMs of one design, submitted at once and run in order; none may overwrite the A of one before it. */
+/* GEMMs of one design, submitted 24 at a time and run in order: each reads what those before it wrote. What the host gives
+ * is there before the first one runs, and what it finds is what the last one left. Where a submission fails, its members run
+ * again one by one; BDFORGE_RUN where one has overwritten what it, or one before it, reads. */
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
                                     bdforge_batch** batch);
 bdforge_status bdforge_batch_run(bdforge_batch* batch, unsigned timeout_ms);

@@ -19,11 +19,15 @@ std::chrono::milliseconds left(std::chrono::steady_clock::time_point deadline) {
 
 }  // namespace
 
-Chains::Chains(Context& context, std::vector<Command*> commands) : context_(context), count_(commands.size()) {
+Chains::Chains(Context& context, std::vector<Command*> commands, const Repeatable& repeatable)
+    : context_(context), count_(commands.size()) {
     for (std::size_t first = 0; first < count_; first += chain_commands) {
         const std::size_t end = std::min(first + chain_commands, count_);
         const auto begin = commands.begin();
-        Chain chain{{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)}, first, {}};
+        Chain chain{{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)},
+                    first,
+                    repeatable(first, end),
+                    {}};
         chain.submission = context.batch(chain.commands);
         chains_.push_back(std::move(chain));
     }
@@ -66,10 +70,12 @@ Outcome Chains::wait_for_chain(Clock::time_point deadline) {
 void Chains::give_up(const std::string& reason) {
     Chain& chain = chains_[current_];
     keep_for_ever(chain.submission.release());
-    const std::string last = std::to_string(chain.first + chain.commands.size());
+    const std::string all = concat("commands ", chain.first + 1, " to ", chain.first + chain.commands.size(), " of ", count_);
+    if (!chain.repeatable)
+        throw RunError(concat("one of ", all, " failed, and those behind it did not run; they overwrite what they read, so "
+                            "place that again before the next run: ", reason));
     if (!note_.empty()) note_ += "; ";
-    note_ += concat("commands ", chain.first + 1, " to ", last, " of ", count_,
-                  " ran one by one, since their chain failed: ", reason);
+    note_ += concat(all, " ran one by one, since their chain failed: ", reason);
     singly_ = true;
     single_ = 0;
     single_runs_ = false;
@@ -108,26 +114,24 @@ std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const 
     return states;
 }
 
-/// The buffers that a job writes, or reads.
-std::vector<std::pair<std::string, Buffer*>> memory(const JobState& job, bool out, const char* of) {
-    std::vector<std::pair<std::string, Buffer*>> found;
+std::vector<Extent> extents(const JobState& job, bool out) {
+    std::vector<Extent> found;
     for (const Placed& placed : job.operands)
-        if (const sequence::Operand& operand = placed.layout.operand(); operand.out == out)
-            found.emplace_back(operand.name + of, &job.buffer(placed));
+        if (placed.layout.operand().out == out)
+            found.push_back({"", job.buffer(placed).data(), job.buffer(placed).bytes()});
     return found;
 }
 
-/// Where a submission fails all of it runs again: nothing that is read may be gone by then.
-void refuse_overwriting(const std::vector<std::shared_ptr<JobState>>& states) {
-    for (std::size_t later = 0; later < states.size(); ++later) {
-        for (std::size_t i = 0; i < later; ++i) {
-            for (const auto& [written, to] : memory(*states[later], true, " of a job"))
-                for (const auto& [read, from] : memory(*states[i], false, " of one before it"))
-                    refuse_overlap({written.c_str(), to->data(), to->bytes()},
-                                   {read.c_str(), from->data(), from->bytes()},
-                                   "a batch that fails is run again, put the second into another batch");
-        }
+/// Whether no job overwrites what it, or one before it, reads: whole buffers, of which parts may be apart.
+bool repeatable(const std::vector<std::shared_ptr<JobState>>& states, std::size_t first, std::size_t end) {
+    std::vector<Extent> read;
+    for (std::size_t i = first; i < end; ++i) {
+        for (const Extent& extent : extents(*states[i], false)) read.push_back(extent);
+        for (const Extent& written : extents(*states[i], true))
+            if (std::any_of(read.begin(), read.end(), [&](const Extent& each) { return overlap(each, written); }))
+                return false;
     }
+    return true;
 }
 
 std::vector<Job> jobs_of(const std::vector<Gemm*>& gemms) {
@@ -151,10 +155,10 @@ Batch::Batch(const Design& design, const std::vector<Gemm*>& gemms) : Batch(of(d
 
 Batch Batch::of(const Design& design, const std::vector<Job>& jobs) {
     auto states = members(*design.state(), jobs);
-    refuse_overwriting(states);
     std::vector<Command*> commands;
     for (const auto& state : states) commands.push_back(&state->execution.command());
-    auto chains = std::make_unique<Chains>(*design.state()->context, commands);
+    const auto again = [&](std::size_t first, std::size_t end) { return repeatable(states, first, end); };
+    auto chains = std::make_unique<Chains>(*design.state()->context, commands, again);
     const Chains& all = *chains;
     Execution execution(std::move(chains), "the batch of " + std::to_string(jobs.size()), false);
     return Batch(

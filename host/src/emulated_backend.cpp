@@ -45,8 +45,8 @@ struct Link {
     }
 };
 
-/// Memory that the array's process maps too. `callers`: memory of the caller that it stands for, copied before a run, and
-/// back when the host asks for what was written.
+/// Memory that the array's process maps too. `callers`: memory of the caller that it stands for, copied before each run and
+/// back behind it.
 class SharedBuffer final : public Buffer {
 public:
     SharedBuffer(std::shared_ptr<Link> link, std::size_t bytes, void* callers = nullptr)
@@ -69,13 +69,14 @@ public:
     }
 
     std::uint64_t address() const { return address_; }
+    bool is_copy() const { return callers_ != nullptr; }
     void* data() override { return callers_ == nullptr ? shared_ : callers_; }
     std::size_t bytes() const override { return bytes_; }
     void to_device() override {
         if (callers_ != nullptr) std::memcpy(shared_, callers_, bytes_);
     }
-    void from_device() override {
-        if (callers_ != nullptr) std::memcpy(callers_, shared_, bytes_);
+    void from_device() override {  // an NPU writes outputs alone: what it reads may be memory that cannot be written
+        if (callers_ != nullptr && std::memcmp(callers_, shared_, bytes_) != 0) std::memcpy(callers_, shared_, bytes_);
     }
 
 private:
@@ -94,42 +95,66 @@ struct Run {
     Arguments arguments;
 };
 
-std::uint64_t address_of(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer).address(); }
+SharedBuffer& shared(Buffer& buffer) { return dynamic_cast<SharedBuffer&>(buffer); }
 
-/// Runs one after another. Each start has a pipe of its own, in which it is answered.
+/// Runs one after another, sent together; by themselves where memory of the caller is copied, of which another one may have
+/// another copy. Each packet has a pipe of its own, in which it is answered.
 class EmulatedCommand final : public Command {
 public:
     EmulatedCommand(std::shared_ptr<Link> link, std::vector<Run> runs)
-        : link_(std::move(link)), runs_(std::move(runs)) {}
+        : link_(std::move(link)), runs_(std::move(runs)) {
+        for (const Run& run : runs_)
+            for (const auto& argument : run.arguments) copies_ = copies_ || shared(*argument).is_copy();
+    }
 
     const std::vector<Run>& runs() const { return runs_; }
 
-    void start() override {
+    void start() override { send(0); }
+
+    Outcome wait(std::chrono::milliseconds timeout) override {
+        using Clock = std::chrono::steady_clock;
+        for (const auto deadline = Clock::now() + std::min(timeout, std::chrono::milliseconds{INT_MAX});;) {
+            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            if (!readable(answer_.number(), static_cast<int>(std::max<std::int64_t>(left, 0))))
+                return Outcome::timed_out;
+            take(read_answer(answer_.number()));
+            if (end_ == runs_.size()) return Outcome::completed;
+            send(end_);
+        }
+    }
+
+private:
+    template <class Act>
+    void each_argument(Act act) {
+        for (std::size_t i = first_; i < end_; ++i)
+            for (const auto& argument : runs_[i].arguments) act(*argument);
+    }
+
+    void send(std::size_t first) {
+        first_ = first, end_ = copies_ ? first + 1 : runs_.size();
+        each_argument([](Buffer& argument) { argument.to_device(); });  // what the run does not write comes back as it is
         std::vector<WireRun> runs;
-        for (const Run& run : runs_) {
+        for (std::size_t i = first_; i < end_; ++i) {
+            const Run& run = runs_[i];
             runs.push_back({Form::stream, run.words, run.instructions ? run.instructions->bytes() : 0, {}});
-            for (const auto& argument : run.arguments) {
-                argument->to_device();  // memory of the caller around what the run writes comes back as it is
-                runs.back().arguments.push_back(address_of(*argument));
-            }
+            for (const auto& argument : run.arguments) runs.back().arguments.push_back(shared(*argument).address());
         }
         Ends ends = piped();
         link_->require(send_runs(link_->file.number(), runs, ends.second.number()));
         answer_ = std::move(ends.first);
     }
 
-    Outcome wait(std::chrono::milliseconds timeout) override {
-        if (!readable(answer_.number(), static_cast<int>(std::min<std::int64_t>(timeout.count(), INT_MAX))))
-            return Outcome::timed_out;
-        const Answer answer = read_answer(answer_.number());
+    void take(const Answer& answer) {
         if (answer.status == Status::ended) throw RunError(link_->last_words());
-        if (answer.status != Status::done) throw RunError(answer.text);
-        return Outcome::completed;
+        if (answer.status == Status::done) return each_argument([](Buffer& argument) { argument.from_device(); });
+        if (runs_.size() == 1) throw RunError(answer.text);
+        throw RunError(concat("run ", first_ + answer.runs + 1, " of ", runs_.size(), ": ", answer.text));
     }
 
-private:
     std::shared_ptr<Link> link_;
     std::vector<Run> runs_;
+    bool copies_ = false;
+    std::size_t first_ = 0, end_ = 0;  // runs that were sent last
     File answer_;
 };
 
@@ -152,7 +177,7 @@ public:
     }
 
     std::unique_ptr<Command> command(const Stream& stream, const Arguments& arguments) override {
-        const auto words = stream.instructions ? address_of(*stream.instructions) : sequence(stream.sequence);
+        const auto words = stream.instructions ? shared(*stream.instructions).address() : sequence(stream.sequence);
         return std::make_unique<EmulatedCommand>(link_, std::vector<Run>{{words, stream.instructions, arguments}});
     }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,11 +60,14 @@ std::shared_ptr<State> shared_execution(std::unique_ptr<State> state) {
 }
 
 /// Commands one after another, submitted in chains of at most `chain_commands`. The commands of a chain that fails are
-/// run one by one, all of them: which had ended nobody knows, and a GEMM that runs again gives the same C.
+/// run one by one, all of them, where that gives the same: which had ended nobody knows. Else it is a RunError.
 class Chains final : public Command {
 public:
+    /// Whether commands, from a first one to the end of a chain, may run again after some of them ran.
+    using Repeatable = std::function<bool(std::size_t first, std::size_t end)>;
+
     /// `commands` must outlive this, and so must `context`.
-    Chains(Context& context, std::vector<Command*> commands);
+    Chains(Context& context, std::vector<Command*> commands, const Repeatable& repeatable);
     Chains(const Chains&) = delete;
     Chains& operator=(const Chains&) = delete;
     ~Chains() override = default;
@@ -79,6 +83,7 @@ private:
     struct Chain {
         std::vector<Command*> commands;
         std::size_t first;
+        bool repeatable;
         std::unique_ptr<Command> submission;
     };
     using Clock = std::chrono::steady_clock;

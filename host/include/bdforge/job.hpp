@@ -123,10 +123,16 @@ private:
 };
 
 /// Several jobs of one design, submitted 24 at a time and run in order (XRT's runlists). While it runs, they cannot.
-/// Where a submission fails, its jobs are run again, one by one; `note` says which. Hence none may overwrite what one
-/// before it reads.
+///
+/// Jobs may have memory in common (residents, the caller's): each reads what those before it wrote. What is
+/// placed is placed for all, before the first one runs; what is fetched is what the last one left. So of an argument that
+/// several write, what is to be kept of one needs a buffer of its own.
+///
+/// Where a submission fails, its jobs are run again, one by one; `note` says which. Not where one has overwritten what it,
+/// or one before it, reads: that is a RunError, and what was placed there may be gone.
 class Batch {
 public:
+    /// ArgumentError for none, for one that stands twice, and for jobs of another design.
     Batch(const Design& design, const std::vector<Gemm*>& gemms);
     static Batch of(const Design& design, const std::vector<Job>& jobs);
     Batch(Batch&&) noexcept = default;

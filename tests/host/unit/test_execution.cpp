@@ -58,6 +58,8 @@ private:
     Acts& chains_;
 };
 
+bool again(std::size_t, std::size_t) { return true; }
+
 }  // namespace
 
 UNIT_CASE("execution", time_outs_begin_at_a_millisecond) {
@@ -121,7 +123,7 @@ UNIT_CASE("execution", no_wait_within_chains_is_for_ever) {
     Acts chained, alone;
     ChainContext context(chained);
     ActingCommand command(alone);
-    Chains chains(context, std::vector<Command*>(25, &command));
+    Chains chains(context, std::vector<Command*>(25, &command), again);
     chained.takes = milliseconds{3};
     chained.waits = {"fails", "ends"};  // the second of two: its command then runs alone
     chains.start();
@@ -137,7 +139,7 @@ UNIT_CASE("execution", a_chain_that_fails_takes_no_wait_from_the_others) {
     Acts chained, alone;
     ChainContext context(chained);
     ActingCommand command(alone);
-    Chains chains(context, std::vector<Command*>(25, &command));
+    Chains chains(context, std::vector<Command*>(25, &command), again);
     for (const std::size_t run : {1, 2}) {
         if (run == 1) chained.waits = {"ends", "fails"};  // the first of two: its commands then run alone
         chains.start();

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "devices.hpp"
 #include "extent.hpp"
 #include "operands.hpp"
@@ -97,20 +100,71 @@ UNIT_CASE("memory", copies_may_not_overlap_the_gemms_own) {
     check_contains(refused([&] { gemm.scaled(out.data(), 0, {nullptr, out.data() + 1199, 1}); }), "overlap in memory");
 }
 
-UNIT_CASE("memory", no_gemm_of_a_batch_may_overwrite_an_a_before_it) {
+namespace {
+
+/// A GEMM that writes C over the memory from which another one reads A, and what both must make in turn.
+struct Chained {
+    explicit Chained(const Design& design)
+        : memory(pages<char>(4 * page)), before(operands(64, 64, 64)), behind(before),
+          weights(design.pack(before.weights.data(), 64, 64)), reads(design, 64, weights, {{memory.get() + page, 0}, {}}),
+          writes(design, 64, weights, {{}, {memory.get(), 0}}) {
+        std::memcpy(behind.a.data(), reinterpret_cast<const char*>(before.c.data()) + page, behind.a.size());
+        multiply(behind);
+    }
+
+    void place() {
+        for (Gemm* gemm : {&reads, &writes}) gemm->job().place("A", {before.a.data(), before.a.size()});
+    }
+    /// C of the one that reads, and of the other.
+    void check(const Operands& read) const {
+        check_equal(std::vector<std::int32_t>(reads.c(), reads.c() + 64 * 64), read.c, "C of what was read");
+        check_equal(std::vector<std::int32_t>(writes.c(), writes.c() + 64 * 64), before.c, "C that is read");
+    }
+
+    Pages<char> memory;
+    Operands before, behind;
+    Weights weights;
+    Gemm reads, writes;
+};
+
+}  // namespace
+
+UNIT_CASE("memory", jobs_of_a_batch_read_what_those_before_them_wrote_and_nothing_of_those_behind) {
     const Design design = Design::load(unit::emulated_device(), design_path("small"));
-    const Operands given = operands(64, 64, 64);
-    const Weights weights = design.pack(given.weights.data(), 64, 64);
-    const auto memory = pages<char>(4 * page);
-    Gemm reads(design, 64, weights, {{memory.get() + page, 0}, {}});
-    Gemm writes(design, 64, weights, {{}, {memory.get(), 0}});
-    check_contains(refused([&] { Batch(design, {&reads, &writes}); }),
-                   "C of a job (16384 bytes) and A of one before it");
-    Batch(design, {&writes, &reads}).run();
-    Gemm apart(design, 64, weights);
-    check_contains(refused([&] { Batch(design, {&reads, &apart, &writes}); }), "C of a job (16384 bytes) and A of one before it");
-    check_contains(refused([&] { Batch(design, {&apart, &reads, &writes}); }), "C of a job (16384 bytes) and A of one before it");
-    Batch(design, {&writes, &apart, &reads});
+    Chained chain(design);
+    std::vector<Job> apart;
+    for (int i = 0; i < 23; ++i) apart.emplace_back(design, Sizes{{"M", 1}, {"K", 32}, {"N", 32}});
+    for (const bool far : {false, true}) {  // the second one in the next submission
+        std::vector<Job> jobs{chain.writes.job(), chain.reads.job()};
+        if (far) jobs.insert(jobs.begin() + 1, apart.begin(), apart.end());
+        chain.place();
+        Batch::of(design, jobs).run();
+        chain.check(chain.behind);
+        std::reverse(jobs.begin(), jobs.end());
+        chain.place();
+        Batch::of(design, jobs).run();
+        chain.check(chain.before);
+    }
+}
+
+UNIT_CASE("memory", what_overwrote_its_input_is_not_run_again) {
+    const auto script = std::make_shared<Script>();
+    const Design design = Design::load(unit::scripted_device(script), design_path("small"));
+    Chained chain(design);
+    Batch forth(design, {&chain.writes, &chain.reads}), back(design, {&chain.reads, &chain.writes});
+    script->failing_batches = 2;
+    chain.place();
+    forth.run();
+    chain.check(chain.behind);
+    check_contains(forth.note(), "commands 1 to 2 of 2 ran one by one");
+    chain.place();
+    check_equal(message_of<RunError>([&] { back.run(); }),
+                "one of commands 1 to 2 of 2 failed, and those behind it did not run; they overwrite what they read, so "
+                "place that again before the next run: the chain was lost",
+                "a batch that cannot be run again");
+    chain.place();
+    back.run();
+    chain.check(chain.before);
 }
 
 UNIT_CASE("memory", a_time_out_of_0_starts_nothing) {

@@ -161,6 +161,11 @@ bdforge_status bdforge_resident_place(bdforge_resident* resident, const char* op
                                       size_t stride);
 
 bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_parts* parts, bdforge_job** job);
+/* Another job of the same sizes in the same memory, but for `residents`, and for the buffers of `operands`, which are its
+ * own: in a batch it works on what the one before it left, with weights of its own. What is shared is placed, written and
+ * fetched by either; as for threads they are one handle, and outside of batches one runs at a time. */
+bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* operands, size_t operand_count,
+                                  bdforge_resident* const* residents, size_t resident_count, bdforge_job** beside);
 void bdforge_job_free(bdforge_job* job);
 /* The job of a GEMM, whose epilogue's operands are row_scales, column_scales and bias; it goes with the GEMM. */
 bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm);

@@ -107,7 +107,8 @@ std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const 
         const auto& state = job.state();
         if (state->design.get() != &design) throw ArgumentError("a batch holds jobs of one design; make one for each");
         if (std::find(states.begin(), states.end(), state) != states.end()) {
-            throw ArgumentError(state->execution.what() + " stands twice in a batch; make two jobs of it");
+            throw ArgumentError(state->execution.what() + " stands twice in a batch; make two jobs of it, by 'beside' in "
+                                                          "the same memory");
         }
         states.push_back(state);
     }
@@ -116,9 +117,9 @@ std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const 
 
 std::vector<Extent> extents(const JobState& job, bool out) {
     std::vector<Extent> found;
-    for (const Placed& placed : job.operands)
-        if (placed.layout.operand().out == out)
-            found.push_back({"", job.buffer(placed).data(), job.buffer(placed).bytes()});
+    for (const auto& placed : job.operands)
+        if (placed->layout.operand().out == out)
+            found.push_back({"", job.buffer(*placed).data(), job.buffer(*placed).bytes()});
     return found;
 }
 
@@ -143,9 +144,9 @@ std::vector<Job> jobs_of(const std::vector<Gemm*>& gemms) {
 /// Jobs come back: at once, as calls of others end at once while a batch has them.
 void take_back(const BatchState& batch) {
     for (const auto& job : batch.jobs) {
-        const Users::Turn turn = job->users.wait();
+        const Users::Turn turn = job->users->wait();
         job->lent = false;
-        job->reading.end();
+        job->in_use.end();
     }
 }
 
@@ -170,12 +171,12 @@ void Batch::run_async() {
     std::vector<Users::Turn> turns;
     for (const auto& job : state_->jobs) {
         turns.push_back(job->turn());
-        if (job->lent || job->execution.running()) {
+        if (job->users->running())
             throw StateError(job->execution.what() + " is running; wait for it before the batch starts");
-        }
     }
-    for (const auto& job : state_->jobs) job->send();
     try {
+        for (const auto& job : state_->jobs) job->begin();
+        for (const auto& job : state_->jobs) job->send();
         state_->execution.start();
     } catch (...) {
         if (!state_->execution.running()) take_back(*state_);
@@ -194,7 +195,7 @@ void Batch::wait(std::chrono::milliseconds timeout) {
         throw;
     }
     for (const auto& job : state_->jobs) {
-        const Users::Turn of_job = job->users.wait();
+        const Users::Turn of_job = job->users->wait();
         job->receive();
     }
     take_back(*state_);

@@ -66,6 +66,13 @@ bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {
     return found;
 }
 
+std::vector<bdforge::Resident> residents_of(bdforge_resident* const* residents, std::size_t count) {
+    std::vector<bdforge::Resident> found;
+    for (bdforge_resident* resident : listed("residents", residents, count))
+        found.push_back(given(resident, "a resident")->resident);
+    return found;
+}
+
 std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
 
 /// A batch of the jobs of handles.
@@ -223,9 +230,18 @@ bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_pa
         bdforge::JobOptions options;
         for (const bdforge_memory& memory : listed("memory", parts->memory, parts->memory_count))
             options.memory[given(memory.operand, "an operand's name")] = memory.data;
-        for (bdforge_resident* resident : listed("residents", parts->residents, parts->resident_count))
-            options.residents.push_back(given(resident, "a resident")->resident);
+        options.residents = residents_of(parts->residents, parts->resident_count);
         return bdforge::Job(given(design, "design")->design, sizes_of(parts->sizes, parts->size_count), options);
+    });
+}
+
+bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* operands, size_t operand_count,
+                                  bdforge_resident* const* residents, size_t resident_count, bdforge_job** beside) {
+    return made(beside, [&] {
+        std::vector<std::string> own;
+        for (const char* operand : listed("operands", operands, operand_count))
+            own.emplace_back(given(operand, "an operand's name"));
+        return given(job, "job")->job.beside(own, residents_of(residents, resident_count));
     });
 }
 

@@ -99,8 +99,10 @@ void Users::fetch(const std::string& what) {
     throw StateError(what + " was run by another thread since this one ran it: that result is gone" + one_at_a_time);
 }
 
-void Reading::begin(const std::vector<Resident>& residents) {
+void InUse::begin(const std::shared_ptr<Users>& users, const std::vector<Resident>& residents) {
     end();
+    users->began();
+    users_ = users;
     for (const Resident& resident : residents) {
         const std::lock_guard<std::mutex> lock(*resident.state()->guard);
         ++resident.state()->readers;
@@ -108,12 +110,13 @@ void Reading::begin(const std::vector<Resident>& residents) {
     }
 }
 
-void Reading::end() {
+void InUse::end() {
     for (const Resident& resident : held_) {
         const std::lock_guard<std::mutex> lock(*resident.state()->guard);
         --resident.state()->readers;
     }
     held_.clear();  // keeping its memory: runs allocate none
+    if (const auto users = std::exchange(users_, nullptr)) users->ended();
 }
 
 }  // namespace bdforge

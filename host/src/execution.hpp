@@ -102,8 +102,9 @@ private:
     std::string note_;
 };
 
-/// The threads that use something. Calls that overlap are refused. So are calls one after another that mix what threads
-/// want: what one has placed is not written over before a run has read it, and what one fetches is of its own run.
+/// The threads that use something, and its runs. Calls that overlap are refused. So are calls one after another that mix
+/// what threads want: what one has placed is not written over before a run has read it, and what one fetches is of its own
+/// run.
 class Users {
 public:
     using Turn = std::unique_lock<std::recursive_mutex>;
@@ -121,25 +122,35 @@ public:
     /// This thread reads results; StateError where another has run since this one did.
     void fetch(const std::string& what);
 
+    /// Runs that are under way: several in a batch of jobs that share memory.
+    bool running() const { return running_ > 0; }
+    void began() { ++running_; }
+    void ended() {
+        const Turn turn = wait();
+        --running_;
+    }
+
 private:
     std::unique_ptr<std::recursive_mutex> guard_ = std::make_unique<std::recursive_mutex>();
     std::map<std::string, std::uint64_t> writers_;  // threads, by operands that no run has read
     std::uint64_t runs_ = 0;
+    std::size_t running_ = 0;
     std::map<std::uint64_t, std::uint64_t> last_;  // run of each thread
 };
 
-/// Residents that a run reads, which are not written meanwhile.
-class Reading {
+/// What a run under way uses: memory of jobs, of which no other run begins, and residents, which are not written.
+class InUse {
 public:
-    Reading() = default;
-    Reading(Reading&&) = default;
-    Reading& operator=(Reading&&) = delete;
-    ~Reading() { end(); }
+    InUse() = default;
+    InUse(InUse&&) = default;
+    InUse& operator=(InUse&&) = delete;
+    ~InUse() { end(); }
 
-    void begin(const std::vector<Resident>& residents);
+    void begin(const std::shared_ptr<Users>& users, const std::vector<Resident>& residents);
     void end();
 
 private:
+    std::shared_ptr<Users> users_;
     std::vector<Resident> held_;
 };
 

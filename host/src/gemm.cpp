@@ -129,9 +129,9 @@ void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_strid
     const Users::Turn turn = state.turn();
     if (a == nullptr || c == nullptr) throw ArgumentError(state.execution.what() + ": A or C is null; pass both");
     state.execution.check(timeout);
-    if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
+    if (state.users->running()) throw StateError(state.execution.what() + " is running; wait for it first");
     const OwnLines in = own_lines(job_, "A", a, a_stride), out = own_lines(job_, "C", c, c_stride);
-    state.users.check_place(state.execution.what(), "A");
+    state.users->check_place(state.execution.what(), "A");
     in.layout.place(a, in.leading, in.memory);
     run(timeout);
     out.layout.fetch(out.memory, c, out.leading);
@@ -140,8 +140,8 @@ void Gemm::run(const void* a, std::size_t a_stride, void* c, std::size_t c_strid
 void Gemm::scaled(float* out, std::size_t stride, const Scales& scales) const {
     JobState& state = *job_.state();
     const Users::Turn turn = state.turn();
-    if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
-    state.users.fetch(state.execution.what());
+    if (state.users->running()) throw StateError(state.execution.what() + " is running; wait for it first");
+    state.users->fetch(state.execution.what());
     if (out == nullptr) throw ArgumentError("scaled: the floats' place is null; give memory for rows of N");
     if (stride != 0 && stride < N())
         throw ArgumentError(concat("the floats: a stride of ", stride, " is below the ", N(),

@@ -23,24 +23,52 @@ public:
         : design_(design),
           sizes_(sizes),
           options_(options),
+          residents_(options.residents),
           parameters_(all_parameters(*design, sizes)),
           layouts_(layouts(*design, design->streams.values(parameters_))),
-          buffers_(layouts_.bytes.size()),
-          touched_(buffers_.size()) {}
-
-    std::unique_ptr<JobState> job() {
+          operands_(layouts_.operands.size()),
+          memory_(layouts_.bytes.size()) {
         for (const auto& [name, memory] : options_.memory) design_->operand(name);  // refuses unknown ones
         take_residents();
-        for (const Layout& layout : layouts_.operands) operands_.push_back(placed(layout));
+    }
+
+    /// Takes all else of a job of these sizes, but for the arguments of operands of `own`.
+    Preparation& beside(const JobState& other, const std::vector<std::string>& own) {
+        std::vector<bool> shared(memory_.size());
+        for (std::size_t i = 0; i < memory_.size(); ++i) shared[i] = !memory_[i];
+        for (const std::string& name : own) {
+            const std::size_t argument = design_->operand(name).argument;
+            if (memory_[argument]) throw ArgumentError("operand " + name + " is resident; name it once");
+            shared[argument] = false;
+        }
+        for (std::size_t i = 0; i < memory_.size(); ++i)
+            if (shared[i]) memory_[i] = other.memory[i];
+        for (std::size_t i = 0; i < operands_.size(); ++i)
+            if (shared[other.operands[i]->layout.operand().argument]) operands_[i] = other.operands[i];
+        for (const Resident& resident : other.residents)
+            if (shared[resident.state()->argument]) residents_.push_back(resident);
+        users_ = other.users;
+        return *this;
+    }
+
+    std::unique_ptr<JobState> job() {
+        for (std::size_t i = 0; i < operands_.size(); ++i)
+            if (!operands_[i]) anew_.push_back(operands_[i] = std::make_shared<Placed>(placed(layouts_.operands[i])));
         take_memory();
         allocate();
+        Arguments buffers;
+        for (const auto& memory : memory_) buffers.push_back(memory->buffer);
         const auto stream = design_->streams.get(*design_->context, design_->full_elf, parameters_);
-        Execution execution(design_->context->command(*stream, buffers_), described());
-        return std::make_unique<JobState>(JobState{design_, sizes_, options_.residents, std::move(operands_), buffers_,
-                                                   touched_, stream->words, std::move(execution), false});
+        Execution execution(design_->context->command(*stream, buffers), described());
+        return std::make_unique<JobState>(JobState{design_, sizes_, std::move(residents_), std::move(operands_),
+                                                   std::move(memory_), stream->words, std::move(execution), users_});
     }
 
 private:
+    static std::shared_ptr<Memory> made(std::shared_ptr<Buffer> buffer, bool touched) {
+        return std::make_shared<Memory>(Memory{std::move(buffer), touched});
+    }
+
     std::string described() const {
         return design_->manifest.design + " " + shape_of(design_->program(), parameters_) + " on " +
                design_->device.name();
@@ -59,15 +87,15 @@ private:
                     throw ArgumentError(concat("the resident ", name, " has ", size, " = ", value,
                                              ", the job another; place it for this size"));
             }
-            if (buffers_[state.argument]) throw ArgumentError("two residents hold " + name + "; give one");
-            buffers_[state.argument] = state.buffer;
+            if (memory_[state.argument]) throw ArgumentError("two residents hold " + name + "; give one");
+            memory_[state.argument] = made(state.buffer, false);
         }
     }
 
     /// Where an operand's elements are: in lines of the caller's kind, or as the program copies them.
     Placed placed(const Layout& copied) {
         const sequence::Operand& operand = copied.operand();
-        const bool resident = buffers_[operand.argument] != nullptr;
+        const bool resident = memory_[operand.argument] != nullptr;
         std::int64_t leading = 0;
         if (operand.leading != sequence::no_value && parameters_[operand.leading] == copied.line())
             parameters_[operand.leading] = 0;  // which is the same
@@ -84,9 +112,9 @@ private:
     void take_memory() {
         std::vector<std::pair<Extent, bool>> taken;
         for (std::size_t i = 0; i < operands_.size(); ++i) {
-            const auto found = options_.memory.find(operands_[i].layout.operand().name);
+            const auto found = options_.memory.find(operands_[i]->layout.operand().name);
             if (found == options_.memory.end() || found->second == nullptr) continue;
-            Placed& placed = operands_[i];
+            Placed& placed = *operands_[i];
             const sequence::Operand& operand = placed.layout.operand();
             check_memory(placed, layouts_.operands[i], found->second);
             const Extent memory{operand.name.c_str(), found->second, placed.layout.reach()};
@@ -94,16 +122,17 @@ private:
                 if (out || operand.out)
                     refuse_overlap(other, memory, "give each its own, what the array writes must not be read");
             taken.emplace_back(memory, operand.out);
-            buffers_[operand.argument] = design_->context->adopt(operand.argument, found->second, memory.bytes);
+            memory_[operand.argument] =
+                made(design_->context->adopt(operand.argument, found->second, memory.bytes), true);
             placed.callers = true;
         }
     }
 
     void check_memory(const Placed& placed, const Layout& copied, const void* memory) const {
         const sequence::Operand& operand = placed.layout.operand();
-        const auto beside = [&](const Placed& each) { return each.layout.operand().argument == operand.argument; };
+        const auto beside = [&](const auto& each) { return each->layout.operand().argument == operand.argument; };
         std::string why;
-        if (buffers_[operand.argument])
+        if (memory_[operand.argument])
             why = "it is resident";
         else if (copied.staged() && operand.leading != sequence::no_value)
             why =
@@ -120,83 +149,102 @@ private:
     }
 
     void allocate() {
-        for (std::size_t i = 0; i < buffers_.size(); ++i) {
-            if (buffers_[i]) continue;
-            buffers_[i] = design_->context->allocate(i, layouts_.bytes[i]);
-            std::memset(buffers_[i]->data(), 0, buffers_[i]->bytes());
-            touched_[i] = true;
+        for (std::size_t i = 0; i < memory_.size(); ++i) {
+            if (memory_[i]) continue;
+            memory_[i] = made(design_->context->allocate(i, layouts_.bytes[i]), true);
+            std::memset(memory_[i]->buffer->data(), 0, memory_[i]->buffer->bytes());
         }
-        for (const Placed& placed : operands_) {
-            const std::size_t argument = placed.layout.operand().argument;
-            if (placed.callers) touched_[argument] = true;
-            if (placed.resident || placed.callers) continue;
-            if (placed.layout.reach() > buffers_[argument]->bytes())
-                throw ManifestError(concat(design_->manifest.file, ": operand ", placed.layout.operand().name, " takes ",
-                                         placed.layout.reach(), " bytes, its buffer has ", buffers_[argument]->bytes(),
+        for (const auto& placed : anew_) {
+            const Layout& layout = placed->layout;
+            if (placed->resident || placed->callers) continue;
+            Buffer& buffer = *memory_[layout.operand().argument]->buffer;
+            if (layout.reach() > buffer.bytes())
+                throw ManifestError(concat(design_->manifest.file, ": operand ", layout.operand().name, " takes ",
+                                         layout.reach(), " bytes, its buffer has ", buffer.bytes(),
                                          "; build the design again"));
-            placed.layout.place_missing(buffers_[argument]->data());
+            layout.place_missing(buffer.data());
         }
     }
 
     const std::shared_ptr<DesignState>& design_;
     const Sizes& sizes_;
     const JobOptions& options_;
+    std::vector<Resident> residents_;
     sequence::Parameters parameters_;
     Layouts layouts_;
-    std::vector<Placed> operands_;
-    Arguments buffers_;
-    std::vector<bool> touched_;
+    std::vector<std::shared_ptr<Placed>> operands_, anew_;
+    std::vector<std::shared_ptr<Memory>> memory_;
+    std::shared_ptr<Users> users_ = std::make_shared<Users>();
 };
 
 void refuse_lent(const JobState& state) {
     if (state.lent) throw StateError(state.execution.what() + " runs in a batch; wait for the batch");
 }
 
-void refuse_running(const JobState& state) {
+void refuse_running_beside(const JobState& state) {
     refuse_lent(state);
+    if (!state.execution.running() && state.users->running())
+        throw StateError(state.execution.what() + " shares memory with a job that is running; wait for that first");
+}
+
+void refuse_running(const JobState& state) {
+    refuse_running_beside(state);
     if (state.execution.running()) throw StateError(state.execution.what() + " is running; wait for it first");
 }
 
 }  // namespace
 
+void JobState::begin() {
+    users->run();
+    in_use.begin(users, residents);
+    for (const auto& each : memory) each->sent = each->received = false;
+}
+
 void JobState::send() {
-    if (execution.running()) return;
-    users.run();
-    reading.begin(residents);
-    for (Placed& placed : operands) {
-        const sequence::Operand& operand = placed.layout.operand();
-        if (operand.out || placed.memory.empty()) continue;
-        const Layout lines = placed.lines.units();
-        place(placed.layout.units(),
-              {placed.memory.data(), placed.memory.size(), static_cast<std::size_t>(lines.line())},
-              buffer(placed).data());
-        touched[operand.argument] = true;
+    for (const auto& placed : operands) {
+        Memory& to = memory_of(*placed);
+        if (to.sent || placed->layout.operand().out || placed->memory.empty()) continue;
+        const Layout lines = placed->lines.units();
+        place(placed->layout.units(),
+              {placed->memory.data(), placed->memory.size(), static_cast<std::size_t>(lines.line())},
+              to.buffer->data());
+        to.touched = true;
     }
-    for (std::size_t i = 0; i < buffers.size(); ++i)
-        if (touched[i]) buffers[i]->to_device();
-    touched.assign(touched.size(), false);
-    for (const Placed& placed : operands)  // which the user may write at any time
-        if (placed.direct && !placed.resident && !placed.layout.operand().out)
-            touched[placed.layout.operand().argument] = true;
+    for (const auto& each : memory) {
+        if (each->sent) continue;
+        if (each->touched) each->buffer->to_device();
+        each->touched = false;
+        each->sent = true;
+    }
+    for (const auto& placed : operands)  // which the user may write at any time
+        if (placed->direct && !placed->resident && !placed->layout.operand().out) memory_of(*placed).touched = true;
 }
 
 void JobState::receive() {
-    reading.end();
-    for (Placed& placed : operands) {
-        if (!placed.layout.operand().out) continue;
-        buffer(placed).from_device();
-        if (!placed.memory.empty())
-            placed.layout.units().fetch(buffer(placed).data(), placed.memory.data(), placed.lines.units().line());
+    in_use.end();
+    for (const auto& placed : operands) {
+        Memory& from = memory_of(*placed);
+        if (from.received || !placed->layout.operand().out) continue;
+        from.buffer->from_device();
+        if (!placed->memory.empty())
+            placed->layout.units().fetch(from.buffer->data(), placed->memory.data(), placed->lines.units().line());
     }
+    for (const auto& each : memory) each->received = true;
 }
 
 Job::Job(const Design& design, const Sizes& sizes, const JobOptions& options)
     : state_(shared_execution(Preparation(design.state(), sizes, options).job())) {}
 
+Job Job::beside(const std::vector<std::string>& operands, const std::vector<Resident>& residents) const {
+    const JobOptions options{{}, residents};
+    return Job(shared_execution(
+        Preparation(state_->design, state_->sizes, options).beside(*state_, operands).job()));
+}
+
 std::vector<OperandShape> Job::operands() const {
     std::vector<OperandShape> found;
-    for (const Placed& placed : state_->operands) {
-        const Layout& layout = placed.layout;
+    for (const auto& placed : state_->operands) {
+        const Layout& layout = placed->layout;
         found.push_back({layout.operand().name, layout.operand().type, layout.operand().out, layout.column_major(),
                          static_cast<std::size_t>(layout.rows()), static_cast<std::size_t>(layout.columns()),
                          layout.element_bytes(), layout.shape()});
@@ -212,12 +260,12 @@ void Job::place(const std::string& operand, const ConstArray& array) {
     refuse_running(*state_);
     if (placed.resident) throw ArgumentError("operand " + operand + " is resident; place it there");
     if (placed.layout.operand().out) throw ArgumentError("operand " + operand + " is an output; fetch it");
-    state_->users.check_place(state_->execution.what(), operand);
+    state_->users->check_place(state_->execution.what(), operand);
     const bool lines = !placed.memory.empty();
     bdforge::place(lines ? placed.lines : placed.layout, array,
                    lines ? placed.memory.data() : state_->buffer(placed).data());
-    if (!lines) state_->touched[placed.layout.operand().argument] = true;
-    state_->users.placed(operand);
+    if (!lines) state_->memory_of(placed).touched = true;
+    state_->users->placed(operand);
 }
 
 void Job::fetch(const std::string& operand, const Array& array) const {
@@ -227,7 +275,7 @@ void Job::fetch(const std::string& operand, const Array& array) const {
     const std::int64_t leading = leading_of(placed.layout, array.data, array.bytes, array.stride);
     if (!placed.layout.operand().out)
         throw ArgumentError("operand " + operand + " is an input; only outputs are fetched");
-    state_->users.fetch(state_->execution.what());
+    state_->users->fetch(state_->execution.what());
     placed.layout.fetch(state_->buffer(placed).data(), array.data, leading);
 }
 
@@ -260,12 +308,12 @@ std::size_t Job::stride(const std::string& operand) const {
 
 void Job::run_async() {
     const Users::Turn turn = state_->turn();
-    refuse_lent(*state_);
-    state_->send();
+    refuse_running_beside(*state_);
     try {
+        if (!state_->execution.running()) state_->begin(), state_->send();
         state_->execution.start();
     } catch (...) {
-        if (!state_->execution.running()) state_->reading.end();
+        if (!state_->execution.running()) state_->in_use.end();
         throw;
     }
 }
@@ -276,7 +324,7 @@ void Job::wait(std::chrono::milliseconds timeout) {
     try {
         state_->execution.wait(timeout);
     } catch (...) {
-        if (!state_->execution.running()) state_->reading.end();
+        if (!state_->execution.running()) state_->in_use.end();
         throw;
     }
     state_->receive();

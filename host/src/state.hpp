@@ -108,7 +108,7 @@ public:
     std::size_t readers = 0;  // runs under way
 };
 
-/// An operand of a job. `lines`: memory of the user's elements, where these do not lie so in the buffer.
+/// An operand of a job. `memory`: the user's elements in lines, where these do not lie so in the buffer.
 struct Placed {
     sequence::Layout layout;
     sequence::Layout lines;
@@ -117,29 +117,38 @@ struct Placed {
     std::vector<std::byte> memory;
 };
 
+/// An argument's memory. Jobs of a batch may have it in common: it is sent once for all of them, and fetched once.
+struct Memory {
+    std::shared_ptr<Buffer> buffer;
+    bool touched = false;  // the host may have written it since it was sent
+    bool sent = false, received = false;  // for the run or batch that was begun last
+};
+
 class JobState {
 public:
     std::shared_ptr<DesignState> design;
     Sizes sizes;
     std::vector<Resident> residents;
-    std::vector<Placed> operands;
-    Arguments buffers;
-    std::vector<bool> touched;  // by argument: what the host may have written since it was sent
+    std::vector<std::shared_ptr<Placed>> operands;
+    std::vector<std::shared_ptr<Memory>> memory;  // by argument
     std::size_t stream_words;
     Execution execution;
-    bool lent = false;  // to a batch that is running
-    Users users = {};
-    Reading reading = {};
+    std::shared_ptr<Users> users;  // of all jobs beside each other
+    bool lent = false;             // to a batch that is running
+    InUse in_use = {};
 
-    Users::Turn turn() const { return users.turn(execution.what()); }
-    /// Makes what the user wrote visible to the device; a run begins.
+    Users::Turn turn() const { return users->turn(execution.what()); }
+    /// A run begins; of a batch all do before the first is sent.
+    void begin();
+    /// Makes what the user wrote visible to the device.
     void send();
     /// Makes what the device wrote visible to the user; the run has ended.
     void receive();
     Placed& operand(const std::string& name) {
-        return operands[static_cast<std::size_t>(&design->operand(name) - design->program().operands.data())];
+        return *operands[static_cast<std::size_t>(&design->operand(name) - design->program().operands.data())];
     }
-    Buffer& buffer(const Placed& placed) const { return *buffers[placed.layout.operand().argument]; }
+    Memory& memory_of(const Placed& placed) const { return *memory[placed.layout.operand().argument]; }
+    Buffer& buffer(const Placed& placed) const { return *memory_of(placed).buffer; }
 };
 
 class BatchState {

@@ -111,9 +111,10 @@ static void run_jobs(const bdforge_design* design) {
     int8_t* own_a = aligned_alloc(4096, 4096);
     const bdforge_memory memory[] = {{"A", own_a}};
     bdforge_resident *b, *none = NULL;
-    bdforge_job* job;
+    bdforge_job *job, *beside, *both[2];
     bdforge_batch* batch;
     bdforge_operand operand;
+    const char* const c_alone[] = {"C"};
     size_t stride;
     void* place;
     expect(bdforge_resident_create(design, "B", kn, 1, &none), BDFORGE_ARGUMENT, "depends on more sizes");
@@ -137,11 +138,16 @@ static void run_jobs(const bdforge_design* design) {
     check_job(job);
     expect(bdforge_job_run_async(job), BDFORGE_OK, "");
     expect(bdforge_job_wait(job, 100000), BDFORGE_OK, "");
-    expect(bdforge_batch_create_jobs(design, &job, 1, &batch), BDFORGE_OK, "");
-    expect(bdforge_batch_run(batch, 100000), BDFORGE_OK, "");
-    check_job(job);
-    bdforge_batch_free(batch);
+    expect(bdforge_job_beside(job, c_alone, 1, NULL, 1, &beside), BDFORGE_ARGUMENT, "residents is NULL");
+    require(beside == NULL, "a failed call leaves NULL");
+    expect(bdforge_job_beside(job, c_alone, 1, NULL, 0, &beside), BDFORGE_OK, "");
+    both[0] = job, both[1] = beside;
+    expect(bdforge_batch_create_jobs(design, both, 2, &batch), BDFORGE_OK, "");
     bdforge_job_free(job);
+    expect(bdforge_batch_run(batch, 100000), BDFORGE_OK, "");
+    check_job(beside);
+    bdforge_batch_free(batch);
+    bdforge_job_free(beside);
     free(own_a);
 }
 

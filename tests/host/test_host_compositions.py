@@ -1,23 +1,48 @@
-"""Compositions in bdforge-run: the library makes Python's words, the changes of the array's configuration included."""
+"""Compositions run by the C++ library: Python's words, changes of configuration included, and batches of layers."""
 
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import pytest
-from library_builds import run
+from library_builds import c_program, run
 
-from bdforge.runtime import BuiltDesign
+from bdforge.runtime import BuiltDesign, load
 from bdforge.runtime.composition import CompositionForm, compose
 from support.coded_folders import LAYER, SMALL, coded
+from support.differences import same
+
+PRODUCT = {
+    "design": "product", "name": "c", "sizes": {"M": "tokens", "K": 64, "N": 64},
+    "tensors": {"A": "codes", "B": "wc", "C": "next"},
+}  # fmt: skip
+IN_PLACE = {
+    "steps": [*LAYER["steps"], PRODUCT],
+    "outputs": ["next", "sum", "codes", "scales"],
+    "in_place": {"next": "x"},
+    "buffers": {"state": ["x"], "weights": ["w", "wa", "wb", "w2", "wc"], "kept": ["sum", "codes", "scales"]},
+}
+
+COLUMNS = {"wa": 128, "wb": 64, "wc": 64}
 
 
 @pytest.fixture(scope="module")
-def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     for name in SMALL:
         coded(folder, name)
-    form = CompositionForm.model_validate(LAYER)
-    compose(form, "layer", lambda design: BuiltDesign.load(folder / design)).write(folder / "layer")
-    return folder / "layer"
+    return folder
+
+
+def composed(built: Path, name: str, **changes: object) -> Path:
+    form = CompositionForm.model_validate(LAYER | changes)
+    compose(form, name, lambda design: BuiltDesign.load(built / design)).write(built / name)
+    return built / name
+
+
+@pytest.fixture(scope="module")
+def layer(steps: Path) -> Path:
+    return composed(steps, "layer")
 
 
 def test_a_composition_is_run_and_verified_by_the_library(build: Path, layer: Path):
@@ -33,3 +58,35 @@ def test_changes_that_are_missing_are_told(build: Path, layer: Path, tmp_path: P
     done = run(build / "bin" / "bdforge-run", "-x", tmp_path / "layer.xclbin", "-d", "emulated", "-s", "tokens=21")
     assert done.returncode != 0
     assert "files.configurations.sha256 is not that of" in done.stderr
+
+
+def weights_of(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    norms = {name: rng.normal(1, 0.2, 64).astype(ml_dtypes.bfloat16) for name in ("w", "w2")}
+    matrices = {name: rng.integers(-1, 2, (64, columns), np.int8) for name, columns in COLUMNS.items()}
+    return norms | matrices
+
+
+def test_layers_in_one_batch_make_what_pythons_list_makes(steps: Path, tmp_path: Path):
+    """By the C API: states stay where they are, weights, codes and scales are each layer's own."""
+    tokens, layers, kept = 9, 2, ("codes", "scales")
+    folder, rng = composed(steps, "in_place", **IN_PLACE), np.random.default_rng(3)
+    loaded = load(folder)
+    state = loaded.prepared(tokens=tokens)
+    states = [state, *(state.beside(*kept) for _ in range(layers - 1))]
+    state.arrays["x"][...] = x = rng.normal(size=(tokens, 64)).astype(ml_dtypes.bfloat16)
+    (tmp_path / "x").write_bytes(x.tobytes())
+    weights = [weights_of(rng) for _ in range(layers)]
+    for number, one in enumerate(weights):
+        for name, array in one.items():
+            (tmp_path / f"{number}.{name}").write_bytes(array.tobytes())
+    loaded.run_batch([(one, {"weights": loaded.pack(**w)}) for one, w in zip(states, weights, strict=True)])
+    expected = {f"{i}.{name}": one.arrays[name] for i, one in enumerate(states) for name in kept}
+    done = run(
+        c_program(tmp_path, Path(__file__).parent / "c_layers.c"), folder / "in_place.xclbin", "emulated", tmp_path,
+        str(tokens), str(layers),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, array in (expected | {"next": state.arrays["next"]}).items():
+        found = np.frombuffer((tmp_path / name).read_bytes(), array.dtype).reshape(array.shape)
+        same(found, array, name)
+    assert len({array.tobytes() for array in expected.values()}) == len(expected), "each layer has its own"

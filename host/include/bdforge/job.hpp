@@ -88,6 +88,12 @@ public:
     /// memory that cannot be used, ManifestError for operands that leave their buffers.
     Job(const Design& design, const Sizes& sizes, const JobOptions& options = {});
 
+    /// Another job of these sizes in the same memory, but for `residents` and for the buffers of some operands, which are its
+    /// own. So each job of a batch works on what the one before it left, with weights of its own, and leaves what is to be
+    /// kept in a place of its own. What is shared is placed, written and fetched by either. They are for one thread at a
+    /// time together, and outside of batches one runs at a time. ArgumentError for an operand that `residents` hold.
+    Job beside(const std::vector<std::string>& operands, const std::vector<Resident>& residents = {}) const;
+
     /// Every operand, in the program's order.
     std::vector<OperandShape> operands() const;
     const Sizes& sizes() const;
@@ -119,12 +125,13 @@ public:
     const std::shared_ptr<JobState>& state() const { return state_; }
 
 private:
+    explicit Job(std::shared_ptr<JobState> state) : state_(std::move(state)) {}
     std::shared_ptr<JobState> state_;
 };
 
 /// Several jobs of one design, submitted 24 at a time and run in order (XRT's runlists). While it runs, they cannot.
 ///
-/// Jobs may have memory in common (residents, the caller's): each reads what those before it wrote. What is
+/// Jobs may have memory in common (`Job::beside`, residents, the caller's): each reads what those before it wrote. What is
 /// placed is placed for all, before the first one runs; what is fetched is what the last one left. So of an argument that
 /// several write, what is to be kept of one needs a buffer of its own.
 ///
@@ -132,7 +139,7 @@ private:
 /// or one before it, reads: that is a RunError, and what was placed there may be gone.
 class Batch {
 public:
-    /// ArgumentError for none, for one that stands twice, and for jobs of another design.
+    /// ArgumentError for none, for one that stands twice (`Job::beside` makes another), and for jobs of another design.
     Batch(const Design& design, const std::vector<Gemm*>& gemms);
     static Batch of(const Design& design, const std::vector<Job>& jobs);
     Batch(Batch&&) noexcept = default;

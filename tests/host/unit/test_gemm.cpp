@@ -198,7 +198,7 @@ UNIT_CASE("gemm", block_floats_of_ragged_sizes_are_staged_tile_by_tile) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(1 + i / tile);
     gemm.run(a.data(), 0, c.data(), 0);
     const Job job = gemm.job();
-    Buffer& buffer = *job.state()->buffers[0];
+    Buffer& buffer = *job.state()->memory[0]->buffer;
     check_equal(tiles(static_cast<const std::uint8_t*>(buffer.data()), buffer.bytes() / tile) == tiles(a.data(), a.size() / tile), true,
                 "every tile of A once in its buffer");
     check_equal(c, std::vector<std::uint8_t>(c.size()), "C, of a device that writes nothing");

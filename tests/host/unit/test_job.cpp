@@ -188,6 +188,73 @@ UNIT_CASE("job", what_a_run_reads_is_not_written) {
     check_contains(message_of<RunError>([&] { batch.wait(); }), "ERROR"), place();
 }
 
+UNIT_CASE("job", jobs_beside_each_other_share_all_but_what_is_named) {
+    const auto script = std::make_shared<unit::Script>();
+    const Design design = Design::load(unit::scripted_device(script), design_path("small"));
+    Operands given = operands(20, 40, 60), other = given;
+    std::reverse(other.weights.begin(), other.weights.end());
+    unit::multiply(other);
+    Resident b(design, "B", {{"K", 40}, {"N", 60}}), second_b = Resident(design, "B", {{"K", 40}, {"N", 60}});
+    b.place("B", {given.weights.data(), given.weights.size()});
+    second_b.place("B", {other.weights.data(), other.weights.size()});
+    Job job(design, sizes_of(given), {{}, {b}}), beside = job.beside({"C"}, {second_b}), same = beside.beside({});
+    check_equal(beside.memory("A") == job.memory("A"), true, "A in common");
+    check_equal(std::as_const(beside).memory("C") == std::as_const(job).memory("C"), false, "C in common");
+    check_equal(std::as_const(beside).memory("C") == std::as_const(same).memory("C"), true, "C of the same");
+    Batch batch = Batch::of(design, {same, job, beside});
+    for (Job* places : {&job, &beside}) {  // each for all
+        places->place("A", {given.a.data(), given.a.size()});
+        batch.run();
+        check_fetched(job, given, 60), check_fetched(beside, other, 60), check_fetched(same, other, 60);
+        for (Operands* each : {&given, &other}) {
+            for (auto& value : each->a) value = static_cast<std::int8_t>(value * 3 + 1);
+            unit::multiply(*each);
+        }
+    }
+    check_contains(message_of<ArgumentError>([&] { job.beside({"B"}, {b}); }), "operand B is resident; name it once");
+    check_contains(message_of<ArgumentError>([&] { job.beside({"D"}); }), "has no operand D");
+}
+
+UNIT_CASE("job", one_of_jobs_beside_each_other_runs_at_a_time) {
+    const auto script = std::make_shared<unit::Script>();
+    const Design design = Design::load(unit::scripted_device(script), design_path("small"));
+    const Operands given = operands(20, 40, 60);
+    Job job(design, sizes_of(given)), beside = job.beside({"C"}), apart(design, sizes_of(given));
+    Batch batch = Batch::of(design, {apart, beside});
+    std::vector<std::int32_t> c(20 * 60);
+    const std::function<void()> calls[] = {
+        [&] { beside.run(); }, [&] { beside.run_async(); }, [&] { beside.place("A", {given.a.data(), given.a.size()}); },
+        [&] { beside.fetch("C", {c.data(), c.size() * 4}); }, [&] { batch.run(); },
+    };
+    job.run_async();
+    for (const auto& call : calls) {
+        const std::string told = message_of<StateError>(call);
+        check_contains(told, &call - calls < 4 ? "shares memory with a job that is running" : "is running; wait for it before the batch");
+    }
+    job.wait();
+    for (const auto& call : calls)
+        if (&call - calls != 1) call();
+    batch.run_async();
+    check_contains(message_of<StateError>([&] { job.run(); }), "shares memory with a job that is running");
+    batch.wait();
+    script->behaviour = unit::Behaviour::fails;
+    job.run_async();
+    check_contains(message_of<RunError>([&] { job.wait(); }), "ERROR");
+    script->behaviour = unit::Behaviour::hangs;
+    check_contains(message_of<TimeoutError>([&] { beside.run(std::chrono::milliseconds{1}); }), "no result");
+    check_contains(message_of<StateError>([&] { job.run(); }), "shares memory with a job that is running");
+}
+
+UNIT_CASE("job", what_is_written_in_lines_is_shared_too) {
+    const Design design = Design::load(unit::memory_device(), design_path("columns"));
+    const Operands given = operands(20, 40, 60);
+    Job job(design, sizes_of(given));
+    const std::string name = job.state()->operand("A").direct ? "B" : "A";
+    Job beside = job.beside({"C"});
+    check_equal(job.state()->operand(name).direct.has_value(), false, name + " is copied");
+    check_equal(beside.memory(name) == job.memory(name), true, name + " in common");
+}
+
 UNIT_CASE("job", what_is_written_in_lines_is_sent_to_where_arrays_are_placed) {
     constexpr std::size_t M = 24, K = 40, N = 72;  // beyond a whole tile of each
     for (const char* name : {"small", "columns", "blocks"}) {

@@ -153,11 +153,12 @@ UNIT_CASE("xrt", what_either_side_writes_the_other_gets) {
         }
         Gemm one(design, 33, weights), two(design, 33, weights);
         std::vector<std::int32_t> found(33 * 70);
-        Batch batch(design, {&one, &two});
+        const Job jobs[] = {one.job(), two.job(), one.job().beside({"C"})};  // the last one's A is that of the first
+        Batch batch = Batch::of(design, {std::begin(jobs), std::end(jobs)});
         for (Gemm* gemm : {&one, &two}) gemm->job().place("A", {given.a.data(), given.a.size()});
         batch.run();
-        for (Gemm* gemm : {&one, &two}) {
-            gemm->job().fetch("C", {found.data(), found.size() * 4});
+        for (const Job& job : jobs) {
+            job.fetch("C", {found.data(), found.size() * 4});
             check_equal(found, given.c, "C of a batch");
         }
         one.run();  // by itself, as well

@@ -2,18 +2,23 @@
 
 Each has a type (C, M, N, K), an execution type, a size, and a stride in each tensor, 0 where the tensor does not have
 it. `prim` dimensions are a core's tile, `spatial` ones are dealt to rows (M) or columns (N) of the array, `shared` ones
-are turns of one step, and `seq` ones steps of the sequence, whose offsets stand in its patch words.
+are turns of one step, and `seq` ones steps of the sequence, whose offsets stand in its patch words. `first` is done to a
+tile of the output before its first product, `last` behind its last one.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from bdforge.common.messages import clip
 from bdforge.operators.contraction.boxes import Part, Spread
 from bdforge.operators.contraction.dims import TENSORS, Contraction, ContractionError, TensorDim
 from bdforge.operators.contraction.program import Mapped
 
 Exec = Literal["seq", "shared", "spatial", "prim"]
+First = Literal["zero"]
+"""Cores zero their tiles; none adds to what the output holds, nor copies it."""
+Last = Literal["none", "relu"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +40,21 @@ class Config:
     """A tiled execution configuration."""
 
     levels: tuple[Level, ...]
+    first: First = "zero"
+    last: Last = "none"
 
     @classmethod
-    def of(cls, types: str, execs: Sequence[str], sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> "Config":
+    def of(
+        cls, types: str, execs: Sequence[str], sizes: Sequence[int], strides: Sequence[Sequence[int]], *,
+        first: str = "zero", last: str = "none",
+    ) -> "Config":  # fmt: skip
         """From lists as TEIR has them: types by letter, `strides` of in0, in1 and out by dimension.
 
         ContractionError for lists of unequal length, unknown words, and strides that contradict a type.
         """
+        for name, word, known in (("first", first, get_args(First)), ("last", last, get_args(Last))):
+            if word not in known:
+                raise ContractionError(f"{name} touch {clip(repr(word))} is none of {', '.join(known)}")
         if {len(execs), len(sizes), *map(len, strides)} != {len(types)} or len(strides) != 3:
             raise ContractionError("a configuration needs a type, an execution type, a size and three strides each")
         levels = []
@@ -52,7 +65,7 @@ class Config:
             level = Level(kind, how, size, (a, b, c), f"d{number}")  # type: ignore[arg-type]
             _check(level)
             levels.append(level)
-        return cls(tuple(levels))
+        return cls(tuple(levels), first, last)  # type: ignore[arg-type]
 
     @property
     def contraction(self) -> Contraction:
@@ -101,7 +114,8 @@ def config_of(mapped: Mapped) -> Config:
         for kind, box in (("M", tiles.m), ("N", tiles.n), ("K", tiles.k))
         for part in box
     ]
-    return Config(tuple(level for level in (*outer, *inner) if level.size > 1))
+    last: Last = "relu" if mapped.gemm.spec.epilogue.relu else "none"
+    return Config(tuple(level for level in (*outer, *inner) if level.size > 1), last=last)
 
 
 def _dealt(spread: Spread, kind: str) -> Iterator[Level]:

@@ -135,9 +135,14 @@ def plan_contraction(
 def plan_config(config: Config, gemm: GemmPlan, staged: str | None = None, once: str = "") -> ContractionPlan:
     """Plan a tiled execution configuration: its prim dimensions are the tile, its spatial ones are dealt out.
 
-    ContractionError where the prim sizes of a type are not the design's, and as of `plan_contraction`.
+    ContractionError where the prim sizes of a type or the last touch are not the design's, and as of
+    `plan_contraction`.
     """
-    tile = gemm.tiling
+    tile, relu = gemm.tiling, gemm.spec.epilogue.relu
+    if relu != (config.last == "relu"):
+        raise ContractionError(
+            f"last touch {config.last}; design {gemm.spec.name} has epilogue.relu = {str(relu).lower()}: change either"
+        )
     boxes = []
     for kind, name, size in (("M", "m", tile.m), ("N", "n", tile.n), ("K", "k_mt", tile.k_mt)):
         box = config.box(kind)

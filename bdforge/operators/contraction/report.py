@@ -32,8 +32,10 @@ def report_lines(given: Contraction, plan: ContractionPlan, once: str = "") -> I
     yield "operands"
     for side in mapped.sides:
         yield f"  {_operand(side, plan, once)}"
+    config = config_of(mapped)
     yield "loops: type, execution, size, strides in the first input, the second one, the output"
-    yield from (f"  {level}" for level in config_of(mapped).levels)
+    yield from (f"  {level}" for level in config.levels)
+    yield f"touches of a tile of the output: {config.first} first, {config.last} last"
     yield f"sequence: {mapped.steps} steps, at most {max(mapped.bds())} BDs of a shim in each"
     yield (
         f"modelled: cores {price.core_us:.0f} us, memory {price.memory_us:.0f} us, controller "

@@ -54,6 +54,9 @@ def test_its_answer_is_the_contraction_s(phoenix):
         ({"types": "MNKNMK", "execs": (*EXECS[:3], "seq", "seq", "prim")}, "dimension d3: strides .* of type 'N'"),
         ({"execs": ("gpu", *EXECS[1:])}, "dimension 0: 'gpu' is none of seq, shared, spatial, prim"),
         ({"sizes": (16, 16, 8, 0, 64, 64)}, "dimension d3: size 0"),
+        ({"first": "copy"}, "first touch 'copy' is none of zero"),
+        ({"last": "tanh"}, "last touch 'tanh' is none of none, relu"),
+        ({"last": "relu"}, "last touch relu; design .* has epilogue.relu = false: change either"),
         ({"sizes": (16, 16, 8, 32, 64, 64)}, "prim dimensions of type M make 32; design .* has m = 64"),
         ({"sizes": (3, 16, 8, 64, 64, 64)}, "spatial dimension d0: its tiles cannot be dealt out regularly"),
     ],
@@ -62,6 +65,21 @@ def test_what_contradicts_itself_is_refused(phoenix, changes, said):
     facts: dict[str, Any] = {"types": TYPES, "execs": EXECS, "sizes": SIZES, "strides": STRIDES, **changes}
     with pytest.raises(ContractionError, match=said):
         plan_config(Config.of(**facts), phoenix)
+
+
+def test_a_last_touch_is_the_design_s_epilogue():
+    gemm = small_gemm(8, 16, 8, types=("int8", "int8", "int8", "int32"), epilogue={"shift": 2, "relu": True})
+    facts = {"types": "MNK", "execs": ("prim",) * 3, "sizes": (8, 8, 16), "strides": ((16, 0, 1), (0, 1, 8), (8, 1, 0))}
+    plan = plan_config(Config.of(**facts, last="relu"), gemm)  # type: ignore[arg-type]
+    assert config_of(plan.choice.mapped).last == "relu"
+    inputs = plan.random(plan.problem, 5)
+    a, b = (array.astype(np.int64) for array in inputs.values())
+    sums = (a @ b).reshape(-1)
+    found = plan.reference(inputs)["C"].values.reshape(-1)
+    assert found.min() == 0 < found.max()
+    assert ((found > 0) <= (sums > 0)).all()
+    with pytest.raises(ContractionError, match="last touch none; design .* has epilogue.relu = true"):
+        plan_config(Config.of(**facts), gemm)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", "CMNKX")

@@ -2,8 +2,8 @@
 
 Each has a type (C, M, N, K), an execution type, a size, and a stride in each tensor, 0 where the tensor does not have
 it. `prim` dimensions are a core's tile, `spatial` ones are dealt to rows (M) or columns (N) of the array, `shared` ones
-are turns of one step, and `seq` ones steps of the sequence, whose offsets stand in its patch words. `first` is done to a
-tile of the output before its first product, `last` behind its last one.
+are turns of one step, and `seq` ones steps of the sequence, whose offsets stand in its patch words. `first` is done to
+a tile of the output before its first product, `last` behind its last one.
 """
 
 from collections.abc import Iterator, Sequence

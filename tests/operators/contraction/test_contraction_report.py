@@ -59,6 +59,7 @@ loops: type, execution, size, strides in the first input, the second one, the ou
   M prim           8  strides 32, 0, 48  ab
   N prim           8  strides 0, 1, 1  n
   K prim          16  strides 1, 48, 0  k
+touches of a tile of the output: zero first, none last
 sequence: 2 steps, at most 3 BDs of a shim in each
 modelled: cores 0 us, memory 4 us, controller 6 us, together 7 us; copies on the host 0 us""".splitlines())  # fmt: skip
 

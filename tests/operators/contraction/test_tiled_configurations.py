@@ -78,7 +78,7 @@ def test_a_last_touch_is_the_design_s_epilogue():
     found = plan.reference(inputs)["C"].values.reshape(-1)
     assert found.min() == 0 < found.max()
     assert ((found > 0) <= (sums > 0)).all()
-    with pytest.raises(ContractionError, match="last touch none; design .* has epilogue.relu = true"):
+    with pytest.raises(ContractionError, match=r"last touch none; design .* has epilogue.relu = true"):
         plan_config(Config.of(**facts), gemm)  # type: ignore[arg-type]
 
 

@@ -75,8 +75,9 @@ def program_command(target, source, env) -> list[str]:
 
 
 def _sanitizers(env) -> list[str]:
+    """Without -g: reports name functions, undefined behaviour its line too; lines of all take a fifth of the time."""
     names = env["sanitize"]
-    return [f"-fsanitize={names}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"] if names else []
+    return [f"-fsanitize={names}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if names else []
 
 
 def _libraries(env) -> list[str]:

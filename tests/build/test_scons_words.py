@@ -89,7 +89,7 @@ def test_the_library_is_optimised_unless_it_is_sanitized(tool, optimise: bool, s
     module.generate(env)
     assert (env["OPTIMISE"], env["XRT"]) == (level, None)
     env |= {"CPPPATH": ["inc"], "CPPDEFINES": ["X=1"], "SYSTEM": ["sys"], "LIBRARIES": ["-lone"]}
-    seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"] if sanitize else []
+    seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if sanitize else []
     strict = ["-Wall", "-Wextra", "-Werror"]
     assert module.compile_command(["a.o"], ["xrt/a.cpp"], env) == [
         "g++", "-std=c++20", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",

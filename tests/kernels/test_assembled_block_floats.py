@@ -28,7 +28,7 @@ def build_of(kind: str, tile: tuple[int, int, int], rho: int, options: tuple[str
     return Build("aie2p", (f"mm_bf16_bf16_{kind}",), tile, (*given, f"-DDIM_RHO={rho}"))
 
 
-BUILDS = [build_of(kind, tile, rho, options) for kind, tile, rho, _, options in CASES]
+BUILDS = [build_of(kind, tile, rho, options) for kind, tile, rho, _, options in CASES[4:7]]  # those of each day
 
 
 def operands(kind: str, tile: tuple[int, int, int], rho: int) -> list[np.ndarray]:

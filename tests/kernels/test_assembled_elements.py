@@ -25,7 +25,8 @@ def build_of(name: str) -> Build:
     return Build("aie2p", ("elementwise_bf16",), (8, 8, 8), tuple(f"-D{option}" for option in options(name)))
 
 
-BUILDS = [build_of(name) for name in FUNCTIONS]
+DAILY = ("silu_gate", "add")
+BUILDS = [build_of(name) for name in DAILY]
 
 
 def operands(name: str, seed: int) -> list[np.ndarray]:
@@ -43,7 +44,7 @@ def operands(name: str, seed: int) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.daily("silu_gate", "add")
+@pytest.mark.daily(*DAILY)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name: str):
     for seed in range(2):

@@ -15,7 +15,7 @@ def build_of(generation: str, width: int, residual: int) -> Build:
     return Build(generation, ("layernorm_bf16",), (8, 8, 8), options)
 
 
-BUILDS = [build_of(*case) for case in CASES]
+BUILDS = [build_of(*case) for case in CASES[:1]]  # those of each day
 
 
 def rows(width: int) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from pattern_strategies import WIDTHS, patterns, word_patterns, words_of
 from bd_patterns import Pattern
 from bd_patterns.granules import granule_faults
 
-quick = settings(deadline=None, derandomize=True, max_examples=150)
+quick = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 @quick

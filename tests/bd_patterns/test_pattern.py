@@ -8,7 +8,7 @@ from pattern_strategies import loops, patterns, permutations
 
 from bd_patterns import Pattern, PatternError, compose
 
-quick = settings(deadline=None, derandomize=True, max_examples=100)
+quick = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 def visits(pattern: Pattern) -> list[int]:

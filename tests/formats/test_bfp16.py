@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bdforge.devices.formats import BLOCK, BLOCK_BYTES, FormatError, decode, encode, rounded
 from support.differences import same
 
-QUICK = settings(deadline=None, derandomize=True, max_examples=300)
+QUICK = settings(deadline=None, derandomize=True, max_examples=100)
 singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
 blocks_of_floats = st.one_of(
     st.lists(singles, min_size=8, max_size=8),

@@ -20,21 +20,21 @@ def words() -> st.SearchStrategy[str]:
     return st.sampled_from(sorted({t for s in samples()[:5] for t in tokens_of(s) if not t.isspace()}))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.deferred(words), max_size=40).map(" ".join))
 def test_words_of_designs_in_any_order_never_break_the_parser(text):
     parses_or_is_refused(text)
     parses_or_is_refused(DEVICE.format(text))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.text(max_size=60))
 def test_any_text_never_breaks_the_parser(text):
     parses_or_is_refused(text)
     parses_or_is_refused(DEVICE.format(text))
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.data())
 def test_random_text_in_a_design_never_breaks_the_parser(data):
     sample = data.draw(st.sampled_from(samples()[:3]))

@@ -42,7 +42,7 @@ def attempt(device: DeviceOp) -> tuple[Routing | None, RoutingError | None]:
         return None, error
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=20)
 @given(designs(with_packets=False))
 def test_circuits_never_share_and_always_arrive(device):
     routing, refused = attempt(device)

@@ -61,7 +61,7 @@ def contents(draw) -> tuple[dict[str, Any], str]:
     return content, draw(st.sampled_from((PRODUCTS[kernel.generation.name], "strix_halo", "phoenix")))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(contents(), st.tuples(*[st.integers(1, 300)] * 3))
 def test_any_spec_is_planned_rendered_and_sequenced_or_refused_with_reasons(drawn, shape):
     content, product = drawn

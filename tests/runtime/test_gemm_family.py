@@ -49,9 +49,6 @@ def check_runs(runs: Iterable[tuple[Member, int, bool]]) -> None:
     "31-AIE2P-mm_bfp16_bfp16_f32",
     "50-AIE2P-mm_bf16_bf16_bf16",
     "16-AIE2-mm_i8_i8_i32",
-    "0-AIE2P-mm_i8_i8_i8",
-    "43-AIE2-mm_bf16_bf16_f32",
-    "12-AIE2P-mm_bf16_bfp16_f32",
 )
 @pytest.mark.parametrize("index", [few(index) for index in FEW], ids=name_of)
 def test_a_member_is_right_whatever_the_schedule(index):

@@ -46,10 +46,8 @@ def exact(plan: GemmPlan, problem: GemmProblem, **options) -> None:
 
 @pytest.mark.daily(
     "gemm_i8_i2_bitnet",
-    "gemm_i8_i2_raw",
     "gemm_i8_i2_gate",
     "gemm_bf16_bf16_f32_64x64x32",
-    "gemm_i8_i2_resident",
     "gemm_bfp16_bfp16_bfp16_256x64x128_rho8",
 )
 @each_design

@@ -79,7 +79,7 @@ def test_machine_code_in_every_core_equals_numpy(planned):
 
 
 def test_the_same_design_gives_the_same_bytes():
-    planned = small("int2")
+    planned = small("int2", tile=(32, 40, 32), rho=2)
     first, second = (image_of(planned)[1] for _ in range(2))
     assert first.xclbin == second.xclbin
     assert {p.elf for p in first.programs.values()} == {p.elf for p in second.programs.values()}

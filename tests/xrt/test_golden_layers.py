@@ -24,6 +24,7 @@ GOLDEN = [("attention q", 256), ("attention k", 256), ("gate and up", 256), ("do
           ("attention q", 100), ("attention q", 512)]  # fmt: skip
 EDGES = [(1, 1, 1), (64, 128, 64), (65, 129, 65), (3, 70, 515), (257, 300, 64)]
 QUICK = [("attention q", 1), (65, 129, 65), (3, 70, 515)]  # the others run on the emulated array in tests/runtime
+SLOW = [("attention q", 1)]  # seconds; tests/runtime has another layer daily
 
 npu = pytest.mark.hardware
 
@@ -31,7 +32,11 @@ npu = pytest.mark.hardware
 def each(cases: list[tuple]) -> list:
     """The cases on both devices."""
     return [
-        *(pytest.param("emulated", *case, id=f"emulated-{case}") for case in cases if case in QUICK),
+        *(
+            pytest.param("emulated", *case, id=f"emulated-{case}", marks=pytest.mark.slow if case in SLOW else ())
+            for case in cases
+            if case in QUICK
+        ),
         *(pytest.param("xrt", *case, marks=npu, id=f"xrt-{case}") for case in cases),
     ]
 

@@ -82,7 +82,7 @@ def sweep(seed: int, whole: bool) -> list[Size]:
     """Named shapes, on designs that pack nothing in turn or on each, then sizes spread evenly over magnitudes, leading
     dimensions too."""
     rng = np.random.default_rng(seed)
-    sizes: list[Size] = [(0, *shape, 0, 0, 0) for shape in NAMED]
+    sizes: list[Size] = [(0, *shape, 0, 0, 0) for shape in (NAMED if whole else [*NAMED[:-4:3], *NAMED[-4:]])]
     turns = enumerate((design, *shape, 0, 0, 0) for shape in UNPACKED for design in (5, 6, 8))
     sizes += [size for i, size in turns if whole or i % 16 == seed % 16]
     for i in range(500 if whole else 24):
@@ -147,7 +147,7 @@ def first_difference(words: list[int], expected: list[int]) -> str:
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 7))])
 def test_words_and_bytes_of_buffers_are_the_same_for_hundreds_of_sizes(plans, driver, seed):
     sizes = sweep(seed, seed > 2)
-    assert len(sizes) > 60
+    assert len(sizes) > 50
     refused = 0
     for (index, *size), words, buffers in zip(sizes, driver(sizes), driver(sizes, bytes=1), strict=True):
         told = f"design {index}, M K N lda ldb ldc = {size}: "

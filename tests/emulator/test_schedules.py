@@ -69,7 +69,7 @@ def test_a_1x4_distribute_with_one_shared_lock_works(options):
 def write_timelines(folder: str, out: str) -> None:
     """Timelines of two designs and a GEMM, under each schedule."""
     designs = [(module(run_of("first", "a", "b"), run_of("second", "b", "c")), (3, 8)), (distribute(), (1, 48))]
-    gemm = FilledProblem.random(PlannedDesign.load(Path(folder)), 41, 50, 100)
+    gemm = FilledProblem.random(PlannedDesign.load(Path(folder)), 17, 40, 33)
     for schedule in ("in-order", "random"):
         for number, run in enumerate([*(partial(_emulated, *design) for design in designs), gemm.run]):
             timeline = PerfettoTrace()

@@ -169,11 +169,11 @@ class _Random:
 
 
 def test_random_programs_make_the_same_words(probe):
-    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(75)]
+    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(40)]
     answers = probe([line(content_of(program), parameters, wide) for program, parameters, wide in programs])
     for seed, ((program, parameters, wide), answer) in enumerate(zip(programs, answers, strict=True)):
         assert not (why := difference(python_words(program, parameters, wide), answer)), f"seed {seed}: {why}"
-    assert 20 < sum(answer[0] == "[" and answer.count(",") > 4 for answer in answers) < 73
+    assert 10 < sum(answer[0] == "[" and answer.count(",") > 4 for answer in answers) < 39
 
 
 EDGES = [

@@ -272,6 +272,13 @@ def test_full_runs_the_array_too():
 
 
 @pytest.mark.slow
+def test_rounding_by_machine_code_is_that_of_operands_and_a_little_more():
+    entry = replace(small("gpt2-divergence"), rows=entry_named("gpt2-divergence").rows[1:2])
+    (figure,) = figures_of(entry, full=True)
+    assert figure.ours["counted"] < figure.ours["emulated"] < 1.1 * figure.ours["counted"]
+
+
+@pytest.mark.slow
 def test_a_gemm_is_emulated_beside_its_model_and_what_awaiting_costs():
     (tops,) = figures_of(replace(small("taka-table3"), quantities=("tops",)), full=True)
     assert tops.ours["emulated"] == pytest.approx(tops.ours["modelled"], rel=0.15)

@@ -6,10 +6,14 @@ from statistics import fmean
 
 import numpy as np
 
+from bdforge.array.emulator import emulate
 from bdforge.common.tree import tree
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
 from bdforge.devices.types import TYPES
-from bdforge.operators.gemm import GemmProblem, load_spec
+from bdforge.operators import render
+from bdforge.operators.gemm import GemmProblem, load_spec, plan_gemm
+from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.case import GemmCase, case_of
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.layers import Layers, layers
@@ -19,6 +23,7 @@ from bdforge.perf.reproduce.quantity import Producer, Quantity
 from bdforge.perf.tune.shapes import WHOLE, Weighted, shapes
 
 _SEED, _ROWS = 3, 64  # of the product that is rounded; more rows tell nothing more
+_ROUNDED_BY = "gemm_bf16_bf16_f32_64x64x64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +107,38 @@ def _problem(fields: Fields) -> GemmProblem:
     return GemmProblem(M, K, N)
 
 
+def _normal(problem: GemmProblem, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Operands of so many rows and columns of a product, of normal numbers."""
+    rng = np.random.default_rng(_SEED)
+    return rng.standard_normal((rows, problem.K)), rng.standard_normal((problem.K, columns))
+
+
 def _divergence_percent(problem: GemmProblem) -> float:
-    """Mean of |difference| over mean of |result|, of normal numbers rounded to bfloat16, sums exact."""
-    rng, rows = np.random.default_rng(_SEED), min(problem.M, _ROWS)
-    a, b = rng.standard_normal((rows, problem.K)), rng.standard_normal((problem.K, problem.N))
+    """Operands rounded to bfloat16, sums exact."""
+    a, b = _normal(problem, min(problem.M, _ROWS), problem.N)
     rounded = [matrix.astype(TYPES["bf16"].dtype).astype(np.float64) for matrix in (a, b)]
-    exact = a @ b
-    return 100 * float(np.abs(rounded[0] @ rounded[1] - exact).mean() / np.abs(exact).mean())
+    return _percent(rounded[0] @ rounded[1], a @ b)
+
+
+def _emulated_percent(problem: GemmProblem) -> float:
+    """A tile of C in every core of Phoenix, by machine code: sums in f32, in the order of the kernel."""
+    spec = load_spec(tree() / "designs" / f"{_ROUNDED_BY}.toml")
+    plan = plan_gemm(spec, device_named("phoenix"))
+    tiles = GemmProblem(spec.tile.m * spec.rows, problem.K, spec.tile.n * spec.columns)
+    a, b = _normal(problem, tiles.M, tiles.N)
+    inputs = {name: matrix.astype(TYPES["bf16"].dtype) for name, matrix in (("A", a), ("B", b))}
+    text, sequence = render(plan, [tiles]), plan.sequence(tiles)
+    buffers = arguments(sequence, placed(sequence, inputs))
+    emulate(text, buffers, elfs=core_elfs(plan, text), sequence=tiles.sequence)
+    return _percent(fetched(sequence, buffers)["C"].astype(np.float64), a @ b)
+
+
+def _percent(found: np.ndarray, exact: np.ndarray) -> float:
+    """Mean of |difference| over mean of |result|."""
+    return 100 * float(np.abs(found - exact).mean() / np.abs(exact).mean())
 
 
 ROUNDINGS = Producer(
     _problem,
-    {"divergence_percent": Quantity("%", "counted", _divergence_percent)},
+    {"divergence_percent": Quantity("%", "counted", _divergence_percent, _emulated_percent)},
 )

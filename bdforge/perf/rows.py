@@ -1,7 +1,7 @@
 """Rows of measurement tables as cases. Empty means unknown: what is filled in instead is said with the row.
 
 Columns are those of `data/measured_gemm.csv`; `bd_overlap`, `b_resident` (yes, no), `compiler` and `dispatch` may be
-added. Where they are missing or empty, what source and notes say of them counts (`_SAID`).
+added. Where they are missing or empty, what source and notes say of them counts (`row_notes`).
 """
 
 import re
@@ -21,6 +21,7 @@ from bdforge.perf.bounds.tile_bound import fastest_tile
 from bdforge.perf.bounds.traffic import padded
 from bdforge.perf.csv_rows import parsed_rows
 from bdforge.perf.errors import PerfError
+from bdforge.perf.row_notes import RowNotes
 
 DATA = Path(__file__).parent / "data"
 MEASURED = DATA / "measured_gemm.csv"
@@ -41,7 +42,6 @@ _DEVICES = (
     (r"npu1|xdna|aie2|aie-?ml", "npu1"),
 )
 _DEFAULT_DEVICE = "npu2"
-_STOCK = r"whole_array|mlir-?aie|\biron\b|AMD example"
 _STOCK_C_BUFFERS = 2  # depth of its queues
 _STOCK_TILE = 64  # m, k and n of IRON's GEMM when nothing else is asked
 _LARGEST = 1 << 30  # of any number in a table
@@ -50,29 +50,7 @@ _NUMBERS = ("k_mt", "M", "K", "N", "m_ct", "k_ct", "n_ct", "rho")
 _FIGURES = ("core_macs_per_cycle", "tops", "time_us", "clock_ghz")
 """Columns of whole numbers and of any; all are read, whatever a row's case needs of them."""
 _USUAL_SIZE = 4096  # the size papers mean by "about 4K"
-_SAID: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "bd_overlap": ((r"noBDoverlap|not overlapped|without BD overlap", "no"),),
-    "b_resident": (
-        (r"no resident B|non-?resident|B re-?read", "no"),
-        (r"B (is |stays )?(kept |held )?resident|resident[- ]?B\b|B (is |stays )?(held|kept) in (the )?memtile", "yes"),
-    ),
-    "compiler": (
-        (r"fused[- ]cast", "air-fused-cast"),
-        (r"\bdrain\b", "air-drain"),
-        (r"\bdirect\b.*\bherd\b|\bherd\b.*\bdirect\b|\bair\b.*\bdirect\b", "air-direct"),
-        (r"xchesscc", "xchesscc"),
-        (r"peano|\biron\b|\bflm\b|fastflowlm", "peano"),
-    ),
-    "dispatch": (
-        (r"run-?list|grouped|in groups|chained", "runlist"),
-        (r"\bmlir-air\b|\bair-|full elf", "elf"),
-    ),
-}
-"""What source and notes say: patterns of a column, in any case, of which the first that is found gives its value."""
 _ACROSS: Mapping[Order, Order] = {"row": "column", "column": "row", "packed": "packed"}
-_FLM_PANEL_BYTES = 150_000
-"""A panel of B that FLM's GEMMs keep: K up to 1024 at n = 64 in bf16 (README, v1), 2048 in bfp16 by their times."""
-_HERD = re.compile(r"\bherd (\d+)x(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +132,7 @@ class _Reader:
 
     def __init__(self, fields: Mapping[str, str]):
         self.fields = {name: value.strip() for name, value in fields.items() if value is not None}
+        self.words = RowNotes.of(self.fields)
         self.faults: list[str] = []
         self.assumed: list[str] = []
 
@@ -170,7 +149,7 @@ class _Reader:
             self.assumed.append("kernel rate=fitted form")
         if self.faults:
             return Row(self.fields, self.case(facts, 1, 1, 1, core_only), tops)
-        if not (m or k or n) and self.stock():
+        if not (m or k or n) and self.words.stock:
             m = k = n = self.note("tile", _STOCK_TILE)
         if not (m and k and n):
             unnoted, named = list(self.assumed), m and n
@@ -202,11 +181,11 @@ class _Reader:
 
         So it does where more rows are given than the array has, and in a herd of mlir-air (`herd 8x4` in the notes).
         """
-        herd = _HERD.search(self.fields.get("notes", ""))
-        over_m, over_n = (int(size) for size in herd.groups()) if herd else (self.whole("rows"), self.whole("cols"))
+        herd, given = self.words.herd, (self.whole("rows"), self.whole("cols"))
+        over_m, over_n = herd if any(herd) else given
         if not (over_m and over_n):
             over_m = over_n = 0
-        if 0 < over_m <= array.columns and over_n <= array.core_rows and (herd or over_m > array.core_rows):
+        if 0 < over_m <= array.columns and over_n <= array.core_rows and (any(herd) or over_m > array.core_rows):
             self.assumed.append("M over columns, N over rows")
             return over_n, over_m, True
         rows = self.count("rows", array.core_rows, array.core_rows)
@@ -283,17 +262,12 @@ class _Reader:
         """k_mt; unknown: the smallest multiple of k whose runs are long enough for requests of shims not to bind."""
         if known := self.whole("k_mt"):
             return padded(known, k)
-        if self.stock() and facts["b_layout"] != "packed":
+        if self.words.stock and facts["b_layout"] != "packed":
             return self.note("k_mt", k)
         timing = timing_of(facts["device"])
         wanted = timing.long_run_bytes(facts["columns"]) / TYPES[facts["a"]].bytes
         deepest = padded(self.whole("K") or _USUAL_SIZE, k)
         return self.note("k_mt", min(padded(ceil(wanted), k), deepest))
-
-    def stock(self) -> bool:
-        """Whether source and notes name one of mlir-aie's and IRON's examples, whose slabs are as deep as a tile."""
-        said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
-        return bool(re.search(_STOCK, said, re.IGNORECASE)) and "flm" not in said
 
     def problem(self, name: str, step: int, core_only: bool) -> int:
         """M, K or N; unknown: about 4096 in whole steps, or one step of a core alone."""
@@ -311,14 +285,12 @@ class _Reader:
 
     def resident(self, b: str) -> bool:
         """Whether B is read once and stays in memtiles."""
-        stays = self.said("b_resident", ("no", "yes")) == "yes"
-        said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
-        depth, n = self.whole("K"), self.whole("n_ct")
-        if self.fields.get("b_resident") or not (depth and n) or re.search(_SAID["b_resident"][0][0], said):
-            return stays
-        if limit := re.search(r"resident\b.*\bwhen K ?<= ?(\d+)", said):
-            return depth <= int(limit[1])
-        return stays or ("flm/gemm" in said and depth * n * TYPES[b].bytes <= _FLM_PANEL_BYTES)
+        if self.fields.get("b_resident"):
+            return self.said("b_resident", ("no", "yes")) == "yes"
+        depth, n = self.whole("K") or 0, self.whole("n_ct") or 0
+        if stays := self.words.resident(depth, depth * n * TYPES[b].bytes):
+            self.assumed.append("b_resident=yes (source and notes)")
+        return stays
 
     def said(self, name: str, choices: tuple[str, ...] | None) -> str:
         """A column that may be missing, or what source and notes say of it; the first of `choices` where neither does.
@@ -331,8 +303,7 @@ class _Reader:
                 self.faults.append(f"{name} is {clip(repr(text))}; it is {listed(choices, ' or ')}, or empty")
                 return default
             return text
-        said = f"{self.fields.get('source', '')} {self.fields.get('notes', '')}"
-        found = next((value for pattern, value in _SAID[name] if re.search(pattern, said, re.IGNORECASE)), default)
+        found = self.words.value(name) or default
         if found != default:
             self.assumed.append(f"{name}={found} (source and notes)")
         return found

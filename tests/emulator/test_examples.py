@@ -17,7 +17,7 @@ from support.examples import example
 from support.txn_vectors import encode_mlir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-MLIR = sorted(EXAMPLES.rglob("*.mlir"))
+MLIR = sorted(path for path in EXAMPLES.rglob("*.mlir") if path.parent.name != "puzzles")  # which are to be mended
 KERNELS = vars(example("chain/kernels.py"))
 EXPECTED = {"add_one": lambda x: x + 1, "chain": lambda x: np.maximum(3 * x, 0)}
 

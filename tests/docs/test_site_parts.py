@@ -146,3 +146,9 @@ def test_versions_are_numbers_not_texts(tmp_path):
     list_versions(tmp_path)
     assert (tmp_path / "versions.js").read_text() == 'var versions = ["0.10.0", "0.9.1", "0.2.0"];\n'
     assert "url=0.10.0/index.html" in (tmp_path / "index.html").read_text()
+
+
+def test_every_page_of_docs_stands_in_a_list_of_the_site():
+    listed = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tools" / "site" / "pages").glob("*.md"))
+    lines = set(listed.splitlines())
+    assert [path.stem for path in (ROOT / "docs").glob("*.md") if f"docs/{path.stem}" not in lines] == []

@@ -25,7 +25,7 @@ class Goal:
 
 @cache
 def goals() -> tuple[Goal, ...]:
-    """All goals; the mean and the worst error of designs that the models have not seen come first."""
+    """All goals; the mean and the median error of rows that were left out of the fit come first."""
     return tuple(
         Goal(row["goal"], float(row["limit"]), float(row["reached"]), int(row["rows"])) for row in read_csv(GOALS_FILE)
     )

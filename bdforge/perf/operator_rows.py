@@ -19,7 +19,7 @@ from bdforge.devices.types import TYPES, TypeNameError, type_named
 from bdforge.perf.bounds.compiled_operator import CompiledOperator
 from bdforge.perf.csv_rows import parsed_rows
 from bdforge.perf.errors import PerfError
-from bdforge.perf.rows import DATA, Row, device_of, row_from, said_of
+from bdforge.perf.rows import DATA, Row, device_of, dispatch_of, row_from
 
 MEASURED_OPERATORS = DATA / "measured_operators.csv"
 OPERATOR_COLUMNS = ("device", "operator", "types", "shape", "config")
@@ -140,9 +140,11 @@ def _case(
     moved: tuple[float, float], assumed: tuple[str, ...],
 ) -> CompiledOperator:  # fmt: skip
     device = device_of(fields["device"]).name
-    dispatch, said = said_of("dispatch", fields)
-    timing = timing_in(timing_of(device), device, dispatch=dispatch or "xrt")
-    return CompiledOperator(form, elements, rows, cores[1], *moved, timing, (*assumed, *said))
+    dispatch, said = dispatch_of({"notes": fields.get("note", ""), **fields})
+    timing = timing_in(timing_of(device), device, dispatch=dispatch)
+    unknown = (("device", device), ("types", _DEFAULT_TYPE), ("config", f"{cores[0]} cores in {cores[1]} columns"))
+    filled = (f"{name}={value}" for name, value in unknown if not fields[name])
+    return CompiledOperator(form, elements, rows, cores[1], *moved, timing, (*filled, *assumed, *said))
 
 
 def _cores(fields: Mapping[str, str], form: str) -> tuple[int, int]:

@@ -107,10 +107,13 @@ def device_of(text: str) -> Device:
     return DEVICES.get(name) or MLIR_DEVICES[name]
 
 
-def said_of(name: str, fields: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """What source and notes of a row say of a column, "" where nothing, and what is to be said about it."""
+def dispatch_of(fields: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """How a row's runs are handed over, by its column or what source and notes say, and what is to be said about it."""
     reader = _Reader(fields)
-    return reader.said(name, None), tuple(reader.assumed)
+    found = reader.said("dispatch", tuple(DISPATCHES))
+    if reader.faults:
+        raise PerfError(reader.faults[0])
+    return found, tuple(reader.assumed)
 
 
 def measured_rows() -> list[Row]:

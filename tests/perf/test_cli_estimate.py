@@ -77,6 +77,9 @@ def test_estimate_tells_how_far_models_and_measurements_differ(run):
     code, out, _ = run("estimate", "--accuracy")
     assert code == 0
     page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    mean, middle, *_ = goals()
+    assert (mean.text, middle.text) == tuple(f"every second row left out: {what} error" for what in ("mean", "median"))
+    assert f"{mean.reached:.1%} off on average, {middle.reached:.1%} in the median" in out
     for goal in goals():
         assert f"{goal.text}: {goal.reached:.1%}, at most {goal.limit:.0%}" in out
         assert goal.text in page

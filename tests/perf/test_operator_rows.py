@@ -58,6 +58,7 @@ def test_a_row_tells_what_a_core_does_and_what_dram_moves(operator, shape, confi
     ({"config": "9/1"}, "9 columns of 1 cores; the array has 8 of 4"),
     ({"config": "8/5"}, "8 columns of 5 cores"),
     ({"device": "toaster"}, "device 'toaster' names no known product"),
+    ({"dispatch": "pigeon"}, "dispatch is 'pigeon'; it is xrt or elf or raw or runlist, or empty"),
     ({"ms": "-1"}, "ms is '-1', not a positive number"),
     ({"ms": "soon"}, "ms is 'soon'"),
 ])  # fmt: skip
@@ -70,7 +71,12 @@ def test_what_cannot_be_read_is_refused(changes: dict[str, str], said: str):
 def test_unknown_types_are_refused_and_none_are_bf16():
     with pytest.raises(PerfError, match=r"types: .*bf17"):
         operator_row(SUM | {"types": "bf17"})
-    assert case_of(types="") == case_of()
+    assert case_of(types="") == replace(case_of(), assumed=("types=bf16", *case_of().assumed))
+
+
+def test_what_is_filled_in_is_said():
+    found = case_of(device="", config="", types="", source="")
+    assert found.assumed == ("device=npu2", "types=bf16", "config=8 cores in 8 columns")
 
 
 def test_a_run_takes_the_slower_of_cores_and_port_and_a_dispatch():
@@ -97,7 +103,9 @@ def test_bounds_and_ranges_are_those_of_the_shipped_forms():
 def test_dispatch_is_that_of_full_elfs_where_the_source_says_so():
     assert case_of().timing.dispatch_ns == STRIX.elf_dispatch_ns
     assert case_of(source="someone").timing.dispatch_ns == STRIX.dispatch_ns
-    assert case_of(source="someone", note="", notes="in a runlist of 16").timing.dispatch_ns == 14_500
+    assert case_of(source="someone", note="in a runlist of 16").timing.dispatch_ns == 14_500
+    assert case_of(dispatch="raw").timing.dispatch_ns == STRIX.raw_dispatch_ns
+    assert case_of(source="someone", notes="in a runlist of 16").timing.dispatch_ns == 14_500
 
 
 def test_a_gemm_of_a_herd_is_modelled_with_m_over_columns():

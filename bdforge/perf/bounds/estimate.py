@@ -32,7 +32,8 @@ _DRAM = ("DRAM bandwidth", "DRAM run length")
 _SHIM = ("shim channel", "shim requests")
 
 INTERVAL = (0.84, 1.19)
-"""Measured over modelled time: holds at least four in five rows of each publication, left out of the fit whole."""
+"""Measured over modelled time: holds at least four in five rows that were left out of the fit, every second one or a
+whole publication whose kernels' compiler others have, too (docs/accuracy.md)."""
 
 PADDING_BINDS = 2.0  # padded over useful MACs at which most of the time goes into padding
 

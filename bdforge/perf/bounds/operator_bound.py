@@ -1,7 +1,7 @@
 """Time of any operator from what a run costs (`Plan.cost`), and the bound that binds. All results are modelled.
 
-The general case of `estimate`, whose GEMMs are known closer: nobody has published times of other operators to fit to,
-so the range is as wide as what is not known of overlap.
+The general case of `estimate`, whose GEMMs are known closer. What others published of other operators is of their own
+kernels (`compiled_operator`), so the range of ours is as wide as what is not known of overlap.
 """
 
 from collections.abc import Mapping

@@ -18,6 +18,11 @@ DPI = 150
 # Colours that people with any colour vision tell apart (Okabe and Ito).
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 GREY, TEXT = "#8a8a8a", "#333333"
+MARKS = {
+    "modelled": ("o", BLUE), "counted": ("s", ORANGE), "emulated": ("^", GREEN), "fitted": ("o", BLUE),
+    "not fitted": ("s", ORANGE),
+}  # fmt: skip
+"""Marker and colour by what a figure is."""
 
 
 class PlotError(PerfError):

@@ -3,16 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bdforge.perf.plots.figure import BLUE, GREEN, ORANGE, TEXT, new_figure
+from bdforge.perf.plots.figure import MARKS, TEXT, new_figure
 from bdforge.perf.plots.roofline import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_MARKS = {
-    "modelled": ("o", BLUE), "counted": ("s", ORANGE), "emulated": ("^", GREEN), "fitted": ("o", BLUE),
-    "not fitted": ("s", ORANGE),
-}  # fmt: skip
 
 
 def parity(
@@ -28,7 +23,7 @@ def parity(
         axes.fill_between([low, high], [low / band[1], high / band[1]], [low / band[0], high / band[0]], color=TEXT,
                           alpha=0.12, linewidth=0, label=f"within {band[0]:g} to {band[1]:g} of ours")  # fmt: skip
     for kind, found in pairs.items():
-        marker, color = _MARKS[kind]
+        marker, color = MARKS[kind]
         axes.scatter(
             *zip(*found, strict=True), marker=marker, facecolors="none", edgecolors=color, s=44, linewidths=1.4,
             label=f"{kind} ({len(found)})", zorder=3,

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bdforge.perf.plots.figure import BLUE, GREEN, ORANGE, TEXT, VERMILION, new_figure
+from bdforge.perf.plots.figure import MARKS, TEXT, VERMILION, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MARKS = {"modelled": ("o", BLUE), "counted": ("s", ORANGE), "emulated": ("^", GREEN)}
 _ROW_INCHES = 0.24
 
 
@@ -17,7 +16,7 @@ def values(ours: Mapping[str, Mapping[str, float]], published: Mapping[str, floa
     rows = list(dict.fromkeys(row for found in ours.values() for row in found))
     figure, (axes,) = new_figure(8, 1.7 + _ROW_INCHES * len(rows))
     for kind, found in ours.items():
-        (marker, color), at = _MARKS[kind], [rows.index(row) for row in found]
+        (marker, color), at = MARKS[kind], [rows.index(row) for row in found]
         axes.hlines(at, 0, list(found.values()), color=color, linewidth=1.2, alpha=0.4, zorder=2)
         axes.scatter(list(found.values()), at, marker=marker, color=color, s=30, label=kind, zorder=3)
     if published:

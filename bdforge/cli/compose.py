@@ -89,18 +89,21 @@ def _print(made: Composition) -> None:
     table = new_table(
         f"{made.name}: {len(made.form.steps)} steps", "=step", "design", ">change", ">KB", ">us, modelled"
     )
-    for step, number in zip(made.form.steps, made.numbers, strict=False):
+    for step, number in zip(made.form.steps, made.changes.numbers, strict=False):
         table.add_row(step.name or step.design, step.design, *_change(made, number, timing))
-    if any(number is not None for number in made.numbers[-1]):
-        table.add_row("", "back to the first", *_change(made, made.numbers[-1], timing))
-    used = [number for change in made.numbers for number in change if number is not None]
-    kb, us = sum(map(made.change_bytes, made.numbers)) / 1024, sum(change_us(made.changes[n], timing) for n in used)
+    if any(number is not None for number in made.changes.numbers[-1]):
+        table.add_row("", "back to the first", *_change(made, made.changes.numbers[-1], timing))
+    used = [number for change in made.changes.numbers for number in change if number is not None]
+    kb, us = (
+        sum(map(made.change_bytes, made.changes.numbers)) / 1024,
+        sum(change_us(made.changes.operations[n], timing) for n in used),
+    )
     put(screen(), table, f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)")
 
 
 def _change(made: Composition, numbers: ChangeNumbers, timing: Timing) -> Sequence[str]:
     """Operations, of them those ahead, KB of the stream and microseconds, of them those ahead."""
-    ahead, then = (() if number is None else made.changes[number] for number in numbers)
+    ahead, then = (() if number is None else made.changes.operations[number] for number in numbers)
     if not ahead and not then:
         return "-", "-", "-"
     us = [f"{change_us(part, timing):.0f}" for part in (ahead, then) if part]

@@ -7,7 +7,7 @@ between them by register writes (`bdforge.array.lower.transition`), so nothing i
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from bdforge.array.images.read import read_image
-from bdforge.array.lower import allocated
-from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.transition import Locks, Running, Touched, transition
-from bdforge.array.mlir import parse
-from bdforge.array.mlir.device_ops import DeviceOp
-from bdforge.array.txn.target import REFUSING
+from bdforge.array.images.cdo import cdo, joined
+from bdforge.array.images.pdi import pdi
+from bdforge.array.images.read import configurations
+from bdforge.array.images.xclbin_write import xclbin
 from bdforge.common.files import read_bytes, read_toml, write_whole
 from bdforge.common.messages import InputError, clip, clip_path, form_fault, listed
 from bdforge.design.manifest import (
@@ -35,13 +32,13 @@ from bdforge.design.manifest import (
     spec_hash,
 )
 from bdforge.design.sequences import Program, ProgramError
-from bdforge.design.sequences.composed_tensors import UNCHANGED, ChangeNumbers, ComposedStep
+from bdforge.design.sequences.composed_tensors import ChangeNumbers, ComposedStep
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
-from bdforge.devices.txn_format.operations import Operation
 from bdforge.runtime.built_design import BuildError, BuiltDesign
+from bdforge.runtime.configuration_changes import ConfigurationChanges, configuration_changes
 
 
 class CompositionFault(InputError):
@@ -104,10 +101,7 @@ class Composition:
     form: CompositionForm
     designs: Mapping[str, BuiltDesign]
     program: Program
-    changes: tuple[tuple[Operation, ...], ...]
-    """Operations of each part of a change of the configuration, by number."""
-    numbers: tuple[ChangeNumbers, ...]
-    """Of the change before each step, and of that which ends a run: to the first step's configuration."""
+    changes: ConfigurationChanges
 
     @property
     def first(self) -> BuiltDesign:
@@ -132,7 +126,7 @@ class Composition:
         folder.mkdir(parents=True, exist_ok=True)
         files = {
             "mlir": (f"{self.name}.mlir", f"aie.device({self.first.manifest.mlir_device}) @main {{\n}}\n".encode()),
-            "xclbin": (f"{self.name}.xclbin", read_bytes(self.first.image("xclbin"), BuildError)),
+            "xclbin": (f"{self.name}.xclbin", self._image()),
             CONFIGURATIONS: (f"{CONFIGURATIONS}.bin", self._encoded()),
         }
         for path, content in files.values():
@@ -143,13 +137,24 @@ class Composition:
         }
         write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
 
+    def _image(self) -> bytes:
+        """The first step's, with what a run leaves beside it."""
+        image = read_bytes(self.first.image("xclbin"), BuildError)
+        if not self.changes.left:
+            return image
+        _, ((first, *others),) = configurations(image)
+        content = pdi([joined([cdo(self.changes.left), first]), *others])
+        return xclbin(content, self.device.columns)
+
     def change_bytes(self, change: ChangeNumbers) -> int:
         """What a change takes of an instruction stream."""
-        return sum(encode(self.changes[number], self.device).nbytes for number in change if number is not None)
+        return sum(
+            encode(self.changes.operations[number], self.device).nbytes for number in change if number is not None
+        )
 
     def _encoded(self) -> bytes:
         """The changes as instruction streams, one behind the other."""
-        return b"".join(encode(change, self.device).astype("<u4").tobytes() for change in self.changes)
+        return b"".join(encode(change, self.device).astype("<u4").tobytes() for change in self.changes.operations)
 
     def _manifest(self, files: Mapping[str, Any]) -> dict[str, Any]:
         first = self.first.manifest
@@ -191,16 +196,14 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     designs = {step.design: built(step.design) for step in form.steps}
     for design in designs.values():
         _check_design(design, next(iter(designs.values())))
-    loaded = [_StepConfiguration(design) for design in designs.values()]
-    known = dict(zip(designs, loaded, strict=True))
-    order = [step.design for step in form.steps]
-    changes, numbers = _changes(order, known, form.programs_ahead)
+    changes = configuration_changes([step.design for step in form.steps], designs, form.programs_ahead)
     steps = [
         ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number)
-        for step, number in zip(form.steps, numbers, strict=False)
+        for step, number in zip(form.steps, changes.numbers, strict=False)
     ]
     try:
-        program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps, numbers[-1])
+        composer = Composer(form.parameters, form.buffers, form.outputs, form.in_place)
+        program = composer.program(steps, changes.numbers[-1])
     except (ProgramError, ExpressionError) as error:
         raise CompositionFault(f"{name}: {error}") from None
     if untold := [one for one in form.parameters if one not in program.sizes]:
@@ -209,7 +212,7 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         )
     for problem in form.problems:
         _check_problem(problem, program, name)
-    return Composition(name, form, designs, program, changes, tuple(numbers))
+    return Composition(name, form, designs, program, changes)
 
 
 def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
@@ -232,52 +235,3 @@ def _check_design(design: BuiltDesign, first: BuiltDesign) -> None:
             f"{design.name}: has no image with machine code in every core; build it with scons "
             f"device={mine.device} design={design.name} toolchain=bdforge, or with aiecc"
         )
-
-
-@dataclass(frozen=True)
-class _StepConfiguration:
-    """A design's configuration: its writes, the locks that it uses, and what its runs write themselves."""
-
-    design: BuiltDesign
-
-    @cached_property
-    def writes(self) -> tuple[Operation, ...]:
-        return read_image(read_bytes(self.design.image("xclbin"), BuildError)).configurations[0]
-
-    @cached_property
-    def locks(self) -> Locks:
-        module = parse(self.design.mlir, str(self.design.mlir_file))
-        device = next(op for op in module.walk() if isinstance(op, DeviceOp))
-        found: dict[tuple[int, int], set[int]] = {}
-        for lock, number in allocated(device, REFUSING).locks.items():
-            found.setdefault(lock.tile.place, set()).add(number)
-        return found
-
-    @cached_property
-    def touched(self) -> Touched:
-        """By the writes of its built-in problems: what one size writes in a kind of tile another may write there."""
-        if not self.design.manifest.problems:
-            return Touched.everything()
-        found = Touched()
-        for problem in self.design.manifest.problems:
-            found = found.of(self.design.sequence(problem.sizes).operations())
-        return found
-
-
-def _changes(
-    order: Sequence[str], known: Mapping[str, _StepConfiguration], programs_ahead: bool
-) -> tuple[tuple[tuple[Operation, ...], ...], list[ChangeNumbers]]:
-    """Operations of all changes, and the numbers of those before each step and at the end of a run."""
-    state, before = ArrayState(known[order[0]].writes), order[0]
-    changes: dict[tuple[Operation, ...], int] = {}
-    numbers: list[ChangeNumbers] = []
-    for name in [*order, order[0]]:
-        if name == before:
-            numbers.append(UNCHANGED)
-            continue
-        old, new = known[before], known[name]
-        running = Running(ArrayState(old.writes), old.locks, programs_ahead)
-        made = transition(state, new.writes, new.locks, old.touched, running)
-        numbers.append(ChangeNumbers(*(changes.setdefault(tuple(p), len(changes)) if p else None for p in made)))
-        before = name
-    return tuple(changes), numbers

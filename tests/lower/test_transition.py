@@ -87,15 +87,18 @@ def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
 def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Transition]]:
     """One stream in which each design runs twice, one design after the other; and its transitions.
 
-    With `ahead` what may come while the design before runs comes before its last token is awaited.
+    With `ahead` what may come while the design before runs comes before its last token is awaited, and cores that a
+    design does not use stay as they are.
     """
     state, stream, between = ArrayState(built(names[0])[0]), [], []
     for before, name in zip((None, *names), names, strict=False):
         configuration, run = built(name)
         if before is not None:
             old, ran = built(before)
-            running = Running(ArrayState(old), locks_of(before), programs=True) if ahead else None
-            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running))
+            running = Running(ArrayState(old), locks_of(before), ArrayState(old).tiles, True) if ahead else None
+            cores = {place for place, there in state.tiles.items() if there.kind is TileKind.CORE}
+            left = cores - ArrayState(configuration).tiles.keys() if ahead else ()
+            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running, left))
             assert isinstance(stream[-1], Sync)
             stream[-1:] = [*between[-1].ahead, stream[-1], *between[-1].then]
         stream += [*run, *run]
@@ -203,3 +206,15 @@ def test_a_program_is_judged_without_the_end_of_a_longer_one():
     assert not result.warnings
     with pytest.raises(CoreError, match="unknown bundle at 0x0"):
         emulated("plus 1", [stop, BlockWrite(tail.address - 0x2000, wrong.words), Write(stop.address, 1)])
+
+
+def test_of_a_program_only_what_differs_is_written():
+    """Words that differ or that nobody has written, and what stands between where another write would cost more."""
+    start = address(0, 2, TILE_REGISTERS[TileKind.CORE].program_memory.start + 0x100)
+    code = tuple(range(1, 201))
+    there = ArrayState([BlockWrite(start, code[:150]), Write(start + 4 * 150, 1), Write(start + 4 * 90, 0)])
+    there.apply(Write(start + 4 * 20, 0))
+    wanted = [BlockWrite(start, (*code[:22], 77, *code[23:]))]
+    assert transition(there, wanted).then == [
+        BlockWrite(start + 4 * 20, (21, 22, 77)), Write(start + 4 * 90, 91) , BlockWrite(start + 4 * 150, code[150:]),
+    ]  # fmt: skip

@@ -34,7 +34,7 @@ CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
 TYPES = ("int8", "int2", "bf16", "int32")
 DESIGNS: dict[str, dict[str, Any]] = {
     "bitnet_norm": ROWS | CODES,
-    "gemm_i8_i2_raw": spec_content(16, 64, 32, types=TYPES, rows=1, columns=2),
+    "gemm_i8_i2_raw": spec_content(16, 64, 32, types=TYPES, rows=2, columns=2),
     "bitnet_rope": {
         "kind": "rope", "heads": HEADS + 2 * KV, "head_dim": DIM, "scaled": True,
         "outputs": [{"name": "Q", "heads": HEADS}, {"name": "K", "heads": KV},
@@ -44,11 +44,11 @@ DESIGNS: dict[str, dict[str, Any]] = {
         "kind": "attention", "heads": HEADS, "kv_heads": KV, "head_dim": DIM, "array": {"rows": 1, "columns": 2},
     },
     "bitnet_residual_norm": SUM | CODES,
-    "gemm_i8_i2_gate": spec_content(16, 64, 32, types=TYPES, rows=1, columns=2, epilogue={"gate": "relu2"}),
+    "gemm_i8_i2_gate": spec_content(16, 64, 32, types=TYPES, rows=2, columns=2, epilogue={"gate": "relu2"}),
     "bitnet_norm_6912": ROWS | CODES | {"width": FFN},
-    "bitnet_residual": SUM | {"function": "sum"},
 }  # fmt: skip
 """Those of examples/layer/bitnet.toml, for the tiny model."""
+GIVEN, MADE = ("x", "sums", "scales", "angles"), ("y", "down_sums", "f_scales", "k", "v")
 SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN}
 
 
@@ -83,8 +83,8 @@ def test_the_tiny_model_has_the_examples_designs():
 def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
     """A plan as the example's manifest tells it, with other operands where they are given."""
     tensors = {tensor: "in" for step in tiny()["steps"] for tensor in step["tensors"].values()}
-    names = {name: way for name, way in tensors.items() if name[:2] in ("w_", "c_") or name in ("x", "angles")}
-    operands = (names | {"y": "out", "k": "out", "v": "out"} | dict(directions)).items()
+    names = {name: way for name, way in tensors.items() if name[:2] in ("w_", "c_") or name in GIVEN}
+    operands = (names | dict.fromkeys(MADE, "out") | dict(directions)).items()
     made = [SimpleNamespace(name=name, direction=way, argument=int(name in ("k", "v"))) for name, way in operands]
     program = SimpleNamespace(operands=made)
     parts = {name: SimpleNamespace(spec=spec_from(content, name)) for name, content in DESIGNS.items()}
@@ -158,9 +158,11 @@ def test_one_list_makes_what_a_command_a_layer_makes(tmp_path: Path, summing: An
     y, kept = model.composed(x, model.packed, 1e4, DIM)
     with model.composed.loaded.prepared(tokens=len(x)) as state:
         state.arrays["x"][...] = x
+        state.arrays["sums"][...], state.arrays["scales"][...] = 0, 0
         state.arrays["angles"][...] = rope_table(np.arange(len(x)), DIM, 1e4)
         for packed, both in zip(model.packed, kept, strict=True):
-            state(weights=packed)
+            state(weights=packed.operands)
             for name, array in zip("kv", both, strict=True):
                 same(array, state.arrays[name].astype(np.float32).reshape(array.shape), name)
-        same(y, state.arrays["y"].astype(np.float32), "y")
+        last, sums, scales = (state.arrays[name].astype(np.float32) for name in MADE[:3])
+        same(y, last + sums * (scales.reshape(-1, 1) * model.packed[-1].down_scale), "y")

@@ -19,7 +19,7 @@ from bdforge.design.sequences.composed_tensors import UNCHANGED
 from bdforge.devices.limits import PROGRAM_LINE_BYTES
 from bdforge.devices.register_names import What, register_at
 from bdforge.devices.txn_format.codec import encode
-from bdforge.devices.txn_format.operations import BlockWrite, Sync, Write
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Sync, Write
 from bdforge.operators import SpecError, load_spec, plan_of
 from bdforge.runtime import BuildError, BuiltDesign, load, run
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
@@ -109,9 +109,9 @@ def test_designs_at_both_ends_take_little_room_of_each_other(built: Path):
 
     def late(content: dict[str, Any], what: What) -> list[Write | BlockWrite]:
         made = composed(built, content)
-        number = made.numbers[1].then  # from the norm, at the end, to the product
+        number = made.changes.numbers[1].then  # from the norm, at the end, to the product
         assert number is not None
-        writes = (op for op in made.changes[number] if isinstance(op, Write | BlockWrite))
+        writes = (op for op in made.changes.operations[number] if isinstance(op, Write | BlockWrite))
         return [op for op in writes if register_at(op.address).what is what]
 
     assert not late(LAYER, What.LOCK)
@@ -119,6 +119,22 @@ def test_designs_at_both_ends_take_little_room_of_each_other(built: Path):
     (start,) = late(LAYER | {"programs_ahead": True}, What.PROGRAM)
     assert isinstance(start, BlockWrite)
     assert len(start.words) * 4 <= 2 * PROGRAM_LINE_BYTES
+
+
+def test_a_core_that_a_step_does_not_use_is_made_ready_meanwhile(built: Path):
+    """Stopped, programmed and let go while the norm runs beside it: what waits is its switch, channels and start."""
+    made = composed(built)
+
+    def written(number: int | None) -> set[What]:
+        """In row 3."""
+        operations = [] if number is None else made.changes.operations[number]
+        registers = [register_at(op.address) for op in operations if isinstance(op, Write | BlockWrite | MaskWrite)]
+        return {register.what for register in registers if register.row == 3}
+
+    product, residual = made.changes.numbers[1], made.changes.numbers[3]
+    assert written(product.ahead) == {What.CORE, What.CONTROL, What.LOCK}
+    assert written(product.then) <= {What.CORE, What.CONTROL, What.MASTER, What.SLAVE}
+    assert not written(residual.ahead) | written(residual.then)  # it waits
 
 
 def test_a_run_whose_programs_are_written_ahead(built: Path, tmp_path: Path):
@@ -135,8 +151,8 @@ def test_a_run_whose_programs_are_written_ahead(built: Path, tmp_path: Path):
 
 def test_a_design_that_runs_twice_in_a_row_changes_nothing(built: Path):
     made = composed(built)
-    assert [change == UNCHANGED for change in made.numbers] == [True, False, True, False, False]
-    assert made.program.configurations == len(made.changes) >= 3
+    assert [change == UNCHANGED for change in made.changes.numbers] == [True, False, True, False, False]
+    assert made.program.configurations == len(made.changes.operations) >= 3
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
@@ -269,6 +285,41 @@ def test_layers_follow_each_other_in_one_memory_by_their_weights(built: Path, tm
         found = alone(BuiltDesign.load(built / "product"), {"A": codes, "B": one["b"]})["C"]
     same(state.arrays["next"], found)
     same(state.arrays["x"], found)
+
+
+SUMS = {
+    "kind": "composition", "parameters": ["tokens"], "outputs": ["next", "z"], "in_place": {"next": "x", "z": "r"},
+    "steps": [
+        {"design": "residual", "name": "first", "sizes": {"rows": "tokens"},
+         "tensors": {"X": "x", "R": "r", "W": "w", "Sum": "x1", "Y": "c", "Scale": "s"}},
+        {"design": "residual", "name": "second", "sizes": {"rows": "tokens"},
+         "tensors": {"X": "x1", "R": "x1", "W": "w", "Sum": "next", "Y": "c2", "Scale": "s2"}},
+        {"design": "product", "sizes": {"M": "tokens", "K": 64, "N": 64}, "tensors": {"A": "c2", "B": "b", "C": "z"}},
+    ],
+    "buffers": {"state": ["x", "r"], "weights": ["w", "b"]},
+}  # fmt: skip
+"""A layer whose second result lies together with codes: its input lies there, too."""
+
+
+@pytest.mark.parametrize("tokens", [1, 5, 40])
+def test_what_lies_with_others_takes_an_inputs_place(built: Path, tmp_path: Path, tokens: int):
+    composed(built, SUMS, "sums").write(tmp_path / "sums")
+    layer = load(tmp_path / "sums")
+    given = inputs_for(layer.design, tokens)
+    state = layer.prepared(tokens=tokens)
+    packed = layer.pack(w=given["w"], b=given["b"])
+    for name in ("x", "r"):
+        state.arrays[name][...] = given[name]
+    x, r = given["x"], given["r"]
+    for _ in range(2):
+        state(weights=packed)
+        first = alone(BuiltDesign.load(built / "residual"), {"X": x, "R": r, "W": given["w"]})
+        x1 = first["Sum"]
+        second = alone(BuiltDesign.load(built / "residual"), {"X": x1, "R": x1, "W": given["w"]})
+        x, r = second["Sum"], alone(BuiltDesign.load(built / "product"), {"A": second["Y"], "B": given["b"]})["C"]
+        same(state.arrays["next"], x)
+        same(state.arrays["x"], x)
+        same(state.arrays["z"], r)
 
 
 IN_PLACE: list[tuple[Callable[[dict[str, Any]], Any], str]] = [

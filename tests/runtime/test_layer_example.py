@@ -79,9 +79,10 @@ def test_bitnets_steps_fit_together():
     }
     matrices = {"w_qkv": (2560, 3840), "w_o": (2560, 2560), "w_gate": (2560, 6912), "w_up": (2560, 6912)}
     norms = {"w_norm": (2560,), "w_sub": (2560,), "w_ffn": (2560,), "w_ffn_sub": (6912,)}
-    scales = {"c_qkv": (3,), "c_o": (1,), "c_down": (1,)}
-    assert shapes == matrices | norms | scales | {
-        "w_down": (6912, 2560), "x": (1024, 2560), "angles": (1024, 128), "h1_scales": (1024,), "y": (1024, 2560),
+    scales = {"c_qkv": (3,), "c_o": (1,), "c_before": (1,)}
+    state = dict.fromkeys(("x", "sums", "y", "down_sums"), (1024, 2560))
+    assert shapes == matrices | norms | scales | state | {
+        "w_down": (6912, 2560), "angles": (1024, 128), "scales": (1024,), "h1_scales": (1024,), "f_scales": (1024,),
         "k": (1024, 5, 128), "v": (1024, 5, 128),
     }  # fmt: skip
 

@@ -15,9 +15,9 @@ ONE_CORE = {"array": {"rows": 1, "columns": 1}}
 AT_END = {"array": {"rows": 1, "columns": 1, "from_end": True}}
 NORM = {"kind": "rows", "function": "rmsnorm", "width": 64, "codes": True, "problems": [{"rows": 5}]} | AT_END
 RESIDUAL = NORM | {"residual": True}
-PRODUCT = spec_content(16, 64, 32, types=("int8", "int2", "bf16", "int32"), rows=1, columns=1) | {
+PRODUCT = spec_content(16, 64, 32, types=("int8", "int2", "bf16", "int32"), rows=2, columns=1) | {
     "problems": [{"M": 5, "K": 64, "N": 64}]
-}
+}  # on two cores, one of which waits while the others run
 SMALL: dict[str, dict[str, Any]] = {"norm": NORM, "product": PRODUCT, "residual": RESIDUAL}
 """Specs by name: what a layer begins with, of rows of 64."""
 

@@ -141,7 +141,8 @@ def _holding(sink: Sink) -> str:
 class Stream:
     """The sending end: an MM2S channel's output and all its sinks.
 
-    With `packets` it is packet-switched: `sinks` are those of the current packet.
+    With `packets` it is packet-switched: `sinks` are those of the current packet. `lost` raises where not all that is
+    sent arrives.
     """
 
     owner: Agent
@@ -150,6 +151,7 @@ class Stream:
     blocked: bool = False
     listed: bool = False
     packets: "PacketSource | None" = None
+    lost: Callable[[], None] | None = None
 
     def connect(self, sink: Sink) -> None:
         self.sinks.append(sink)
@@ -197,6 +199,8 @@ class Stream:
 
         `portion` tells how many of those that sinks take go at once.
         """
+        if self.lost is not None:
+            self.lost()
         while left:
             count = min(left, self.room() if self.owner.pressed else self.wanted())
             self.owner.pressed = False

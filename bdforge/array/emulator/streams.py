@@ -27,8 +27,8 @@ from bdforge.devices.txn_format.operations import Write
 class WrittenStreams:
     """The streams of a configuration that was booted, which writes to switches change while it runs.
 
-    LoadError for circuits that are lost, for ends that no array has, and for a stream that changes with words under
-    way.
+    LoadError for ends that no array has, for a stream that changes with words under way, and for circuits that are
+    lost, once somebody sends: until then a tile may wait for the switch of another one.
     """
 
     def __init__(self, array: Array, state: ArrayState):
@@ -90,7 +90,7 @@ class WrittenStreams:
                 "what takes them first"
             )
             self.array.strictness.fault("routing", error)
-        source.packets, source.sinks = None, []
+        source.packets, source.sinks, source.lost = None, [], None
         for sink in sinks:
             sink.source = sink.arbiter = None
 
@@ -112,14 +112,14 @@ class WrittenStreams:
                 route.way = [self._arbiter(arbiter, source) for arbiter in stream.arbiters]
 
     def _lose(self, stream: RoutedStream, where: str) -> None:
-        """A circuit that leads nowhere blocks for ever; packets that do are a fault when somebody sends them."""
+        """Words on a circuit that leads nowhere block for ever, and packets are gone: a fault of whoever sends them."""
         if stream.packet_id is None and len(stream.lost) == sum(
             leaf.master not in stream.ends for leaf in stream.leaves
         ):
             return  # they leave the array, where nobody takes them
         if stream.packet_id is None:
             error = LoadError(f"{where}: the words from {stream.source} are lost: {stream.lost[0]}")
-            self.array.strictness.fault("routing", error)
+            self._source(stream.start, where).lost = partial(self.array.strictness.fault, "routing", error)
             return
         source = self._source(stream.start, where)
         if source.packets is None:

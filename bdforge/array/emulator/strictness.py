@@ -29,7 +29,7 @@ CHECKS = {
     "acquire-zero": "AcquireGreaterEqual 0; off: the hardware's reading, wait for exactly 0",
     "field-width": "a value too wide for its register field; off: the upper bits are lost",
     "memory-overflow": "buffers and stack beyond a tile's memory; off: the tile's memory grows",
-    "routing": "a circuit that switches lead nowhere; off: its words stay where they are",
+    "routing": "words on a circuit that switches lead nowhere; off: they stay where they are",
     "missing-token": "awaiting a token that nobody will issue; off: the wait is skipped",
     "channel-enable": "instruction words that push a task to a core tile's channel whose enable bit is 0, which "
     "hardware ignores; off: it starts all the same",

@@ -39,6 +39,9 @@ class WrittenMemory:
     def __init__(self, size: int) -> None:
         self.data, self.written = bytearray(size), bytearray(size)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrittenMemory) and (self.data, self.written) == (other.data, other.written)
+
     def store(self, offset: int, data: bytes, mask: int = _WORD_MASK) -> None:
         """Write bytes; of a word only those whose mask is 0xFF. StateError for other masks and beyond the end."""
         if offset + len(data) > len(self.data):
@@ -69,7 +72,8 @@ class TileState:
     """One tile. Registers hold what was written to them last; those never written are missing.
 
     `registers` is keyed by what and numbers (`Register`): locks, channel controls, switch ports, rules, muxes, cascade,
-    core control, padding values. `origins` has the last write of each, and of each BD; of tasks `pushes` has it.
+    core control, padding values. `origins` has the last write of each, and of each BD; of tasks `pushes` has it. Runs
+    have pushed tasks to the channels `pushed`, and written BDs if `rewritten`.
     """
 
     kind: TileKind
@@ -81,6 +85,8 @@ class TileState:
     bds: dict[int, list[int]] = field(default_factory=dict)
     tasks: list[PushedTask] = field(default_factory=list)
     pushes: list[Operation] = field(default_factory=list)
+    pushed: set[tuple[str, int]] = field(default_factory=set)
+    rewritten: bool = False
 
     def __post_init__(self) -> None:
         self.memory = WrittenMemory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))

@@ -24,15 +24,20 @@ from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 
 BLOCK_WORDS = 1 << 12  # of a block write, so that no operation is longer than what streams of others hold
 _GAP_MAX = 24  # ports between two that change: written as they are, they cost less than another operation
+_PROGRAM_GAP_BYTES = 192  # the same of a program, whose words cost less each (`controller_bd_ns`)
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it."""
+    """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it.
+
+    An `idle` tile is not part of what runs, so that its core and channels may be stopped and set anew meanwhile.
+    """
 
     locks: Collection[int]
     bds: Collection[int]
     program: WrittenMemory | None
+    idle: bool = False
 
     def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
         """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
@@ -49,20 +54,25 @@ class Busy:
         return self.program is None or any(self.program.written[line : line + PROGRAM_LINE_BYTES])
 
 
+IDLE = Busy((), (), WrittenMemory(0), idle=True)
+
+
 @dataclass(frozen=True, slots=True)
 class TileChange:
     """One tile: what is there, and what is wanted.
 
-    `locks` are all that what is wanted uses, None: unknown. Runs of what is there have `rewritten` its BDs, if they do
-    that, and `pushed` tasks to some channels. What `busy` leaves free is written `ahead`, before they have ended.
+    `locks` are all that what is wanted uses, None: unknown. What `busy` leaves free is written `ahead`, before what
+    runs has ended.
     """
 
     old: TileState
     new: TileState
     locks: Collection[int] | None
-    rewritten: bool
-    pushed: Collection[tuple[str, int]]
     busy: Busy | None
+
+    @property
+    def idle(self) -> bool:
+        return self.busy is not None and self.busy.idle
 
     @property
     def at(self) -> TileRegisters:
@@ -93,7 +103,7 @@ class TileChange:
         """Channels that had tasks; a shim's have no reset, and nothing to do once their tokens came."""
         if self.old.kind is TileKind.SHIM:
             return []
-        return sorted({*_of_tasks(self.old), *self.pushed})
+        return sorted({*_of_tasks(self.old), *self.old.pushed})
 
     def control(self, tile: TileState, direction: str, channel: int) -> int:
         """A channel's control register: of a core tile's that has tasks the bit is set without which none starts."""
@@ -101,15 +111,38 @@ class TileChange:
         starts = tile.kind is TileKind.CORE and (direction, channel) in _of_tasks(tile)
         return value | CORE_ENABLE if starts else value
 
-    # what may be written ahead
+    # what may be written ahead, where nothing that runs uses it
+
+    def stops(self, ahead: bool) -> Iterator[Write]:
+        """Stop the core, and hold channels in reset."""
+        if ahead is not self.idle:
+            return
+        if _runs(self.old):
+            yield self.write(self.at.core_control or 0, CORE_RESET)
+        for direction, channel in self.stopped:
+            yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
+
+    def memories(self, ahead: bool) -> Iterator[BlockWrite | MaskWrite]:
+        """First values of buffers, and data of programs."""
+        for start, data in self.new.memory.spans() if ahead is self.idle else ():
+            yield from self.filled(start, data)
 
     def programs(self, ahead: bool) -> Iterator[BlockWrite | MaskWrite]:
-        """A program that is not there yet."""
+        """What of a program is not there yet: designs that are alike have much of their code at the same places."""
         for start, data in self.new.program.spans():
             parts = [(True, start, data)] if self.busy is None else self.busy.lines(data, start)
             for used, at, piece in parts:
-                if used is not ahead and self.old.program.data[at : at + len(piece)] != piece:
-                    yield from self.filled(self.at.program_memory.start + at, piece)
+                for first, end in self._other_code(at, piece) if used is not ahead else ():
+                    yield from self.filled(self.at.program_memory.start + at + first, piece[first:end])
+
+    def _other_code(self, at: int, piece: bytes) -> Iterator[tuple[int, int]]:
+        """Where code differs from what is there, from its start on: whole words, and short gaps between them too."""
+        there, end = self.old.program, at + len(piece)
+        same = np.frombuffer(there.data[at:end], np.uint8) == np.frombuffer(piece, np.uint8)
+        same &= np.frombuffer(there.written[at:end], bool)
+        words = np.unique((np.flatnonzero(~same) + at) // GRANULE_BYTES * GRANULE_BYTES)
+        for run in np.split(words, np.flatnonzero(np.diff(words) > _PROGRAM_GAP_BYTES) + 1) if len(words) else ():
+            yield max(int(run[0]) - at, 0), min(int(run[-1]) + GRANULE_BYTES - at, len(piece))
 
     def lock_values(self, ahead: bool) -> Iterator[Write]:
         """Values of the locks that a run may have changed, or that start with another one."""
@@ -131,23 +164,22 @@ class TileChange:
     def descriptors(self, ahead: bool) -> Iterator[BlockWrite]:
         """BDs that differ, those that runs may have written, and those whose iteration a run has moved on."""
         for bd, words in sorted(self.new.bds.items()):
-            unknown = self.old.kind is TileKind.SHIM or self.rewritten or self.new.fields(bd)["iteration_wrap"]
+            unknown = self.old.kind is TileKind.SHIM or self.old.rewritten or self.new.fields(bd)["iteration_wrap"]
             if (unknown or self.old.bds.get(bd) != words) and (self.busy is None or bd in self.busy.bds) is not ahead:
                 yield BlockWrite(address(self.old.column, self.old.row, self.at.bd_offset(bd)), tuple(words))
 
-    # what waits until all that ran has ended
-
-    def stops(self) -> Iterator[Write]:
-        """Stop the core, and hold channels in reset."""
+    def lets_go(self, ahead: bool) -> Iterator[Write]:
+        """Let go of the core, which then waits until it is enabled; values of padding."""
+        if ahead is not self.idle:
+            return
         if _runs(self.old):
-            yield self.write(self.at.core_control or 0, CORE_RESET)
-        for direction, channel in self.stopped:
-            yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
+            yield self.write(self.at.core_control or 0, 0)
+        before, wanted = self.old.of(What.PAD_VALUE), self.new.of(What.PAD_VALUE)
+        for (channel,) in sorted(before.keys() | wanted.keys()):
+            if (value := wanted.get((channel,), 0)) != before.get((channel,), 0):
+                yield self.write((self.at.pad_value_base or 0) + GRANULE_BYTES * channel, value)
 
-    def memories(self) -> Iterator[BlockWrite | MaskWrite]:
-        """First values of buffers, and data of programs."""
-        for start, data in self.new.memory.spans():
-            yield from self.filled(start, data)
+    # what waits until all that ran has ended
 
     def switches(self) -> Iterator[Write]:
         """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one."""
@@ -167,15 +199,6 @@ class TileChange:
                 changed = _without_gaps(changed)
             for index in changed:
                 yield self.write(offset(*index), wanted.get(index, 0))
-
-    def lets_go(self) -> Iterator[Write]:
-        """Let go of the core; values of padding."""
-        if _runs(self.old):
-            yield self.write(self.at.core_control or 0, 0)
-        before, wanted = self.old.of(What.PAD_VALUE), self.new.of(What.PAD_VALUE)
-        for (channel,) in sorted(before.keys() | wanted.keys()):
-            if (value := wanted.get((channel,), 0)) != before.get((channel,), 0):
-                yield self.write((self.at.pad_value_base or 0) + GRANULE_BYTES * channel, value)
 
     def starts(self, direction: str) -> Iterator[Write]:
         """Let go of the channels of a direction, each with the tasks that it runs from the start."""

@@ -3,7 +3,8 @@
 Cores and DMA channels that ran stop and start anew, as a load lets them (`configuration`); their locks and first values
 of buffers are written again, since a run changed them. Of the rest (programs, BDs, switches) only what differs is
 written: two configurations that are alike follow each other at little cost. Locks and BDs that what runs does not use,
-and lines of program memory, may be written ahead, while it still runs.
+lines of program memory, and all of a tile that it does not use but for its switch and its start, may be written ahead,
+while it still runs.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.lower.tile_change import BLOCK_WORDS, Busy, TileChange
+from bdforge.array.lower.tile_change import BLOCK_WORDS, IDLE, Busy, TileChange
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import What, register_at
@@ -74,7 +75,7 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs until a transition: its configuration alone, and all locks that it uses.
+    """What runs until a transition: its configuration alone, and all locks and the places of all tiles that it uses.
 
     With `programs` lines of program memory that it does not use are written meanwhile; no source says that a core may
     run then.
@@ -82,11 +83,14 @@ class Running:
 
     state: ArrayState
     locks: Locks
+    places: Collection[tuple[int, int]]
     programs: bool = False
 
     def busy(self, tile: TileState, touched: Touched) -> Busy:
         """What a tile's runs use."""
         place = tile.column, tile.row
+        if place not in self.places:
+            return IDLE
         own = self.state.tiles.get(place) or TileState(tile.kind, *place)
         bds = range(AIE2.limits(tile.kind).bds) if tile.kind in touched.bds else own.bds.keys()
         return Busy(frozenset(self.locks.get(place, ())), frozenset(bds), own.program if self.programs else None)
@@ -94,14 +98,15 @@ class Running:
 
 def transition(
     state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None,
-    running: Running | None = None,
+    running: Running | None = None, left: Collection[tuple[int, int]] = (),
 ) -> Transition:  # fmt: skip
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
     `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that what is
     wanted uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
-    changed besides. Without `running` nothing is written ahead. StateError as of `ArrayState`, and where a shim runs
-    tasks that its configuration started, since it has no reset that would end them.
+    changed besides. Without `running` nothing is written ahead. Tiles at the places `left` stay as they are: what is
+    wanted does not use them, and what ran there has ended and waits. StateError as of `ArrayState`, and where a shim
+    runs tasks that its configuration started, since it has no reset that would end them.
     """
     for tile in state.tiles.values():
         if tile.kind is TileKind.SHIM and tile.tasks:
@@ -114,34 +119,44 @@ def transition(
     for place in after.tiles.keys() - state.tiles.keys():
         state.tiles[place] = TileState(after.tiles[place].kind, *place)
     known = touched or Touched()
+    ran(state, known, state.tiles if running is None else running.places)
     tiles = [
         TileChange(
             old, after.tiles.get(place) or TileState(old.kind, *place), None if locks is None else locks.get(place, ()),
-            old.kind in known.bds, known.of_kind(old.kind), None if running is None else running.busy(old, known),
+            None if running is None else running.busy(old, known),
         )
         for place, old in sorted(state.tiles.items())
+        if place not in left
     ]  # fmt: skip
     made = Transition(*([*_merged(w for part in parts for tile in tiles for w in part(tile))] for parts in _PARTS))
-    for old in state.tiles.values():
+    for old in (tile.old for tile in tiles):
         old.tasks.clear()
         old.pushes.clear()
-        if old.kind in known.bds:
+        old.pushed.clear()
+        if old.rewritten:
             old.bds.clear()  # until somebody writes them again
+            old.rewritten = False
     for write in (*made.ahead, *made.then):
         state.apply(write)
     return made
 
 
+def ran(state: ArrayState, touched: Touched, places: Iterable[tuple[int, int]]) -> None:
+    """Runs of a configuration have changed what they touch in tiles at these places."""
+    for tile in (state.tiles[place] for place in places if place in state.tiles):
+        tile.pushed |= touched.of_kind(tile.kind)
+        tile.rewritten |= tile.kind in touched.bds
+
+
+_EARLY = (
+    TileChange.stops, TileChange.programs, TileChange.memories, TileChange.lock_values, TileChange.descriptors,
+    TileChange.lets_go,
+)  # fmt: skip
 _PARTS = (
+    tuple(partial(part, ahead=True) for part in _EARLY),
     (
-        partial(TileChange.lock_values, ahead=True), partial(TileChange.descriptors, ahead=True),
-        partial(TileChange.programs, ahead=True),
-    ),
-    (
-        TileChange.stops, partial(TileChange.programs, ahead=False), TileChange.memories,
-        partial(TileChange.lock_values, ahead=False), partial(TileChange.descriptors, ahead=False), TileChange.switches,
-        TileChange.lets_go, partial(TileChange.starts, direction="S2MM"), partial(TileChange.starts, direction="MM2S"),
-        TileChange.enables,
+        *(partial(part, ahead=False) for part in _EARLY), TileChange.switches,
+        partial(TileChange.starts, direction="S2MM"), partial(TileChange.starts, direction="MM2S"), TileChange.enables,
     ),
 )  # fmt: skip
 """In order, each for all tiles: channels that send start once all that receive have, cores once all channels have."""

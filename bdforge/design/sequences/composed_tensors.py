@@ -1,6 +1,6 @@
 """Where the tensors of a composition lie: slices of at most five host buffers, which steps share."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import lcm, prod
@@ -86,13 +86,15 @@ class Substitution:
 class Slice:
     """A part of a buffer, as long as the longest of its users' `needs` (bytes); `start` is known when all are.
 
-    It starts at a multiple of `aligned` bytes, so at a whole number of each user's elements.
+    It starts at a multiple of `aligned` bytes, so at a whole number of each user's elements; or `within` another one,
+    at a byte of that.
     """
 
     buffer: int
     needs: list[Expr]
     start: Expr = ONE
     aligned: int = ALIGNED_BYTES
+    within: "tuple[Slice, Expr] | None" = None
 
     def hold(self, operand: Operand) -> None:
         """Start where an element of an operand does: block floats take 72 bytes."""
@@ -169,10 +171,17 @@ class TensorPlaces:
             if unknown := sorted(names.keys() - self.tensors.keys()):
                 raise CompositionError(f"no step has {', '.join(unknown)}, {what}")
         ends = [expression(0) for _ in self.buffers]
+        inner = [(one, *one.within) for one in self._slices if one.within]
+        for one, outer, inside in inner:
+            outer.needs += [inside + need for need in one.needs]
         for one in self._slices:
+            if one.within:
+                continue
             one.start = operate("ceildiv", ends[one.buffer], one.aligned) * one.aligned
             most = reduce(lambda a, b: a if a == b else operate("max", a, b), one.needs)
             ends[one.buffer] = one.start + most
+        for one, outer, inside in inner:
+            one.start = outer.start + inside
         return [operate("ceildiv", end, ALIGNED_BYTES) * ALIGNED_BYTES for end in ends]
 
     def _sizes(self, step: ComposedStep) -> dict[str, Expr]:
@@ -202,11 +211,7 @@ class TensorPlaces:
         if not there:
             return self._slice(step, values, size, held)
         if len(held) > 1:
-            names = " and ".join(name for _, name in held)
-            raise CompositionError(
-                f"step {step.name}: {names} lie together in one buffer of this design, so {there[0]} cannot lie where "
-                "another step has it"
-            )
+            return self._around(step, values, size, held)
         ((operand, name),) = held
         found = self._taken(step, values, name, operand) if name in self.tensors else self._over(step, values, *held[0])
         found.slice.needs.append(found.inside + size)
@@ -228,6 +233,29 @@ class TensorPlaces:
 
     def _over(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
         """A tensor that takes another's place, which nobody reads any more."""
+        tensor = self._given_up(step, values, operand, name)
+        made = self.tensors[name] = Tensor(operand, values, step.name, tensor.slice, tensor.inside, True)
+        return made
+
+    def _around(
+        self, step: ComposedStep, values: Substitution, size: Expr, held: Sequence[tuple[Operand, str]]
+    ) -> tuple[Slice, Expr]:
+        """A new slice of several tensors, in which inputs of the host lie whose places some of them take."""
+        names = " and ".join(name for _, name in held)
+        text = f"step {step.name}: {names} lie together in one buffer of this design, so"
+        if there := [name for _, name in held if name in self.tensors]:
+            raise CompositionError(f"{text} {there[0]} cannot lie where another step has it")
+        taken = {n: self._given_up(step, values, operand, n) for operand, n in held if n in self._in_place}
+        for name, old in taken.items():
+            if old.made or sum(one.slice is old.slice for one in self.tensors.values()) > 1:
+                raise CompositionError(f"{text} {name} takes the place of none but an input with a slice of its own")
+        made, start = self._slice(step, values, size, held, {old.slice.buffer for old in taken.values()})
+        for name, old in taken.items():
+            old.slice.within = made, self.tensors[name].inside
+        return made, start
+
+    def _given_up(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
+        """The tensor whose place another takes."""
         old = self._in_place[name]
         what = f"step {step.name}: {operand.name} is {name}, which is to lie in place of {old}"
         if (tensor := self.tensors.get(old)) is None or operand.direction != "out":
@@ -238,14 +266,17 @@ class TensorPlaces:
             raise CompositionError(f"{what}, which the step reads: a tile may be read again after it was written")
         self._check_same(what, tensor, values, operand)
         tensor.over = step.name
-        made = self.tensors[name] = Tensor(operand, values, step.name, tensor.slice, tensor.inside, True)
-        return made
+        return tensor
 
     def _slice(
-        self, step: ComposedStep, values: Substitution, size: Expr, held: Sequence[tuple[Operand, str]]
-    ) -> tuple[Slice, Expr]:
+        self, step: ComposedStep, values: Substitution, size: Expr, held: Sequence[tuple[Operand, str]],
+        buffers: Collection[int] = (),
+    ) -> tuple[Slice, Expr]:  # fmt: skip
+        """A new slice, in `buffers` besides those that name its tensors: in one."""
         workspace = self.buffers.index(WORKSPACE)
-        homes = {self._homes.get(name, workspace) for _, name in held}
+        homes = {self._homes.get(name, workspace) for _, name in held if name in self._homes or not buffers} | {
+            *buffers
+        }
         if len(homes) > 1:
             wanted = ", ".join(f"{name} in {self.buffers[self._homes.get(name, workspace)]}" for _, name in held)
             raise CompositionError(f"step {step.name}: {wanted}: its design has them in one buffer")

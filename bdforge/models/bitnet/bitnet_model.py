@@ -14,7 +14,7 @@ import numpy as np
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.bitnet.composed_layer import ComposedLayer, PackedLayer
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
@@ -22,7 +22,6 @@ from bdforge.models.linear import Products, TernaryLinear
 from bdforge.models.parts import ArrayParts, PartDesign
 from bdforge.models.weights import QuantisedRows
 from bdforge.operators.rope import rope_table
-from bdforge.runtime import PackedOperands
 
 _WHY = {
     "embedding": "rows of a table",
@@ -71,7 +70,7 @@ class BitNet:
     layers: tuple[Layer, ...]
     parts: ArrayParts = field(default_factory=ArrayParts)
     composed: ComposedLayer | None = None
-    packed: tuple[PackedOperands, ...] = ()
+    packed: tuple[PackedLayer, ...] = ()
     """What `composed` takes of each layer."""
 
     @classmethod
@@ -95,7 +94,7 @@ class BitNet:
         for number in range(config.num_hidden_layers):
             layers.append(_layer(source, number, products, special))
             if composed is not None:
-                packed.append(composed.pack(source, number))
+                packed.append(composed.pack(source, number, packed[-1] if packed else None))
             loaded(number + 1, config.num_hidden_layers)
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
         return cls(

@@ -1,6 +1,7 @@
 """A prompt in one list of commands, a layer each: a built composition of a layer, with other weights each time.
 
-Its tensors have the names of examples/layer/bitnet.toml: x and y, the hidden states; angles; w_... and c_..., norms,
+Its tensors have the names of examples/layer/bitnet.toml: x and y, hidden states; sums and scales, a product's that is
+to be added to x, and down_sums and f_scales, those that the next layer adds to y; angles; w_... and c_..., norms,
 matrices and the matrices' scales; k and v, which the cache keeps. The buffers of these are each layer's own.
 """
 
@@ -30,7 +31,16 @@ from bdforge.runtime import Loaded, PackedOperands
 _BF16 = TYPES["bf16"].dtype
 _NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
 _MATRICES = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_gate": ("gate",), "w_up": ("up",), "w_down": ("down",)}
-_OUTPUTS = ("y", "k", "v")
+_STATE = {"x": "y", "sums": "down_sums", "scales": "f_scales"}
+"""What a layer takes of the one before, and makes for the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLayer:
+    """The norms and matrices of a layer as the array reads them, and its down projection's scale."""
+
+    operands: PackedOperands
+    down_scale: np.ndarray
 
 
 @dataclass
@@ -45,15 +55,16 @@ class ComposedLayer:
         operands = {operand.name: operand.direction for operand in self.plan.program.operands}
         inputs = {name for name, direction in operands.items() if direction == "in"}
         made = {name for name, direction in operands.items() if direction == "out"}
-        known = {"x", "angles", *_NORMS, *_MATRICES, *(name.replace("w_", "c_") for name in _MATRICES)}
-        needed = {"x", "angles", *_NORMS, *_MATRICES}
-        if odd := sorted((inputs - known) | (needed - inputs) | set(_OUTPUTS) - made):
+        needed = {*_STATE, "angles", "c_before", *_NORMS, *_MATRICES}
+        known = {*needed, *(name.replace("w_", "c_") for name in _MATRICES)}
+        if odd := sorted((inputs - known) | (needed - inputs) | {*_STATE.values(), "k", "v"} - made):
             raise ModelError(
                 f"design {self.plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has "
                 "the names of its tensors"
             )
         places = {operand.name: operand.argument for operand in self.plan.program.operands}
-        if beside := [name for name in ("x", "angles", "y") if places[name] in (places["k"], places["v"])]:
+        shared = (*_STATE, "angles", *_STATE.values())
+        if beside := [name for name in shared if places[name] in (places["k"], places["v"])]:
             raise ModelError(
                 f"design {self.plan.spec.name}: k and v lie in one buffer with {beside[0]}, which all layers share; "
                 f"give {beside[0]} another one below [buffers], and compose it again"
@@ -84,24 +95,24 @@ class ComposedLayer:
                 if facts.get(key, value) != value:
                     raise ModelError(f"design {name} has {key} = {facts[key]}, this model {value}")
 
-    def pack(self, source: Checkpoint, layer: int) -> PackedOperands:
-        """The norms and matrices of a layer, as the array reads them."""
-        given: dict[str, np.ndarray] = {}
+    def pack(self, source: Checkpoint, layer: int, before: PackedLayer | None) -> PackedLayer:
+        """The norms and matrices of a layer behind another one, or the first."""
+        given: dict[str, np.ndarray] = {"c_before": np.zeros(1, np.float32) if before is None else before.down_scale}
         shapes = {operand.name for operand in self.plan.program.operands}
+        scales: dict[str, np.ndarray] = {}
         for name, roles in _MATRICES.items():
             matrix = source.matrix(layer, roles)
-            given[name] = matrix.weights
-            if (scale := name.replace("w_", "c_")) in shapes:
-                given[scale] = np.asarray(matrix.scales, np.float32)
+            given[name], scales[name.replace("w_", "c_")] = matrix.weights, np.asarray(matrix.scales, np.float32)
+        given |= {name: scale for name, scale in scales.items() if name in shapes}
         for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_gate", "w_down"), strict=True):
             given[name] = source.floats(role, (len(given[matrix]),), layer).astype(_BF16)
         try:
-            return self.loaded.pack(**given)
+            return PackedLayer(self.loaded.pack(**given), scales["c_down"])
         except InputError as error:
             raise ModelError(f"layer {layer}: {error}") from None
 
     def __call__(
-        self, x: np.ndarray, layers: Sequence[PackedOperands], theta: float, head_dim: int
+        self, x: np.ndarray, layers: Sequence[PackedLayer], theta: float, head_dim: int
     ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """States behind the last layer, float32, and the keys, turned, and values (tokens x heads x d) of each layer.
 
@@ -111,14 +122,16 @@ class ComposedLayer:
         place, us = PLACES[self.loaded.device], self._us(tokens, len(layers))
         with self.loaded.prepared(tokens=tokens) as state:
             state.arrays["x"][: len(x)] = x
+            state.arrays["sums"][...], state.arrays["scales"][...] = 0, 0  # nothing is to be added to the first one's
             state.arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
             states = [state, *(state.beside("k", "v") for _ in layers[1:])]
             with self.ledger.timed("layers", place, f"{len(layers)} in one list", us):
-                runs = [(one, {"weights": packed}) for one, packed in zip(states, layers, strict=True)]
+                runs = [(one, {"weights": packed.operands}) for one, packed in zip(states, layers, strict=True)]
                 self.loaded.run_batch(runs)
             shape = len(x), -1, head_dim
             kept = [[one.arrays[name][: len(x)].astype(np.float32).reshape(shape) for name in "kv"] for one in states]
-            return state.arrays["y"][: len(x)].astype(np.float32), [(k, v) for k, v in kept]
+            y, sums, scales = (state.arrays[name][: len(x)].astype(np.float32) for name in _STATE.values())
+            return y + sums * (scales.reshape(-1, 1) * layers[-1].down_scale), [(k, v) for k, v in kept]
 
     @cached_property
     def _least(self) -> int:

@@ -15,6 +15,7 @@ from bdforge.design.sequences import SequenceOptions
 from bdforge.design.sequences.buffers import staying
 from bdforge.models.weights import TernaryMatrix, check_shape, read
 from bdforge.operators import Expected, Problem, SpecError, input_data, plan_of
+from bdforge.perf.composed_run import EmulatedStep, emulated_steps, step_spans
 from bdforge.perf.timed import timing_options
 from bdforge.perf.tune.time_model import Basis
 from bdforge.runtime import BuiltDesign, Closeness, ElementMismatch, first_mismatch, run
@@ -50,6 +51,7 @@ class CheckedRun:
     seconds: float
     warnings: tuple[str, ...]
     timing: TimingReport | None
+    steps: tuple[EmulatedStep, ...] = ()
 
 
 def tasks_of(
@@ -83,13 +85,14 @@ def checked_run(task: RunTask, timeline: Path | None = None) -> CheckedRun:
     spans: list[TimelineSpan] | None = None if timeline is None else []
     options = None if task.basis is None else timing_options(plan, problem, task.basis, spans)
     found = run(design, inputs, options, poison=task.poison)
+    steps = emulated_steps(plan, problem, found.sequence, found.timing) if found.timing else ()
     if timeline is not None and spans is not None and found.timing is not None:
-        write_timeline(timeline, spans, found.timing.array_hz)
+        write_timeline(timeline, [*spans, *step_spans(steps)], found.timing.array_hz)
     made = found.outputs | found.between
     right = plan.expected(inputs, made)
     wrong = (first_mismatch(made[name], want.values, want.bound, name) for name, want in right.items())
     verdict = _verdict(next((one for one in wrong if one), None), _closeness(made, right))
-    return CheckedRun(*verdict, plan.padding(found.sequence), found.seconds, found.warnings, found.timing)
+    return CheckedRun(*verdict, plan.padding(found.sequence), found.seconds, found.warnings, found.timing, steps)
 
 
 def _verdict(wrong: ElementMismatch | None, closeness: str) -> tuple[str, bool]:

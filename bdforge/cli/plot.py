@@ -36,6 +36,7 @@ from bdforge.perf.plots.figure import PlotError, save
 from bdforge.perf.plots.pattern_plot import pattern_picture
 from bdforge.perf.plots.roofline import Point, intensity, modelled_point, published_points, roofline
 from bdforge.perf.plots.sweep_plot import kmt_sweep, sweep
+from bdforge.perf.plots.timeline_plot import timeline
 from bdforge.perf.plots.utilisation import utilisation
 from bdforge.perf.timed import timed
 from bdforge.perf.tune.shapes import shapes
@@ -138,6 +139,16 @@ def pattern_command(
         title, natural = "", None
         pattern = Pattern(_numbers(visits, "--sizes"), _numbers(strides, "--strides"), offset)
     draw(lambda: pattern_picture(pattern, width or natural, title), out)
+
+
+@plot.command(name="timeline")
+def timeline_command(
+    out: _Out,
+    file: Annotated[Path, typer.Argument(help="What --timeline of `bdforge run` or `emulate` wrote.")],
+    force: Force = False,
+) -> None:
+    """What cores and DMA channels do and wait for over a timed run, and a composition's steps above."""
+    draw(lambda: timeline(file), out)
 
 
 @plot.command(name="utilisation")

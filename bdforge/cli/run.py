@@ -53,6 +53,7 @@ from bdforge.operators import (
     operator_of,
     plan_of,
 )
+from bdforge.perf.composed_run import step_table
 from bdforge.perf.tune.time_model import Basis, basis_named
 from bdforge.runtime import BuiltDesign, first_mismatch, run
 from bdforge.runtime.array_files import load_arrays
@@ -133,7 +134,8 @@ def _count(operations: int) -> str:
 def _print_times(console: Console, problems: Sequence[Problem], rows: Sequence[CheckedRun]) -> None:
     for problem, row in zip(problems, rows, strict=True):
         if row.timing is not None:
-            put(console, *tables(row.timing, f"{problem} {problem.name}".strip()))
+            steps = [step_table(row.steps, row.timing)] if row.steps else []
+            put(console, *tables(row.timing, f"{problem} {problem.name}".strip()), *steps)
 
 
 app = typer.Typer()

@@ -132,6 +132,7 @@ MADE = {
     "design.xclbin": "bdforge lower design.mlir -o design.xclbin",
     "insts.txt": "bdforge insts encode design.mlir -o insts.txt",
     "core.elf": "bdforge asm kernel.s -o core.elf",
+    "timeline.json": "bdforge run $one --shape 37x64x32 --timeline timeline.json",
     "code.bin": "bdforge asm kernel.s -o code.bin",
     "bitnet.toml": "bdforge plan designs/gemm_i8_i8_i32_one_core.toml --shape 64x64x64 -o bitnet.toml",
 }
@@ -152,7 +153,7 @@ def test_a_command_runs_as_written(run, request, small: PlannedDesign, command: 
     outputs = set(re.findall(r"(?:-o|--out) (\S+)", words))
     for file, making in MADE.items():
         if file in words.split() and file not in outputs:
-            assert run(making)[0] == 0
+            assert run(making.replace("$one", str(small.folder)))[0] == 0
     if words.startswith("bdforge disasm code.bin"):
         Path("code.bin").write_bytes(bytes(16))
     code, printed = run(words)

@@ -8,9 +8,10 @@ import pytest
 from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
 from bdforge.devices.timing import timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Write
-from bdforge.operators import Problem
+from bdforge.operators import ComposedPlan, Problem
 from bdforge.perf.bounds import composition_time
 from bdforge.perf.bounds.composition_time import change_us, list_us, step_times
+from bdforge.perf.composed_run import EmulatedStep, emulated_steps, step_spans
 
 TIMING = timing_of("strix_halo")
 WRITES = tuple(Write(4 * i, 0) for i in range(1000))  # 86 us
@@ -62,3 +63,31 @@ def test_what_is_written_ahead_hides(
     assert [step.name for step in found] == ["a", "b", "back to the first"]
     assert [step.us for step in found] == [step_us, step_us, 0.0]
     assert [step.change_us for step in found] == pytest.approx([0.0, 8.6 + seen_us, change_us(CHANGES[2], TIMING)])
+
+
+def test_emulated_steps_last_from_their_change_to_the_next_one():
+    """Three operations before the second step, of which two change the array, one behind it; then a change back."""
+    steps = [(name, SimpleNamespace(spec=SimpleNamespace(name=name.upper())), None, None) for name in "ab"]
+    plan: Any = Composed(steps)
+    sequence: Any = SimpleNamespace(step_starts=lambda: [(0, 0), (3, 5), (6, 7)])
+    report: Any = SimpleNamespace(operations=(0.0, 1.0, 2.0, 10.0, 11.0, 13.0, 30.0), cycles=32.0)
+    found = emulated_steps(plan, Problem("rows", {}), sequence, report)
+    assert found == (
+        EmulatedStep("a", "A", 0.0, 0.0, 10.0), EmulatedStep("b", "B", 10.0, 13.0, 30.0),
+        EmulatedStep("back to the first", "", 30.0, 32.0, 32.0),
+    )  # fmt: skip
+    spans = [(span.what, span.start, span.end) for span in step_spans(found)]
+    assert spans == [
+        ("a", 0.0, 10.0),
+        ("change to B", 10.0, 13.0),
+        ("b", 13.0, 30.0),
+        ("back to the first", 30.0, 32.0),
+    ]
+    assert emulated_steps(SimpleNamespace(), Problem("rows", {}), sequence, report) == ()  # type: ignore[arg-type]
+
+
+class Composed(ComposedPlan):
+    """Of which only the steps are known."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        object.__setattr__(self, "steps", lambda _: steps)

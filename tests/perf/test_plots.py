@@ -22,6 +22,7 @@ from bdforge.perf.plots.figure import PlotError
 from bdforge.perf.plots.pattern_plot import natural_width, order_grid
 from bdforge.perf.plots.roofline import guessed, intensity, modelled_point, published_points, roofs
 from bdforge.perf.plots.sweep_plot import BOUND_COLORS, depths
+from bdforge.perf.plots.timeline_plot import read_timeline, state_shares
 from bdforge.perf.plots.utilisation import tile_shares
 from bdforge.perf.size_sweep import Swept
 from bdforge.perf.tune.choice_reasons import LIFTS
@@ -229,3 +230,39 @@ def test_pictures_are_drawn_as_reviewed(file_regression):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'bdforge[plot]'")
     text = "\n".join(f"# {name}\n{drawn(figure)}" for name, figure in figures().items())
     file_regression.check(text, check_fn=as_reviewed)
+
+
+TIMELINE = [
+    *({"ph": "M", "name": "thread_name", "tid": number, "args": {"name": name}} for number, name in enumerate(
+        ["controller: steps", "core (0, 2)", "core (1, 2)", "memtile (0, 1) S2MM 3"])),
+    {"ph": "X", "tid": 0, "name": "norm", "cat": "work", "ts": 0, "dur": 8, "args": {"cycles": 16}},
+    {"ph": "X", "tid": 0, "name": "change to B", "cat": "wait", "ts": 8, "dur": 2, "args": {"cycles": 4}},
+    {"ph": "X", "tid": 1, "name": "mm", "cat": "work", "ts": 2, "dur": 4, "args": {"cycles": 8}},
+    {"ph": "X", "tid": 2, "name": "lock 1 of core", "cat": "wait", "ts": 0, "dur": 10, "args": {"cycles": 20}},
+    {"ph": "X", "tid": 1, "name": "no task", "cat": "wait", "ts": 6, "dur": 4, "args": {"cycles": 8}},
+    {"ph": "X", "tid": 3, "name": "receive 4 words", "cat": "work", "ts": 0, "dur": 10,
+     "args": {"cycles": 20, "moving": 4, "dram": 8}},
+]  # fmt: skip
+
+
+def test_a_timeline_says_what_each_kind_of_party_spends_its_time_with(tmp_path: Path):
+    """Two cores, of which one works for 4 us of 10 and the other waits for a lock; a transfer in its three parts."""
+    kinds, steps = read_timeline(TIMELINE)
+    assert steps == [("norm", 0.0, 8.0)]
+    assert {name: len(kind.parties) for name, kind in kinds.items()} == {"core": 2, "memtile S2MM 3": 1}
+    edges = np.array([0.0, 2.0, 5.0, 10.0])
+    same(state_shares(kinds["core"], "works", edges), np.array([0, 0.5, 0.1]))
+    same(state_shares(kinds["core"], "waits for a lock", edges), np.array([0.5, 0.5, 0.5]))
+    transfer = {
+        state: state_shares(kinds["memtile S2MM 3"], state, np.array([0.0, 4.0, 8.0, 10.0])).tolist()
+        for state in ("waits for words or room", "waits for DRAM or a token", "works")
+    }
+    assert list(transfer.values()) == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"traceEvents": [{"ph": "X"}]}', '{"traceEvents": []}'])
+def test_other_files_are_no_timelines(run, content: str):
+    Path("other.json").write_text(content)
+    code, _, err = run("plot", "timeline", "other.json", "-o", "out.png")
+    assert (code, Path("out.png").exists()) == (2, False)
+    assert "other.json: " in err

@@ -11,7 +11,7 @@ import numpy as np
 from bd_patterns import Pattern
 from bdforge.common.messages import InputError
 from bdforge.design.sequences.instruction_words import illegal, operations
-from bdforge.design.sequences.interpret import Event, Start, StartedTask, interpret, values_of
+from bdforge.design.sequences.interpret import Event, Reconfigure, Start, StartedTask, interpret, values_of
 from bdforge.design.sequences.operand_places import check_places
 from bdforge.design.sequences.sequence_options import SequenceOptions
 from bdforge.design.sequences.sequence_program import Program
@@ -75,6 +75,18 @@ class PlannedSequence:
         """The operations of the instruction stream."""
         bits = [argument.bits for argument in self.program.arguments]
         return list(operations(self.events, bits, self.device.generation, self.wide, self.configurations))
+
+    def step_starts(self) -> list[tuple[int, int]]:
+        """Of each step of a composition, and what ends a run: how many operations come before the change of the array's
+        configuration, and before what follows that change."""
+        bits, found, count = [argument.bits for argument in self.program.arguments], [], 0
+        for event in self.events:
+            before = count
+            made = operations([event], bits, self.device.generation, self.wide, self.configurations)
+            count += sum(1 for _ in made)
+            if isinstance(event, Reconfigure) and not event.ahead:
+                found.append((before, count))
+        return found
 
     def words(self) -> np.ndarray:
         """The instruction stream, uint32."""

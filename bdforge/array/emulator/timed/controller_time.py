@@ -45,6 +45,7 @@ class TimedController:
         self._arbiters: dict[int, _Arbiter] = {}
         self._signals: set[int] = set()
         self._awaiting: dict[int, TimedParty] = {}
+        self.starts: list[float] = []  # of operations
         self.verbs: dict[str, Verb] = {
             "operation": self._operation, "signal": self._signal, "await": self._await,
             "dispatch": lambda runner: runner.advance_at(max(self._clock.now, 0.0)),
@@ -52,6 +53,7 @@ class TimedController:
         }  # fmt: skip
 
     def _operation(self, runner: TimedParty, kind: str, words: int) -> bool:
+        self.starts.append(self._clock.now)
         cycles = operation_ns(self._timing, kind, words) * self._timing.array_hz / 1e9
         return runner.work(kind, cycles, kind) if cycles else True
 

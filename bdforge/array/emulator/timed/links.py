@@ -204,25 +204,24 @@ class Links:
     def _sent(self, link: Link) -> None:
         if link.epoch != link.runner.epoch:
             return
-        link.runner.show(f"send {link.words} words", link.begin, self._clock.now)
-        self._account(link.runner, link.begin, link.words / link.rate, link.dram, NO_ROOM)
+        self._account(link.runner, f"send {link.words} words", link.begin, link.words / link.rate, link.dram, NO_ROOM)
         link.runner.advance()
 
     def _received(self, inlet: Inlet, epoch: int) -> None:
         if epoch != inlet.runner.epoch:
             return
         moving = inlet.words / self._rate(inlet.runner)
-        inlet.runner.show(f"receive {inlet.words} words", inlet.begin, self._clock.now)
-        self._account(inlet.runner, inlet.begin, moving, inlet.dram, NO_DATA)
+        self._account(inlet.runner, f"receive {inlet.words} words", inlet.begin, moving, inlet.dram, NO_DATA)
         inlet.access = None
         inlet.runner.advance()
 
-    def _account(self, runner: TimedParty, begin: float, moving: float, dram: float, other: str) -> None:
+    def _account(self, runner: TimedParty, what: str, begin: float, moving: float, dram: float, other: str) -> None:
         """Divide the time of a transfer into words that move, waiting for DRAM, and waiting for the other end."""
         now = self._clock.now
         runner.blocked = None
         moved = now - min(moving, now - begin)
         slowed = max(begin, moved - dram)
+        runner.show(what, begin, now, moving=now - moved, dram=moved - slowed)
         runner.spend(TRANSFER, moved, now)
         self._banks.moved(runner, moved, now)
         runner.stall(DRAM, slowed, moved, visible=False)

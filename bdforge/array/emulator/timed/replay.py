@@ -65,7 +65,8 @@ class _Replay:
         self.cores = TimedCores(self.clock, timing, trace.device, options.kernels, self.banks)
         self.links = Links(self.runners, self.clock, timing, self.dram, self.banks, trace.held_words)
         self.end: float | None = None
-        for part in (self.locks, self.tasks, self.cores, self.links, TimedController(self.clock, timing)):
+        self.operations = TimedController(self.clock, timing)
+        for part in (self.locks, self.tasks, self.cores, self.links, self.operations):
             self.verbs |= part.verbs
         self.verbs["was reset"] = lambda runner: runner.block("reset")
         self.verbs |= {"start": self._start, "stop": self._stop, "finish": self._end, "reset": self._reset}
@@ -136,6 +137,7 @@ class _Replay:
             peak_macs_per_cycle=options.peak_macs_per_cycle
             or PEAK_MACS[self.trace.device.generation.name]["int8", "int8"],
             warnings=tuple(self._warnings()),
+            operations=tuple(self.operations.starts),
         )
 
     def _dram_time(self, end: float) -> DramTime:

@@ -55,7 +55,8 @@ class TimingReport:
 
     `cycles` are array cycles from the first operation of the sequence to its last one, without `sync_seconds` (until
     the host sees the last token) and `dispatch_seconds` (before the first operation). `macs` are multiplications with
-    accumulation, where the caller told them.
+    accumulation, where the caller told them. `operations` are the cycles at which the controller started each operation
+    of the sequence.
     """
 
     cycles: float
@@ -69,6 +70,7 @@ class TimingReport:
     macs: int | None = None
     peak_macs_per_cycle: int = 0
     warnings: tuple[str, ...] = ()
+    operations: tuple[float, ...] = ()
 
     @property
     def array_seconds(self) -> float:

@@ -136,14 +136,16 @@ def write_timeline(path: Path, spans: Sequence[TimelineSpan], array_hz: float) -
 
 
 def _event(span: TimelineSpan, track: int, scale: float) -> dict[str, Any]:
+    cycles = span.end - span.start
+    parts = {} if span.moving is None else {"moving": span.moving, "dram": span.dram}
     return {
         "ph": "X", "pid": _group(span.party), "tid": track, "name": span.what, "cat": "wait" if span.waits else "work",
-        "ts": span.start * scale, "dur": (span.end - span.start) * scale, "args": {"cycles": span.end - span.start},
+        "ts": span.start * scale, "dur": (span.end - span.start) * scale, "args": {"cycles": cycles, **parts},
     }  # fmt: skip
 
 
 def _group(party: str) -> int:
-    first = party.split(" ", 1)[0]
+    first = party.split(" ", 1)[0].rstrip(":")
     return _GROUPS.index(first) if first in _GROUPS else len(_GROUPS)
 
 

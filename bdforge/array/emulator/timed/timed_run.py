@@ -43,13 +43,16 @@ Verb = Callable[..., bool]
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """Something that a party did, in cycles."""
+    """Something that a party did, in cycles. Transfers move words in the last `moving` of them, and wait for DRAM in
+    `dram` before those."""
 
     party: str
     what: str
     start: float
     end: float
     waits: bool
+    moving: float | None = None
+    dram: float = 0.0
 
 
 class TimedParty:
@@ -135,10 +138,13 @@ class TimedParty:
             self._ahead = [entry for entry in self._ahead if entry[3] > self.clock.now]
             self._ahead.append((where, what, start, end))
 
-    def show(self, what: str, start: float, end: float, *, waits: bool = False) -> None:
+    def show(
+        self, what: str, start: float, end: float, *, waits: bool = False, moving: float | None = None,
+        dram: float = 0.0,
+    ) -> None:  # fmt: skip
         """Put a span, or a moment, on the timeline, if there is one."""
         if self._spans is not None and end >= max(start, 0.0):
-            self._spans.append(TimelineSpan(self.party.name, what, max(start, 0.0), end, waits))
+            self._spans.append(TimelineSpan(self.party.name, what, max(start, 0.0), end, waits, moving, dram))
 
     def block(self, what: str) -> bool:
         """Wait from now on; False, as a verb's answer."""

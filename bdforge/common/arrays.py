@@ -7,7 +7,6 @@ Whatever takes an array asks `host_array` first, since memory is handed on as by
 from importlib import import_module
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from bdforge.common.messages import Fault
@@ -72,7 +71,9 @@ def _shared(given: Any) -> np.ndarray:
     """The memory of an array of the host by DLPack."""
     given = given.detach() if hasattr(given, "detach") else given  # of PyTorch, from what has a gradient
     if str(getattr(given, "dtype", "")) == "torch.bfloat16":  # which numpy does not know
-        return np.from_dlpack(given.view(import_module("torch").int16)).view(ml_dtypes.bfloat16)
+        from ml_dtypes import bfloat16  # here, since browsers lack it
+
+        return np.from_dlpack(given.view(import_module("torch").int16)).view(bfloat16)
     try:
         return np.from_dlpack(given)
     except (BufferError, RuntimeError, TypeError):

@@ -41,7 +41,7 @@ class _Watch:
 
     command = False  # all that will be left is output and an exit code
     child = False
-    telling = False  # whether a thread watches for code without an end
+    telling = sys.platform == "emscripten"  # whether a thread watches for code without an end: browsers start none
     note: mmap | None = None  # shared by both: whether foreign code runs, and which ran last
 
 

@@ -6,9 +6,9 @@ names, by `type_named` and `order_named`, and go no further.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-import ml_dtypes
 import numpy as np
 
 from bdforge.common.messages import InputError, clip
@@ -46,9 +46,8 @@ BLOCK_FORMATS = {f.mlir: f for f in (BFP16EBS8, BlockFormat("v16bfp16ebs16", 16,
 class ElementType:
     """A type by the name that specs use.
 
-    `code` is its part of kernel names. `memory` is the MLIR type of buffers that hold it, `dtype` what numpy holds on
-    the host: values of narrow and block types in a wider type, converted on their way. Integers take the values
-    `lowest` to `highest`.
+    `code` is its part of kernel names. `memory` is the MLIR type of buffers that hold it, `dtype_name` what numpy calls
+    what it holds on the host. Integers take the values `lowest` to `highest`.
     """
 
     name: str
@@ -56,9 +55,14 @@ class ElementType:
     bits: int
     """Width of one element in tile memory, shared exponents included."""
     memory: str
-    dtype: np.dtype
+    dtype_name: str
     format: BlockFormat | None = None
     values: tuple[int, int] | None = None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """What numpy holds on the host: values of narrow and block types in a wider type, converted on their way."""
+        return _dtype(self.dtype_name)
 
     @property
     def integer(self) -> bool:
@@ -94,10 +98,20 @@ class ElementType:
         return count * self.bits // self.memory_bits
 
 
+@cache
+def _dtype(name: str) -> np.dtype:
+    """A type of numpy's, or of ml_dtypes: only who asks for bfloat16 needs that package, which browsers lack."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    from ml_dtypes import bfloat16
+
+    return np.dtype(bfloat16)
+
+
 def _integer(bits: int, values: tuple[int, int] | None = None) -> ElementType:
     held = max(bits, BYTE_BITS)
     whole = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    return ElementType(f"int{bits}", f"i{bits}", bits, f"i{held}", np.dtype(f"int{held}"), values=values or whole)
+    return ElementType(f"int{bits}", f"i{bits}", bits, f"i{held}", f"int{held}", values=values or whole)
 
 
 _TYPES = (
@@ -106,12 +120,10 @@ _TYPES = (
     _integer(8),
     _integer(16),
     _integer(32),
-    ElementType("bf16", "bf16", 16, "bf16", np.dtype(ml_dtypes.bfloat16)),
-    ElementType("f32", "f32", 32, "f32", np.dtype(np.float32)),
-    ElementType(
-        "bfp16", "bfp16", BFP16EBS8.bits // BFP16EBS8.values, "i8", np.dtype(np.float32), format=BFP16EBS8
-    ),
-)  # fmt: skip
+    ElementType("bf16", "bf16", 16, "bf16", "bfloat16"),
+    ElementType("f32", "f32", 32, "f32", "float32"),
+    ElementType("bfp16", "bfp16", BFP16EBS8.bits // BFP16EBS8.values, "i8", "float32", format=BFP16EBS8),
+)
 TYPES: Mapping[str, ElementType] = {t.name: t for t in _TYPES}
 """Types by name."""
 

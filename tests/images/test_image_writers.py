@@ -13,7 +13,7 @@ from bdforge.array.images.cdo import cdo, commands
 from bdforge.array.images.image_build import NoCodeError, image
 from bdforge.array.images.pdi import pdi
 from bdforge.array.images.xclbin import SectionKind, host_kernels_of, pdis, sections
-from bdforge.array.images.xclbin import marked as mark
+from bdforge.array.images.xclbin_mark import marked as mark
 from bdforge.array.images.xclbin_write import XclbinSection, xclbin
 from bdforge.common.binary import ImageError
 from bdforge.devices.txn_format.operations import BlockWrite, Noop, Write

@@ -6,8 +6,6 @@ from enum import IntEnum
 from html import escape
 from typing import NamedTuple
 
-from pydantic import BaseModel, ValidationError
-
 from bdforge.common.binary import ImageError, piece, unpack
 from bdforge.devices.limits import HOST_BUFFERS
 
@@ -68,24 +66,12 @@ HostKernels = Mapping[tuple[int, int], tuple[str, ...]]
 """Functions that run on the host in the place of cores (column, row) without machine code."""
 
 
-class _Mark(BaseModel):
-    bdforge_host_kernels: list[tuple[tuple[int, int], tuple[str, ...]]]
-
-
-def marked(host_kernels: HostKernels) -> bytes:
-    """The section (USER_METADATA) that marks an xclbin as one for the emulated array only."""
-    return _Mark(bdforge_host_kernels=sorted(host_kernels.items())).model_dump_json().encode()
-
-
 def host_kernels_of(data: bytes) -> HostKernels:
     """What the mark of an xclbin says; nothing where it has none. ImageError as `sections`."""
-    for kind, content in sections(data):
-        if kind == SectionKind.USER_METADATA:
-            try:
-                return dict(_Mark.model_validate_json(content).bdforge_host_kernels)
-            except ValidationError:
-                continue  # somebody else's
-    return {}
+    from bdforge.array.images.xclbin_mark import mark_of  # needs pydantic, which designs without images do not
+
+    marks = (mark_of(content) for kind, content in sections(data) if kind == SectionKind.USER_METADATA)
+    return next((mark for mark in marks if mark is not None), {})
 
 
 KERNEL_ID = 0x901  # aiecc's

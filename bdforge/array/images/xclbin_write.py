@@ -18,7 +18,6 @@ from bdforge.array.images.xclbin import (
     connectivity,
     ip_layout,
     kernel_arguments,
-    marked,
     mem_topology,
     metadata,
 )
@@ -54,7 +53,7 @@ def xclbin(
     else. `host_kernels` mark it as one for the emulated array only; `marks` are more sections behind all others.
     """
     arguments = kernel_arguments(buffers)
-    mark = [XclbinSection(SectionKind.USER_METADATA, "host_kernels", marked(host_kernels))] if host_kernels else []
+    mark = [_mark(host_kernels)] if host_kernels else []
     sections = [
         XclbinSection(SectionKind.MEM_TOPOLOGY, "mem", mem_topology()),
         XclbinSection(SectionKind.AIE_PARTITION, "part", aie_partition(pdi, columns, pdi_uuid or _hash(pdi))),
@@ -67,6 +66,12 @@ def xclbin(
         *marks,
     ]
     return _file(sections, arguments, seconds, uuid or _hash(_file(sections, arguments, seconds, bytes(16))))
+
+
+def _mark(host_kernels: HostKernels) -> XclbinSection:
+    from bdforge.array.images.xclbin_mark import marked  # needs pydantic, which designs without images do not
+
+    return XclbinSection(SectionKind.USER_METADATA, "host_kernels", marked(host_kernels))
 
 
 def _hash(content: bytes) -> bytes:

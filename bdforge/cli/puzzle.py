@@ -11,30 +11,22 @@ import numpy as np
 import typer
 
 from bd_patterns import PatternError
-from bdforge.array.emulator import emulate
-from bdforge.array.emulator.core_machine import parsed
-from bdforge.array.emulator.module_choice import choose, zero_arrays
+from bdforge.array.emulator.against_reference import random_arrays, wrong_element
 from bdforge.array.emulator.verification import verify_design
 from bdforge.cli.build import contents, write_new
 from bdforge.cli.design_texts import is_made, named_text
 from bdforge.cli.ending import FAILED
 from bdforge.common.files import read_text, read_toml
-from bdforge.common.messages import Fault, InputError, clip_path, listed
+from bdforge.common.messages import Fault, clip_path, listed
 from bdforge.common.screen import say
 from bdforge.common.tree import tree
-from bdforge.common.watched import foreign
-from bdforge.runtime import first_mismatch, load_kernels
+from bdforge.runtime import load_kernels
 
 app = typer.Typer()
 
 SOLVED, OPEN = "solved", "open"
 _BEGIN = "bdforge puzzle --start FOLDER"
-_SEED, _MOST = 1, 99  # of random elements, which every type of a puzzle holds
 _BUDGET = 100_000  # steps of a run, a hundred times what the largest takes: seconds until an endless loop is told
-
-
-class PuzzleError(InputError):
-    """A design whose arrays are not the puzzle's any more."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class Puzzle:
 
     @property
     def hint(self) -> str:
-        return read_toml(self.start.with_name("hints.toml"), PuzzleError)[str(self.number)]
+        return read_toml(self.start.with_name("hints.toml"))[str(self.number)]
 
     def fault(self, design: Path) -> str | None:
         """What the verifier, the emulated array or numpy say against a design; None where it solves the puzzle.
@@ -80,17 +72,9 @@ class Puzzle:
         text, name = named_text(design)
         if faults := verify_design(text, name).faults:
             return listed(faults, "\n")
-        _, sequence = choose(parsed(text, name), None, None, name)
-        arrays, random = zero_arrays(sequence), np.random.default_rng(_SEED)
-        for array in arrays[:-1]:
-            array[:] = random.integers(-_MOST, _MOST, array.shape, endpoint=True)
-        with foreign(f"{name}: arrays that are not the puzzle's", PuzzleError, "making the reference"):
-            expected = self._functions("references")[str(self).partition("_")[2]](*arrays[:-1])
-            last = arrays[-1].reshape(expected.shape)
-        kernels = self._functions("kernels")
-        warnings = emulate(text, arrays, kernels, file=name, poison=True, budget=_BUDGET).warnings
-        wrong = first_mismatch(last, expected, name="C" if len(arrays) > 2 else "b")
-        return None if wrong is None else listed([str(wrong), *warnings], "\n")
+        reference = self._functions("references")[str(self).partition("_")[2]]
+        arrays, kernels = random_arrays(text, name), self._functions("kernels")
+        return wrong_element(text, name, arrays, reference, kernels, budget=_BUDGET)
 
     def _functions(self, module: str) -> Mapping[str, Callable[..., np.ndarray]]:
         return load_kernels(self.start.with_name(f"{module}.py"))

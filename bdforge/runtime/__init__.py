@@ -1,11 +1,12 @@
 """Running built designs: numpy in, numpy out."""
 
+from bdforge.common.mismatch import ElementMismatch, first_mismatch
 from bdforge.design.sequences import OperandError
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.host_kernels import KernelFault, KernelLibraryError, load_kernels
 from bdforge.runtime.loading import Loaded, load
 from bdforge.runtime.prepared import PackedOperands, Prepared
-from bdforge.runtime.run import Closeness, ElementMismatch, Run, first_mismatch, run
+from bdforge.runtime.run import Closeness, Run, run
 from bdforge.runtime.run_queue import Pending, UseError
 
 __all__ = [

@@ -104,8 +104,8 @@ def test_every_puzzle_is_whole():
         ("", "01_copy.toml: "),
         ("kind = ", "is no TOML to use"),
         (solve("01_copy.toml", []).replace("[[64, 1]]", '[["?", 1]]'), r"01_copy.toml:\d+:\d+: .*\?"),
-        (solve("01_copy.toml", []).replace("96", "48").replace("64", "48"), "not the puzzle's: .* size 48"),
-        (solve("01_copy.toml", []).split("[[runtime_sequence]]")[0], "not the puzzle's: .* missing"),
+        (solve("01_copy.toml", []).replace("96", "48").replace("64", "48"), "its reference does not take: .* size 48"),
+        (solve("01_copy.toml", []).split("[[runtime_sequence]]")[0], "its reference does not take: .* missing"),
     ],
     ids=["missing", "empty", "broken", "mark", "other sizes", "no sequence"],
 )

@@ -167,12 +167,12 @@ class Array:
         for tile in self.tiles.values():
             yield from tile.channels.values()
 
-    def releasers(self, lock: EmulatedLock) -> list[Agent]:
-        """Cores and channels with tasks that could release `lock`."""
+    def releasers(self, lock: EmulatedLock, home: EmulatedTile) -> list[Agent]:
+        """Cores and channels with tasks that could release `lock`, which is one of the tile `home`."""
         known: list[Agent] = [*self.core_releases.get(id(lock), [])]
-        known += (channel for channel in self.channels() if _releases(channel, lock))
-        homes = [place for place, tile in self.tiles.items() if lock in tile.locks]
-        return known or [c for c in self.cores if c.waits_in_kernels and any(c.reaches(*place) for place in homes)]
+        near = (tile for tile in self.tiles.values() if tile.row == home.row and abs(tile.column - home.column) <= 1)
+        known += (channel for tile in near for channel in tile.channels.values() if _releases(channel, lock))
+        return known or [c for c in self.cores if c.waits_in_kernels and c.reaches(home.column, home.row)]
 
 
 def _releases(channel: DmaChannel, lock: EmulatedLock) -> bool:

@@ -93,7 +93,7 @@ class EmulatedTile:
     def _lock(self, index: int) -> EmulatedLock:
         scheduler = self.array.scheduler
         lock = EmulatedLock(self._lock_name(index), self.limits.lock_value_max, scheduler.wake)
-        lock.releasers = lambda: self.array.releasers(lock)
+        lock.releasers = lambda: self.array.releasers(lock, self)
         lock.fault = lambda error: self.array.strictness.fault("lock-range", error)
         if scheduler.observers:
             lock.notify = scheduler.notify

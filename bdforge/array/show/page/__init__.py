@@ -2,12 +2,15 @@
 
 import json
 import re
-from collections.abc import Collection, Sequence
-from importlib.resources import files
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pkgutil import get_data
 from typing import Any, NamedTuple
 
+from bdforge.array.emulator.core_machine import parsed
 from bdforge.array.emulator.verification import verify_module
-from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError
 from bdforge.array.show.array_use import use_of
 from bdforge.array.show.image import ShowError, chosen_device
 from bdforge.array.show.page.design_data import design_data
@@ -25,6 +28,42 @@ class Page(NamedTuple):
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class CheckedDesign:
+    """A text, what its checks found, and what is drawn of it: nothing of what cannot be read, placed or routed."""
+
+    text: str
+    file: str
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    summary: str
+    drawn: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, text: str, file: str, device: str | None = None, permissive: Collection[str] = ()) -> "CheckedDesign":
+        """Read and check a text, which need not be valid; arguments as `page` has them."""
+        try:
+            module = parsed(text, file)
+            chosen, found = chosen_device(module, device), verify_module(module, file, permissive)
+        except (MlirError, ShowError) as error:
+            return cls(text, file, (str(error),), (), "", None)
+        try:
+            return cls(text, file, found.faults, found.warnings, found.summary, design_data(use_of(chosen)))
+        except (MlirError, ValueError) as error:
+            return cls(text, file, found.faults or (str(error),), found.warnings, found.summary, None)
+
+    def page(self, record: RunRecord | None = None, fault: str = "") -> Page:
+        """The page, with a run of the design or without."""
+        run = None if record is None else record.data(fault)
+        data = {"file": self.file, "text": self.text, "messages": self.messages, "design": self.drawn, "run": run}
+        return Page(_filled(data, self.file), self.faults, self.warnings)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Faults and warnings, each with its kind, text and line, None where it has none."""
+        return [_message("error", text) for text in self.faults] + [_message("warning", text) for text in self.warnings]
+
+
 def page(
     text: str,
     file: str,
@@ -38,26 +77,7 @@ def page(
     `file` names the text. `device` is the `aie.device` to draw where there are several. `permissive` names checks as in
     `verify_module`. `record` is of a run, which `fault` ended if not empty.
     """
-    faults, warnings, drawn = _judged(text, file, device, permissive)
-    run = None if record is None else record.data(fault)
-    messages = [_message("error", found) for found in faults] + [_message("warning", found) for found in warnings]
-    data = {"file": file, "text": text, "messages": messages, "design": drawn, "run": run}
-    return Page(_filled(data, file), tuple(faults), tuple(warnings))
-
-
-def _judged(
-    text: str, file: str, device: str | None, permissive: Collection[str]
-) -> tuple[Sequence[str], Sequence[str], dict[str, Any] | None]:
-    """Faults and warnings, and what is drawn: nothing of what cannot be read, placed or routed."""
-    try:
-        module = parse(text, file)
-        chosen, found = chosen_device(module, device), verify_module(module, file, permissive)
-    except (MlirError, ShowError) as error:
-        return [str(error)], [], None
-    try:
-        return found.faults, found.warnings, design_data(use_of(chosen))
-    except (MlirError, ValueError) as error:
-        return found.faults or [str(error)], found.warnings, None
+    return CheckedDesign.of(text, file, device, permissive).page(record, fault)
 
 
 def _message(kind: str, text: str) -> dict[str, Any]:
@@ -83,8 +103,11 @@ def embedded(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True).translate(_IN_SCRIPTS)
 
 
+@cache
 def _asset(name: str) -> str:
-    return (files(__name__) / name).read_text(encoding="utf-8")
+    content = get_data(__name__, name)  # faster from a zip than importlib.resources, which lists all of it
+    assert content is not None
+    return content.decode()
 
 
-__all__ = ["EVENTS_MAX", "Page", "RunRecord", "page"]
+__all__ = ["EVENTS_MAX", "CheckedDesign", "Page", "RunRecord", "page"]

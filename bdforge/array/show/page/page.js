@@ -30,6 +30,18 @@ function pressedKey(event) {
   action();
 }
 
+// Within a page that has an editor: no text here; lines that are selected go there, and its cursor's line and steps come.
+function embed() {
+  if (parent === window) return;
+  document.body.classList.add("embedded");
+  watchers.push((item, scrolls) => scrolls && parent.postMessage({ lines: linesOf(item) }, "*"));
+  addEventListener("message", (event) => {
+    const { line, step } = event.source === parent ? event.data : {};
+    if (items.has(line)) select(next(items.get(line)), false);
+    if (step && run) go(cursor + step);
+  });
+}
+
 function begin() {
   const counts = ["error", "warning"].map((kind) => [kind, data.messages.filter((message) => message.kind === kind).length]);
   const told = counts.filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}${count > 1 ? "s" : ""}`);
@@ -50,6 +62,7 @@ function begin() {
     at("streams").addEventListener("click", toggleStreams);
   }
   document.addEventListener("keydown", pressedKey);
+  embed();
 }
 
 begin();

@@ -20,7 +20,7 @@ usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on
        ./go check                            lint, types, and the nearest tests of what differs from main: a minute at most
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
-       ./go site                             the docs as a site in build/site; links that lead nowhere are errors
+       ./go site                             the docs as a site in build/site, with a playground where npm is
        ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
        ./go help                             this text
 The first call makes .venv from requirements.lock. docs/building.md has the details.

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Thread, Timer, get_ident
 from time import monotonic, sleep
 from traceback import extract_tb
+from typing import Any
 
 from bdforge.common.messages import Fault, InputError, bounded
 
@@ -131,6 +132,14 @@ def foreign(name: str, error: type[InputError], doing: str = "importing it") -> 
         raise
     except BaseException as fault:
         raise error(f"{name}: {described(fault)}") from fault
+
+
+def names_of(text: str, file: str, error: type[InputError]) -> dict[str, Any]:
+    """What the text of a Python module names once it has run; `error` with its line where it cannot run."""
+    names: dict[str, Any] = {"__name__": Path(file).stem}
+    with foreign(file, error):
+        exec(compile(text, file, "exec"), names)
+    return names
 
 
 def described(error: BaseException) -> str:

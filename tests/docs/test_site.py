@@ -2,11 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urldefrag
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 import bdforge
 from bdforge.cli.commands import HOMES
 from bdforge.operators import OPERATORS
-from support.browser import MISSING, Browser, browser
+from support.browser import MISSING, Browser, browser, serving
 from support.built_designs import ROOT
 from tools.site.build import build, read_as_site
 
@@ -47,6 +44,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("site")
+    (out / "playground").mkdir()
+    (out / "playground" / "index.html").touch()  # pages lead there where it is
     assert build(out) == 0
     return out
 
@@ -100,6 +99,7 @@ def test_commands_operators_and_pages_are_there(pages: dict[Path, Page], version
 
 
 def test_the_readme_is_the_first_page(pages: dict[Path, Page], version: Path):
+    assert "./../playground/index.html" in pages[version / "index.html"].links
     assert {"docs/tour.html", "docs/document.html", "AGENTS.html"} <= pages[version / "index.html"].links
     assert "−1, 0, 1 as" in (version / "index.html").read_text(encoding="utf-8")
 
@@ -118,16 +118,8 @@ def test_what_leads_nowhere_ends_the_build(tmp_path: Path, capfd, text: str, tol
 
 @pytest.fixture(scope="module")
 def served(version: Path) -> Iterator[str]:
-    """Where this machine serves the folder of all versions: browsers tell what they load of pages, not of files."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=version.parent)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+    with serving(version.parent) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -16,7 +19,7 @@ _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
-_SECONDS = 60
+_SECONDS = 180
 
 
 class Browser:
@@ -24,7 +27,8 @@ class Browser:
 
     def __init__(self, driver: str, size: tuple[int, int], profile: str):
         options = {"args": [*_FLAGS, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        logged, patience = {"browser": "ALL"}, {"script": 1000 * _SECONDS}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": logged, "timeouts": patience}
         made = _call("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
         self._url = f"{driver}/session/{made['sessionId']}"
 
@@ -41,6 +45,10 @@ class Browser:
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script returns; `arguments[0]` is the first argument."""
         return _call("POST", f"{self._url}/execute/sync", {"script": script, "args": arguments})
+
+    def inside(self, frame: int | None) -> None:
+        """What is run from now on runs in a frame of the page, or in the page itself."""
+        _call("POST", f"{self._url}/frame", {"id": frame})
 
     def press(self, *keys: str) -> None:
         """Press and let go of keys, by WebDriver's characters."""
@@ -79,3 +87,17 @@ def browser(size: tuple[int, int] = (1280, 800)) -> Iterator[Browser]:
                 found.quit()
         finally:
             driver.terminate()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Where this machine serves a folder: of files browsers tell less, and start no workers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()

@@ -71,6 +71,7 @@ def lay_out(source: Path) -> None:
 def read_as_site(form: str, source: Path, doctrees: Path, made: Path) -> int:
     """Have Sphinx make one form of the pages; its exit code, 1 for warnings."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", form]
+    command += ["-A", "playground=1"] if (made.parent / "playground" / "index.html").exists() else []
     return subprocess.run([*command, "-c", _HERE, "-d", doctrees, source, made], check=False, cwd=ROOT).returncode
 
 

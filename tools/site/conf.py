@@ -24,7 +24,7 @@ html_title = f"bdforge {version}"
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": project},
-    "navbar_end": ["versions.html", "theme-switcher"],
+    "navbar_end": ["playground.html", "versions.html", "theme-switcher"],
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],

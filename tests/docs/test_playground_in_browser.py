@@ -1,0 +1,197 @@
+"""The playground in Chromium: designs are mended, run, dropped and linked, puzzles solved, and the flagship runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from bdforge.cli.design_texts import rendered
+from bdforge.cli.options import DEFAULT_PRODUCT
+from cli.test_puzzle_command import STEPS, solve
+from support.browser import MISSING, Browser, browser, serving
+from support.built_designs import ROOT
+from tools.site.playground.assemble import NoPlaygroundError, assemble
+
+_WANTED = [*MISSING, *(name for name in ("npm", "node") if which(name) is None)]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(_WANTED), reason=f"no {' and no '.join(_WANTED)}")]
+ADD_ONE = (ROOT / "examples/add_one/add_one.mlir").read_text()
+WAIT = """
+const [wanted] = arguments, state = () => document.body.dataset.state;
+return new Promise((done) => {
+  const look = () => { if (wanted.includes(state())) { seen.disconnect(); done(state()); } };
+  const seen = new MutationObserver(look);
+  seen.observe(document.body, { attributes: true });
+  look();
+});
+"""
+
+
+class Playground:
+    """The page, and what is done on it; `run` answers when Python has."""
+
+    def __init__(self, browser: Browser, url: str):
+        self.browser, self.site, self.loaded = browser, url, False
+
+    def open(self, fragment: str) -> str:
+        """What a link with this fragment shows; its state when the design was checked."""
+        if not self.loaded:
+            self.browser.open(f"{self.site}playground/index.html#{fragment}")
+            self.loaded = True
+        else:
+            self.browser.run(
+                "document.body.dataset.state = ''; history.replaceState(null, '', '#'); location.hash = arguments[0]",
+                fragment,
+            )
+        return self.wait("checked", "wrong")
+
+    def wait(self, *states: str) -> str:
+        return self.browser.run(WAIT, states)
+
+    def write(self, text: str) -> str:
+        """Another text in the editor, and its state."""
+        self.browser.run(
+            "document.body.dataset.state = ''; const text = document.querySelector('.editor textarea');"
+            "text.value = arguments[0]; text.dispatchEvent(new Event('input'))", text,
+        )  # fmt: skip
+        return self.wait("checked", "wrong")
+
+    def start(self) -> str:
+        self.browser.run("document.body.dataset.state = ''; document.getElementById('start').click()")
+        return self.wait("failed", "ended", "different", "right", "solved", "wrong")
+
+    @property
+    def text(self) -> str:
+        return self.browser.run("return document.querySelector('.editor textarea').value")
+
+    @property
+    def said(self) -> str:
+        return self.browser.run("return document.getElementById('messages').innerText")
+
+    def marked(self, kind: str) -> list[int]:
+        """Lines of the text that are marked so."""
+        marks = "document.querySelectorAll(`.editor .marks .${arguments[0]}`)"
+        return self.browser.run(f"return [...{marks}].map((mark) => +mark.dataset.line)", kind)
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    folder = tmp_path_factory.mktemp("site")
+    try:
+        assemble(folder / "playground")
+    except NoPlaygroundError as error:
+        pytest.skip(str(error))
+    with serving(folder) as url, browser() as found:
+        yield Playground(found, url)
+        assert found.complaints() == []
+
+
+def line(text: str, part: str) -> int:
+    (found,) = [number for number, each in enumerate(text.splitlines(), 1) if part in each]
+    return found
+
+
+def test_a_design_is_edited_mended_and_run(playground: Playground):
+    assert playground.open("task=add_one") == "checked"
+    text = playground.text
+    assert text == ADD_ONE
+    broken = text.replace("aie.flow(%shim", "aie.fl0w(%shim", 1)
+    assert playground.write(broken) == "wrong"
+    assert playground.marked("error") == [line(broken, "aie.fl0w")]
+    assert f"add_one.mlir:{line(broken, 'aie.fl0w')}:" in playground.said
+    assert playground.start() == "wrong"
+    assert playground.write(text) == "checked"
+    assert playground.marked("error") == []
+    assert playground.start() == "right"
+    assert "all 96 elements equal the reference's" in playground.said
+
+
+def test_array_and_text_lead_to_each_other(playground: Playground):
+    playground.open("task=chain")
+    place = line(playground.text, "%scaler = aie.tile")
+    playground.start()
+    playground.browser.inside(0)
+    assert playground.browser.run("return [design.tiles.length, run.events.length > 50]") == [3, True]
+    assert playground.browser.run("return getComputedStyle(at('text')).display") == "none"
+    playground.browser.run("shown.tiles.get('0,2').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    playground.browser.inside(None)
+    playground.browser.run(
+        "const marks = document.querySelector('.marks'), chosen = () => marks.querySelector('.chosen');"
+        "return new Promise((done) => { const seen = new MutationObserver(() => chosen() && done(true));"
+        " seen.observe(marks, {childList: true}); if (chosen()) done(true); })"
+    )
+    assert playground.marked("chosen") == [place]
+
+
+@pytest.mark.parametrize("number", [2, 14])
+def test_a_puzzles_start_fails_and_its_solution_passes(playground: Playground, number: int, tmp_path: Path):
+    file = next(path.name for path in (ROOT / "examples/puzzles").glob(f"{number:02}_*"))
+    assert playground.open(f"task={Path(file).stem}") == "checked"
+    assert playground.start() in ("failed", "different")
+    solution = solve(file, STEPS[number])
+    if file.endswith(".toml"):  # the text is what the document renders
+        (tmp_path / file).write_text(solution)
+        solution = rendered(tmp_path / file, DEFAULT_PRODUCT)
+    assert solution != playground.text
+    playground.write(solution)
+    assert playground.start() == "solved"
+
+
+def test_a_deadlock_is_shown_where_it_stands(playground: Playground):
+    playground.open("task=deadlock")
+    assert playground.start() == "failed"
+    assert "deadlock: nothing can move" in playground.said
+    playground.browser.inside(0)
+    assert playground.browser.run("return document.querySelectorAll('.port.stuck').length") == 3
+    playground.browser.inside(None)
+
+
+def test_a_file_is_dropped_and_a_link_holds_it(playground: Playground):
+    playground.open("task=pass_through")
+    mine = "// mine: <b>&\n" + ADD_ONE
+    playground.browser.run(
+        "document.body.dataset.state = ''; const dropped = new DataTransfer();"
+        "dropped.items.add(new File([arguments[0]], 'mine.mlir'));"
+        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: dropped, bubbles: true}))", mine,
+    )  # fmt: skip
+    assert playground.wait("checked", "wrong") == "checked"
+    assert (playground.text, playground.said.split(":")[0]) == (mine, "mine.mlir")
+    assert playground.start() == "ended"
+    fragment = playground.browser.run(
+        "document.getElementById('link').click();"
+        "return new Promise((done) => { const seen = new MutationObserver(() => done(location.hash));"
+        " seen.observe(document.getElementById('state'), {childList: true}); })"
+    )
+    assert playground.open(fragment.removeprefix("#")) == "checked"
+    assert playground.text == mine
+    playground.open("design=cut")
+    assert "this link cannot be read" in playground.said
+
+
+def test_what_never_ends_is_stopped(playground: Playground):
+    playground.open("task=add_one")
+    playground.browser.run(
+        "const kernels = document.querySelectorAll('.editor textarea')[1];"
+        "kernels.value = 'while True:\\n    pass\\n'; kernels.dispatchEvent(new Event('input'))"
+    )
+    playground.wait("checked")
+    playground.browser.run("document.getElementById('start').click(); document.getElementById('stop').click()")
+    playground.browser.run("return new Promise((done) => setTimeout(done, 0))")
+    assert "stopped; Python starts again" in playground.said
+    assert playground.write(ADD_ONE) == "checked"
+
+
+def test_the_flagship_runs_in_seconds(playground: Playground):
+    playground.open("task=gemm_i8_i2")
+    assert playground.start() == "right"
+    assert "all 163,840 elements equal the reference's" in playground.said
+    loaded = playground.browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert [url for url in loaded if not url.startswith(playground.site)] == []
+    print(playground.said.splitlines()[0])
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_fits_the_window(playground: Playground, width: int):
+    playground.browser.resize(width, 800)
+    playground.open("task=12_gemm")
+    assert playground.browser.run("return document.documentElement.scrollWidth <= innerWidth")

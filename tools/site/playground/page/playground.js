@@ -1,0 +1,174 @@
+// Puts the page together: a design in the editor is checked as it changes, and run when told to.
+
+import { Asked } from "./asked.js";
+import { Editor } from "./editor.js";
+import { packed, unpacked } from "./link.js";
+import { Messages } from "./messages.js";
+import { showTask, fillChoice, solve } from "./tasks.js";
+
+const at = (id) => document.getElementById(id);
+const SOON = 500; // ms after the last key
+let tasks = [], task = null, file = "design.mlir", arrays = null, timer = 0, ran = false, wanted = false, unread = "";
+
+const box = (name) => document.querySelector(`.editor[data-file=${name}]`);
+const editor = new Editor(box("text"), changed, (line) => toView({ line }));
+const kernels = new Editor(box("kernels"), changed, () => {});
+const messages = new Messages(at("messages"), (line) => { showTab("text"); editor.toLine(line, true); toView({ line }); });
+const python = new Asked((loading, error) => {
+  say(error || (loading ? `starting: ${loading} …` : ""));
+  if (error) messages.say("error", error);
+});
+
+function say(text) {
+  at("state").textContent = text;
+}
+
+const toView = (message) => at("view").contentWindow.postMessage(message, "*");
+
+function changed() {
+  ran = false;
+  unread = "";
+  clearTimeout(timer);
+  timer = setTimeout(check, SOON);
+}
+
+async function ask(saying, name, ...given) {
+  const enable = (busy) => { at("start").disabled = at("step").disabled = busy; at("stop").disabled = !busy; };
+  enable(true);
+  say(saying);
+  try {
+    return await python.ask(name, ...given);
+  } catch (error) {
+    if (error.message === "stopped") messages.say("warning", "stopped; Python starts again");
+    else messages.say("error", error.message);
+    return null;
+  } finally {
+    enable(python.busy);
+  }
+}
+
+async function check() {
+  clearTimeout(timer);
+  if (python.busy) { wanted = true; return; }
+  show(await ask("checking …", "check", editor.value, file), editor.value);
+}
+
+async function start() {
+  clearTimeout(timer);
+  if (python.busy) return;
+  messages.clear();
+  const text = editor.value, about = { ...task, kernels: kernels.value };
+  const found = await ask("running …", "run", text, file, JSON.stringify(about), arrays, Math.max(1, Math.round(+at("budget").value) || 1));
+  show(found, text);
+  ran = Boolean(found) && found.state !== "wrong";
+  if (ran && found.state === "right" && task.kind === "puzzle") solve(at("choice"), task);
+}
+
+const STATES = { wrong: "errors", checked: "no errors found", failed: "the run failed", ended: "ended", different: "ended, with a wrong element", right: "ended, right" };
+
+// Show an answer, unless the text has changed since it was asked for: then it is asked for again.
+function show(found, text) {
+  if (wanted) { wanted = false; timer = setTimeout(check, 0); }
+  if (!found || text !== editor.value) return;
+  const solved = found.state === "right" && task.kind === "puzzle";
+  document.body.dataset.state = solved ? "solved" : found.state;
+  say(solved ? "solved" : STATES[found.state]);
+  messages.show(found);
+  if (unread) messages.say("error", unread);
+  editor.mark(found.messages.filter(({ line }) => line).map(({ line, kind, text: title }) => [line, kind, title]));
+  const first = found.messages.find(({ kind, line }) => kind === "error" && line);
+  if (first && document.activeElement !== editor.text) editor.toLine(first.line);
+  at("view").srcdoc = found.html;
+}
+
+async function step() {
+  if (ran) toView({ step: 1 });
+  else await start();
+}
+
+function open(design) {
+  task = design.task || { name: "", kind: "yours", title: "", said: [] };
+  [file, arrays] = [design.file, design.arrays || null];
+  editor.value = design.text;
+  kernels.value = design.kernels ?? task.kernels ?? "";
+  showTask(at("task"), task);
+  showTab("text");
+  document.body.dataset.state = "";
+  messages.clear();
+  if (python.busy) python.stop();
+  check();
+}
+
+async function choose(name) {
+  const found = tasks.find((each) => each.name === name);
+  if (!found) return;
+  say("loading …");
+  const text = await (await fetch(`tasks/${name}.mlir`)).text();
+  const given = found.arrays ? new Uint8Array(await (await fetch(`tasks/${found.arrays}`)).arrayBuffer()) : null;
+  at("choice").value = name;
+  open({ task: found, file: `${name}.mlir`, text, arrays: given });
+}
+
+async function fromLink() {
+  unread = "";
+  const fragment = location.hash.slice(1);
+  if (!fragment.startsWith("design=")) return choose(fragment.replace(/^task=/, "") || tasks[0].name);
+  try {
+    const found = await unpacked(fragment.slice("design=".length)), known = tasks.find((each) => each.name === found.task);
+    if (known) await choose(known.name);
+    open({ task: known, file: String(found.file), text: found.text, kernels: String(found.kernels ?? ""), arrays: known ? arrays : null });
+    at("choice").value = known ? known.name : "";
+  } catch (error) {
+    await choose(tasks[0].name);
+    unread = `this link cannot be read: ${error.message}`;
+  }
+}
+
+async function link() {
+  history.replaceState(null, "", `#design=${await packed({ file, text: editor.value, kernels: kernels.value, task: task.name })}`);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("the link is copied");
+  } catch {
+    say("the link is in the address bar");
+  }
+}
+
+async function read(dropped) {
+  if (!dropped) return;
+  const text = await dropped.text();
+  if (dropped.name.endsWith(".py")) { kernels.value = text; showTab("kernels"); changed(); return; }
+  at("choice").value = "";
+  open({ file: dropped.name, text, kernels: kernels.value });
+}
+
+function showTab(name) {
+  for (const tab of document.querySelectorAll("nav button")) tab.setAttribute("aria-selected", String(tab.dataset.file === name));
+  for (const each of document.querySelectorAll(".editor")) each.hidden = each.dataset.file !== name;
+}
+
+function controls() {
+  at("start").addEventListener("click", start);
+  at("step").addEventListener("click", step);
+  at("stop").addEventListener("click", () => python.stop());
+  at("link").addEventListener("click", link);
+  at("choice").addEventListener("change", () => { history.replaceState(null, "", `#task=${at("choice").value}`); fromLink(); });
+  at("open").addEventListener("change", () => { read(at("open").files[0]); at("open").value = ""; });
+  for (const tab of document.querySelectorAll("nav button")) tab.addEventListener("click", () => showTab(tab.dataset.file));
+  const dropping = (is) => document.body.classList.toggle("dropping", is);
+  addEventListener("dragover", (event) => { event.preventDefault(); dropping(true); });
+  addEventListener("dragleave", () => dropping(false));
+  addEventListener("drop", (event) => { event.preventDefault(); dropping(false); read(event.dataTransfer.files[0]); });
+  addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start(); });
+  addEventListener("hashchange", fromLink);
+  addEventListener("message", ({ source, data }) => {
+    if (source !== at("view").contentWindow) return;
+    if (data.lines) { editor.show("chosen", data.lines); if (data.lines.length) editor.toLine(data.lines[0]); }
+    if (data.runs !== undefined) editor.show("runs", data.runs ? [data.runs] : []);
+  });
+}
+
+controls();
+tasks = await (await fetch("tasks/tasks.json")).json();
+fillChoice(at("choice"), tasks);
+await fromLink();

@@ -60,6 +60,14 @@ class Playground:
         self.browser.run("document.body.dataset.state = ''; document.getElementById('start').click()")
         return self.wait("failed", "ended", "different", "right", "solved", "wrong")
 
+    def drop(self, name: str, text: str) -> None:
+        """Drop a file on the page."""
+        self.browser.run(
+            "document.body.dataset.state = ''; const dropped = new DataTransfer();"
+            "dropped.items.add(new File([arguments[1]], arguments[0]));"
+            "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: dropped, bubbles: true}))", name, text,
+        )  # fmt: skip
+
     @property
     def text(self) -> str:
         return self.browser.run("return document.querySelector('.editor textarea').value")
@@ -149,14 +157,13 @@ def test_a_deadlock_is_shown_where_it_stands(playground: Playground):
 def test_a_file_is_dropped_and_a_link_holds_it(playground: Playground):
     playground.open("task=pass_through")
     mine = "// mine: <b>&\n" + ADD_ONE
-    playground.browser.run(
-        "document.body.dataset.state = ''; const dropped = new DataTransfer();"
-        "dropped.items.add(new File([arguments[0]], 'mine.mlir'));"
-        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: dropped, bubbles: true}))", mine,
-    )  # fmt: skip
+    playground.drop("mine.mlir", mine)
     assert playground.wait("checked", "wrong") == "checked"
     assert (playground.text, playground.said.split(":")[0]) == (mine, "mine.mlir")
     assert playground.start() == "ended"
+    playground.drop("design.toml", "kind = 'design'")
+    assert playground.text == mine
+    assert "open what bdforge render design.toml writes" in playground.said
     fragment = playground.browser.run(
         "document.getElementById('link').click();"
         "return new Promise((done) => { const seen = new MutationObserver(() => done(location.hash));"

@@ -1,4 +1,4 @@
-"""Checks, runs and pages of MLIR need no package with compiled code but numpy: browsers have no others."""
+"""Checks, runs and pages of MLIR need no package with compiled code but numpy, as browsers have no others."""
 
 import subprocess
 import sys
@@ -14,6 +14,7 @@ import sys
 sys.modules |= dict.fromkeys({MISSING!r})  # importing one is an ImportError
 import numpy as np
 import bdforge
+import tools.site.playground.session
 from bdforge.array.show.page import RunRecord, page
 
 text, record = sys.stdin.read().replace("xi32>", "xbf16>"), RunRecord()
@@ -26,7 +27,8 @@ print((a == b).all(), found.faults, "<svg" in found.html)
 
 def test_a_design_is_checked_run_and_shown_without_them():
     text = (ROOT / "examples/pass_through.mlir").read_text()
-    done = subprocess.run([sys.executable, "-c", SCRIPT], input=text, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stdout) == (0, "True () True\n"), done.stderr[-2000:]
 
 

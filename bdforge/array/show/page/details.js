@@ -22,8 +22,8 @@ function table(heads, rows) {
 }
 
 function overview() {
-  const errors = data.messages.filter((message) => message.kind === "error"), found = [];
-  if (run && run.fault) found.push(head("The run failed"), element("pre", { class: "fault" }, ...linked(run.fault)));
+  const errors = embedded ? [] : data.messages.filter((message) => message.kind === "error"), found = [];
+  if (run && run.fault && !embedded) found.push(head("The run failed"), element("pre", { class: "fault" }, ...linked(run.fault)));
   if (errors.length) found.push(head(`${errors.length} error${errors.length > 1 ? "s" : ""}`), element("pre", { class: "fault" }, ...errors.flatMap((message) => [...linked(message.text), "\n"])));
   if (!design) return found;
   found.push(head(`@${design.name} on ${design.array}`));

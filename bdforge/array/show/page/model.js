@@ -2,6 +2,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const design = data.design, run = data.run;
+const embedded = parent !== window; // in a page with an editor, which has the text and the messages
 const at = (id) => document.getElementById(id);
 
 // Elements are made of texts and children only, never of markup: names in a design may hold any character.

@@ -30,9 +30,9 @@ function pressedKey(event) {
   action();
 }
 
-// Within a page that has an editor: no text here; lines that are selected go there, and its cursor's line and steps come.
+// Lines that are selected go to the editor around this page; its cursor's line and steps come.
 function embed() {
-  if (parent === window) return;
+  if (!embedded) return;
   document.body.classList.add("embedded");
   watchers.push((item, scrolls) => scrolls && parent.postMessage({ lines: linesOf(item) }, "*"));
   addEventListener("message", (event) => {

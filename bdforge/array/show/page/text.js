@@ -50,5 +50,5 @@ function markRunning(number) {
   if (running) running.classList.remove("now");
   running = lines[number] || null;
   if (running) running.classList.add("now");
-  if (parent !== window) parent.postMessage({ runs: number }, "*");
+  if (embedded) parent.postMessage({ runs: number }, "*");
 }

@@ -136,6 +136,7 @@ async function link() {
 
 async function read(dropped) {
   if (!dropped) return;
+  if (dropped.name.endsWith(".toml")) return messages.say("error", `${dropped.name} is a document or spec, which are read on your machine: open what bdforge render ${dropped.name} writes`);
   const text = await dropped.text();
   if (dropped.name.endsWith(".py")) { kernels.value = text; showTab("kernels"); changed(); return; }
   at("choice").value = "";

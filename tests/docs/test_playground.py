@@ -9,9 +9,12 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from bdforge.cli.puzzle import puzzles
+from bdforge.cli.design_texts import is_made, rendered
+from bdforge.cli.options import DEFAULT_PRODUCT
+from bdforge.cli.puzzle import Puzzle, puzzles
 from bdforge.operators.gemm import GemmProblem
 from bdforge.operators.gemm.spec import TileSizes
+from cli.test_puzzle_command import STEPS, solve
 from support.built_designs import ROOT
 from tools.site.playground import assemble, session, ternary_kernels
 from tools.site.playground.tasks import flagship, puzzle_task
@@ -88,6 +91,17 @@ def test_a_puzzle_is_a_task_with_its_document_and_its_text(number: int):
     assert ran(text, task)["state"] == "failed"
     old, new = SOLVED[number]
     assert ran(text.replace(old, new), task)["state"] == "right"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("puzzle", puzzles(), ids=str)
+def test_every_puzzle_fails_at_first_and_its_solution_passes(puzzle: Puzzle, tmp_path: Path):
+    task, text = puzzle_task(puzzle)
+    assert ran(text, task, budget=100_000)["state"] in ("failed", "different")
+    solution = tmp_path / puzzle.file
+    solution.write_text(solve(puzzle.file, STEPS[puzzle.number]))
+    text = rendered(solution, DEFAULT_PRODUCT) if is_made(solution) else solution.read_text()
+    assert ran(text, task, budget=100_000)["state"] == "right"
 
 
 def test_numpy_is_packed_with_its_licence_and_without_tests(tmp_path: Path):

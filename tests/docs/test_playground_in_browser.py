@@ -145,6 +145,30 @@ def test_a_puzzles_start_fails_and_its_solution_passes(playground: Playground, n
     assert playground.start() == "solved"
 
 
+CURSOR = """
+const [count] = arguments;
+return new Promise((done) => {
+  const look = () => cursor === count && done(at("now").textContent);
+  new MutationObserver(look).observe(at("position"), { childList: true });
+  look();
+});
+"""
+
+
+def test_a_run_goes_on_by_steps(playground: Playground):
+    playground.open("task=chain")
+    said = []
+    playground.browser.run("document.body.dataset.state = ''")
+    for count in range(3):  # nothing ran before the first
+        playground.browser.run("document.getElementById('step').click()")
+        playground.wait("right")
+        playground.browser.inside(0)
+        said.append(playground.browser.run(CURSOR, count))
+        playground.browser.inside(None)
+    assert said[0] == "before the first event"
+    assert said[1] != said[2]
+
+
 def test_a_deadlock_is_shown_where_it_stands(playground: Playground):
     playground.open("task=deadlock")
     assert playground.start() == "failed"

@@ -23,7 +23,18 @@ function say(text) {
   at("state").textContent = text;
 }
 
-const toView = (message) => at("view").contentWindow.postMessage(message, "*");
+// The viewer's page is another one after each answer, and hears nothing before it is loaded.
+let viewed = Promise.resolve();
+function view(html) {
+  viewed = new Promise((done) => at("view").addEventListener("load", done, { once: true }));
+  at("view").srcdoc = html;
+  return viewed;
+}
+
+async function toView(message) {
+  await viewed;
+  at("view").contentWindow.postMessage(message, "*");
+}
 
 function changed() {
   ran = false;
@@ -71,14 +82,13 @@ function show(found, text) {
   if (wanted) { wanted = false; timer = setTimeout(check, 0); }
   if (!found || text !== editor.value) return;
   const solved = found.state === "right" && task.kind === "puzzle";
-  document.body.dataset.state = solved ? "solved" : found.state;
   say(solved ? "solved" : STATES[found.state]);
   messages.show(found);
   if (unread) messages.say("error", unread);
   editor.mark(found.messages.filter(({ line }) => line).map(({ line, kind, text: title }) => [line, kind, title]));
   const first = found.messages.find(({ kind, line }) => kind === "error" && line);
   if (first && document.activeElement !== editor.text) editor.toLine(first.line);
-  at("view").srcdoc = found.html;
+  view(found.html).then(() => { document.body.dataset.state = solved ? "solved" : found.state; });
 }
 
 async function step() {
@@ -88,7 +98,7 @@ async function step() {
 
 function open(design) {
   task = design.task || { name: "", kind: "yours", title: "", said: [] };
-  [file, arrays] = [design.file, design.arrays || null];
+  [file, arrays, ran] = [design.file, design.arrays || null, false];
   editor.value = design.text;
   kernels.value = design.kernels ?? task.kernels ?? "";
   showTask(at("task"), task);

@@ -23,15 +23,16 @@ from bdforge.cli import main
 from bdforge.cli.commands import app
 from bdforge.perf.rows import MEASURED
 from support.built_designs import ROOT, PlannedDesign
+from support.page_shell import FENCED, untimed
 from support.small_designs import loopback
 from support.weight_files import ternary, write_gguf_i2s
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 ELSEWHERE = {
     "tour.md": "tests/test_tour.py runs it in a tree of its own",
     "layer.md": "tests/runtime/test_layer_example.py builds and runs what the page does",
     "debugging.md": "tests/emulator/test_stories.py runs the page's design, and compares every output",
+    **{path.name: "tests/docs/test_tutorials.py follows it" for path in (ROOT / "docs" / "tutorials").glob("*.md")},
     "your_project.md": "tests/build/test_wheel.py makes, builds and runs a project",
 }
 SLOW = ("bdforge tune ", "bdforge plot roofline", "bdforge plot utilisation", "bdforge run $flagship")
@@ -68,7 +69,7 @@ def shown() -> Iterator[Shown]:
         text = page.read_text(encoding="utf-8")
         plain = FENCED.sub("", text)
         indented = [line[4:] for line in plain.splitlines() if line.startswith("    ") and line[4:5].strip()]
-        blocks = [body for language, body in FENCED.findall(text) if language in ("", "sh")]
+        blocks = [body for language, body in FENCED.findall(text) if language in ("", "sh", "console")]
         for block in (*blocks, "\n".join(indented)):
             lines = block.replace("\\\n", "").splitlines()
             for i, line in enumerate(lines):
@@ -137,11 +138,6 @@ MADE = {
     "bitnet.toml": "bdforge plan designs/gemm_i8_i8_i32_one_core.toml --shape 64x64x64 -o bitnet.toml",
 }
 """Files that commands read, and the commands that make them."""
-
-
-def untimed(line: str) -> str:
-    """A line without what differs from run to run: blanks, and seconds of this machine."""
-    return re.sub(r"\d+\.\d s\b", "some s", " ".join(line.split()))
 
 
 @pytest.mark.parametrize("command", [kept(one.words) for one in HERE])

@@ -12,6 +12,7 @@ from bdforge.array.core_bodies.core_program import device_programs
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device
 from bdforge.array.images.image_build import SUFFIXES, image, program_of
+from bdforge.array.images.read import is_image
 from bdforge.array.lower import StaticConfiguration, configuration
 from bdforge.array.mlir import Era, convert, era_of, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -20,9 +21,11 @@ from bdforge.array.show.image import chosen_device
 from bdforge.array.show.page import page
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, rendered
 from bdforge.cli.ending import BAD_INPUT
+from bdforge.cli.json_design import ShownDesign
 from bdforge.cli.machine_code import Define
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
+    AsJson,
     Force,
     Html,
     InFlight,
@@ -40,6 +43,7 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.plan import planned
 from bdforge.common.binary import ImageError
+from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
 from bdforge.common.messages import listed
 from bdforge.common.screen import say, screen
 from bdforge.core.codegen.kernels import assembled
@@ -100,14 +104,28 @@ def show_command(
     device: SpecProduct = None,
     html: Html = None,
     force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print a design's tiles, memory and switches, and draw its array; or what an image holds. Or write its page."""
+    if as_json:
+        if out is not None or html is not None:
+            raise typer.BadParameter("it goes without --out and --html", param_hint="--json")
+        return _shown(design, device, shape, module).print()
     if html is not None:
         if out is not None:
             raise typer.BadParameter("--html writes a page, --out a picture: give one of them", param_hint="--html")
         return _write_page(html, *named_text(design, device, shape), module, force)
     made = named_text(design, device, shape) if is_made(design) else None
     return say(show.command(design, out, module, force, screen().width, made), nl=False)
+
+
+def _shown(design: Path, device: str | None, shape: list[str] | None, name: str | None) -> ShownDesign:
+    if not is_made(design) and is_image(read_bytes(design, show.ShowError, TEXT_BYTES_MAX)):
+        raise typer.BadParameter(f"{design} is an image; `bdforge explain --json` tells of it", param_hint="--json")
+    module = module_of(design, device, shape)
+    if name is not None:
+        chosen_device(module, name)
+    return ShownDesign.of(str(design), module, name)
 
 
 def _write_page(path: Path, text: str, name: str, module: str | None, force: bool) -> None:

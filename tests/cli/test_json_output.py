@@ -1,9 +1,10 @@
-"""`--json` of `verify`, `doctor` and `estimate`: what the lines say, in the objects of docs/json.md."""
+"""`--json` of `verify`, `doctor`, `estimate` and `show`: what the lines say, in the objects of docs/json.md."""
 
 from pathlib import Path
 
 import pytest
 
+from bdforge.cli.json_design import ShownDesign
 from bdforge.cli.json_output import Examination, ModelledDesign, ModelledProblem, VerifiedDesign
 from support.built_designs import ROOT
 from support.small_designs import loopback
@@ -56,3 +57,53 @@ def test_json_goes_with_a_design_alone(run):
     code, _, err = run("estimate", TUNED, "--model", "bitnet", "--tokens", "8", "--json")
     assert code == 2
     assert "--json" in err
+
+
+def test_show_tells_what_lies_where_and_how_it_moves(run):
+    """By hand from the text of the example: a copy through 16 words of a core, in six pieces."""
+    code, out, err = run("show", str(ROOT / "examples/add_one/add_one.mlir"), "--json")
+    (device,) = ShownDesign.model_validate_json(out).devices
+    shim, core = device.tiles
+    assert (code, err, device.array, device.cascades) == (0, "", "npu2_1col", [])
+    assert (shim.at, shim.kind, shim.buffers, shim.memory_bytes) == ((0, 0), "shim", [], 0)
+    assert (core.at, core.kind, core.memory_bytes, core.stack_bytes) == ((0, 2), "core", 65536, 1024)
+    assert [(one.name, one.address, one.size_bytes, one.type) for one in core.buffers] == [
+        ("in", 1024, 64, "memref<16xi32>"), ("out", 1088, 64, "memref<16xi32>"),
+    ]  # fmt: skip
+    assert [(lock.number, lock.name, lock.init) for lock in core.locks] == [
+        (0, "in_free", 1), (1, "in_full", 0), (2, "out_free", 1), (3, "out_full", 0),
+    ]  # fmt: skip
+    ways = [(one.source.at, [end.at for end in one.targets], one.source.port, one.packet) for one in device.streams]
+    assert ways == [((0, 0), [(0, 2)], "DMA : 0", None), ((0, 2), [(0, 0)], "DMA : 0", None)]
+    assert [(bd.at, bd.channel, bd.sequence, bd.buffer, bd.length, bd.acquire) for bd in device.bds] == [
+        ((0, 2), "S2MM 0", "", "in", 16, ["in_free AcquireGreaterEqual 1"]),
+        ((0, 2), "MM2S 0", "", "out", 16, ["out_full AcquireGreaterEqual 1"]),
+        ((0, 0), "S2MM 0", "add_one", "b", 96, []),
+        ((0, 0), "MM2S 0", "add_one", "a", 96, []),
+    ]
+    assert device.bds[2].sizes == [1, 1, 1, 96]
+
+
+def test_what_show_tells_of_a_spec_adds_up(run):
+    (device,) = ShownDesign.model_validate_json(run("show", ROPE, "--shape", "64", "--json")[1]).devices
+    assert len(device.tiles) == 8 * 6
+    assert {port.at for stream in device.streams for port in (stream.source, *stream.targets)} <= {
+        tile.at for tile in device.tiles
+    }
+    held = {tile.at: {buffer.name for buffer in tile.buffers} for tile in device.tiles}
+    assert all(bd.buffer in held[bd.at] for bd in device.bds if not bd.sequence)
+
+
+@pytest.mark.parametrize(("words", "told"), [("--html x.html", "without --out and --html"), ("--module none", "none")])
+def test_show_refuses_what_is_no_object(run, words: str, told: str):
+    code, out, err = run("show", str(ROOT / "examples/add_one/add_one.mlir"), "--json", *words.split())
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_an_image_is_left_to_explain(run):
+    Path("design.mlir").write_text(loopback())
+    assert run("lower", "design.mlir", "-o", "design.pdi")[0] == 0
+    code, out, err = run("show", "design.pdi", "--json")
+    assert (code, out) == (2, "")
+    assert "explain --json" in err

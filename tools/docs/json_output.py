@@ -1,16 +1,21 @@
 """docs/json.md: the objects that commands print with `--json`, from the classes that make them."""
 
-from bdforge.cli.json_output import OUTPUTS, JsonObject
+import re
+
+from bdforge.cli import json_design, json_output
+from bdforge.cli.json_output import JsonObject
 from tools.docs.markdown import prose, section, table
 
+OUTPUTS = (*json_output.OUTPUTS, *json_design.OUTPUTS)
 _START = (
     prose(
         "`--json` prints one JSON object instead of lines; what is told besides goes to the standard error stream, and",
         "exit codes are as without it. Input that cannot be read at all ends with a sentence there, and no object.",
     ),
     prose(
-        "`bdforge verify`, `doctor` and `estimate` of a design have the objects below. `bdforge explain`, `reproduce`",
-        "and `insts decode` print the values of their tables by the names that these have. JSON Schema of an object:",
+        "`bdforge verify`, `doctor`, `estimate` and `show` of a design have the objects below. `bdforge explain`,",
+        "`reproduce` and `insts decode` print the values of their tables by the names that these have. JSON Schema of",
+        "an object:",
     ),
     """```python
 import json
@@ -40,4 +45,4 @@ def _type(annotation: object) -> str:
     text = (
         annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
     )
-    return text.replace("bdforge.cli.json_output.", "").replace("|", "or")
+    return re.sub(r"bdforge\.cli\.json_\w+\.", "", text).replace("|", "or")

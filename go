@@ -21,6 +21,7 @@ usage: ./go run [options of 'bdforge run']   build the BitNet GEMM and run it on
        ./go test [pytest arguments]          everything that CI runs
        ./go sweep [pytest arguments]         the long tests, marked slow
        ./go site                             the docs as a site in build/site, with a playground where npm is
+       ./go bench FILE [--page PAGE]         time a few figures, append them to FILE as a line of JSON; draw FILE's lines
        ./go mutate [options] [FILES]         plant faults in files, by default the changed ones: which do the tests miss?
        ./go help                             this text
 The first call makes .venv from requirements.lock. docs/building.md has the details.
@@ -177,6 +178,11 @@ site() {
   stage 'site' "$python" -m tools.site
 }
 
+bench() {
+  setup
+  "$python" "$root/benchmarks/tracked.py" "$@"
+}
+
 mutate() {
   setup
   build host
@@ -191,6 +197,7 @@ case $command in
   test) run_tests "${@:2}" ;;
   sweep) sweep "${@:2}" ;;
   site) site ;;
+  bench) bench "${@:2}" ;;
   mutate) mutate "${@:2}" ;;
   help | -h | --help) usage ;;
   *)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
-WIDTH, HEIGHT, EDGE = 640, 160, 30
+WIDTH, HEIGHT, EDGE = 640, 160, 50
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """Okabe and Ito's, which colour-blind readers tell apart."""
 _PAGE = """<!doctype html>

@@ -1,5 +1,7 @@
 """Pages made from models and plans: current, and as complete as they claim."""
 
+import re
+
 import pytest
 
 from bdforge.operators.gemm import SpecError
@@ -57,3 +59,14 @@ def test_features_are_the_first_sentences_of_tests(tmp_path):
         ("test_a", "`tests/emulator/cores/test_a.py`"),
         ("Long, over two lines", "`tests/mlir/test_b.py`"),
     ]
+
+
+OPENED = [path for path in DOCS.rglob("*.md") if path.parent.name != "tutorials"]  # those have a test of their own
+
+
+@pytest.mark.parametrize("path", OPENED, ids=lambda path: str(path.relative_to(DOCS)))
+def test_a_page_opens_with_what_it_is_for_and_for_whom(path):
+    title, blank, opening = path.read_text(encoding="utf-8").split("\n", 2)
+    assert title.startswith("# ")
+    assert blank == ""
+    assert re.search(r"(^|[.:] )For (whoever|owners) ", opening.partition("\n\n")[0].replace("\n", " ")), path.name

@@ -49,6 +49,10 @@ def introduction() -> str:
         [
             "# How far the models can be believed\n",
             prose(
+                "For whoever bases a choice on a modelled time:",
+                "how far such times are off, row by row of what others measured.",
+            ),
+            prose(
                 "Made by `python -m tools.docs accuracy`; a test keeps it current. No figure here was measured",
                 "by this project: measured times are published ones (`bdforge/perf/data`, the column `source`",
                 "names where), modelled ones those of `bdforge estimate`. Errors are modelled / measured speed - 1,",

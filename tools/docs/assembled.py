@@ -16,12 +16,17 @@ from tools.docs.counted import (
 from tools.docs.markdown import prose, section, table
 
 _LONG = 0.1  # share of ends that a design should not have
+_OPENING = """# Cores of machine code, counted
+
+For whoever builds without AMD's compilers: what cores of machine code that bdforge assembles cost, counted.
+
+"""
 
 
 def page() -> str:
     """The whole page."""
     ours = [row for row in counted_rows() if row.source == OURS]
-    head = "# Cores of machine code, counted\n\n" + prose(
+    head = _OPENING + prose(
         "Made by `python -m tools.docs assembled` from what `python -m tools.docs counted` finds (minutes); a test",
         "keeps both current. Kernels and core programs that this project assembles run on the exact core model, so",
         "their cycles are *counted*: every bundle, and every stall at a bank that the core itself uses twice in a",

@@ -128,6 +128,7 @@ _HAZARDS = (
 
 _HEAD = "# Machine code: which forms run, and what shows it\n\n" + "\n".join(
     (
+        prose("For whoever wonders whether an instruction runs here:", "every form, with what shows it."),
         prose(
             "Made by `python -m tools.docs isa_forms`; a test keeps it current. *Exact*: every bit of the result is as",
             "sources have it, on integers; on floats as far as the remark says. *Open*: no source tells what the form",

@@ -7,6 +7,7 @@ from bdforge.cli.json_output import JsonObject
 from tools.docs.markdown import prose, section, table
 
 OUTPUTS = (*json_output.OUTPUTS, *json_design.OUTPUTS)
+_FOR = "For whoever calls commands from a program: the objects that `--json` prints.\n"
 _START = (
     prose(
         "`--json` prints one JSON object instead of lines; what is told besides goes to the standard error stream, and",
@@ -30,7 +31,7 @@ print(json.dumps(VerifiedDesign.model_json_schema(), indent=1))
 
 def page() -> str:
     """The page as it should be."""
-    return "\n".join(["# Output for other programs\n", *_START, *(_of(one) for one in OUTPUTS)])
+    return "\n".join(["# Output for other programs\n", _FOR, *_START, *(_of(one) for one in OUTPUTS)])
 
 
 def _of(output: type[JsonObject]) -> str:

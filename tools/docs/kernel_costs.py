@@ -17,6 +17,8 @@ _LOOKED_UP = 64, 72, 64
 
 _HEAD = """# What our kernels cost, modelled
 
+For whoever chooses tiles or types: cycles of every kernel, by what binds its loop.
+
 Made by `python -m tools.docs kernel_costs`; a test keeps it current. Cycles are *modelled* from the slots and latencies
 of each core's instructions (`bdforge/core/isa/data`), nothing is fitted; those of passes over C that this project
 assembles are *counted*. Not in them: stalls at memory banks and the call itself.

@@ -51,6 +51,10 @@ def _head() -> str:
         [
             "# Published tables and figures, reproduced\n",
             prose(
+                "For whoever checks published figures:",
+                "every table and figure beside what is modelled, counted or emulated here.",
+            ),
+            prose(
                 "Made by `python -m tools.docs papers`; a test keeps it current. `bdforge reproduce NAME` prints a",
                 "table or figure as published, as it is *modelled* here or *counted* (exactly: bytes, BDs, cycles of",
                 "assembled kernels, stages of instructions), and the difference; `--full` runs designs on the emulated",

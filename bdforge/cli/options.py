@@ -153,6 +153,8 @@ Budget = Annotated[
 
 def sizes(text: str, axes: Sequence[str] = AXES) -> tuple[int, ...]:
     """The sizes of `MxKxN` (or `M,K,N`), as an operator's axes are; a usage error otherwise."""
+    if not axes:
+        raise typer.BadParameter(f"{clip(text)!r}: the design is of one size; [sequence] and [[operand]] make it any")
     found = tuple(map(int, re.split("[xX,]", text))) if _SHAPE.fullmatch(text) else ()
     if len(found) != len(axes) or min(found) < 1:
         example = "x".join(map(str, _EXAMPLE[: len(axes)]))

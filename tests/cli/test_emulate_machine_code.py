@@ -53,6 +53,17 @@ def test_looks_end_before_they_fill_the_screen(emulated):
     assert "    no more than 32 are shown" in emulated("--break", "0,2:last")[1]
 
 
+def test_a_reader_who_leaves_is_no_fault_of_a_core(emulated, monkeypatch):
+    """As in `bdforge emulate ... --break 0,2:rows | head`."""
+
+    def gone(text: str) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("bdforge.cli.machine_code.say", gone)
+    code, _, err = emulated("--break", "0,2:rows")
+    assert (code, err) == (1, "")  # as click ends commands whose reader has gone
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [

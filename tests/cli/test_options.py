@@ -50,6 +50,13 @@ def test_other_sizes_are_refused_with_an_example(text: str, axes: str, example: 
         sizes(text, tuple(axes))
 
 
+def test_sizes_of_a_design_of_one_size_are_refused():
+    with pytest.raises(
+        typer.BadParameter, match=r"'256': the design is of one size; \[sequence\] and \[\[operand\]\] make"
+    ):
+        sizes("256", ())
+
+
 def test_shapes_of_an_option_keep_their_order():
     assert problem("1x2x3") == GemmProblem(1, 2, 3)
     spec = load_spec(DESIGN)

@@ -114,7 +114,7 @@ class EmulatedCore(Agent):
             for note in getattr(error, "__notes__", ()):
                 named.add_note(note)
             raise named from None
-        except EmulationError:
+        except (EmulationError, BrokenPipeError):  # nobody reads any more what a breakpoint shows
             raise
         except Exception as error:
             raise CoreError(f"{self.name}: {type(error).__name__}: {error}{program.place(error)}") from error

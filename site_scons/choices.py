@@ -87,6 +87,8 @@ def variables(designs: list[str]) -> Variables:
         ("sanitize", "sanitizers for the C++ library, separated by commas (address,undefined), empty for none", ""),
         BoolVariable("optimise", "compile the C++ library for speed; tests compile three times as fast without", True),
         ("prefix", "where install puts the C++ library (a path)", "/usr/local"),
+        ("libdir", "folder of libraries below prefix, such as lib/x86_64-linux-gnu (a path)", "lib"),
+        ("destdir", "folder below which install puts prefix, for who makes packages (a path)", ""),
         ("cache", "folder that keeps results for other builds, empty for none (a path)", ""),
     )
     return choices

@@ -1,5 +1,5 @@
 """The C++ library over XRT and what belongs to it: CxxObject, CObject, Archive, CxxShared, PreloadLibrary, CxxProgram,
-Links, Filled, Joined.
+Links, Filled, Joined, Manual.
 
     objects = [env.CxxObject(object, source) for ...]
     env.Archive(library, objects); env.CxxShared(library, objects, SONAME=...)
@@ -11,6 +11,7 @@ includes, the compiler's version or the command changes.
 """
 
 import os
+import subprocess
 from pathlib import Path
 
 import SCons.Tool
@@ -118,6 +119,25 @@ def link(target, source, env):
         os.replace(part, str(node))
 
 
+def write_manual(target, source, env):
+    """A man page: what a program's --help says, line by line."""
+    done = subprocess.run([source[0].get_abspath(), "--help"], text=True, capture_output=True, check=True)
+    usage, _, rest = done.stdout.partition("\n\n")
+    *synopsis, told = usage.splitlines()
+    name = source[0].name
+    parts = {"SYNOPSIS": "\n".join(synopsis), "OPTIONS": rest}
+    texts = (f".SH {title}\n.nf\n{_roff(text)}\n.fi\n" for title, text in parts.items())
+    head = f'.TH {name.upper()} 1 "" "bdforge {env["FILLED"]["VERSION"]}"\n.SH NAME\n{_roff(f"{name} - {told}")}\n'
+    page = head + "".join(texts)
+    Path(str(target[0])).write_text(page, encoding="utf-8")
+
+
+def _roff(text: str) -> str:
+    """Text in which nothing is a request or an escape."""
+    lines = text.rstrip().replace("\\", "\\e").replace("-", "\\-").splitlines()
+    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
+
+
 def join(target, source, env):
     """A source that includes others."""
     lines = [f'#include "{node.srcnode().get_abspath()}"\n' for node in source]
@@ -145,6 +165,7 @@ def generate(env):
     env["BUILDERS"]["Filled"] = Builder(action=Action(fill, _text_line, varlist=["FILLED"]))
     env["BUILDERS"]["Links"] = Builder(action=Action(link, lambda target, source, env: short_line("LINK", target)))
     env["BUILDERS"]["Joined"] = Builder(action=Action(join, _text_line))
+    env["BUILDERS"]["Manual"] = Builder(action=Action(write_manual, _text_line))
     env.Tool("install")
 
 

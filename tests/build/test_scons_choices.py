@@ -34,7 +34,7 @@ VARIABLES = {
     "dialect": ("auto", "auto|march|1.4"), "cxx": ("g++", None), "kernel_opt": ("2", "1|2|3|s"),
     "native": ("True", "yes|no"), "verbose": ("False", "yes|no"), "build": ("build", None), "xrt": ("auto", None),
     "ggml": ("auto", None), "sanitize": ("", None), "optimise": ("True", "yes|no"), "prefix": ("/usr/local", None),
-    "cache": ("", None),
+    "libdir": ("lib", None), "destdir": ("", None), "cache": ("", None),
 }  # fmt: skip
 """Default, and what a variable may be where that is a few words."""
 

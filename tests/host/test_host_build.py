@@ -50,9 +50,19 @@ def test_installation_holds_library_headers_program_and_package_files(prefix: Pa
         f"lib/libbdforge.so.{__version__}", "lib/pkgconfig/bdforge.pc", "include/bdforge.h",
         "include/bdforge_llmc.h", "lib/cmake/bdforge/bdforge-config.cmake",
         "lib/cmake/bdforge/bdforge-config-version.cmake", "lib/libbdforge-npu.so",
+        "share/man/man1/bdforge-run.1",
     }  # fmt: skip
     headers = {f"include/bdforge/{path.name}" for path in (ROOT / "host/include/bdforge").glob("*.hpp")}
     assert expected | headers == files
+
+
+def test_the_man_page_says_what_help_does(prefix: Path):
+    page = (prefix / "share/man/man1/bdforge-run.1").read_text()
+    assert page.startswith(f'.TH BDFORGE-RUN 1 "" "bdforge {__version__}"\n.SH NAME\n')
+    told = run(prefix / "bin/bdforge-run", "--help").stdout
+    assert set(told.splitlines()) <= set(page.replace("\\-", "-").replace("bdforge-run - ", "").splitlines()) | {""}
+    if shutil.which("man"):
+        assert run("man", "--warnings", "-l", prefix / "share/man/man1/bdforge-run.1").stderr == ""
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +115,31 @@ def test_cmake_finds_the_package(prefix: Path, other: Path, target: str, shared:
     assert built.returncode == 0, built.stdout
     assert run(other / "b" / "other").stdout == "emulated\n"
     assert (f"libbdforge.so.{SERIES} =>" in run("ldd", other / "b" / "other").stdout) == shared
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("pkg-config")), reason="no cmake or no pkg-config")
+def test_a_package_s_layout_serves_cmake_and_pkg_config(prefix: Path, other: Path):
+    """As Debian lays libraries out, staged in a folder of its own."""
+    place, libdir = other / "stage" / "usr", "lib/x86_64-linux-gnu"
+    options = ("xrt=none", f"sanitize={SANITIZERS}", "prefix=/usr", f"libdir={libdir}", f"destdir={other / 'stage'}")
+    scons(SANITIZED, "install", *options)
+    assert {path.name for path in (place / "lib").iterdir()} == {"x86_64-linux-gnu"}
+    (other / "CMakeLists.txt").write_text(LISTS.format(version=__version__, target="bdforge::shared"))
+    flags = "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined"
+    where = f"-Dbdforge_DIR={place / libdir / 'cmake' / 'bdforge'}"
+    assert (done := run("cmake", "-S", other, "-B", other / "b", where, flags)).returncode == 0, done.stderr
+    assert (done := run("cmake", "--build", other / "b")).returncode == 0, done.stdout
+    assert run(other / "b" / "other").stdout == "emulated\n"
+    environ = {"PKG_CONFIG_PATH": str(place / libdir / "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": str(other / "stage")}
+    found = run("pkg-config", "--variable=libdir", "bdforge", environ=environ).stdout.strip()
+    assert found.removeprefix(str(other / "stage")) == f"/usr/{libdir}"
+
+
+@pytest.mark.parametrize("libdir", ["/usr/lib", "../lib", "."])
+def test_a_folder_of_libraries_is_below_the_prefix(libdir: str):
+    done = scons(SANITIZED, "install", "-n", f"libdir={libdir}", check=False)
+    assert (done.returncode, "is no folder below prefix" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")

@@ -13,7 +13,7 @@ FOLDER = ROOT / "docs" / "tutorials"
 TUTORIALS = sorted(path.stem for path in FOLDER.glob("*.md"))
 WORDS_A_MINUTE = 230
 """What adults read silently of non-fiction: 238, by Brysbaert's review of 190 studies (2019)."""
-COMPILE = ("bitnet_in_a_minute", "own_operator", "write_a_design")
+LONG = ("bitnet_in_a_minute", "one_core", "own_operator", "write_a_design")
 PIP = """#!/bin/bash -eu
 [[ ${*: -1} = . ]] || exit 0
 %(python)s -m pip install -q --no-deps --no-build-isolation --no-index --target %(place)s .
@@ -48,7 +48,7 @@ def path(tmp_path: Path, programs: Path) -> str:
     return f"{own}:{programs}:{Path(sys.executable).parent}:/usr/bin:/bin"
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in COMPILE else n for n in TUTORIALS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in TUTORIALS])
 def test_a_tutorial_is_followed_as_written(tmp_path: Path, path: str, programs: Path, name: str):
     folder = tmp_path / "empty"
     folder.mkdir()

@@ -149,16 +149,23 @@ def compiled(source: Path, flags: Sequence[str], error: type[Exception], *, nati
 
     `native`: for this processor alone. None without a C++ compiler; `error` with the compiler's words if it fails.
     """
-    found = shutil.which(COMPILER)
-    if found is None:
+    command = compile_command(flags, native=native)
+    if not command:
         return None
-    compiler = Path(found)
-    words = [*_FLAGS, *flags, *(native_flags(compiler) if native else ())]
-    path = folder() / source.stem / identity(compiler, words, source.parent) / f"{source.stem}.so"
+    compiler, *words = command
+    path = folder() / source.stem / identity(Path(compiler), words, source.parent) / f"{source.stem}.so"
     with _COMPILING:
         if not path.exists():
-            _compile([str(compiler), *words, str(source)], path, error)
+            _compile([*command, str(source)], path, error)
     return path
+
+
+def compile_command(flags: Sequence[str], *, native: bool = False) -> list[str]:
+    """The compiler and its flags for a shared library of this package's own C++; nothing without a compiler."""
+    found = shutil.which(COMPILER)
+    if found is None:
+        return []
+    return [found, *_FLAGS, *flags, *(native_flags(Path(found)) if native else ())]
 
 
 def folder() -> Path:

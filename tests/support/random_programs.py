@@ -9,6 +9,7 @@ from bdforge.core import isa
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.exact.requests import GetRegister, GetTimer
 from bdforge.core.isa import Form, Instruction, Isa, IsaError, leaves
+from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.errors import OpenError
 from bdforge.core.isa.meaning import AddressWalk, MeaningKind, meaning_of
 from bdforge.core.python_kernel import GetCascade, GetStream, Request
@@ -40,6 +41,33 @@ FLOAT_CONFS = (0x30C, 0x03C, 0x004)
 _ROUNDINGS, _SATURATIONS = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13), (0, 1, 3)
 _EDGES = (b"\x00", b"\xff", b"\x80", b"\x7f", b"\x01")
 _POINTED = ("p", "m", "dn", "dj", "dc")
+_LOOPS = """
+        movxm   ls, #first
+        movxm   le, #last
+        movx    r4, #3
+        j       #start
+        {nops}
+        .p2align 4
+sub:    {body2}
+        ret
+        {slots}
+        .p2align 4
+start:  movx    lc, #4
+        {body1}
+        {nops}
+        {nops}
+        .p2align 4
+first:  {body1}
+        .p2align 4
+last:   nopa ; nopb ; nops ; nopx ; nopm ; nopv
+        jl      #sub
+        {slots}
+        jnz     r4, #start
+        add     r4, r4, #-1
+        {slots4}
+        {nops}
+        done
+"""
 _BUDGET, _SKEWS = 3000, 4093
 _NOISE = np.random.default_rng(1).integers(0, 256, 4 * WINDOW_BYTES + _SKEWS, np.uint8)  # drawn once: runs are many
 
@@ -135,6 +163,33 @@ def bundles(generation: str, count: int, rng: random.Random, pool: list[Form]) -
         except IsaError:
             continue
         count -= 1
+    return code
+
+
+def raw(generation: str, count: int, rng: random.Random) -> str:
+    """Random bundles as bytes of a source; scalar loads and stores keep memory accesses apart."""
+    pool = [
+        form for form in forms(generation, MeaningKind.COMPUTE) if not form.timing.memory_stages and form.slot != "lng"
+    ]
+    code = bundles(generation, count, rng, pool)
+    return ".byte " + ", ".join(str(byte) for byte in code)
+
+
+def looping(generation: str, rng: random.Random) -> bytes:
+    """A program of random bundles in loops, calls, branches and their delay slots."""
+    nops = "\n".join(["nop"] * 5)
+    text = _LOOPS.format(
+        nops=nops, slots=raw(generation, 5, rng), slots4=raw(generation, 4, rng),
+        body1=raw(generation, rng.randrange(1, 9), rng), body2=raw(generation, 3, rng),
+    )  # fmt: skip
+    if generation == "aie2":
+        text = text.replace("movx    lc", "movxm lc").replace("movx    r4", "movxm r4")
+    return assembled(text.replace("add     r4", "add r4"), generation)
+
+
+def assembled(text: str, generation: str) -> bytes:
+    """Code of a text."""
+    ((_, code),) = assemble(text, generation, "random.s").code
     return code
 
 

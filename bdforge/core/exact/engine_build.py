@@ -61,6 +61,7 @@ LAND, FORWARD, REQUEST, READ, OPERATE, STORE = range(6)
 
 
 SOURCES = Path(__file__).parent / "engine"
+FLAGS = ("-fno-strict-aliasing", "-fvisibility=hidden")
 
 
 class EngineError(Fault, RuntimeError):
@@ -70,7 +71,7 @@ class EngineError(Fault, RuntimeError):
 @cache
 def library() -> ctypes.CDLL | None:
     """The library, compiled when it is not there yet; None without a C++ compiler. EngineError if that fails."""
-    path = compiled(SOURCES / "engine.cpp", ("-fno-strict-aliasing",), EngineError, native=True)
+    path = compiled(SOURCES / "engine.cpp", FLAGS, EngineError, native=True)
     if path is None:
         return None
     found = _declared(ctypes.CDLL(str(path)))
@@ -97,6 +98,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_add": (None, [pointer, *[integer] * 6, ctypes.POINTER(EngineRow), integer]),
         "engine_constant": (integer, [pointer, ctypes.c_uint64]),
         "engine_forget": (None, [pointer]),
+        "engine_states": (ctypes.c_char_p, [pointer, integer]),
+        "engine_attach": (None, [pointer, pointer]),
         "engine_core": (ctypes.POINTER(EngineState), [pointer, pointer, pointer, integer, integer, integer]),
         "engine_drop_core": (None, [ctypes.POINTER(EngineState)]),
         "engine_run": (integer, [ctypes.POINTER(EngineState), number]),

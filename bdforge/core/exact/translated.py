@@ -27,6 +27,7 @@ from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, Exec
 from bdforge.core.isa.meaning import ASSUMPTIONS, Approximated, Approximation, approximated
 
 _UNKNOWN = 4
+_STRETCH = 1 << 20  # bundles after which compiled states are looked for
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
 
 
@@ -142,7 +143,11 @@ class Translated:
     def _run(self, until: int) -> Generator[Any, Any, None]:
         while True:
             with self._program.lock:
-                status = self._library.engine_run(self._core, max(until - self.bundles, 0))
+                before = self.bundles
+                status = self._library.engine_run(self._core, min(max(until - before, 0), _STRETCH))
+                self._program.compiled.ran(self.bundles - before)
+            if status == build.BUDGET and self.bundles < until:
+                continue
             if status == build.ASK:
                 yield from self._ask()
             elif status == build.TRANSLATE:

@@ -7,6 +7,7 @@ from threading import Lock
 
 from bdforge.core.exact import engine_build as build
 from bdforge.core.exact.bundle_rows import BUNDLE_BYTES, bundle_rows
+from bdforge.core.exact.compiled_states import CompiledStates
 from bdforge.core.exact.core_state import behind_slots, checked
 from bdforge.core.exact.engine_build import EngineError, library
 from bdforge.core.exact.register_layout import layout_of
@@ -37,6 +38,7 @@ class TranslatedProgram:
         self.layout = layout_of(isa.generation)
         self.handle = self.library.engine_program()
         self.careful = False
+        self.compiled = CompiledStates(self)
         self._constants: dict[int, int] = {}
         self._known: set[int] = set()
         weakref.finalize(self, self.library.engine_drop_program, self.handle)
@@ -77,6 +79,7 @@ class TranslatedProgram:
     def _take_care(self) -> None:
         """Keep account of unknown values from now on: what was translated before is translated anew."""
         self.careful = True
+        self.compiled.stop()
         self._known.clear()
         self.library.engine_forget(self.handle)
 

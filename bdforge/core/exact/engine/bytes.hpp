@@ -43,10 +43,11 @@ inline void plain(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool
     }
 }
 
-// rows x 8 x 8 of bytes, two rows at a time. The instruction multiplies unsigned by signed bytes: signed ones of A are
+// Rows x 8 x 8 of bytes, two rows at a time. The instruction multiplies unsigned by signed bytes: signed ones of A are
 // taken 128 higher, unsigned ones of B 128 lower, and what that adds is the sum with which a lane starts.
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")]] inline void vnni(
-    int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
+template <int Rows>
+[[gnu::always_inline, gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")]] inline void vnni_rows(
+    const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
     alignas(64) static constexpr auto kColumns = [] {  // byte of B for each byte: four of a column together
         std::array<std::uint8_t, 64> from{};
         for (int i = 0; i < 64; ++i) from[i] = std::uint8_t(i % 4 * 8 + i % 32 / 4);
@@ -54,7 +55,7 @@ inline void plain(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool
     }();
     const __m512i high = _mm512_set1_epi8(char(0x80)), columns = _mm512_load_si512(kColumns.data());
     const __m512i none = _mm512_setzero_si512(), ones = _mm512_set1_epi8(1);
-    __m512i a = _mm512_maskz_loadu_epi8(rows == 8 ? ~__mmask64(0) : ~__mmask64(0) >> 32, s1), b = _mm512_loadu_si512(s2);
+    __m512i a = _mm512_maskz_loadu_epi8(Rows == 8 ? ~__mmask64(0) : ~__mmask64(0) >> 32, s1), b = _mm512_loadu_si512(s2);
     if (sign1) a = _mm512_xor_si512(a, high);
     if (!sign2) b = _mm512_xor_si512(b, high);
     const __m512i low = _mm512_permutexvar_epi8(columns, b);
@@ -66,7 +67,8 @@ inline void plain(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool
         start = _mm512_sub_epi32(none, _mm512_add_epi32(_mm512_slli_epi32(start, 7), both));
     }
     const __m512i pair = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
-    for (int i = 0; i < rows; i += 2) {
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; i += 2) {
         const __m512i at = _mm512_add_epi32(pair, _mm512_set1_epi32(2 * i));
         const __m512i first = _mm512_permutexvar_epi32(at, a);
         const __m512i second = _mm512_permutexvar_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(1)), a);
@@ -78,6 +80,11 @@ inline void plain(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool
         sum = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, first, low), second, top);
         _mm512_storeu_si512(p + 8 * i, sum);
     }
+}
+
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")]] inline void vnni(
+    int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
+    rows == 8 ? vnni_rows<8>(s1, s2, sign1, sign2, p) : vnni_rows<4>(s1, s2, sign1, sign2, p);
 }
 #endif
 
@@ -94,6 +101,6 @@ inline std::vector<Product> all() {
     return found;
 }
 
-inline const Product product = all().front();
+inline Product product = all().front();
 
 }  // namespace engine::bytes

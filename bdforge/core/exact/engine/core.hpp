@@ -12,6 +12,11 @@
 
 namespace engine {
 
+// Steps that loops are made of: compiled states (`compiled.hpp`) hold them themselves, with all that is constant left out.
+// What these seldom come to is `BDFORGE_SELDOM`, and stays where it is.
+#define BDFORGE_OFTEN [[gnu::always_inline]] inline
+#define BDFORGE_SELDOM [[gnu::noinline]] inline
+
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
 constexpr int kMostBuffer = 8 << 10; // bytes of what the instructions of a bundle have read and made, at most
 constexpr int kRegisters = (1 << 14) + 33 * 64;  // bytes of registers; 4 KiB apart, loads would wait for stores
@@ -21,7 +26,7 @@ constexpr int kDepth = 12;           // cycles until all is done after the last 
 constexpr int kMostMarks = 1 << 12;  // changes of part that are noted of a core's run
 
 enum Phase { kLand, kForward, kRequest, kRead, kOperate, kStore, kPhases };
-enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped };
+enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped, kCompiled };
 enum FaultKind { kOpen = 1, kAccess, kControl, kUnknown };
 
 struct Core;
@@ -42,12 +47,12 @@ struct Group {
     std::int32_t delay, phase, first, count;
 };
 
-// A bundle: its events, grouped, bytes of its buffer, its last delay, and where a call returns to. One that needs memory
+// A bundle: its address, its events, grouped, bytes of its buffer, its last delay, and where a call returns to. One that needs memory
 // waits while an 8- or 16-bit store keeps it.
 struct Bundle {
     std::vector<Event> events;
     std::vector<Group> groups;
-    std::int32_t size = 0, after_slots = 0, buffer = 0, last = 0;
+    std::int32_t pc = 0, size = 0, after_slots = 0, buffer = 0, last = 0;
     std::int32_t needs = -1, keeps = 0;  // memory: from which cycle on, or -1; and for how many after it
 };
 
@@ -64,12 +69,13 @@ struct Program {
     std::unique_ptr<Bundle> bundles[1 << 13];
     std::vector<std::unique_ptr<Bundle>> forgotten;  // which may still be under way
     std::vector<std::uint8_t> constants;
-    std::int32_t most_buffer = 0, last = 0;  // of all bundles
+    std::int32_t most_buffer = 0;  // of all bundles
+    std::int32_t ring = 0;         // bytes in which the buffers of what is under way come round, a power of two
     std::unique_ptr<States> states;
 };
 
 // What Python sees of a core, where it lies: `EngineState` of `engine_build.py` has the same fields.
-struct Shared {
+struct alignas(64) Shared {
     std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
     std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
     std::int64_t cycle, bundles, conflicts;
@@ -88,24 +94,29 @@ struct Shared {
     char message[256];
 };
 
-// Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
-// touched stays small.
-struct alignas(64) Core : Shared {
-    alignas(64) std::uint8_t buffers[(kRing + 2) * kMostBuffer];
-    std::uint8_t* buffer_of[kRing];  // of the bundles of the last cycles, by cycle
-    std::int32_t next_buffer;
+// What each cycle needs, first of all: near a pointer, instructions of this machine are short.
+struct Often {
+    std::uint8_t* constants;    // of the program, as a run begins
+    std::uint64_t in_bank;      // accesses of each bank in this cycle, in 4 bits: all slots' instructions make fewer
+    std::int64_t loop_start, kept;  // memory is kept up to that cycle
+    std::int32_t next_buffer, ring_end, slots_left, middle, next_request;
+    std::int32_t lc, ls, le;    // places of the loop's registers
     State* state;
+};
+
+// Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
+// touched stays small. A program that turns out to have more under way gets a ring behind the one before.
+struct alignas(64) Core : Often, Shared {
+    alignas(64) std::uint8_t buffers[4 * kRing * kMostBuffer];
+    std::uint8_t* buffer_of[kRing];  // of the bundles of the last cycles, by cycle
+    std::int32_t ring_first;
     std::unique_ptr<State[]> own;
     std::uint8_t* windows[4];
     std::uint8_t* written[4];
     Program* program;
-    std::int32_t lc, ls, le;  // places of the loop's registers
-    std::int64_t kept;        // memory is kept up to that cycle
-    std::int32_t target, slots_left, drained, stopping, middle, next_request;
-    std::int32_t bank_count, banks[2 * kRing];
+    std::int32_t target, drained, stopping;
+    std::uint8_t* usual[16];   // where memory lies by the upper bits of addresses, if nobody keeps account of it
     const Bundle* bundle;
-    std::int64_t loop_start;
-
     [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
         if (fault) return;
         fault = kind;
@@ -128,30 +139,40 @@ struct alignas(64) Core : Shared {
         else fail(kOpen, "%s is an approximation here, whose bits are not published", name);
         return approximation != 0;
     }
-    std::uint8_t* at(std::int32_t place, std::uint8_t* buffer) {
+    BDFORGE_OFTEN std::uint8_t* at(std::int32_t place, std::uint8_t* buffer) {
         if (place < 0) return buffer + ~place;
-        return place < kConstants ? registers + place : program->constants.data() + (place - kConstants);
+        return place < kConstants ? registers + place : constants + (place - kConstants);
     }
 };
 
+// As memcpy, in the widest registers of this machine.
+template <int Bytes>
+BDFORGE_OFTEN void move(void* to, const void* from) {
+    using Wide [[gnu::vector_size(64), gnu::aligned(1), gnu::may_alias]] = unsigned char;
+    if constexpr (Bytes % sizeof(Wide)) std::memcpy(to, from, Bytes);
+    else
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < Bytes / sizeof(Wide); ++i) static_cast<Wide*>(to)[i] = static_cast<const Wide*>(from)[i];
+}
+
 template <class T>
-inline T load(const void* from) {
+BDFORGE_OFTEN T load(const void* from) {
     T value;
     std::memcpy(&value, from, sizeof value);
     return value;
 }
 
 template <class T>
-inline void save(void* to, T value) {
+BDFORGE_OFTEN void save(void* to, T value) {
     std::memcpy(to, &value, sizeof value);
 }
 
 // The i-th place of an event as a 32-bit number.
-inline std::uint32_t word(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+BDFORGE_OFTEN std::uint32_t word(Core& core, const Event& event, std::uint8_t* buffer, int i) {
     return load<std::uint32_t>(core.at(event.a[i], buffer));
 }
 
-inline void put(Core& core, const Event& event, std::uint8_t* buffer, int i, std::uint32_t value) {
+BDFORGE_OFTEN void put(Core& core, const Event& event, std::uint8_t* buffer, int i, std::uint32_t value) {
     save(core.at(event.a[i], buffer), value);
 }
 

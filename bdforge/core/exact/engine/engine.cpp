@@ -1,105 +1,19 @@
 // Runs translated programs: cycle by cycle, the events that are due. Called from Python by plain functions.
 #include <string>
 
-#include "fifo.hpp"
-#include "floats.hpp"
-#include "lanes.hpp"
-#include "multiply.hpp"
-#include "nonlinear.hpp"
-#include "pipeline.hpp"
-#include "places.hpp"
-#include "scalar.hpp"
-#include "steps.hpp"
-#include "width.hpp"
+#include "states_text.hpp"
 
 namespace engine {
 namespace {
 
-const Named kSteps[] = {
-    {"copy", copy<>}, {"copy4", copy<4>}, {"copy32", copy<32>}, {"copy64", copy<64>},
-    {"copy256", copy<256>}, {"land_word", land_word}, {"land", land<>}, {"land32", land<32>},
-    {"land64", land<64>}, {"land256", land<256>}, {"forward", forward<>}, {"forward64", forward<64>},
-    {"forward256", forward<256>}, {"walk_index", walk_index}, {"walk_post", walk_post}, {"walk_2d", walk_2d},
-    {"walk_3d", walk_3d}, {"load", load_memory}, {"load32", load_fixed<32>}, {"load64", load_fixed<64>}, {"load_line", load_line}, {"gather", gather},
-    {"store", store_memory}, {"store_some", store_some}, {"branch", branch}, {"ask", ask},
-    {"known", known}, {"tell", tell}, {"land_part", land_part}, {"count_part", count_part}, {"low_half", low_half},
-    {"polled", polled},
-};
-
-template <class F>
-void each_function(F f) {
-    for (const Named& n : kSteps) f(n);
-    for (const Named& n : scalar::kTable) f(n);
-    for (const Named& n : lanes::kTable) f(n);
-    for (const Named& n : places::kTable) f(n);
-    for (const Named& n : width::kTable) f(n);
-    for (const Named& n : multiply::kTable) f(n);
-    for (const Named& n : fifo::kTable) f(n);
-    for (const Named& n : floats::kTable) f(n);
-    for (const Named& n : nonlinear::kTable) f(n);
-}
-
-// The pass of a hardware loop that ends with this bundle; where it goes on, or -1.
-std::int64_t loop_start(Core& core) {
-    const auto lc = load<std::uint32_t>(core.registers + core.lc);
-    if (!lc || load<std::uint32_t>(core.registers + core.le) != std::uint32_t(core.pc)) return -1;
-    save(core.registers + core.lc, lc - 1);
-    return lc > 1 ? std::int64_t(load<std::uint32_t>(core.registers + core.ls)) : -1;
-}
-
-inline void issue(Core& core, const Bundle& bundle) {
-    const Program& program = *core.program;
-    // Buffers come round once nothing of theirs is under way: few of them stay in the cache.
-    if (core.next_buffer + bundle.buffer > (program.last + 2) * program.most_buffer) core.next_buffer = 0;
-    core.buffer_of[std::uint64_t(core.cycle) % kRing] = core.buffers + core.next_buffer;
-    core.next_buffer += bundle.buffer;
-}
-
 inline void run(Core& core, const Call& call) {
-    const std::uint64_t issued = std::uint64_t(core.cycle) - std::uint64_t(call.age);
-    call.event.function(core, call.event, core.buffer_of[issued % kRing] + call.event.offset);
+    call.event.function(core, call.event, buffer_of(core, call.age) + call.event.offset);
 }
 
 inline void run_phases(Core& core, int first, int last) {
     const Call* call = core.state->calls.data() + (first ? core.state->ends[first - 1] : 0);
     const Call* const end = core.state->calls.data() + core.state->ends[last];
     for (; call != end; ++call) run(core, *call);
-}
-
-inline void count_conflicts(Core& core) {
-    if (core.bank_count == 2) {
-        core.conflicts += core.banks[0] == core.banks[1];
-        return;
-    }
-    int most = 1;
-    for (int i = 0; i < core.bank_count; ++i) {
-        int same = 0;
-        for (int j = 0; j < core.bank_count; ++j) same += core.banks[i] == core.banks[j];
-        if (same > most) most = same;
-    }
-    core.conflicts += most - 1;
-}
-
-bool advance(Core& core) {
-    const std::int64_t start = core.loop_start;
-    if (core.slots_left) {
-        if (start >= 0) {
-            core.fail(kControl, "a hardware loop goes round in a delay slot: no source tells where execution goes on");
-            return false;
-        }
-        if (!--core.slots_left) {
-            core.pc = core.target;
-            return true;
-        }
-    }
-    core.pc = start >= 0 ? int(start) : core.pc + core.bundle->size;
-    return true;
-}
-
-void mark(Core& core) {
-    if (core.marked == kMostMarks) return;
-    core.part = core.parts[core.pc / 2];
-    core.marks[core.marked++] = {core.cycle, core.conflicts, core.part};
 }
 
 // Begin a cycle: what lands, and the next bundle.
@@ -109,25 +23,22 @@ int begin(Core& core, std::int64_t& budget) {
         if (budget <= 0) return kBudget;
         if (core.pc >= 1 << 14 || core.pc & 1 || !core.program->bundles[core.pc / 2]) return kTranslate;
         const Bundle* next = core.program->bundles[core.pc / 2].get();
-        if (next->needs < 0 || core.cycle + next->needs > core.kept) {  // else a narrow store keeps memory
-            --budget;
-            core.bundle = next;
-            if (next->keeps) core.kept = core.cycle + next->keeps;
-        }
+        if (!is_kept(core, next->needs)) core.bundle = next;
     } else if (core.drained++ == kDepth) {
         return kDone;
     }
-    core.state = after(*core.program->states, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
+    core.state = after(*core.program, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
+    widen(core);
+    if (core.state->compiled >= 0) return kCompiled;
+    ++core.state->ran;
     core.pending_stores = core.state->pending_stores;
-    if (core.bundle) issue(core, *core.bundle);
-    run_phases(core, kLand, kForward);
     if (core.bundle) {
-        ++core.bundles;
-        ++core.counts[core.pc / 2];
-        if (core.parts && core.parts[core.pc / 2] != core.part) mark(core);
-        core.loop_start = loop_start(core);
+        --budget;
+        issue(core, core.bundle->keeps, core.bundle->buffer);
     }
-    core.bank_count = 0;
+    run_phases(core, kLand, kForward);
+    if (core.bundle) count_bundle(core, core.pc);
+    core.in_bank = 0;
     core.next_request = core.state->ends[kForward];
     core.middle = 1;
     return kStepped;
@@ -146,16 +57,34 @@ int requests(Core& core) {
     return kStepped;
 }
 
+// From a compiled state on, as far as compiled ones follow.
+int run_compiled(Core& core, std::int64_t& budget) {
+    const States& states = *core.program->states;
+    for (int at = core.state->compiled;;) {
+        const int next = states.library->functions[at](core, budget);
+        if (next >= 0 && budget > 0 && states.compiled[next]) {
+            at = next;
+            continue;
+        }
+        core.state = states.compiled[at];
+        core.bundle = core.state->bundle;
+        return next == kStop ? kFault : kStepped;
+    }
+}
+
 int cycle(Core& core, std::int64_t& budget) {
-    if (!core.middle)
-        if (const int status = begin(core, budget); status != kStepped) return status;
+    if (!core.middle) {
+        const int status = begin(core, budget);
+        if (status == kCompiled) return run_compiled(core, budget);
+        if (status != kStepped) return status;
+    }
     if (const int status = requests(core); status != kStepped) return status;
     run_phases(core, kRead, kStore);
     if (core.fault) return kFault;
-    if (core.bank_count > 1) count_conflicts(core);
+    count_conflicts(core);
     ++core.cycle;
     core.middle = 0;
-    return core.bundle && !advance(core) ? kFault : kStepped;
+    return core.bundle && !advance(core, core.pc, core.bundle->size) ? kFault : kStepped;
 }
 
 }  // namespace
@@ -163,6 +92,7 @@ int cycle(Core& core, std::int64_t& budget) {
 
 using namespace engine;
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 // Names of functions, in the order of their numbers, separated by spaces.
@@ -189,7 +119,7 @@ void engine_shuffles(const std::uint8_t* routes, int modes) {
 }
 
 // How far approximations may be off, for all programs: a row for each function.
-void engine_approximations(const double* rows) { std::memcpy(nonlinear::kRows, rows, sizeof nonlinear::kRows); }
+void engine_approximations(const double* rows) { std::memcpy(nonlinear::kRows.data(), rows, sizeof nonlinear::kRows); }
 
 // The shapes of integer products in a table: of a generation's multiplier, dense or sparse.
 void engine_shapes(int table, const multiply::Shape* shapes, int count) {
@@ -216,6 +146,7 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
         return all;
     }();
     auto bundle = std::make_unique<Bundle>();
+    bundle->pc = pc;
     bundle->size = size;
     bundle->after_slots = after_slots;
     bundle->buffer = buffer;
@@ -223,7 +154,6 @@ void engine_add(Program* program, int pc, int size, int buffer, int after_slots,
     bundle->keeps = keeps;
     bundle->last = count ? rows[count - 1].delay : 0;
     program->most_buffer = std::max(program->most_buffer, buffer);
-    program->last = std::max(program->last, bundle->last);
     for (int i = 0; i < count; ++i) {
         Event event{functions[rows[i].function], rows[i].offset, pc / 2, {}, {}};
         std::memcpy(event.a, rows[i].a, sizeof event.a);
@@ -241,6 +171,25 @@ void engine_forget(Program* program) {
     // Kept: events under way in some core's state still point into them.
     for (auto& bundle : program->bundles)
         if (bundle) program->forgotten.push_back(std::move(bundle));
+    for (auto& [window, state] : program->states->known) state->compiled = -1;  // what follows them is others
+    program->states->library = nullptr;
+}
+
+// The text of a library of the states that ran most, so many at most; it stands until the next one is asked for.
+const char* engine_states(Program* program, int most) {
+    static thread_local std::string text;
+    text = StatesText(*program->states, most).all();
+    return text.c_str();
+}
+
+// Let states run by a library, those met before and later.
+void engine_attach(Program* program, const CompiledStates* library) {
+    States& states = *program->states;
+    library->take(Tables{});
+    states.library = library;
+    states.compiled.assign(library->count, nullptr);
+    for (int i = 0; i < library->count; ++i) states.numbers[library->keys[i]] = i;
+    for (auto& [window, state] : states.known) meet(states, *state);
 }
 
 // Add 8 bytes to the constants; their place.
@@ -258,6 +207,7 @@ Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** wri
     core->own = std::make_unique<State[]>(2);
     std::copy_n(windows, 4, core->windows);
     std::copy_n(written, 4, core->written);
+    for (int i = 0; i < 4; ++i) core->usual[4 + i] = written[i] ? nullptr : windows[i];
     core->kept = core->part = -1;
     core->lc = lc;
     core->ls = ls;
@@ -268,8 +218,10 @@ Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** wri
 void engine_drop_core(Shared* core) { delete static_cast<Core*>(core); }
 
 // Run up to `budget` bundles (and what follows the last one after a DONE); the status says why it stopped.
-int engine_run(Shared* core, std::int64_t budget) {
+int engine_run(Shared* shared, std::int64_t budget) {
+    Core& core = static_cast<Core&>(*shared);
+    core.constants = core.program->constants.data();
     for (;;)
-        if (const int status = cycle(static_cast<Core&>(*core), budget); status != kStepped) return status;
+        if (const int status = cycle(core, budget); status != kStepped) return status;
 }
 }

@@ -109,7 +109,7 @@ inline void fifo_flush(Core& core, const Event& event, std::uint8_t* buffer) {
     split(core, event, buffer, whole, count, 3);
 }
 
-inline const Named kTable[] = {
+inline constexpr Named kTable[] = {
     {"fifo_step", fifo_step}, {"fifo_fill", fifo_fill}, {"fifo_pop", fifo_pop}, {"fifo_push", fifo_push},
     {"fifo_push_blocks", fifo_push_blocks}, {"fifo_flush", fifo_flush},
 };

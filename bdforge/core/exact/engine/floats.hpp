@@ -253,6 +253,6 @@ inline void fmatrix(Core& core, const Event& event, std::uint8_t* buffer) {
     core.macs[event.place] += kCount * kDepth;
 }
 
-inline const Named kTable[] = {{"fmultiply", fmultiply}, {"fmatrix", fmatrix}, {"faccumulate", faccumulate}};
+inline constexpr Named kTable[] = {{"fmultiply", fmultiply}, {"fmatrix", fmatrix}, {"faccumulate", faccumulate}};
 
 }  // namespace engine::floats

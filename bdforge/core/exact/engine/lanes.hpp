@@ -18,7 +18,7 @@ struct Lanes {
 };
 
 template <class F>
-inline void of_width(int bits, F f) {
+BDFORGE_OFTEN void of_width(int bits, F f) {
     switch (bits) {
         case 8: return f(std::uint8_t{}, std::int8_t{});
         case 16: return f(std::uint16_t{}, std::int16_t{});
@@ -28,17 +28,17 @@ inline void of_width(int bits, F f) {
 }
 
 template <class T>
-inline Lanes<T> read(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+BDFORGE_OFTEN Lanes<T> read(Core& core, const Event& event, std::uint8_t* buffer, int i) {
     return load<Lanes<T>>(core.at(event.a[i], buffer));
 }
 
 template <class T>
-inline void write(Core& core, const Event& event, std::uint8_t* buffer, int i, const Lanes<T>& value) {
+BDFORGE_OFTEN void write(Core& core, const Event& event, std::uint8_t* buffer, int i, const Lanes<T>& value) {
     save(core.at(event.a[i], buffer), value);
 }
 
 // a: s1, s2, d; o: bits, subtract.
-inline void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
     of_width(event.o[0], [&](auto u, auto) {
         using T = decltype(u);
         auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
@@ -67,7 +67,7 @@ inline void vadd_or_subtract(Core& core, const Event& event, std::uint8_t* buffe
 }
 
 template <bool And>
-void vbitwise(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void vbitwise(Core& core, const Event& event, std::uint8_t* buffer) {
     auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
     for (int i = 0; i < x.count; ++i) x.lane[i] = And ? x.lane[i] & y.lane[i] : x.lane[i] | y.lane[i];
     write(core, event, buffer, 2, x);
@@ -173,7 +173,7 @@ inline void vselect(Core& core, const Event& event, std::uint8_t* buffer) {
     });
 }
 
-inline const Named kTable[] = {
+inline constexpr Named kTable[] = {
     {"vadd", vadd}, {"vadd_or_subtract", vadd_or_subtract}, {"vand", vbitwise<true>}, {"vor", vbitwise<false>}, {"vcompare", vcompare<false>}, {"vchoose", vcompare<true>},
     {"vcompare_bf16", vcompare_bf16<false>}, {"vchoose_bf16", vcompare_bf16<true>}, {"veqz", veqz}, {"vmarked", vmarked},
     {"vselect", vselect},

@@ -14,7 +14,8 @@ struct Shape {
 
 // Those of AIE2P and of AIE2, then of their sparse products, handed over by Python; int8 matrices, the `usual` ones,
 // stand first.
-inline std::vector<Shape> kShapes[4];
+using Shapes = std::array<std::vector<Shape>, 4>;
+inline Shapes kShapes;
 constexpr int kSparse = 2;  // tables from here on are of sparse products
 
 inline const Shape* find(int table, std::uint32_t conf) {
@@ -75,25 +76,28 @@ void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, boo
 
 constexpr int kProduct = 64;  // where a product lies behind its conf
 
-inline const Shape* usual(int table, std::uint32_t conf) {
+BDFORGE_OFTEN const Shape* usual(int table, std::uint32_t conf) {
     return table < kSparse && (conf & ~0x3F01u) == 0x8 ? kShapes[table].data() : nullptr;  // int8 matrices
 }
 
-// a: s1, s2, conf, product; o: number of the shapes. A conf that is open is left to `accumulated`, in its cycle.
-inline void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t conf = word(core, event, buffer, 2);
-    const int table = event.o[0];
+BDFORGE_SELDOM void unusual(int table, std::uint32_t conf, const std::uint8_t* s1, const std::uint8_t* s2, std::uint8_t* to) {
     const bool sign1 = conf >> 9 & 1, sign2 = conf >> 8 & 1;
+    const Shape* shape = find(table, conf);
+    if (!shape) return;
+    if (shape->lane == 32) product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint32_t*>(to));
+    else product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint64_t*>(to));
+}
+
+// a: s1, s2, conf, product; o: number of the shapes. A conf that is open is left to `accumulated`, in its cycle.
+BDFORGE_OFTEN void multiply(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t conf = word(core, event, buffer, 2);
     const std::uint8_t* s1 = core.at(event.a[0], buffer);
     const std::uint8_t* s2 = core.at(event.a[1], buffer);
     std::uint8_t* to = buffer + ~event.a[3];
     save(to, conf);
-    if (const Shape* shape = usual(table, conf))
-        return bytes::product(shape->rows, s1, s2, sign1, sign2, reinterpret_cast<std::int32_t*>(to + kProduct));
-    const Shape* shape = find(table, conf);
-    if (!shape) return;
-    if (shape->lane == 32) product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint32_t*>(to + kProduct));
-    else product(*shape, s1, s2, sign1, sign2, reinterpret_cast<std::uint64_t*>(to + kProduct));
+    if (const Shape* shape = usual(event.o[0], conf))
+        return bytes::product(shape->rows, s1, s2, conf >> 9 & 1, conf >> 8 & 1, reinterpret_cast<std::int32_t*>(to + kProduct));
+    unusual(event.o[0], conf, s1, s2, to + kProduct);
 }
 
 template <class L>
@@ -107,6 +111,17 @@ void add(L* __restrict total, const std::uint8_t* accumulator, int count, int sh
         for (int i = 0; i < count; ++i) total[i] += from[i];
 }
 
+constexpr std::uint32_t kOdd = 0x3C00;  // bits of conf: anything but a product and sums of it and accumulators
+
+constexpr int kLanes = 64;  // of usual products of AIE2P
+
+BDFORGE_OFTEN void add_up(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* total) {
+    using Wide [[gnu::vector_size(64), gnu::aligned(1), gnu::may_alias]] = std::uint32_t;
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kLanes * sizeof(std::uint32_t) / sizeof(Wide); ++i)
+        reinterpret_cast<Wide*>(total)[i] = reinterpret_cast<const Wide*>(a)[i] + reinterpret_cast<const Wide*>(b)[i];
+}
+
 // U is unsigned: lanes wrap.
 template <class U>
 void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::uint32_t conf) {
@@ -114,29 +129,34 @@ void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::u
     const bool minus = (event.o[2] != 0) != ((conf >> 11 & 1) != 0);
     const U* product = reinterpret_cast<const U*>(buffer + ~event.a[accumulators] + kProduct);
     U* __restrict total = reinterpret_cast<U*>(buffer + ~event.a[accumulators + 1]);
-    if (accumulators == 1 && !minus && !(conf & 0x1401)) {
-        const U* from = reinterpret_cast<const U*>(core.at(event.a[0], buffer));
-        for (int i = 0; i < count; ++i) total[i] = product[i] + from[i];
-        return;
-    }
     for (int i = 0; i < count; ++i) total[i] = minus ? U(0) - product[i] : product[i];
     if (accumulators > 0 && !(conf & 1))
         add(total, core.at(event.a[0], buffer), count, conf >> 10 & 1 ? 16 : 0, conf >> 12 & 1);
     if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, (conf >> 13 & 1) != std::uint32_t(event.o[3]));
 }
 
-// a: accumulators, product, dst; o: number of the shapes, accumulators, minus the product, minus the second accumulator.
-inline void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
-    const auto conf = load<std::uint32_t>(buffer + ~event.a[event.o[1]]);
-    const int table = event.o[0];
-    const Shape* shape = usual(table, conf);
-    if (!shape) shape = shape_of(core, table, conf);
+BDFORGE_SELDOM void accumulated_any(Core& core, const Event& event, std::uint8_t* buffer, std::uint32_t conf) {
+    const Shape* shape = shape_of(core, event.o[0], conf);
     if (!shape) return;
     const int count = shape->rows * shape->columns;
     core.macs[event.place] += count * std::max(shape->depth, 1) >> shape->sparse;
-    if (shape->lane == 32 && count == 64) sum<std::uint32_t>(core, event, buffer, 64, conf);
-    else if (shape->lane == 32) sum<std::uint32_t>(core, event, buffer, count, conf);
+    if (shape->lane == 32) sum<std::uint32_t>(core, event, buffer, count, conf);
     else sum<std::uint64_t>(core, event, buffer, count, conf);
+}
+
+// a: accumulators, product, dst; o: number of the shapes, accumulators, minus the product, minus the second accumulator.
+BDFORGE_OFTEN void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int accumulators = event.o[1];
+    const auto conf = load<std::uint32_t>(buffer + ~event.a[accumulators]);
+    const Shape* shape = usual(event.o[0], conf);
+    if (!shape || shape->rows * shape->columns != kLanes || event.o[2] || event.o[3] || conf & kOdd)
+        return accumulated_any(core, event, buffer, conf);
+    core.macs[event.place] += kLanes * shape->depth;
+    const std::uint8_t* product = buffer + ~event.a[accumulators] + kProduct;
+    std::uint8_t* total = buffer + ~event.a[accumulators + 1];
+    if (!accumulators || conf & 1) move<kLanes * sizeof(std::uint32_t)>(total, product);
+    else add_up(core.at(event.a[0], buffer), product, total);
+    if (accumulators > 1) add_up(core.at(event.a[1], buffer), total, total);
 }
 
 // a: accumulators, conf, dst; o: bits, minus acc1, minus acc2, accumulators.
@@ -156,6 +176,6 @@ inline void accumulate(Core& core, const Event& event, std::uint8_t* buffer) {
     else run(std::uint32_t{});
 }
 
-inline const Named kTable[] = {{"multiply", multiply}, {"accumulated", accumulated}, {"accumulate", accumulate}};
+inline constexpr Named kTable[] = {{"multiply", multiply}, {"accumulated", accumulated}, {"accumulate", accumulate}};
 
 }  // namespace engine::multiply

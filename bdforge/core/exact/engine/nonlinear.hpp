@@ -17,7 +17,8 @@ constexpr int kFunctions = 5, kLanes = 16;
 enum Function { kTanh, kExp2, kInv, kSqrt, kInvSqrt };
 constexpr const char* kNames[] = {"VTANH", "VEXP2", "INV", "SQRT", "INVSQRT"};
 enum How { kOff, kNearest, kLow, kHigh };
-inline Approximated kRows[kFunctions];
+using Rows = std::array<Approximated, kFunctions>;
+inline Rows kRows;
 
 inline double bounded(Core& core, int which, double value) {
     const Approximated& row = kRows[which];
@@ -96,6 +97,6 @@ inline void approximate(Core& core, const Event& event, std::uint8_t* buffer) {
     save(core.at(event.a[3], buffer), float(made));
 }
 
-inline const Named kTable[] = {{"exp2", exp2}, {"tanh", tanh}, {"approximate", approximate}};
+inline constexpr Named kTable[] = {{"exp2", exp2}, {"tanh", tanh}, {"approximate", approximate}};
 
 }  // namespace engine::nonlinear

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
-#include "core.hpp"
+#include "compiled.hpp"
 
 namespace engine {
 
 // The bundles of this cycle (first) and of those before, as far as they still have something to do.
 using Window = std::array<const Bundle*, kRing>;
+
+constexpr std::int32_t kLeastRing = 4 << 10;
 
 // A step that is due, of the bundle that issued `age` cycles ago. Its event is a copy, so that those of a state lie one
 // behind the other: loops of many bundles are bound by what they touch.
@@ -24,11 +26,16 @@ struct State {
     std::vector<Call> calls;         // by phase
     int ends[kPhases] = {};          // of each phase in `calls`
     int pending_stores = 0;          // that are due in later cycles
+    int compiled = -1;               // its number among compiled states
+    std::int64_t ran = 0;            // how often, where it was not compiled
     Window window{};
 };
 
 struct States {
     static constexpr std::size_t kMost = 1 << 14;
+    const CompiledStates* library = nullptr;
+    std::map<std::uint64_t, int> numbers;  // of the library's states, by key
+    std::vector<State*> compiled;          // those of them that were met, by number
     std::map<Window, std::unique_ptr<State>> known;
     State empty;
 };
@@ -42,43 +49,116 @@ inline void collect(State& state, int phase) {
     state.ends[phase] = int(state.calls.size());
 }
 
-inline void fill(State& state, const Window& window) {
+// Whether what a landing forwards is there since the cycle before, by an event of its own that nothing came behind.
+inline bool is_forwarded(const State& state, const Call& landing) {
+    const auto meets = [&](const Event& event) {
+        return event.a[1] < landing.event.a[1] + landing.event.o[0] && landing.event.a[1] < event.a[1] + event.o[0];
+    };
+    int others = 0;
+    bool found = false;
+    for (const Call& call : state.calls)
+        others += call.event.function != land_word && (call.event.function == land_part || meets(call.event));
+    for (int age = 1; age < kRing; ++age)
+        for (const Group& group : state.window[age] ? state.window[age]->groups : std::vector<Group>{})
+            if (group.delay == age - 1 && group.phase == kForward)
+                for (int i = group.first; i < group.first + group.count; ++i) {
+                    const Event& event = state.window[age]->events[i];
+                    const bool own = age == landing.age && event.offset == landing.event.offset &&
+                                     !std::memcmp(event.a, landing.event.a, sizeof event.a);
+                    found |= own;
+                    others += !own && meets(event);
+                }
+    return found && others == 1;  // the landing itself
+}
+
+// Let landings leave out what is forwarded already.
+inline void shorten(State& state) {
+    constexpr Function kShort[][2] = {{land<>, land_forwarded<>}, {land<64>, land_forwarded<64>}, {land<256>, land_forwarded<256>}};
+    for (Call& call : state.calls)
+        for (const auto& [whole, half] : kShort)
+            if (call.event.function == whole && is_forwarded(state, call)) {
+                call.event.function = half;
+                break;
+            }
+}
+
+inline void fill(Program& program, State& state, const Window& window) {
+    std::int32_t bytes = program.most_buffer;  // that one may leave unused at the end
+    for (const Bundle* bundle : window) bytes += bundle ? bundle->buffer : 0;
+    while (program.ring < bytes) program.ring = std::max(2 * program.ring, kLeastRing);
     state.window = window;
     state.bundle = window[0];
     state.calls.clear();
     state.next[0] = state.next[1] = nullptr;
     state.pending_stores = 0;
-    for (int phase = 0; phase < kPhases; ++phase) collect(state, phase);
+    state.compiled = -1;
+    collect(state, kLand);
+    shorten(state);
+    for (int phase = kForward; phase < kPhases; ++phase) collect(state, phase);
     for (int age = 0; age < kRing; ++age)
         if (const Bundle* bundle = window[age])
             for (const Group& group : bundle->groups)
                 if (group.phase == kStore && group.delay > age) state.pending_stores += group.count;
 }
 
+// Whether nothing asks in the middle of a state's cycle.
+inline bool can_be_compiled(const State& state) {
+    for (int i = state.ends[kForward]; state.bundle && i < state.ends[kRequest]; ++i)
+        if (state.calls[i].event.function != branch) return false;
+    return state.bundle;
+}
+
+// What a compiled state follows from: all that its text holds.
+inline std::uint64_t key_of(const State& state) {
+    std::uint64_t key = 0xCBF29CE484222325;  // FNV-1a, of words
+    const auto add = [&](std::uint64_t word) { key = (key ^ word) * 0x100000001B3, key ^= key >> 29; };
+    for (const Bundle* bundle : state.window) add(bundle ? bundle->pc : -1);
+    const Bundle& bundle = *state.bundle;
+    for (int number : {bundle.size, bundle.buffer, bundle.needs, bundle.keeps, state.pending_stores}) add(number);
+    for (int end : state.ends) add(end);
+    for (const Call& call : state.calls) {
+        for (int number : {number_of(call.event.function), call.age, call.event.offset, call.event.place}) add(number);
+        for (int place : call.event.a) add(place);
+        for (int option : call.event.o) add(option);
+    }
+    return key;
+}
+
+// Let a state run compiled, if the library has it.
+inline void meet(States& states, State& state) {
+    if (!states.library || !can_be_compiled(state)) return;
+    const auto found = states.numbers.find(key_of(state));
+    if (found == states.numbers.end()) return;
+    state.compiled = found->second;
+    states.compiled[state.compiled] = &state;
+}
+
 // The state behind one; a core beyond the most states that are kept has one of its own, which no other leads to.
-inline State* found(States& states, const State& before, const Bundle* bundle, State (&own)[2]) {
+inline State* found(Program& program, const State& before, const Bundle* bundle, State (&own)[2]) {
     Window window{};
     window[0] = bundle;
     for (int age = 1; age < kRing; ++age) {
         const Bundle* earlier = before.window[age - 1];
         window[age] = earlier && earlier->last >= age ? earlier : nullptr;
     }
+    States& states = *program.states;
     const auto place = states.known.find(window);
     if (place != states.known.end()) return place->second.get();
     if (states.known.size() < States::kMost) {
         auto made = std::make_unique<State>();
-        fill(*made, window);
+        fill(program, *made, window);
+        meet(states, *made);
         return (states.known[window] = std::move(made)).get();
     }
     State& mine = &before == &own[0] ? own[1] : own[0];
-    fill(mine, window);
+    fill(program, mine, window);
     return &mine;
 }
 
-inline State* after(States& states, State& before, const Bundle* bundle, State (&own)[2]) {
+inline State* after(Program& program, State& before, const Bundle* bundle, State (&own)[2]) {
     for (State* state : before.next)  // most states have one behind them, the end of a loop two
         if (state && state->bundle == bundle) return state;
-    State* state = found(states, before, bundle, own);
+    State* state = found(program, before, bundle, own);
     if (state != &own[0] && state != &own[1]) {
         before.next[1] = before.next[0];
         before.next[0] = state;

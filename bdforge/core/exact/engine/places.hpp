@@ -121,7 +121,7 @@ void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
     shuffle(core, both, word(core, event, buffer, 1 + Extract) & 63, event.o[1], to);
 }
 
-inline const Named kTable[] = {
+inline constexpr Named kTable[] = {
     {"vbroadcast", vbroadcast<false, false>}, {"vextract", vextract}, {"vinsert", vinsert},
     {"vextract_broadcast", vbroadcast<true, false>}, {"vpush_high", vpush<true>}, {"vpush_low", vpush<false>},
     {"vshift", vshift}, {"vshift_align", vshift_align}, {"vshuffle", vshuffle}, {"vbroadcast_shuffle", vbroadcast<false, true>},

@@ -57,7 +57,7 @@ inline void divide_step(Core& core, const Event& event, std::uint8_t* buffer) {
     put(core, event, buffer, 4, left << 1 | U(fits));
 }
 
-inline const Named kTable[] = {
+inline constexpr Named kTable[] = {
     {"add", sum<false, 0, true>}, {"sub", sum<true, 1, true>},     {"adc", sum<false, 2, true>},
     {"sbc", sum<true, 2, true>},  {"add_nc", sum<false, 0, false>},
     {"divide_step", divide_step},

@@ -1,34 +1,47 @@
 // Steps that every instruction has: reading, landing, addresses, memory, branches, requests.
 #pragma once
 
-#include "core.hpp"
+#include "cycle.hpp"
 
 namespace engine {
 
 // a: source, destination; o: bytes of both, unless they are fixed; the rest of the destination is zeroed.
 template <int Bytes = 0>
-inline void copy(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void copy(Core& core, const Event& event, std::uint8_t* buffer) {
     std::uint8_t* to = core.at(event.a[1], buffer);
-    if (Bytes) return void(std::memcpy(to, core.at(event.a[0], buffer), Bytes));
+    if (Bytes) return move<Bytes>(to, core.at(event.a[0], buffer));
     std::memmove(to, core.at(event.a[0], buffer), event.o[0]);
     std::memset(to + event.o[0], 0, event.o[1] - event.o[0]);
 }
 
 // a: buffer, register; o: mask. Scalars are not forwarded.
-inline void land_word(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void land_word(Core& core, const Event& event, std::uint8_t* buffer) {
     save(core.registers + event.a[1], load<std::uint32_t>(buffer + ~event.a[0]) & std::uint32_t(event.o[0]));
+}
+
+template <int Bytes>
+BDFORGE_OFTEN void set(Core& core, const Event& event, std::uint8_t* buffer, int place) {
+    std::uint8_t* to = core.registers + place + event.a[1];
+    if (Bytes) move<Bytes>(to, buffer + ~event.a[0]);
+    else std::memcpy(to, buffer + ~event.a[0], event.o[0]);
 }
 
 // a: buffer, register; o: bytes, unless they are fixed. Vectors are kept a second time, as forwarding shows them.
 template <int Bytes = 0>
-inline void forward(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::memcpy(core.registers + kRegisters + event.a[1], buffer + ~event.a[0], Bytes ? Bytes : event.o[0]);
+BDFORGE_OFTEN void forward(Core& core, const Event& event, std::uint8_t* buffer) {
+    set<Bytes>(core, event, buffer, kRegisters);
 }
 
 template <int Bytes = 0>
-inline void land(Core& core, const Event& event, std::uint8_t* buffer) {
-    std::memcpy(core.registers + event.a[1], buffer + ~event.a[0], Bytes ? Bytes : event.o[0]);
-    forward<Bytes>(core, event, buffer);
+BDFORGE_OFTEN void land(Core& core, const Event& event, std::uint8_t* buffer) {
+    set<Bytes>(core, event, buffer, 0);
+    set<Bytes>(core, event, buffer, kRegisters);
+}
+
+// As `land`, where what is forwarded has stayed: states find that out (`pipeline.hpp`).
+template <int Bytes = 0>
+BDFORGE_OFTEN void land_forwarded(Core& core, const Event& event, std::uint8_t* buffer) {
+    set<Bytes>(core, event, buffer, 0);
 }
 
 // a: register; o: bytes. Words that no source tells stop the core.
@@ -82,13 +95,13 @@ inline void polled(Core& core, const Event& event, std::uint8_t* buffer) {
 }
 
 // Addresses lie at 0 of the buffer, stepped pointers at 4, counters at 8 and 12.
-inline void step(std::uint8_t* buffer, int i, std::uint32_t value) { save(buffer + 4 * i, value & kAddressMask); }
+BDFORGE_OFTEN void step(std::uint8_t* buffer, int i, std::uint32_t value) { save(buffer + 4 * i, value & kAddressMask); }
 
-inline void walk_index(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void walk_index(Core& core, const Event& event, std::uint8_t* buffer) {
     step(buffer, 0, word(core, event, buffer, 0) + word(core, event, buffer, 1));
 }
 
-inline void walk_post(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void walk_post(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t base = word(core, event, buffer, 0);
     step(buffer, 0, base);
     step(buffer, 1, base + word(core, event, buffer, 1));
@@ -98,7 +111,7 @@ struct Dimension {
     std::uint32_t m, dn, dj, dc;
 };
 
-inline void walk_2d(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void walk_2d(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t base = word(core, event, buffer, 0);
     const auto d = load<Dimension>(core.at(event.a[1], buffer));
     const bool ends = d.dc == d.dn;
@@ -118,14 +131,8 @@ inline void walk_3d(Core& core, const Event& event, std::uint8_t* buffer) {
     step(buffer, 3, inner ? high.dc : outer ? high.dc + 1 : 0);
 }
 
-// An access of a bank.
-inline void use_bank(Core& core, int bank) {
-    ++core.uses[bank & 15];
-    if (core.bank_count < 2 * kRing) core.banks[core.bank_count++] = bank;
-}
-
 // The place of an access in memory, or nothing and a fault.
-inline std::uint8_t* place_at(Core& core, std::uint32_t address, int bytes, const char* verb, bool aligned = true) {
+BDFORGE_SELDOM std::uint8_t* place_at(Core& core, std::uint32_t address, int bytes, const char* verb, bool aligned = true) {
     static const char* const kNames[] = {"south", "west", "north", "own"};
     const int window = int(address >> 16) - 4;
     if (aligned && address & std::uint32_t(bytes - 1))
@@ -143,7 +150,7 @@ inline std::uint8_t* place(Core& core, std::uint8_t* buffer, int bytes, const ch
     window = int(address >> 16) - 4;
     start = int(address & 0xFFFF);
     std::uint8_t* const found = place_at(core, address, bytes, verb);
-    if (found) use_bank(core, int(address >> 14));
+    if (found) use_bank(core, address);
     return found;
 }
 
@@ -157,7 +164,7 @@ inline void check_written(Core& core, std::uint32_t address, int bytes) {
 }
 
 // a: -, destination; o: bytes.
-inline void load_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_SELDOM void load_memory(Core& core, const Event& event, std::uint8_t* buffer) {
     int window, start;
     const int bytes = event.o[0];
     const std::uint8_t* from = place(core, buffer, bytes, "loads", window, start);
@@ -174,13 +181,12 @@ inline void load_memory(Core& core, const Event& event, std::uint8_t* buffer) {
 
 // The same of vectors, without a detour where nothing is wrong.
 template <int Bytes>
-inline void load_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t address = load<std::uint32_t>(buffer), window = (address >> 16) - 4;
-    if (address % Bytes || window > 3 || !core.windows[window] || core.written[window] || core.bank_count == 2 * kRing)
-        return load_memory(core, event, buffer);
-    ++core.uses[(address >> 14) & 15];
-    core.banks[core.bank_count++] = int(address >> 14);
-    std::memcpy(buffer + ~event.a[1], core.windows[window] + (address & 0xFFFF), Bytes);
+BDFORGE_OFTEN void load_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    const std::uint8_t* window = core.usual[address >> 16 & 15];
+    if (address % Bytes || !window) return load_memory(core, event, buffer);
+    use_bank(core, address);
+    move<Bytes>(buffer + ~event.a[1], window + (address & 0xFFFF));
 }
 
 // a: pointer, destination; o: bytes, and how many of them from the pointer on are used.
@@ -188,7 +194,7 @@ inline void load_line(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t address = load<std::uint32_t>(buffer);
     const std::uint8_t* from = place_at(core, address, event.o[0], "loads");
     if (!from) return;
-    use_bank(core, int(address >> 14));
+    use_bank(core, address);
     check_written(core, word(core, event, buffer, 0), event.o[1]);
     std::memcpy(buffer + ~event.a[1], from, event.o[0]);
 }
@@ -206,7 +212,7 @@ inline void gather(Core& core, const Event& event, std::uint8_t* buffer) {
         if (!from) return;
         check_written(core, line + first, event.o[0] / 8);
         for (std::uint32_t j = 0; j < 8; ++j) to[8 * i + j] = from[(first + j) % half];
-        if (!(i & 1) || before != int(line >> 14)) use_bank(core, int(line >> 14));
+        if (!(i & 1) || before != int(line >> 14)) use_bank(core, line);
         before = int(line >> 14);
     }
 }
@@ -218,22 +224,30 @@ inline void store_some(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t address = load<std::uint32_t>(buffer);
     std::uint8_t* to = place_at(core, address, bytes, "stores", false);
     if (!to) return;
-    use_bank(core, int(address >> 14));
+    use_bank(core, address);
     std::memcpy(to, core.at(event.a[0], buffer), bytes);
     if (core.written[(address >> 16) - 4]) std::memset(core.written[(address >> 16) - 4] + (address & 0xFFFF), 1, bytes);
 }
 
 // a: source; o: bytes.
-inline void store_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_SELDOM void store_any(Core& core, const Event& event, std::uint8_t* buffer) {
     int window, start;
     const int bytes = event.o[0];
     std::uint8_t* to = place(core, buffer, bytes, "stores", window, start);
     if (!to) return;
-    const std::uint8_t* from = core.at(event.a[0], buffer);
-    if (bytes == 64) std::memcpy(to, from, 64);
-    else if (bytes == 32) std::memcpy(to, from, 32);
-    else std::memcpy(to, from, bytes);
+    std::memcpy(to, core.at(event.a[0], buffer), bytes);
     if (core.written[window]) std::memset(core.written[window] + start, 1, bytes);
+}
+
+BDFORGE_OFTEN void store_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t address = load<std::uint32_t>(buffer), bytes = event.o[0];
+    std::uint8_t* window = core.usual[address >> 16 & 15];
+    if (address & (bytes - 1) || !window) return store_any(core, event, buffer);
+    use_bank(core, address);
+    const std::uint8_t* from = core.at(event.a[0], buffer);
+    if (bytes == 64) move<64>(window + (address & 0xFFFF), from);
+    else if (bytes == 32) move<32>(window + (address & 0xFFFF), from);
+    else std::memcpy(window + (address & 0xFFFF), from, bytes);
 }
 
 // a: target, condition, lr, decremented, carry; o: kind (0 always, 1 if zero, 2 if not), call, decrement, return.

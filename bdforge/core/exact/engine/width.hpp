@@ -236,7 +236,7 @@ inline void to_integer(Core& core, const Event& event, std::uint8_t* buffer) {
     put(core, event, buffer, 2, std::uint32_t(std::int32_t(value)));
 }
 
-inline const Named kTable[] = {
+inline constexpr Named kTable[] = {
     {"srs", srs}, {"ups", ups}, {"unpack", unpack}, {"pack", pack}, {"widen_bf16", widen_bf16},
     {"narrow_bf16", narrow_bf16}, {"blocks_bfp16", blocks_bfp16}, {"floor_bf16", floor_bf16}, {"to_float", to_float},
     {"to_integer", to_integer},

@@ -7,9 +7,8 @@ import pytest
 from bdforge.core import isa
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.translated import Translated
-from bdforge.core.isa.assembler import assemble
 from bdforge.core.isa.meaning import MeaningKind
-from support.random_programs import bundles, differences, forms, instruction, outcome, registers
+from support.random_programs import assembled, bundles, differences, forms, instruction, looping, outcome, registers
 
 DONE = "nop\n" * 12 + "done\n"
 
@@ -22,12 +21,6 @@ def both(
     values, seed = given or registers(isa_, rng), rng.randrange(1 << 30)
     plain, fast = (outcome(executor, isa_, code, values, seed) for executor in (Interpreter, Translated))
     return plain["end"], differences(plain, fast)
-
-
-def assembled(text: str, generation: str) -> bytes:
-    """Code of a text."""
-    ((_, code),) = assemble(text, generation, "random.s").code
-    return code
 
 
 @pytest.mark.daily("aie2p-1")
@@ -65,56 +58,11 @@ def test_random_bundles_do_the_same(generation, seed):
     assert len(set(ends)) > 1 or ends[0] == "done"
 
 
-LOOPS = """
-        movxm   ls, #first
-        movxm   le, #last
-        movx    r4, #3
-        j       #start
-        {nops}
-        .p2align 4
-sub:    {body2}
-        ret
-        {slots}
-        .p2align 4
-start:  movx    lc, #4
-        {body1}
-        {nops}
-        {nops}
-        .p2align 4
-first:  {body1}
-        .p2align 4
-last:   nopa ; nopb ; nops ; nopx ; nopm ; nopv
-        jl      #sub
-        {slots}
-        jnz     r4, #start
-        add     r4, r4, #-1
-        {slots4}
-        {nops}
-        done
-"""
-
-
-def raw(generation: str, count: int, rng: random.Random) -> str:
-    """Random bundles as bytes of a source; scalar loads and stores keep memory accesses apart."""
-    pool = [
-        form for form in forms(generation, MeaningKind.COMPUTE) if not form.timing.memory_stages and form.slot != "lng"
-    ]
-    code = bundles(generation, count, rng, pool)
-    return ".byte " + ", ".join(str(byte) for byte in code)
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_loops_calls_and_branches_do_the_same(generation, seed):
     rng = random.Random(100 + seed)
-    nops = "\n".join(["nop"] * 5)
-    text = LOOPS.format(
-        nops=nops, slots=raw(generation, 5, rng), slots4=raw(generation, 4, rng),
-        body1=raw(generation, rng.randrange(1, 9), rng), body2=raw(generation, 3, rng),
-    )  # fmt: skip
-    if generation == "aie2":
-        text = text.replace("movx    lc", "movxm lc").replace("movx    r4", "movxm r4")
-    code = assembled(text.replace("add     r4", "add r4"), generation)
+    code = looping(generation, rng)
     end, found = both(generation, code, rng)
     assert found == []
     assert end == "done" or "Open" in end

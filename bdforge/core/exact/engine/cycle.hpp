@@ -1,0 +1,88 @@
+// Parts of a cycle, of a bundle whose numbers are read, or are constants of a compiled state.
+#pragma once
+
+#include <algorithm>
+
+#include "core.hpp"
+
+namespace engine {
+
+// The pass of a hardware loop that ends with this bundle; where it goes on, or -1.
+BDFORGE_OFTEN std::int64_t loop_start(Core& core, int pc) {
+    const auto lc = load<std::uint32_t>(core.registers + core.lc);
+    if (!lc || load<std::uint32_t>(core.registers + core.le) != std::uint32_t(pc)) return -1;
+    save(core.registers + core.lc, lc - 1);
+    return lc > 1 ? std::int64_t(load<std::uint32_t>(core.registers + core.ls)) : -1;
+}
+
+// Whether a bundle waits, since a narrow store keeps memory.
+BDFORGE_OFTEN bool is_kept(const Core& core, int needs) { return needs >= 0 && core.cycle + needs <= core.kept; }
+
+// Room for the buffers of what may be under way by now.
+inline void widen(Core& core) {
+    if (core.ring_end - core.ring_first >= core.program->ring) return;
+    core.next_buffer = core.ring_first = core.ring_end;
+    core.ring_end += core.program->ring;
+}
+
+BDFORGE_OFTEN void issue(Core& core, int keeps, int bytes) {
+    if (keeps) core.kept = core.cycle + keeps;
+    if (core.next_buffer + bytes > core.ring_end) core.next_buffer = core.ring_first;
+    core.buffer_of[std::uint64_t(core.cycle) % kRing] = core.buffers + core.next_buffer;
+    core.next_buffer += bytes;
+}
+
+// The buffer of the bundle that issued `age` cycles ago.
+BDFORGE_OFTEN std::uint8_t* buffer_of(const Core& core, int age) {
+    return core.buffer_of[(std::uint64_t(core.cycle) - std::uint64_t(age)) % kRing];
+}
+
+BDFORGE_SELDOM void mark(Core& core) {
+    if (core.marked == kMostMarks) return;
+    core.part = core.parts[core.pc / 2];
+    core.marks[core.marked++] = {core.cycle, core.conflicts, core.part};
+}
+
+// The bundle at an address runs.
+BDFORGE_OFTEN void count_bundle(Core& core, int pc) {
+    ++core.bundles;
+    ++core.counts[pc / 2];
+    if (core.parts && core.parts[pc / 2] != core.part) mark(core);
+    core.loop_start = loop_start(core, pc);
+}
+
+// An access of a bank, which serves one in a cycle.
+BDFORGE_OFTEN void use_bank(Core& core, std::uint32_t address) {
+    const std::uint32_t bank = address >> 14 & 15;
+    ++core.uses[bank];
+    core.in_bank += std::uint64_t(1) << 4 * bank;
+}
+
+BDFORGE_SELDOM void count_waits(Core& core) {
+    std::uint64_t most = 1;
+    for (std::uint64_t banks = core.in_bank; banks; banks >>= 4) most = std::max(most, banks & 15);
+    core.conflicts += std::int64_t(most) - 1;
+}
+
+BDFORGE_OFTEN void count_conflicts(Core& core) {
+    if (core.in_bank & 0xEEEEEEEEEEEEEEEE) count_waits(core);  // some bank has two or more
+}
+
+// Behind the bundle at an address, of so many bytes; false at a fault.
+BDFORGE_OFTEN bool advance(Core& core, int pc, int size) {
+    const std::int64_t start = core.loop_start;
+    if (core.slots_left) {
+        if (start >= 0) {
+            core.fail(kControl, "a hardware loop goes round in a delay slot: no source tells where execution goes on");
+            return false;
+        }
+        if (!--core.slots_left) {
+            core.pc = core.target;
+            return true;
+        }
+    }
+    core.pc = start >= 0 ? int(start) : pc + size;
+    return true;
+}
+
+}  // namespace engine

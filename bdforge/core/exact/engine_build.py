@@ -41,15 +41,14 @@ class EngineState(ctypes.Structure):
     """A core, where the library has it: registers, counters, and what it asks for or why it stopped."""
 
     _fields_ = (
-        ("registers", ctypes.c_uint8 * (2 * FORWARDED)), ("unknown", ctypes.c_uint8 * (FORWARDED // 2)),
         ("cycle", ctypes.c_int64), ("bundles", ctypes.c_int64), ("conflicts", ctypes.c_int64),
+        ("parts", ctypes.c_void_p),
+        ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("part", ctypes.c_int32), ("pending_stores", ctypes.c_int32),
+        ("marked", ctypes.c_int32), ("assumes", ctypes.c_int32), ("request", ctypes.c_int32), ("bytes", ctypes.c_int32),
+        ("registers", ctypes.c_uint8 * (2 * FORWARDED)), ("unknown", ctypes.c_uint8 * (FORWARDED // 2)),
         ("counts", ctypes.c_int64 * _HALVES), ("macs", ctypes.c_int64 * _HALVES), ("uses", ctypes.c_int64 * BANKS),
-        ("marks", EngineMark * MOST_MARKS), ("parts", ctypes.c_void_p), ("request_data", ctypes.c_void_p),
-        ("pc", ctypes.c_int32), ("fault", ctypes.c_int32), ("request", ctypes.c_int32), ("bytes", ctypes.c_int32),
-        ("values", ctypes.c_uint32 * 5), ("pending_stores", ctypes.c_int32), ("part", ctypes.c_int32),
-        ("marked", ctypes.c_int32), ("assumes", ctypes.c_int32), ("assumed", ctypes.c_int32),
-        ("approximation", ctypes.c_int32),
-        ("message", ctypes.c_char * 256),
+        ("marks", EngineMark * MOST_MARKS), ("request_data", ctypes.c_void_p), ("values", ctypes.c_uint32 * 5),
+        ("assumed", ctypes.c_int32), ("approximation", ctypes.c_int32), ("message", ctypes.c_char * 256),
     )  # fmt: skip
 
 

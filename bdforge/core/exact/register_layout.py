@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from bdforge.core.isa import RegisterLeaf, leaves, load
 from bdforge.core.isa.core_registers import prefix
 
-FORWARDED = (1 << 14) + 33 * 64  # no multiple of 4 KiB, at which loads of one copy wait for stores to the other
+FORWARDED = (1 << 12) + 33 * 64  # no multiple of 4 KiB, at which loads of one copy wait for stores to the other
 """Distance of the second copy of vector registers, as readers see them to which results are forwarded: `kRegisters`."""
 
 _TOGETHER = (

@@ -27,24 +27,28 @@ BDFORGE_OFTEN void step(Core& core, const Event& event, std::uint8_t* buffer) {
     function(core, event, buffer + event.offset);
 }
 
+// In the middle of a cycle.
+BDFORGE_SELDOM int stopped(Core& core, std::int64_t start) {
+    core.loop_start = start;
+    core.middle = 1;
+    return kStop;
+}
+
 // A cycle in state S, as the engine's own `cycle`; what follows, by number.
 template <class S>
 int compiled(Core& core, std::int64_t& budget) {
     --budget;
-    core.pending_stores = S::kPending;
     issue(core, S::kKeeps, S::kBuffer);
     S::land(core);
-    count_bundle(core, S::kPc);
+    const std::int64_t start = count_bundle(core, S::kPc);
     core.in_bank = 0;
-    core.middle = 1;
-    if (!S::branch(core)) return kStop;
+    if (!S::branch(core)) return stopped(core, start);
     S::operate(core);
     core.next_request = S::kRequests;
-    if (core.fault) return kStop;
+    if (core.fault) return stopped(core, start);
     count_conflicts(core);
     ++core.cycle;
-    core.middle = 0;
-    return advance(core, S::kPc, S::kSize) ? S::next(core) : kStop;
+    return advance(core, S::kPc, S::kSize, start) ? S::next(core) : kStop;
 }
 
 }  // namespace engine

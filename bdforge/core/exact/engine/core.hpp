@@ -19,7 +19,7 @@ namespace engine {
 
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
 constexpr int kMostBuffer = 8 << 10; // bytes of what the instructions of a bundle have read and made, at most
-constexpr int kRegisters = (1 << 14) + 33 * 64;  // bytes of registers; 4 KiB apart, loads would wait for stores
+constexpr int kRegisters = (1 << 12) + 33 * 64;  // bytes of registers; 4 KiB apart, loads would wait for stores
 constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
 constexpr int kAddressMask = 0xFFFFF;
 constexpr int kDepth = 12;           // cycles until all is done after the last bundle
@@ -76,21 +76,20 @@ struct Program {
 
 // What Python sees of a core, where it lies: `EngineState` of `engine_build.py` has the same fields.
 struct alignas(64) Shared {
+    std::int64_t cycle, bundles, conflicts;
+    const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
+    std::int32_t pc, fault, part, pending_stores;  // those that write in later cycles
+    std::int32_t marked, assumes, request, request_bytes;  // `assumes`: whether it goes on where results are assumed
     std::uint8_t registers[2 * kRegisters];  // the second half as forwarding shows it
     std::uint8_t unknown[2 * kRegisters / 4];  // whether no source tells what a word of the registers holds
-    std::int64_t cycle, bundles, conflicts;
     std::int64_t counts[1 << 13];  // how often each bundle ran, by half its address
     std::int64_t macs[1 << 13];    // multiplications with accumulation, of lanes
     std::int64_t uses[16];         // accesses by bank: four of each of the four memories
     Mark marks[kMostMarks];        // of which `marked` are noted
-    const std::int16_t* parts;     // which part of the program each bundle is in, by half its address; or null
     std::uint8_t* request_data;
-    std::int32_t pc, fault, request, request_bytes;
     std::uint32_t request_values[5];
-    std::int32_t pending_stores;   // that write in later cycles
-    std::int32_t part, marked;
-    std::int32_t assumes, assumed;  // whether it goes on where results are assumed; which assumptions were made
-    std::int32_t approximation;     // what becomes of approximations: nothing (0), the nearest value, a bound
+    std::int32_t assumed;        // which assumptions were made
+    std::int32_t approximation;  // what becomes of approximations: nothing (0), the nearest value, a bound
     char message[256];
 };
 
@@ -98,23 +97,24 @@ struct alignas(64) Shared {
 struct Often {
     std::uint8_t* constants;    // of the program, as a run begins
     std::uint64_t in_bank;      // accesses of each bank in this cycle, in 4 bits: all slots' instructions make fewer
-    std::int64_t loop_start, kept;  // memory is kept up to that cycle
-    std::int32_t next_buffer, ring_end, slots_left, middle, next_request;
+    std::int64_t kept;          // memory is kept up to that cycle
+    std::int32_t next_buffer, ring_end, slots_left;
     std::int32_t lc, ls, le;    // places of the loop's registers
-    State* state;
 };
 
 // Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
 // touched stays small. A program that turns out to have more under way gets a ring behind the one before.
 struct alignas(64) Core : Often, Shared {
     alignas(64) std::uint8_t buffers[4 * kRing * kMostBuffer];
-    std::uint8_t* buffer_of[kRing];  // of the bundles of the last cycles, by cycle
+    std::uint8_t* buffer_of[2 * kRing];  // of the last cycles, by cycle, and once more behind, which ages reach back from
     std::int32_t ring_first;
     std::unique_ptr<State[]> own;
     std::uint8_t* windows[4];
     std::uint8_t* written[4];
     Program* program;
-    std::int32_t target, drained, stopping;
+    std::int32_t target, drained, stopping, middle, next_request;
+    std::int64_t loop_start;
+    State* state;
     std::uint8_t* usual[16];   // where memory lies by the upper bits of addresses, if nobody keeps account of it
     const Bundle* bundle;
     [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
@@ -145,14 +145,17 @@ struct alignas(64) Core : Often, Shared {
     }
 };
 
-// As memcpy, in the widest registers of this machine.
-template <int Bytes>
-BDFORGE_OFTEN void move(void* to, const void* from) {
+// Copies to one or more places, in the widest registers of this machine.
+template <int Bytes, class... To>
+BDFORGE_OFTEN void move(const std::uint8_t* from, To*... to) {
     using Wide [[gnu::vector_size(64), gnu::aligned(1), gnu::may_alias]] = unsigned char;
-    if constexpr (Bytes % sizeof(Wide)) std::memcpy(to, from, Bytes);
+    if constexpr (Bytes % sizeof(Wide)) (std::memcpy(to, from, Bytes), ...);
     else
 #pragma GCC unroll 4
-        for (std::size_t i = 0; i < Bytes / sizeof(Wide); ++i) static_cast<Wide*>(to)[i] = static_cast<const Wide*>(from)[i];
+        for (std::size_t i = 0; i < Bytes; i += sizeof(Wide)) {
+            const Wide piece = *reinterpret_cast<const Wide*>(from + i);
+            ((*reinterpret_cast<Wide*>(to + i) = piece), ...);
+        }
 }
 
 template <class T>

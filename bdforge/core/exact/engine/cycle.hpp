@@ -28,13 +28,14 @@ inline void widen(Core& core) {
 BDFORGE_OFTEN void issue(Core& core, int keeps, int bytes) {
     if (keeps) core.kept = core.cycle + keeps;
     if (core.next_buffer + bytes > core.ring_end) core.next_buffer = core.ring_first;
-    core.buffer_of[std::uint64_t(core.cycle) % kRing] = core.buffers + core.next_buffer;
+    std::uint8_t** const at = core.buffer_of + std::uint64_t(core.cycle) % kRing;
+    at[0] = at[kRing] = core.buffers + core.next_buffer;
     core.next_buffer += bytes;
 }
 
 // The buffer of the bundle that issued `age` cycles ago.
 BDFORGE_OFTEN std::uint8_t* buffer_of(const Core& core, int age) {
-    return core.buffer_of[(std::uint64_t(core.cycle) - std::uint64_t(age)) % kRing];
+    return core.buffer_of[kRing + std::uint64_t(core.cycle) % kRing - age];
 }
 
 BDFORGE_SELDOM void mark(Core& core) {
@@ -43,12 +44,12 @@ BDFORGE_SELDOM void mark(Core& core) {
     core.marks[core.marked++] = {core.cycle, core.conflicts, core.part};
 }
 
-// The bundle at an address runs.
-BDFORGE_OFTEN void count_bundle(Core& core, int pc) {
+// The bundle at an address runs; where its hardware loop goes on, or -1.
+BDFORGE_OFTEN std::int64_t count_bundle(Core& core, int pc) {
     ++core.bundles;
     ++core.counts[pc / 2];
     if (core.parts && core.parts[pc / 2] != core.part) mark(core);
-    core.loop_start = loop_start(core, pc);
+    return loop_start(core, pc);
 }
 
 // An access of a bank, which serves one in a cycle.
@@ -68,9 +69,8 @@ BDFORGE_OFTEN void count_conflicts(Core& core) {
     if (core.in_bank & 0xEEEEEEEEEEEEEEEE) count_waits(core);  // some bank has two or more
 }
 
-// Behind the bundle at an address, of so many bytes; false at a fault.
-BDFORGE_OFTEN bool advance(Core& core, int pc, int size) {
-    const std::int64_t start = core.loop_start;
+// Behind the bundle at an address, of so many bytes, with which a loop may end; false at a fault.
+BDFORGE_OFTEN bool advance(Core& core, int pc, int size, std::int64_t start) {
     if (core.slots_left) {
         if (start >= 0) {
             core.fail(kControl, "a hardware loop goes round in a delay slot: no source tells where execution goes on");

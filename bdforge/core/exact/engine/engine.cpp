@@ -37,7 +37,7 @@ int begin(Core& core, std::int64_t& budget) {
         issue(core, core.bundle->keeps, core.bundle->buffer);
     }
     run_phases(core, kLand, kForward);
-    if (core.bundle) count_bundle(core, core.pc);
+    if (core.bundle) core.loop_start = count_bundle(core, core.pc);
     core.in_bank = 0;
     core.next_request = core.state->ends[kForward];
     core.middle = 1;
@@ -61,13 +61,14 @@ int requests(Core& core) {
 int run_compiled(Core& core, std::int64_t& budget) {
     const States& states = *core.program->states;
     for (int at = core.state->compiled;;) {
-        const int next = states.library->functions[at](core, budget);
-        if (next >= 0 && budget > 0 && states.compiled[next]) {
+        const int next = states.functions[at](core, budget);
+        if (next >= 0 && budget > 0 && states.functions[next]) {
             at = next;
             continue;
         }
         core.state = states.compiled[at];
         core.bundle = core.state->bundle;
+        core.pending_stores = core.state->pending_stores;
         return next == kStop ? kFault : kStepped;
     }
 }
@@ -84,7 +85,7 @@ int cycle(Core& core, std::int64_t& budget) {
     count_conflicts(core);
     ++core.cycle;
     core.middle = 0;
-    return core.bundle && !advance(core, core.pc, core.bundle->size) ? kFault : kStepped;
+    return core.bundle && !advance(core, core.pc, core.bundle->size, core.loop_start) ? kFault : kStepped;
 }
 
 }  // namespace
@@ -188,6 +189,7 @@ void engine_attach(Program* program, const CompiledStates* library) {
     library->take(Tables{});
     states.library = library;
     states.compiled.assign(library->count, nullptr);
+    states.functions.assign(library->count, nullptr);
     for (int i = 0; i < library->count; ++i) states.numbers[library->keys[i]] = i;
     for (auto& [window, state] : states.known) meet(states, *state);
 }

@@ -154,7 +154,7 @@ BDFORGE_OFTEN void accumulated(Core& core, const Event& event, std::uint8_t* buf
     core.macs[event.place] += kLanes * shape->depth;
     const std::uint8_t* product = buffer + ~event.a[accumulators] + kProduct;
     std::uint8_t* total = buffer + ~event.a[accumulators + 1];
-    if (!accumulators || conf & 1) move<kLanes * sizeof(std::uint32_t)>(total, product);
+    if (!accumulators || conf & 1) move<kLanes * sizeof(std::uint32_t)>(product, total);
     else add_up(core.at(event.a[0], buffer), product, total);
     if (accumulators > 1) add_up(core.at(event.a[1], buffer), total, total);
 }

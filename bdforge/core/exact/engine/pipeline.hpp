@@ -36,6 +36,7 @@ struct States {
     const CompiledStates* library = nullptr;
     std::map<std::uint64_t, int> numbers;  // of the library's states, by key
     std::vector<State*> compiled;          // those of them that were met, by number
+    std::vector<Compiled> functions;       // of those
     std::map<Window, std::unique_ptr<State>> known;
     State empty;
 };
@@ -131,6 +132,7 @@ inline void meet(States& states, State& state) {
     if (found == states.numbers.end()) return;
     state.compiled = found->second;
     states.compiled[state.compiled] = &state;
+    states.functions[state.compiled] = states.library->functions[state.compiled];
 }
 
 // The state behind one; a core beyond the most states that are kept has one of its own, which no other leads to.

@@ -49,7 +49,7 @@ class StatesText {
     void add_state(const State& state, int number) {
         const Bundle& bundle = *state.bundle;
         add("struct S", number, " {\nstatic constexpr int kPc = ", bundle.pc, ", kSize = ", bundle.size, ", kBuffer = ",
-            bundle.buffer, ", kKeeps = ", bundle.keeps, ", kPending = ", state.pending_stores, ", kRequests = ",
+            bundle.buffer, ", kKeeps = ", bundle.keeps, ", kRequests = ",
             state.ends[kRequest], ";\n");
         add_steps(state, "land", 0, state.ends[kForward]);
         add("BDFORGE_OFTEN static bool branch(Core& core) {\n");

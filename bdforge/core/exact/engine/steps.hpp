@@ -9,7 +9,7 @@ namespace engine {
 template <int Bytes = 0>
 BDFORGE_OFTEN void copy(Core& core, const Event& event, std::uint8_t* buffer) {
     std::uint8_t* to = core.at(event.a[1], buffer);
-    if (Bytes) return move<Bytes>(to, core.at(event.a[0], buffer));
+    if constexpr (Bytes) return move<Bytes>(core.at(event.a[0], buffer), to);
     std::memmove(to, core.at(event.a[0], buffer), event.o[0]);
     std::memset(to + event.o[0], 0, event.o[1] - event.o[0]);
 }
@@ -19,11 +19,12 @@ BDFORGE_OFTEN void land_word(Core& core, const Event& event, std::uint8_t* buffe
     save(core.registers + event.a[1], load<std::uint32_t>(buffer + ~event.a[0]) & std::uint32_t(event.o[0]));
 }
 
-template <int Bytes>
-BDFORGE_OFTEN void set(Core& core, const Event& event, std::uint8_t* buffer, int place) {
-    std::uint8_t* to = core.registers + place + event.a[1];
-    if (Bytes) move<Bytes>(to, buffer + ~event.a[0]);
-    else std::memcpy(to, buffer + ~event.a[0], event.o[0]);
+template <int Bytes, class... Image>
+BDFORGE_OFTEN void set(Core& core, const Event& event, std::uint8_t* buffer, Image... image) {
+    const std::uint8_t* from = buffer + ~event.a[0];
+    std::uint8_t* to = core.registers + event.a[1];
+    if constexpr (Bytes) move<Bytes>(from, to + image...);
+    else (std::memcpy(to + image, from, event.o[0]), ...);
 }
 
 // a: buffer, register; o: bytes, unless they are fixed. Vectors are kept a second time, as forwarding shows them.
@@ -34,8 +35,7 @@ BDFORGE_OFTEN void forward(Core& core, const Event& event, std::uint8_t* buffer)
 
 template <int Bytes = 0>
 BDFORGE_OFTEN void land(Core& core, const Event& event, std::uint8_t* buffer) {
-    set<Bytes>(core, event, buffer, 0);
-    set<Bytes>(core, event, buffer, kRegisters);
+    set<Bytes>(core, event, buffer, 0, kRegisters);
 }
 
 // As `land`, where what is forwarded has stayed: states find that out (`pipeline.hpp`).
@@ -186,7 +186,7 @@ BDFORGE_OFTEN void load_fixed(Core& core, const Event& event, std::uint8_t* buff
     const std::uint8_t* window = core.usual[address >> 16 & 15];
     if (address % Bytes || !window) return load_memory(core, event, buffer);
     use_bank(core, address);
-    move<Bytes>(buffer + ~event.a[1], window + (address & 0xFFFF));
+    move<Bytes>(window + (address & 0xFFFF), buffer + ~event.a[1]);
 }
 
 // a: pointer, destination; o: bytes, and how many of them from the pointer on are used.
@@ -245,8 +245,8 @@ BDFORGE_OFTEN void store_memory(Core& core, const Event& event, std::uint8_t* bu
     if (address & (bytes - 1) || !window) return store_any(core, event, buffer);
     use_bank(core, address);
     const std::uint8_t* from = core.at(event.a[0], buffer);
-    if (bytes == 64) move<64>(window + (address & 0xFFFF), from);
-    else if (bytes == 32) move<32>(window + (address & 0xFFFF), from);
+    if (bytes == 64) move<64>(from, window + (address & 0xFFFF));
+    else if (bytes == 32) move<32>(from, window + (address & 0xFFFF));
     else std::memcpy(window + (address & 0xFFFF), from, bytes);
 }
 

@@ -23,8 +23,8 @@ from bdforge.common.compilers import compile_command, folder, identity
 from bdforge.core.exact import engine_build as build
 from bdforge.core.isa import Isa
 
-BUNDLES = 1 << 25
-"""That a program runs before its states are compiled, some seconds: so tests and short runs wait for no compiler."""
+BUNDLES = 1 << 24
+"""That a program runs before its states are compiled, two seconds: so tests and short runs wait for no compiler."""
 MOST_STATES = 128
 """Compiled of a program, those that it ran most: each takes some hundredths of a second."""
 _FLAGS = (*build.FLAGS, "-O2")
@@ -44,13 +44,14 @@ class CompilableProgram(Protocol):
 
 
 class CompiledStates:
-    """Those of a program; `attached` once it has them. Who calls holds the program's lock."""
+    """Those of a program as it is translated; `attached` once it has them. Who calls holds the program's lock."""
 
     def __init__(self, program: CompilableProgram) -> None:
         self._program, self._left = program, BUNDLES
         self._thread: Thread | None = None
         self.attached = False
-        name = hashlib.sha256(program.isa.generation.encode() + program.code).hexdigest()[:20]
+        known = f"{program.isa.generation} {program.careful}".encode()
+        name = hashlib.sha256(known + program.code).hexdigest()[:20]
         self._path = folder() / "states" / _library() / f"{name}.so"
         self._attach()
 
@@ -65,10 +66,6 @@ class CompiledStates:
         elif not self._thread.is_alive():
             self._attach()
 
-    def stop(self) -> None:
-        """The program is translated anew: its states are others, which are not compiled."""
-        self._left = _NEVER
-
     def start(self) -> None:
         """Begin to compile what ran most until now."""
         text = self._program.library.engine_states(self._program.handle, MOST_STATES).decode()
@@ -77,7 +74,7 @@ class CompiledStates:
 
     def wait(self) -> None:
         """Until what is being compiled is there."""
-        if self._thread is not None and not self._program.careful:
+        if self._thread is not None:
             self._thread.join()
             self._attach()
 

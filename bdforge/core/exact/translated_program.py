@@ -79,9 +79,9 @@ class TranslatedProgram:
     def _take_care(self) -> None:
         """Keep account of unknown values from now on: what was translated before is translated anew."""
         self.careful = True
-        self.compiled.stop()
         self._known.clear()
         self.library.engine_forget(self.handle)
+        self.compiled = CompiledStates(self)
 
     def _constant(self, value: int) -> int:
         """The place of a number among the constants."""

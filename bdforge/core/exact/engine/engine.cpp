@@ -172,7 +172,10 @@ void engine_forget(Program* program) {
     // Kept: events under way in some core's state still point into them.
     for (auto& bundle : program->bundles)
         if (bundle) program->forgotten.push_back(std::move(bundle));
-    for (auto& [window, state] : program->states->known) state->compiled = -1;  // what follows them is others
+    for (auto& [window, state] : program->states->known) {
+        state->compiled = -1;  // what follows them is others
+        state->ran = 0;
+    }
     program->states->library = nullptr;
 }
 
@@ -190,6 +193,7 @@ void engine_attach(Program* program, const CompiledStates* library) {
     states.library = library;
     states.compiled.assign(library->count, nullptr);
     states.functions.assign(library->count, nullptr);
+    states.numbers.clear();
     for (int i = 0; i < library->count; ++i) states.numbers[library->keys[i]] = i;
     for (auto& [window, state] : states.known) meet(states, *state);
 }

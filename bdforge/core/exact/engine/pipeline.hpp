@@ -105,7 +105,7 @@ inline void fill(Program& program, State& state, const Window& window) {
 // Whether nothing asks in the middle of a state's cycle.
 inline bool can_be_compiled(const State& state) {
     for (int i = state.ends[kForward]; state.bundle && i < state.ends[kRequest]; ++i)
-        if (state.calls[i].event.function != branch) return false;
+        if (state.calls[i].event.function == ask) return false;
     return state.bundle;
 }
 

@@ -1,12 +1,13 @@
 """Compiled states against the executors without them: data, faults, budgets that end midway, requests, poison."""
 
 import random
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
 from bdforge.core import isa
-from bdforge.core.exact import compiled_states
+from bdforge.core.exact import compiled_states, translated_program
 from bdforge.core.exact.core_memory import WINDOW_BYTES, DataMemory
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.profile import Parts
@@ -52,6 +53,7 @@ def compiled(monkeypatch, tmp_path):
     """Runs a program, and lets its states be compiled."""
     Translated(isa.load("aie2p"), assembled("done", "aie2p"), DataMemory([None] * 4))
     monkeypatch.setattr(compiled_states, "folder", lambda: tmp_path)
+    monkeypatch.setattr(translated_program, "_translation", lru_cache(translated_program.TranslatedProgram))
 
     def compile_states(generation, code, values, seed):
         isa_ = isa.load(generation)
@@ -135,11 +137,31 @@ def test_random_loops_calls_and_branches_do_the_same(compiled, generation, seed)
     rng = random.Random(100 + seed)
     code = looping(generation, rng)
     isa_ = isa.load(generation)
-    assert compiled(generation, code, registers(isa_, rng), 1).attached or translated(isa_, code).careful
+    assert compiled(generation, code, registers(isa_, rng), 1).attached
     for again in range(20):
         values = registers(isa_, rng)
         plain, fast = (outcome(executor, isa_, code, values, again) for executor in (Interpreter, Translated))
         assert differences(plain, fast) == []
+
+
+@pytest.mark.slow
+def test_a_program_that_is_translated_anew_does_the_same(compiled):
+    """A load whose upper half is unknown, behind the loop: from then on all steps keep account of that."""
+    nops, far = 5 * "        nop\n", 80 * "        nop\n"  # further than is translated ahead
+    more = f"jnz r10, #more\n{nops}        done\n{far}        .p2align 4\nmore:   vldb.128 wl3, [p0, dj0]\n{nops}{nops}"
+    code = assembled(DENSE.replace("done", f"{more}        movx lc, #20\n        j #loop\n{nops}"), "aie2p")
+    ways = [dense_registers() | {"r10": again, "dj0": 0} for again in (0, 1)]
+    plain = [seen(Interpreter, code, values, [200]) for values in ways]
+    assert compiled("aie2p", code, ways[0], 1).attached
+    states = translated(isa.load("aie2p"), code)
+    for values, shown in zip(ways, plain, strict=True):
+        assert not states.careful
+        assert [*differing(shown, seen(Translated, code, values, [200]))] == []
+    assert states.careful
+    assert not states.compiled.attached
+    assert compiled("aie2p", code, ways[1], 1).attached
+    for values, shown in zip(ways, plain, strict=True):
+        assert [*differing(shown, seen(Translated, code, values, [200]))] == []
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from bdforge.core.isa import Isa
 
 BUNDLES = 1 << 24
 """That a program runs before its states are compiled, two seconds: so tests and short runs wait for no compiler."""
-MOST_STATES = 128
+MOST_STATES = 256
 """Compiled of a program, those that it ran most: each takes some hundredths of a second."""
 _FLAGS = (*build.FLAGS, "-O2")
 _LOOK = 1 << 20  # bundles between two looks for what is being compiled

@@ -19,6 +19,7 @@ namespace engine {
 
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
 constexpr int kMostBuffer = 8 << 10; // bytes of what the instructions of a bundle have read and made, at most
+constexpr int kRings = 4 * kRing * kMostBuffer;  // bytes of all rings of buffers: each at least twice the one before
 constexpr int kRegisters = (1 << 12) + 33 * 64;  // bytes of registers; 4 KiB apart, loads would wait for stores
 constexpr int kConstants = 1 << 20;  // places from here on are constants of the program
 constexpr int kAddressMask = 0xFFFFF;
@@ -98,6 +99,7 @@ struct Often {
     std::uint8_t* constants;    // of the program, as a run begins
     std::uint64_t in_bank;      // accesses of each bank in this cycle, in 4 bits: all slots' instructions make fewer
     std::int64_t kept;          // memory is kept up to that cycle
+    std::uint8_t* buffers;
     std::int32_t next_buffer, ring_end, slots_left;
     std::int32_t lc, ls, le;    // places of the loop's registers
 };
@@ -105,7 +107,7 @@ struct Often {
 // Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
 // touched stays small. A program that turns out to have more under way gets a ring behind the one before.
 struct alignas(64) Core : Often, Shared {
-    alignas(64) std::uint8_t buffers[4 * kRing * kMostBuffer];
+    std::unique_ptr<std::uint8_t[]> rings{new std::uint8_t[kRings]};  // not zeroed: hardly any of it is ever touched
     std::uint8_t* buffer_of[2 * kRing];  // of the last cycles, by cycle, and once more behind, which ages reach back from
     std::int32_t ring_first;
     std::unique_ptr<State[]> own;

@@ -209,6 +209,9 @@ int engine_constant(Program* program, std::uint64_t value) {
 Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written, int lc, int ls, int le) {
     Core* core = new Core{};
     core->program = program;
+    void* rings = core->rings.get();
+    std::size_t room = kRings;
+    core->buffers = static_cast<std::uint8_t*>(std::align(64, kRings - 64, rings, room));
     core->state = &program->states->empty;
     core->own = std::make_unique<State[]>(2);
     std::copy_n(windows, 4, core->windows);

@@ -1,6 +1,5 @@
 """`bdforge reproduce`: published tables and figures, and what this project makes of them."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,10 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from bdforge.cli.json_figures import ReproducedEntry, ReproducedPapers
 from bdforge.cli.options import AsJson, Force, Jobs, Scheduler, new_path, workers_of, write
 from bdforge.cli.plot import draw, new_plot
 from bdforge.cli.progress import doing
-from bdforge.common.screen import new_table, put, say, screen
+from bdforge.common.screen import new_table, put, screen
 from bdforge.perf.reproduce import Figure, PaperEntry, entries, entry_named, figures_by_entry, figures_csv, summary
 from bdforge.perf.reproduce.entry_picture import picture as entry_picture
 from bdforge.perf.reproduce.figures import KINDS, PROCESSORS
@@ -53,7 +53,7 @@ def reproduce_command(
     with doing(workers, "rows") as (ended,):
         found = figures_by_entry(chosen, full=full, workers=workers, ended=ended)
     if as_json:
-        say(json.dumps({"entries": [_content(entry) | {"figures": _values(found[entry.name])} for entry in chosen]}))
+        ReproducedPapers(entries=[ReproducedEntry.of(entry, found[entry.name]) for entry in chosen]).print()
     else:
         _print(chosen, found, short=every)
     if out is not None:
@@ -63,20 +63,9 @@ def reproduce_command(
         draw(lambda: entry_picture(chosen[0], found[chosen[0].name]), picture)
 
 
-def _content(entry: PaperEntry) -> dict[str, Any]:
-    """An entry without its rows, for JSON."""
-    texts = {name: getattr(entry, name) for name in ("name", "paper", "where", "about", "note", "fitted")}
-    return texts | {"rows": len(entry.rows)}
-
-
-def _values(figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    kept = (figure.fields() for figure in figures)
-    return [{name: value for name, value in fields.items() if value not in (None, "")} for fields in kept]
-
-
 def _list(as_json: bool) -> None:
     if as_json:
-        say(json.dumps({"entries": [_content(entry) for entry in entries()]}))
+        ReproducedPapers(entries=[ReproducedEntry.of(entry) for entry in entries()]).print()
         return
     table = new_table(f"{len(entries())} published tables and figures", "name", "of", "where", "what", ">rows")
     for entry in entries():

@@ -1,12 +1,13 @@
 """`bdforge reproduce`: the list, a table, files, and what it refuses."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
 
+from bdforge.cli.json_figures import ReproducedFigure, ReproducedPapers
 from bdforge.perf.reproduce import entries, entry_named
+from bdforge.perf.reproduce.figures import COLUMNS
 
 
 def test_all_are_listed(run):
@@ -16,8 +17,10 @@ def test_all_are_listed(run):
         assert any(
             line.split()[:1] == [entry.name] and line.split()[-1] == str(len(entry.rows)) for line in out.splitlines()
         )
-    listed = json.loads(run("reproduce", "--json")[1])["entries"]
-    assert [each["name"] for each in listed] == [entry.name for entry in entries()]
+    listed = ReproducedPapers.model_validate_json(run("reproduce", "--json")[1]).entries
+    assert [(each.name, each.rows, each.figures) for each in listed] == [
+        (entry.name, len(entry.rows), None) for entry in entries()
+    ]
 
 
 def test_a_table_is_printed_written_and_drawn(run):
@@ -51,9 +54,16 @@ def test_several_are_summed_up_together_and_kinds_stay_apart(run):
     assert code == 0
     assert "together, modelled: mean error" in out
     assert "together, counted: mean error" in out
-    (first, second) = json.loads(run("reproduce", "teir-table3", "casselc-int4", "--json")[1])["entries"]
-    assert {figure["quantity"] for figure in first["figures"]} == {"latency", "jump"}
-    assert second["figures"][0]["modelled_difference"] == pytest.approx(1 / 1.035 - 1, abs=1e-3)
+    code, out, _ = run("reproduce", "teir-table3", "casselc-int4", "--json")
+    first, second = (entry.figures or [] for entry in ReproducedPapers.model_validate_json(out).entries)
+    assert code == 0
+    assert {figure.quantity for figure in first} == {"latency", "jump"}
+    assert second[0].modelled_difference == pytest.approx(1 / 1.035 - 1, abs=1e-3)
+    assert (second[0].emulated, second[0].cpu) == (None, None)
+
+
+def test_objects_have_the_columns_of_files():
+    assert tuple(ReproducedFigure.model_fields) == COLUMNS
 
 
 def test_all_has_a_line_for_each(run, monkeypatch):

@@ -2,11 +2,11 @@
 
 import re
 
-from bdforge.cli import json_design, json_output
+from bdforge.cli import json_design, json_figures, json_output
 from bdforge.cli.json_output import JsonObject
 from tools.docs.markdown import prose, section, table
 
-OUTPUTS = (*json_output.OUTPUTS, *json_design.OUTPUTS)
+OUTPUTS = (*json_output.OUTPUTS, *json_design.OUTPUTS, *json_figures.OUTPUTS)
 _FOR = "For whoever calls commands from a program: the objects that `--json` prints.\n"
 _START = (
     prose(
@@ -14,9 +14,9 @@ _START = (
         "exit codes are as without it. Input that cannot be read at all ends with a sentence there, and no object.",
     ),
     prose(
-        "`bdforge verify`, `doctor`, `estimate` and `show` of a design have the objects below. `bdforge explain`,",
-        "`reproduce` and `insts decode` print the values of their tables by the names that these have. JSON Schema of",
-        "an object:",
+        "`bdforge verify`, `doctor`, `reproduce`, `estimate` and `show` of a design have the objects below. `bdforge",
+        "explain` and `insts decode` print the values of their tables by the names that these have. JSON Schema of an",
+        "object:",
     ),
     """```python
 import json

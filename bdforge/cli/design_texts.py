@@ -7,7 +7,7 @@ import typer
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.mlir import parse
-from bdforge.cli.options import DEFAULT_PRODUCT
+from bdforge.cli.options import DEFAULT_PRODUCT, completing
 from bdforge.cli.plan import planned
 from bdforge.common.files import read_text
 from bdforge.design.document import STDIN, design_of
@@ -21,7 +21,12 @@ DesignFile = Annotated[
     typer.Argument(help="MLIR text; or a design's spec or document (.toml, .py, - on standard input)."),
 ]
 SpecProduct = Annotated[
-    str | None, typer.Option("--device", help=f"Product that a spec is planned for: {', '.join(DEVICES)}.")
+    str | None,
+    typer.Option(
+        "--device",
+        help=f"Product that a spec is planned for: {', '.join(DEVICES)}.",
+        autocompletion=completing(DEVICES),
+    ),
 ]
 
 

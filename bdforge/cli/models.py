@@ -14,7 +14,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from bdforge.cli.options import Seed, number, whole_numbers
+from bdforge.cli.options import Seed, completing, number, whole_numbers
 from bdforge.cli.progress import counting
 from bdforge.common.messages import clip
 from bdforge.common.screen import new_table, put, say, screen
@@ -42,7 +42,9 @@ DesignFolders = Annotated[
     ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]
-DeviceName = Annotated[str, typer.Option("--device", help=f"Of the array: {', '.join(DEVICES)}.")]
+DeviceName = Annotated[
+    str, typer.Option("--device", help=f"Of the array: {', '.join(DEVICES)}.", autocompletion=completing(DEVICES))
+]
 Rule = Annotated[
     str, typer.Option("--split", help="Where linear layers run: as the `estimate` says, all on the `array`, or `cpu`.")
 ]

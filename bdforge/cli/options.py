@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bdforge.array.emulator.scheduler import MOST_STEPS
-from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS
+from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS, NAMES
 from bdforge.common.files import new_file, write_whole
 from bdforge.common.messages import InputError, clip, listed
 from bdforge.common.pictures import new_picture
@@ -75,7 +75,17 @@ Rate = Annotated[float | None, number("Kernel's MACs per cycle, when known.", le
 BLayout = Annotated[str, typer.Option("--b-layout", help=f"Layout of B in DRAM: {', '.join(ORDERS)}.")]
 Layouts = Annotated[str, typer.Option("--layouts", help=f"Layouts of B, with commas: {', '.join(ORDERS)}.")]
 DEFAULT_PRODUCT = "strix_halo"
-ProductName = Annotated[str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.")]
+
+
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """What shells offer for an option or argument of these `names`."""
+    known = tuple(names)
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
+
+
+ProductName = Annotated[
+    str, typer.Option("--device", help=f"One of {', '.join(DEVICES)}.", autocompletion=completing(DEVICES))
+]
 Module = Annotated[str | None, typer.Option("--module", help="aie.device of the file, when it holds several.")]
 Kernel = Annotated[
     str,
@@ -226,7 +236,11 @@ def print_or_write(text: str, out: Path | None, force: bool, what: str = "") -> 
 
 Permissive = Annotated[
     list[str] | None,
-    typer.Option("--permissive", help="Switch a check off by its name (`bdforge checks` lists them); repeatable."),
+    typer.Option(
+        "--permissive",
+        help="Switch a check off by its name (`bdforge checks` lists them); repeatable.",
+        autocompletion=completing(NAMES),
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from bdforge.cli.json_figures import ReproducedEntry, ReproducedPapers
-from bdforge.cli.options import AsJson, Force, Jobs, Scheduler, new_path, workers_of, write
+from bdforge.cli.options import AsJson, Force, Jobs, Scheduler, completing, new_path, workers_of, write
 from bdforge.cli.plot import draw, new_plot
 from bdforge.cli.progress import doing
 from bdforge.common.screen import new_table, put, screen
@@ -19,10 +19,17 @@ from bdforge.perf.reproduce.figures import KINDS, PROCESSORS
 app = typer.Typer()
 
 
+def _named(incomplete: str) -> list[str]:
+    return completing(entry.name for entry in entries())(incomplete)
+
+
 @app.command(name="reproduce")
 def reproduce_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Published tables or figures; all that there are are listed without.")
+        list[str] | None,
+        typer.Argument(
+            help="Published tables or figures; all that there are are listed without.", autocompletion=_named
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them: a line of errors for each.")] = False,
     full: Annotated[

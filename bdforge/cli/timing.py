@@ -9,7 +9,7 @@ import typer
 
 from bdforge.array.emulator.timed import TimelineSpan, TimingOptions, TimingReport
 from bdforge.array.emulator.timed.time_tables import tables, write_timeline
-from bdforge.cli.options import LARGE, new_path, number
+from bdforge.cli.options import LARGE, completing, new_path, number
 from bdforge.common.screen import put, say, screen
 from bdforge.devices.timing import TIMINGS, timing_of
 
@@ -19,7 +19,9 @@ TimelineFile = Annotated[
 Product = Annotated[
     str | None,
     typer.Option(
-        "--device", help=f"Product whose clock and DRAM are timed, by default the array's: {', '.join(TIMINGS)}."
+        "--device",
+        help=f"Product whose clock and DRAM are timed, by default the array's: {', '.join(TIMINGS)}.",
+        autocompletion=completing(TIMINGS),
     ),
 ]
 KernelCycles = Annotated[

@@ -18,7 +18,7 @@ from tools.site.schemas import SchemaTables
 KINDS = [kind for kind in OPERATORS if find_spec(f"bdforge.operators.{kind}")]
 """Those of this tree; packages from outside have pages of their own."""
 _DESIGNS = Path(__file__).resolve().parents[2] / "designs"
-_GUIDES = {"contraction": "contractions", "gemm": "designs", "gemv": "gemv"}
+_GUIDES = {"contraction": "contractions", "gemv": "gemv"}
 """Pages of docs/ that tell of an operator; of the others docs/operators does."""
 _START = prose(
     "`kind` at the top of a [design spec](../docs/designs.md) names its operator. `bdforge render`, `plan`, `build`,",

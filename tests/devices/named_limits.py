@@ -16,7 +16,7 @@ ALL_NUMBERS = ("devices.limits", "devices.switches")  # every number there is a 
 LIKE_A_LIMIT = re.compile(r"MAX|MIN|LIMIT|BUDGET|LARGEST|LONGEST|MOST|UNREAD|CAPACITY|ENTRIES|(^|_)END(_|$)")
 
 NO_LIMIT = {
-    "core.exact.compiled_states.MOST_STATES": "those beyond are interpreted, with the same results: tests/emulator/cores/isa/test_compiled_states.py",
+    "core.exact.compiled_states.MOST_STATES": "others are not: tests/emulator/cores/isa/test_compiled_states.py",
     "cli.options.SIZE_MAX": "of any option: tests/cli/test_options.py",
     "design.document.document_values.MOST_TURNS": "tests/design/test_small_documents.py",
     "design.sandbox.LENGTH_MAX": "tests/design/test_template.py",

@@ -27,7 +27,7 @@ from bdforge.cli.plot import draw, new_plot
 from bdforge.cli.progress import doing
 from bdforge.common.screen import new_table, put, screen
 from bdforge.devices import device_named
-from bdforge.devices.types import Order
+from bdforge.devices.types import TYPES, Order
 from bdforge.operators.gemm import load_spec
 from bdforge.perf.plots.layouts import layouts_picture
 from bdforge.perf.size_sweep import Swept, native_problems, ratios, sweep, write_csv
@@ -39,7 +39,7 @@ app = typer.Typer()
 @app.command(name="sweep")
 def sweep_command(
     design: Annotated[Path, typer.Argument(help="Design spec, such as designs/gemm_i8_i8_i32_96x64x96.toml.")],
-    b_layouts: Layouts = "row,column",
+    b_layouts: Layouts = "",
     sizes: Annotated[
         str, typer.Option(help="M, K and N each from these, to the nearest that the array takes whole.")
     ] = "512,1024,2048,3072,4096,6144,8192",
@@ -51,9 +51,12 @@ def sweep_command(
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
 ) -> None:
-    """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM."""
-    chosen, basis = layouts(b_layouts), basis_named(kernel)
-    spec = load_spec(design)
+    """Model a design for all combinations of sizes that need no padding, with each layout of B in DRAM.
+
+    Those are row and column by default, or packed for a type that DMAs cannot reorder.
+    """
+    spec, basis = load_spec(design), basis_named(kernel)
+    chosen = layouts(b_layouts or ("packed" if TYPES[spec.b].packed_only else "row,column"))
     problems = native_problems(spec, whole_numbers(sizes, "--sizes", 1))
     workers = workers_of(jobs, scheduler)
     with doing(workers, "problems") as (ended,):

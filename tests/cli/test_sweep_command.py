@@ -48,6 +48,12 @@ def test_one_layout_is_drawn_without_a_comparison():
     assert len(layouts_picture(swept, "a sweep").axes) == 1
 
 
+def test_a_type_that_dmas_cannot_reorder_is_swept_packed(run):
+    code, _, err = run("sweep", str(DESIGN.parent / "gemm_i8_i2_bitnet.toml"), "--sizes", "1024", "-o", "s.csv")
+    assert code == 0, err
+    assert {row["layout_b"] for row in csv.DictReader(Path("s.csv").read_text().splitlines())} == {"packed"}
+
+
 def test_a_sweep_is_printed_written_and_drawn(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run("sweep", str(DESIGN), "--sizes", "1024,2048", "-o", "s.csv", "--picture", "s.png")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bdforge.common.files import read_toml
-from bdforge.common.messages import clip
+from bdforge.common.messages import clip, clip_path
 from bdforge.design.document import STDIN
 from bdforge.design.manifest import COMPOSITION, Manifest
 from bdforge.design.sequences import WalkError
@@ -106,6 +106,11 @@ def load_spec(path: Path | str) -> Spec:
     InputErrors say which file, and list every fault, one to a line.
     """
     path = Path(path)
+    if path.suffix == ".mlir":
+        raise SpecError(
+            f"{clip_path(path)}: is MLIR; a design is a spec or document in TOML, of which bdforge render makes MLIR. "
+            "bdforge verify, show and emulate take this"
+        )
     read_otherwise = path.suffix == ".py" or str(path) == STDIN
     content = {} if read_otherwise else read_toml(path, SpecError)
     if read_otherwise or content.get("kind") in KINDS:

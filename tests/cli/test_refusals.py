@@ -124,7 +124,7 @@ REFUSED = {
     "sweep wide.toml --picture s.gif": "pictures are written as .png or .svg",
     "sweep wide.toml --device phoenix": "array.columns = 8, but phoenix has 4",
     "sweep wide.toml -o there.csv": "there.csv exists",
-    "sweep bitnet.toml": "packed",
+    "sweep bitnet.toml --layouts row": "packed",
     # plot
     "plot roofline -o o.png --types i8": "'i8' is not the types of A and B, such as int8,int2",
     "plot roofline -o o.png --types i8,i8,i32": "'i8,i8,i32' is not the types of A and B",

@@ -72,6 +72,8 @@ def test_a_value_of_another_type_is_refused_as_it_stands(content, said: str):
 def test_an_unknown_kind_is_told_with_those_there_are():
     with pytest.raises(SpecError, match=r"x.toml: kind: unknown operator 'gem'; there is .*gemm"):
         spec_from({"kind": "gem"}, "x", "x.toml")
+    with pytest.raises(SpecError, match=r"pass_through.mlir: is MLIR; .* bdforge verify, show and emulate take this"):
+        load_spec(ROOT / "examples" / "pass_through.mlir")
     with pytest.raises(SpecError, match=r"kind: missing; add it; there is .*gemm"):
         spec_from({}, "x")
 

@@ -94,10 +94,8 @@ def _print(made: Composition) -> None:
     if any(number is not None for number in made.changes.numbers[-1]):
         table.add_row("", "back to the first", *_change(made, made.changes.numbers[-1], timing))
     used = [number for change in made.changes.numbers for number in change if number is not None]
-    kb, us = (
-        sum(map(made.change_bytes, made.changes.numbers)) / 1024,
-        sum(change_us(made.changes.operations[n], timing) for n in used),
-    )
+    kb = sum(map(made.change_bytes, made.changes.numbers)) / 1024
+    us = sum(change_us(made.changes.operations[number], timing) for number in used)
     put(screen(), table, f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)")
 
 

@@ -274,9 +274,8 @@ class TensorPlaces:
     ) -> tuple[Slice, Expr]:  # fmt: skip
         """A new slice, in `buffers` besides those that name its tensors: in one."""
         workspace = self.buffers.index(WORKSPACE)
-        homes = {self._homes.get(name, workspace) for _, name in held if name in self._homes or not buffers} | {
-            *buffers
-        }
+        named = [name for _, name in held if name in self._homes or not buffers]
+        homes = {*buffers, *(self._homes.get(name, workspace) for name in named)}
         if len(homes) > 1:
             wanted = ", ".join(f"{name} in {self.buffers[self._homes.get(name, workspace)]}" for _, name in held)
             raise CompositionError(f"step {step.name}: {wanted}: its design has them in one buffer")

@@ -4,13 +4,14 @@ Hosts write parameters to addresses, so that none may be left to a tool's defaul
 time lie in different banks where they can: core and DMA stall each other in one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import chain, count
 from typing import TypeVar, cast
 
-from bdforge.design.model import Channel, Design, Tile
+from bdforge.design.model import Channel, Design, Port, Tile
 from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES
@@ -125,7 +126,40 @@ def from_end(design: Design) -> Design:
         lock: replace(lock, id=limits(tile.kind).locks - 1 - lock.id) for tile in design.tiles for lock in tile.locks
     }
     tiles = (_from_end(tile, limits(tile.kind)) for tile in design.tiles)
-    return replace(design, tiles=tuple(_with_locks(tile, moved) for tile in tiles), code_at_end=True)
+    tiles = tuple(_rewritten(tile, lambda part: moved.get(part) if isinstance(part, Lock) else None) for tile in tiles)
+    return replace(design, tiles=tiles, code_at_end=True)
+
+
+def moved(design: Design, columns: int, rows: int) -> Design:
+    """A design so many columns further east, and its cores so many rows further up; parts that are named after their
+    tiles take the others' names."""
+
+    def place(tile: Tile) -> tuple[int, int]:
+        return tile.column + columns, tile.row + (rows if tile.kind is TileKind.CORE else 0)
+
+    names = {tile.name: re.sub(r"(_\d+)+$", "", tile.name) for tile in design.tiles}
+    for tile in design.tiles:
+        column, row = place(tile)
+        names[tile.name] += f"_{column}" + (f"_{row}" if tile.kind is TileKind.CORE else "")
+    of_tile = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
+
+    def renamed(part: object) -> object:
+        if isinstance(part, Port):
+            return replace(part, tile=names[part.tile])
+        if isinstance(part, Buffer | Lock):
+            return replace(part, name=of_tile.sub(lambda found: names[found[0]], part.name, count=1))
+        return None
+
+    def elsewhere(tile: Tile) -> Tile:
+        column, row = place(tile)
+        return replace(_rewritten(tile, renamed), name=names[tile.name], column=column, row=row)
+
+    return replace(
+        design,
+        tiles=tuple(map(elsewhere, design.tiles)),
+        flows=_rewritten(design.flows, renamed),
+        allocations=tuple(replace(one, tile=elsewhere(one.tile)) for one in design.allocations),
+    )
 
 
 def _from_end(tile: Tile, limits: TileLimits) -> Tile:
@@ -139,16 +173,16 @@ def _from_end(tile: Tile, limits: TileLimits) -> Tile:
     return replace(tile, channels=tuple(channels))
 
 
-def _with_locks(part: T, moved: Mapping[Lock, Lock]) -> T:
-    """A part of a design with other locks, wherever it names them."""
-    if isinstance(part, Lock):
-        return cast("T", moved.get(part, part))
+def _rewritten(part: T, other_of: Callable[[object], object]) -> T:
+    """A part of a design with others for what it holds, wherever it does; those of which there are None stay."""
+    if (instead := other_of(part)) is not None:
+        return cast("T", instead)
     if isinstance(part, tuple) and not hasattr(part, "_fields"):
-        return cast("T", tuple(_with_locks(one, moved) for one in part))
+        return cast("T", tuple(_rewritten(one, other_of) for one in part))
     if not is_dataclass(part) or isinstance(part, type):
         return part
     held = {one.name: getattr(part, one.name) for one in fields(part) if one.init}
-    other = {name: _with_locks(value, moved) for name, value in held.items()}
+    other = {name: _rewritten(value, other_of) for name, value in held.items()}
     return replace(part, **other) if any(other[name] is not held[name] for name in held) else part
 
 

@@ -29,6 +29,13 @@ def _size(size: int | str, sizes: Mapping[str, int]) -> int:
     return size if isinstance(size, int) else evaluate(parsed(size, {n: Expr("parameter", (n,)) for n in sizes}), sizes)
 
 
+def _with_rows(whole: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
+    """An array with other rows from one on."""
+    found = whole.copy()
+    found[first : first + len(rows)] = rows.reshape(-1, *whole.shape[1:])
+    return found
+
+
 @dataclass(frozen=True)
 class ComposedSpec(Spec):
     """A composition as its manifest says it."""
@@ -145,6 +152,9 @@ class ComposedPlan(Plan):
             for place, axis in enumerate(operand.axes)
             if isinstance(name := self.program.values[axis.size], str)
         }
+        for name, view in self.spec.content.get("views", {}).items():
+            if name in there and (of := view["of"]) in there:
+                there[of] = _with_rows(there[of], there[name], _size(view.get("first", 0), sizes))
         found: dict[str, Expected] = {}
         for step, plan, problem, tensors in self.steps(sizes):
             gone = [tensor for tensor in tensors.values() if tensor not in known]

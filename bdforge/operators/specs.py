@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Se
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bdforge.common.messages import InputError, clip, form_fault, listed
-from bdforge.design import Design, check
+from bdforge.design import Design, RtpAddresses, check, rtp_addresses
 from bdforge.design.manifest import spec_hash
-from bdforge.design.placement import from_end
+from bdforge.design.placement import from_end, moved
 from bdforge.design.sequences import SequenceOptions
 from bdforge.devices import DEVICES, Device
 
@@ -64,16 +64,41 @@ class ArraySection(Section):
 
 
 class PlacedArray(ArraySection):
-    """An array of which a design may take the end: the last locks, BDs and lines of program memory of its tiles.
+    """Where in an array a design lies, so that others lie beside it, and a composition writes what it needs while they
+    run.
 
-    So it lies beside a design that has the first ones, and a composition writes what it needs while that one runs.
+    Its first column, and the rows of cores below its own; `from_end` takes the last locks, BDs and lines of program
+    memory of its tiles.
     """
 
+    first_column: Annotated[int, Field(ge=0, le=7, strict=True)] = 0
+    first_row: Annotated[int, Field(ge=0, le=3, strict=True)] = 0
     from_end: bool = False
 
+    def part(self, columns: int, device: Device) -> str:
+        """The part of an array, as MLIR names it, that holds so many columns of a design."""
+        return device.part(self.first_column + columns)
+
     def arranged(self, design: Design) -> Design:
-        """A placed design as it stands, or `bdforge.design.placement.from_end`."""
-        return from_end(design) if self.from_end else design
+        """A placed design as it stands, or where this says, by `bdforge.design.placement`."""
+        made = moved(design, self.first_column, self.first_row) if self.first_column or self.first_row else design
+        return from_end(made) if self.from_end else made
+
+    def cores(self, design: Design) -> tuple[RtpAddresses, ...]:
+        """`rtp_addresses` of an arranged design, with columns as it counts its own."""
+        return tuple(one._replace(column=one.column - self.first_column) for one in rtp_addresses(design))
+
+    def reasons(self, rows: int, columns: int, device: Device) -> Iterator[str]:
+        """As `array_reasons`, for `rows` x `columns` cores here."""
+        yield from array_reasons(self.device, rows, columns, device)
+        for name, first, count, most in (
+            ("column", self.first_column, columns, device.columns), ("row", self.first_row, rows, device.core_rows),
+        ):  # fmt: skip
+            if count <= most < first + count:
+                yield (
+                    f"array.first_{name} = {first} leaves {most - first} of {device.name}'s {most} {name}s, not the "
+                    f"{count} of this design; take a smaller first_{name}, or fewer {name}s"
+                )
 
 
 class SequenceSection(Section):

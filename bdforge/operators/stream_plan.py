@@ -1,14 +1,14 @@
 """Plans of operators on streams: all of an operator but its spec, its streams and what its kernel computes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from bdforge.design import Design, rtp_addresses
+from bdforge.design import Design
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import ElementType
@@ -23,7 +23,6 @@ from bdforge.operators.specs import (
     ProblemT,
     Size,
     SpecForm,
-    array_reasons,
     design_reasons,
     refuse,
     stack_reasons,
@@ -40,9 +39,14 @@ class RowsProblem(ProblemForm):
 
 
 class StreamForm(SpecForm[ProblemT]):
-    """What all designs say of cores that hold `buffers` tiles of a stream; no `columns`: all of the product's."""
+    """What all designs say of cores that hold `buffers` tiles of a stream; no `columns`: all of the product's.
+
+    `apart`: each array is an argument of its own, as in a composition that has them in several buffers; those of more
+    than five run there alone.
+    """
 
     buffers: Annotated[Literal[1, 2], WHOLE] = 2
+    apart: Annotated[bool, Field(strict=True)] = False
     array: PlacedArray = PlacedArray()
     stack_bytes: Size = STACK_BYTES
 
@@ -70,7 +74,8 @@ class StreamPlan(Plan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any size."""
-        return StreamProgram(self.tiling, rtp_addresses(self.design), self.spec.sequence.steps).program()
+        array, steps = self.spec.form.array, self.spec.sequence.steps
+        return StreamProgram(self.tiling, array.cores(self.design), steps, array.first_column).program()
 
     @property
     def kernels(self) -> Kernels:
@@ -129,10 +134,11 @@ def plan_streams(
     `what` heads the text; `smaller`: what to try where memory is too small.
     """
     form = spec.form
+    tiling = replace(tiling, apart=isinstance(form, StreamForm) and form.apart)
     refuse(
         spec,
         [
-            *array_reasons(form.array.device, tiling.rows, tiling.columns, device),
+            *form.array.reasons(tiling.rows, tiling.columns, device),
             *stack_reasons("stack_bytes", form.stack_bytes, device),
             *reasons,
         ],
@@ -140,7 +146,7 @@ def plan_streams(
     if tiling.chunks > 1:
         what += f" in {tiling.chunks} chunks"
     comment = f"{spec.name}: {what}, {tiling.rows} x {tiling.columns} cores (rows x columns)."
-    part = device.part(tiling.columns)
+    part = form.array.part(tiling.columns, device)
     mapped = map_streams(spec.name, part, tiling, tuple(function.cycles), form.stack_bytes, comment)
     design = form.array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": smaller}))

@@ -32,8 +32,9 @@ class StreamProgram:
     one step, whose tasks are one run each; else a step is up to 64 panels of a column, and the last panel its own.
     """
 
-    def __init__(self, tiling: StreamTiling, cores: tuple[RtpAddresses, ...], in_flight: int):
-        self.tiling, self.cores, self.build = tiling, cores, Builder([tiling.axis], in_flight)
+    def __init__(self, tiling: StreamTiling, cores: tuple[RtpAddresses, ...], in_flight: int, first_column: int = 0):
+        self.tiling, self.cores = tiling, cores
+        self.build = Builder([tiling.axis], in_flight, first_column=first_column)
         self.size = self.build.parameter(tiling.axis)
         streams = (*tiling.inputs, *tiling.outputs)
         self.most = LARGEST_LENGTH // max(stream.elements for stream in streams)

@@ -48,7 +48,8 @@ class StreamTiling:
     a single element stands in a whole vector of a core's memory, of which DMAs move the first element. `buffers` are
     those of a stream in a core. `axis` names the parameter of problems. `calls`: by name the streams that each of
     several kernels takes, which work on a whole tile one after the other; none: one kernel takes all.
-    `joined`: a kernel makes all outputs in one array, one behind the other (tiles of one position).
+    `joined`: a kernel makes all outputs in one array, one behind the other (tiles of one position). `apart`: each
+    stream is an argument of its own, more than NPUs take.
 
     With `chunks` above 1 (of tiles of one position) there is a kernel for each of the `passes` over a tile. It is
     called for each chunk with a chunk of all inputs one behind the other, of all that is held, and of all outputs,
@@ -69,6 +70,7 @@ class StreamTiling:
     state_bytes: int = 0
     calls: tuple[tuple[str, ...], ...] = ()
     joined: bool = False
+    apart: bool = False
 
     @property
     def panel(self) -> int:
@@ -103,6 +105,8 @@ class StreamTiling:
         one on; hosts copy what shares.
         """
         inputs, held, outputs = (tuple((one,) for one in some) for some in (self.inputs, self.held, self.outputs))
+        if self.apart:
+            return (*inputs, *held, *outputs)
         if held and len(inputs) + len(held) + len(outputs) > HOST_BUFFERS:
             held = (self.held,)
         while len(inputs) + len(held) + len(outputs) > HOST_BUFFERS and len(outputs) > 1:

@@ -32,7 +32,7 @@ from bdforge.design.manifest import (
     spec_hash,
 )
 from bdforge.design.sequences import Program, ProgramError
-from bdforge.design.sequences.composed_tensors import ChangeNumbers, ComposedStep
+from bdforge.design.sequences.composed_tensors import ChangeNumbers, ComposedStep, View
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
@@ -72,6 +72,13 @@ class StepForm(_Part):
     tensors: dict[str, Name] = {}
 
 
+class ViewForm(_Part):
+    """A tensor that is rows of another, from row `first` on."""
+
+    of: Name
+    first: int | str = 0
+
+
 class ProblemSizes(BaseModel):
     """A problem that is built in, by parameter."""
 
@@ -88,9 +95,12 @@ class CompositionForm(_Part):
     buffers: dict[Name, list[Name]] = {}
     outputs: list[Name] = []
     in_place: dict[Name, Name] = {}
+    views: dict[Name, ViewForm] = {}
     problems: list[ProblemSizes] = []
     programs_ahead: bool = False
     """Whether a core's program memory may be written while it runs, where its program is not."""
+    resident: bool = False
+    """Whether tiles stay as a design's run left them until it runs again, if none between uses them."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +119,13 @@ class Composition:
         return self.designs[self.form.steps[0].design]
 
     @property
+    def widest(self) -> BuiltDesign:
+        """The design of most columns, all of which the composition has."""
+        return max(self.designs.values(), key=lambda design: design.array.columns)
+
+    @property
     def device(self) -> Device:
-        return self.first.array
+        return self.widest.array
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -125,7 +140,7 @@ class Composition:
         """The built design: manifest, image, changes and a text of its array."""
         folder.mkdir(parents=True, exist_ok=True)
         files = {
-            "mlir": (f"{self.name}.mlir", f"aie.device({self.first.manifest.mlir_device}) @main {{\n}}\n".encode()),
+            "mlir": (f"{self.name}.mlir", f"aie.device({self.device.name}) @main {{\n}}\n".encode()),
             "xclbin": (f"{self.name}.xclbin", self._image()),
             CONFIGURATIONS: (f"{CONFIGURATIONS}.bin", self._encoded()),
         }
@@ -138,9 +153,9 @@ class Composition:
         write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
 
     def _image(self) -> bytes:
-        """The first step's, with what a run leaves beside it."""
+        """The first step's for all columns, with what a run leaves beside it."""
         image = read_bytes(self.first.image("xclbin"), BuildError)
-        if not self.changes.left:
+        if not self.changes.left and self.first.array == self.device:
             return image
         _, ((first, *others),) = configurations(image)
         content = pdi([joined([cdo(self.changes.left), first]), *others])
@@ -157,7 +172,7 @@ class Composition:
         return b"".join(encode(change, self.device).astype("<u4").tobytes() for change in self.changes.operations)
 
     def _manifest(self, files: Mapping[str, Any]) -> dict[str, Any]:
-        first = self.first.manifest
+        first = self.widest.manifest
         return {
             "schema": SCHEMA_VERSION, "design": self.name, "kind": COMPOSITION, "spec_hash": spec_hash(self.document),
             "device": first.device, "mlir_device": first.mlir_device, "kernel": XCLBIN_KERNEL, "elf_kernel": ELF_KERNEL,
@@ -196,13 +211,14 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     designs = {step.design: built(step.design) for step in form.steps}
     for design in designs.values():
         _check_design(design, next(iter(designs.values())))
-    changes = configuration_changes([step.design for step in form.steps], designs, form.programs_ahead)
+    changes = configuration_changes([step.design for step in form.steps], designs, form.programs_ahead, form.resident)
     steps = [
         ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number)
         for step, number in zip(form.steps, changes.numbers, strict=False)
     ]
     try:
-        composer = Composer(form.parameters, form.buffers, form.outputs, form.in_place)
+        views = {name: View(view.of, view.first) for name, view in form.views.items()}
+        composer = Composer(form.parameters, form.buffers, form.outputs, form.in_place, views)
         program = composer.program(steps, changes.numbers[-1])
     except (ProgramError, ExpressionError) as error:
         raise CompositionFault(f"{name}: {error}") from None
@@ -225,10 +241,9 @@ def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:
 
 def _check_design(design: BuiltDesign, first: BuiltDesign) -> None:
     mine, theirs = design.manifest, first.manifest
-    if (mine.mlir_device, mine.device) != (theirs.mlir_device, theirs.device):
+    if mine.device != theirs.device:
         raise CompositionFault(
-            f"{design.name} is for {mine.device}'s {mine.mlir_device}, {first.name} for {theirs.device}'s "
-            f"{theirs.mlir_device}; a composition runs on one array"
+            f"{design.name} is for {mine.device}, {first.name} for {theirs.device}; a composition runs on one product"
         )
     if "xclbin" not in mine.files or (mine.toolchain is not None and mine.toolchain.host_cores):
         raise CompositionFault(

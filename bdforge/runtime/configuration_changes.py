@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from xdsl.ir import Operation as IrOperation
+
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
@@ -17,6 +19,7 @@ from bdforge.array.lower.transition import Locks, Running, Touched, ran, transit
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.dma_ops import DmaProgramOp
 from bdforge.array.mlir.memory_ops import BufferOp, LockOp
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
@@ -45,20 +48,21 @@ class ConfigurationChanges:
 
 
 def configuration_changes(
-    order: Sequence[str], designs: Mapping[str, BuiltDesign], programs_ahead: bool
+    order: Sequence[str], designs: Mapping[str, BuiltDesign], programs_ahead: bool, resident: bool
 ) -> ConfigurationChanges:
     """The changes of a run of the designs in an order of their names.
 
-    With `programs_ahead` a core's program memory may be written while it runs, where its program is not.
+    With `programs_ahead` a core's program memory may be written while it runs, where its program is not. `resident`
+    tiles that no design used since their own has run stay as they are, and run on.
     """
     known = {name: _Configuration(design) for name, design in designs.items()}
-    cycle = _Cycle(order, known, programs_ahead)
-    owners, state = cycle.run(ArrayState(known[order[0]].writes))[1:]
+    cycle = _Cycle(order, known, programs_ahead, resident)
+    owners, state = cycle.run(ArrayState(known[order[0]].writes), dict.fromkeys(known[order[0]].places, order[0]))[1:]
     left = tuple(_left(owners, state, order[0], known))
     start = ArrayState([*left, *known[order[0]].writes])
     for place, owner in owners.items():
         ran(start, known[owner].touched, [place] if owner != order[0] else [])
-    numbers, *_ = cycle.run(start)
+    numbers, *_ = cycle.run(start, owners)
     return ConfigurationChanges(tuple(cycle.operations), tuple(numbers), left)
 
 
@@ -92,7 +96,7 @@ class _Configuration:
 
     @cached_property
     def tied(self) -> frozenset[Place]:
-        """Tiles of cores that share memory, locks or cascades with others: none of them can wait alone."""
+        """Tiles that share memory, locks or cascades with others: none of them waits but with all."""
         found: set[Place] = set()
         for op in self._device.walk():
             match op:
@@ -101,8 +105,8 @@ class _Configuration:
                 case ConfigureCascadeOp():
                     found.add(op.tile.place)
                 case BufferOp() | LockOp():
-                    cores = (enclosing(use.operation, CoreOp) for use in op.result.uses)
-                    others = {core.tile.place for core in cores if core} - {op.tile.place}
+                    users = (_user(use.operation) for use in op.result.uses)
+                    others = {user.tile.place for user in users if user} - {op.tile.place}
                     found |= others | {op.tile.place} if others else set()
         return frozenset(found)
 
@@ -120,32 +124,54 @@ class _Configuration:
 class _Cycle:
     """One run after the other; `operations` are those of the changes of the last one."""
 
-    def __init__(self, order: Sequence[str], known: Mapping[str, _Configuration], programs_ahead: bool) -> None:
-        self._order, self._known, self._programs_ahead = order, known, programs_ahead
-        self._tied = frozenset().union(*(one.tied for one in known.values()))
+    def __init__(
+        self, order: Sequence[str], known: Mapping[str, _Configuration], programs_ahead: bool, resident: bool
+    ) -> None:
+        self._order, self._known, self._programs_ahead, self._resident = order, known, programs_ahead, resident
         self.operations: list[tuple[Operation, ...]] = []
 
-    def run(self, state: ArrayState) -> tuple[list[ChangeNumbers], dict[Place, str], ArrayState]:
-        """Numbers of the changes before each step and behind the last; whose tiles are whose then, and their state."""
+    def run(
+        self, state: ArrayState, owners: Mapping[Place, str]
+    ) -> tuple[list[ChangeNumbers], dict[Place, str], ArrayState]:
+        """Numbers of the changes before each step and behind the last; whose tiles are whose then, and their state.
+
+        `owners` tells it of those that are loaded.
+        """
         changes: dict[tuple[Operation, ...], int] = {}
-        before = self._order[0]
-        owners = dict.fromkeys(self._known[before].places, before)
+        before, owners = self._order[0], dict(owners)
         numbers: list[ChangeNumbers] = []
         for name in [*self._order, self._order[0]]:
             if name == before:
                 numbers.append(UNCHANGED)
                 continue
-            made = self._change(state, self._known[before], self._known[name])
+            old, new = self._known[before], self._known[name]
+            waiting = self._waiting(state, new, owners)
+            kept = self._standing(new, owners) & new.places if self._resident else frozenset()
+            made = self._change(state, old, new, waiting | kept)
             numbers.append(ChangeNumbers(*(changes.setdefault(tuple(p), len(changes)) if p else None for p in made)))
-            owners |= dict.fromkeys(self._known[name].places, name)
+            owners |= dict.fromkeys(new.places.union(owners) - waiting, name)
             before = name
         self.operations = list(changes)
         return numbers, owners, state
 
-    def _change(self, state: ArrayState, old: _Configuration, new: _Configuration) -> Iterable[list[Operation]]:
+    def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[Place, str]) -> frozenset[Place]:
+        """Tiles of cores, resident ones of any kind, that a step does not use, and leaves as they are."""
+        some = {place for place, tile in state.tiles.items() if self._resident or tile.kind is TileKind.CORE}
+        left = {place: owner for place, owner in owners.items() if place not in new.places}
+        standing = (self._standing(self._known[owner], left) for owner in set(left.values()))
+        return frozenset(some).intersection(frozenset().union(*standing))
+
+    @staticmethod
+    def _standing(design: _Configuration, owners: Mapping[Place, str]) -> frozenset[Place]:
+        """Tiles of a design that are its own still, or wait; those that are tied only where all of them are."""
+        own = frozenset(place for place, owner in owners.items() if owner == design.design.name)
+        return own if design.tied <= own else own - design.tied
+
+    def _change(
+        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Place]
+    ) -> Iterable[list[Operation]]:
         running = Running(ArrayState(old.writes), old.locks, old.places, self._programs_ahead)
-        cores = {place for place, tile in state.tiles.items() if tile.kind is TileKind.CORE}
-        return transition(state, new.writes, new.locks, old.touched, running, cores - new.places - self._tied)
+        return transition(state, new.writes, new.locks, old.touched, running, left)
 
 
 def _left(
@@ -163,6 +189,11 @@ def _left(
     for name, one in known.items():
         if name != first:
             yield from (operation for operation in one.writes if owners[_place(operation)] == name)
+
+
+def _user(operation: IrOperation) -> CoreOp | DmaProgramOp | None:
+    """The core, or the DMAs, whose program an operation is part of."""
+    return enclosing(operation, CoreOp) or enclosing(operation, DmaProgramOp)
 
 
 def _place(operation: Operation) -> Place:

@@ -192,6 +192,14 @@ class Loaded:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
         return Prepared(self.design.sequence(sizes), self._runs, self.timeout_seconds)
 
+    def resized(self, problem: Prepared, **sizes: int) -> Prepared:
+        """A problem of other sizes (those left out stay) in the memory of one that was prepared, which is large enough.
+
+        Arrays begin where the other's do if what lies before them has one size, as a cache at the start of a buffer
+        that grows row by row. OperandError where memory is too small, other faults as of `prepared` and of a call.
+        """
+        return problem.resized(self.design.sequence({**problem.sizes, **sizes}))
+
     def run_batch(self, runs: Sequence[BatchedRun]) -> int:
         """Run prepared problems in order as one list, each with what is packed for it; how many dispatches that took.
 

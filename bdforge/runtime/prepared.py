@@ -94,23 +94,34 @@ class Prepared:
         self, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float, kept: "Prepared | None" = None,
         anew: Collection[int] = (),
     ):  # fmt: skip
-        """`kept`: a problem of the same sizes whose memory it shares, but for the arguments in `anew`."""
+        """`kept`: a problem whose memory it shares, but for the arguments in `anew`; it may be of other sizes.
+
+        OperandError where that memory is too small.
+        """
         self._sequence, self._runs, self._timeout_seconds = sequence, runs, timeout_seconds
         self._use, self._closed = _Use(current_thread()) if kept is None else kept._use, False
         program, backend = sequence.program, runs.backend
         packed = {operand.argument for operand in staying(program)}
         shared = {} if kept is None else {i: buffer for i, buffer in kept._buffers.items() if i not in anew}
+        for index, buffer in shared.items():
+            if buffer.nbytes < (needed := sequence.argument_bytes[index]):
+                raise OperandError(
+                    f"{program.arguments[index].name} of {sequence.shape} takes {needed} bytes, and has "
+                    f"{buffer.nbytes} in the memory of the problem prepared before; prepare the largest one first"
+                )
         numbers = [i for i in range(len(program.arguments)) if i not in packed and i not in shared]
         self._buffers = shared | {i: backend.resident(i, empty(sequence, i), live=True) for i in numbers}
-        own = [operand for operand in program.operands if operand.argument in numbers]
+        same = kept is not None and sequence is kept._sequence
+        seen = numbers if same else self._buffers
+        own = [operand for operand in program.operands if operand.argument in seen]
         self.arrays = fetched(sequence, self._buffers, own)
         for operand in own:
-            if operand.missing is not None:
+            if operand.missing is not None and operand.argument in numbers:
                 self.arrays[operand.name][...] = operand.missing
         self._copied = [  # narrow types, say, of which numpy has no arrays
             o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
         ]
-        if kept is not None:
+        if same:
             self._copied += [operand for operand in kept._copied if operand.argument in shared]
             self.arrays = {name: self.arrays.get(name, array) for name, array in kept.arrays.items()}
 
@@ -147,6 +158,16 @@ class Prepared:
                 )
             anew = {o.argument for o in self._sequence.program.operands if o.name in operands}
             return Prepared(self._sequence, self._runs, self._timeout_seconds, self, anew)
+
+    def resized(self, sequence: PlannedSequence) -> "Prepared":
+        """A problem of other sizes in this one's memory, which has arrays of its own there: `Loaded.resized`."""
+        with held([self]):
+            return Prepared(sequence, self._runs, self._timeout_seconds, self)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Its sizes by parameter."""
+        return self._sequence.parameters
 
     def take(self) -> Self:
         """From now on it belongs to the thread that asks; UseError while a run uses it."""

@@ -47,10 +47,17 @@ CHECKS: dict[tuple[str, str], tuple[str, Cases, Cases]] = {
         [{"array": {"rows": 2, "channels": 2}}, {"array": {"rows": 3, "channels": 1}}, {"array": {"rows": 3}}],
         [{"array": {"rows": 3, "channels": 2}}, {"array": {"rows": 1, "channels": 2, "columns": 2}}],
     ),
-    ("gemv", "int8 x int2 are int32; use it, or bf16 for f32"): (
-        "strix_halo", [{}], [{"types": TERNARY | {"c": c}} for c in ("f32", "bf16")],
+    ("gemv", "int8 x int2 are int32; use it, or bf16"): (
+        "strix_halo", [{}, {"types": TERNARY | {"c": "bf16"}}], [{"types": TERNARY | {"c": "f32"}}],
     ),
-    ("gemv", "bf16 x bf16 are f32; use it, or bf16 for f32"): (
+    ("gemv", "array.first_row = 2 leaves 2 of strix_halo's 4 rows, not the 3 of this design"): (
+        "strix_halo", [{"array": {"rows": 2, "first_row": 2}}], [{"array": {"rows": 3, "first_row": 2}}],
+    ),
+    ("gemv", "array.first_column = 7 leaves 1 of strix_halo's 8 columns, not the 2 of this design"): (
+        "strix_halo",
+        [{"array": {"columns": 2, "first_column": 6}}], [{"array": {"columns": 2, "first_column": 7}}],
+    ),
+    ("gemv", "bf16 x bf16 are f32; use it, or bf16"): (
         "strix_halo", [{"types": FLOATS}, {"types": FLOATS | {"c": "bf16"}}], [{"types": FLOATS | {"c": "int32"}}],
     ),
     ("gemv", "no kernel for"): (

@@ -19,6 +19,7 @@ ROUNDINGS = (
     "conv_even conv_odd"
 )
 ARRAY: dict[str, Any] = {"array.rows": (1, 4), "array.columns": (1, 8)}
+PLACED = ARRAY | {"array.first_column": (0, 7), "array.first_row": (0, 3)}
 PROBLEMS: dict[str, Any] = {f"problems.0.{axis}": (1, MILLION) for axis in "MKN"}
 LIMITS: dict[str, dict[str, tuple[int, int]]] = {
     "gemm": ARRAY | PROBLEMS | {
@@ -27,10 +28,10 @@ LIMITS: dict[str, dict[str, tuple[int, int]]] = {
         "buffers.pool_bytes": (0, MILLION), "buffers.c_pieces": (1, MILLION), "epilogue.shift": SHIFTS,
         "outputs.0.columns": (1, MILLION),
     },
-    "gemv": ARRAY | PROBLEMS | {
+    "gemv": PLACED | PROBLEMS | {
         "tile.m": (1, 8), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "stack_bytes": (1, MILLION),
     },
-    "elementwise": ARRAY | {
+    "elementwise": PLACED | {
         "problems.0.length": (1, 1 << 30), "tile": (1, MILLION), "narrowing.shift": SHIFTS, "stack_bytes": (1, MILLION),
     },
 }  # fmt: skip
@@ -59,6 +60,7 @@ LEAST: dict[str, dict[str, Any]] = {
 }
 LISTS: dict[str, list[dict[str, Any]]] = {"outputs": [{"name": "q"}]}
 """Of which a value is a part."""
+STARTS = {"first_column": 0, "first_row": 0, "from_end": False}
 WAITS = {"wait": "column", "in_flight": 0}
 FILLED: dict[str, dict[str, Any]] = {
     "gemm": {
@@ -71,11 +73,11 @@ FILLED: dict[str, dict[str, Any]] = {
         "epilogue": {"shift": 0, "rounding": "conv_even", "scale": False, "bias": False, "relu": False},
     },
     "gemv": {
-        "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4, "from_end": False},
+        "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4} | STARTS,
         "stack_bytes": 4096,
     },
     "elementwise": LEAST["elementwise"] | {
-        "array": {"rows": 4, "from_end": False}, "narrowing": {"shift": 0, "rounding": "conv_even"},
+        "array": {"rows": 4} | STARTS, "narrowing": {"shift": 0, "rounding": "conv_even"},
         "stack_bytes": 4096,
     },
 }  # fmt: skip
@@ -159,11 +161,17 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     "gemv": {
         "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96},
-        "array": {"device": "npu2", "rows": 2, "columns": 5, "channels": 2, "from_end": True}, "stack_bytes": 2048,
+        "array": {
+            "device": "npu2", "rows": 2, "columns": 5, "channels": 2, "first_column": 3, "first_row": 1,
+            "from_end": True,
+        },
+        "stack_bytes": 2048,
     },
     "elementwise": {
         "function": "add", "type": "bf16", "tile": 96,
-        "array": {"device": "npu2", "rows": 1, "columns": 7, "from_end": True},
+        "array": {
+            "device": "npu2", "rows": 1, "columns": 7, "first_column": 1, "first_row": 3, "from_end": True,
+        },
         "narrowing": {"shift": 5, "rounding": "ceil"}, "stack_bytes": 2048,
     },
 }  # fmt: skip

@@ -36,6 +36,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in SMALL:
         coded(folder, name)
     composed(folder).write(folder / "layer")
+    composed(folder, LAYER | {"resident": True}).write(folder / "resident")
     return folder
 
 
@@ -78,10 +79,10 @@ def test_a_run_makes_the_bits_that_its_designs_make_one_by_one(built: Path, toke
     assert not made.warnings
 
 
-def test_a_run_leaves_the_array_as_it_was_loaded(built: Path):
+@pytest.mark.parametrize("name", ["layer", "resident"])
+def test_a_run_leaves_the_array_as_it_was_loaded(built: Path, name: str):
     """So one configuration is loaded once, for any number of runs of any sizes."""
-    layer = load(built / "layer")
-    design = layer.design
+    layer, design = load(built / name), BuiltDesign.load(built / "layer")
     for tokens in (2, 40, 17, 2):
         inputs = inputs_for(design, tokens, tokens)
         found = layer(**inputs)
@@ -223,11 +224,24 @@ def test_sizes_that_no_step_takes_are_refused_when_they_come(built: Path):
         design.sequence({"tokens": 1 << 31})
 
 
-def test_designs_without_machine_code_or_for_another_array_are_refused(built: Path, tmp_path: Path):
-    coded(tmp_path, "norm", array={"rows": 1, "columns": 2})
+def test_designs_of_fewer_columns_follow_one_of_more(built: Path, tmp_path: Path):
+    """The image that is loaded has all columns, whichever comes first."""
+    coded(tmp_path, "norm")
+    coded(tmp_path, "product")
+    coded(tmp_path, "residual", array={"rows": 1, "columns": 2, "first_column": 1})
+    composed(tmp_path).write(tmp_path / "layer")
+    wide, narrow = BuiltDesign.load(tmp_path / "layer"), BuiltDesign.load(built / "layer")
+    assert (wide.array.columns, narrow.array.columns) == (3, 1)
+    inputs = inputs_for(wide, TOKENS)
+    for name, array in run(wide, inputs).outputs.items():
+        same(array, run(narrow, inputs).outputs[name], name)
+
+
+def test_designs_without_machine_code_or_for_another_product_are_refused(built: Path, tmp_path: Path):
+    coded(tmp_path, "norm", device="strix")
     coded(tmp_path, "product")
     coded(tmp_path, "residual")
-    with pytest.raises(CompositionFault, match="a composition runs on one array"):
+    with pytest.raises(CompositionFault, match="a composition runs on one product"):
         composed(tmp_path)
     manifest = built / "norm" / "manifest.json"
     text = manifest.read_text()

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bdforge.design.sequences.composed_tensors import ComposedStep
+from bdforge.design.sequences.composed_tensors import ComposedStep, View
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import device_named
@@ -64,19 +64,34 @@ def test_the_steps_are_designs_beside_the_composition():
         plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo"))
 
 
-def test_bitnets_steps_fit_together():
-    """One array holds each of its designs, and every step finds what the ones before it made, as it takes it."""
-    form, own = load_composition(FILES / "bitnet.toml"), {file.stem: file for file in FILES.glob("*.toml")}
+def shapes_of(file: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
+    """What a composition of the planned designs takes from the host, and gives it."""
+    form, own = load_composition(FILES / file), {file.stem: file for file in FILES.glob("*.toml")}
     files = {step.design: own.get(step.design, ROOT / "designs" / f"{step.design}.toml") for step in form.steps}
     programs = {name: plan(load_spec(file), device_named("strix_halo")).program for name, file in files.items()}
     steps = [ComposedStep(step.name or "", programs[step.design], step.sizes, step.tensors) for step in form.steps]
-    program = Composer(form.parameters, form.buffers, form.outputs, form.in_place).program(steps)
-    values = values_of(program, {"tokens": 1024})
-    shapes = {
+    views = {name: View(view.of, view.first) for name, view in form.views.items()}
+    program = Composer(form.parameters, form.buffers, form.outputs, form.in_place, views).program(steps)
+    values = values_of(program, sizes)
+    return {
         operand.name: tuple(values[axis.size] for axis in operand.axes)
         for operand in program.operands
         if operand.direction != "between"
     }
+
+
+def test_a_token_takes_what_a_prompt_leaves():
+    """Weights of one token's layer are those of a prompt's, but for tensors that are the other's alone."""
+    token, prompt = shapes_of("bitnet_token.toml", {"keys": 33}), shapes_of("bitnet.toml", {"tokens": 1})
+    assert {name: shape for name, shape in token.items() if name in prompt} == prompt
+    assert {name: shape for name, shape in token.items() if name not in prompt} == {
+        "k_cache": (33, 5, 128), "v_cache": (33, 5, 128),
+    }  # fmt: skip
+
+
+def test_bitnets_steps_fit_together():
+    """One array holds each of its designs, and every step finds what the ones before it made, as it takes it."""
+    shapes = shapes_of("bitnet.toml", {"tokens": 1024})
     matrices = {"w_qkv": (2560, 3840), "w_o": (2560, 2560), "w_gate": (2560, 6912), "w_up": (2560, 6912)}
     norms = {"w_norm": (2560,), "w_sub": (2560,), "w_ffn": (2560,), "w_ffn_sub": (6912,)}
     scales = {"c_qkv": (3,), "c_o": (1,), "c_before": (1,)}

@@ -107,8 +107,10 @@ def _in_order(operand: Operand, array: np.ndarray) -> np.ndarray:
 
 
 def staying(program: Program) -> list[Operand]:
-    """Inputs in which the first size takes no part, so that they may stay from run to run, such as weights."""
-    inputs = inputs_of(program)
+    """Inputs in which the first size takes no part, so that they may stay from run to run, such as weights; none where
+    a run writes what lies with it, as the rows of a cache."""
+    written = {operand.argument for operand in program.operands if operand.direction != "in"}
+    inputs = [operand for operand in inputs_of(program) if operand.argument not in written]
     return [o for o in inputs if not any(program.needs[place].intersection(program.sizes[:1]) for place in o.places)]
 
 

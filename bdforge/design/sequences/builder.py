@@ -62,10 +62,12 @@ class Builder:
     """Collects statements; `program` is what they make."""
 
     def __init__(
-        self, parameters: Sequence[str], in_flight: int = TASK_QUEUE_ENTRIES, in_flight_max: int = TASK_QUEUE_ENTRIES
-    ):
+        self, parameters: Sequence[str], in_flight: int = TASK_QUEUE_ENTRIES, in_flight_max: int = TASK_QUEUE_ENTRIES,
+        first_column: int = 0,
+    ):  # fmt: skip
+        """Columns of tasks and tokens count from `first_column` of the array on."""
         self._parameters, self._in_flight = list(parameters), min(in_flight, in_flight_max)
-        self._in_flight_max = in_flight_max
+        self._in_flight_max, self._first_column = in_flight_max, expression(first_column)
         self._values: list[Any] = []
         self._places: dict[Expr, int] = {}
         self._names: dict[int, str] = {}
@@ -209,7 +211,7 @@ class Builder:
     ) -> Iterator[None]:
         """Tasks and writes under way together, until tokens of (direction, channel, first column, columns) came."""
         tokens = [
-            Tokens(direction=d, channel=c, column=self.place(first), columns=self.place(columns))  # type: ignore[arg-type]
+            Tokens(direction=d, channel=c, column=self._column(first), columns=self.place(columns))  # type: ignore[arg-type]
             for d, c, first, columns in awaits
         ]
         told = Note(text=note, values=self._listed(values)) if note else None
@@ -295,7 +297,7 @@ class Builder:
                 kind="task",
                 direction=direction,  # type: ignore[arg-type]
                 channel=channel,
-                column=self.place(column),
+                column=self._column(column),
                 runs=self.place(runs),
                 token=token,
                 bds=[bd for bd in bds if bd is not None],
@@ -319,6 +321,9 @@ class Builder:
                 configurations=self._configurations,
             )
         )
+
+    def _column(self, column: Operand) -> int:
+        return self.place(self._first_column + column)
 
     def _add(self, statement: Any) -> None:
         self._blocks[-1].append(statement)

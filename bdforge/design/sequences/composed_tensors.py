@@ -39,6 +39,13 @@ class ChangeNumbers(NamedTuple):
 UNCHANGED = ChangeNumbers()
 
 
+class View(NamedTuple):
+    """What a step makes as rows of another tensor, `of`, from row `first` on: a number, or text as of sizes."""
+
+    of: str
+    first: int | str
+
+
 @dataclass(frozen=True, slots=True)
 class ComposedStep:
     """One program of a composition.
@@ -129,12 +136,13 @@ class Tensor:
 class TensorPlaces:
     """Binds operands of steps to tensors; afterwards `lay_out` tells where slices start.
 
-    `buffers` are tensors by the name of their buffer, in order; `in_place` those that take another's place, by name.
+    `buffers` are tensors by the name of their buffer, in order; by name `in_place` those that take another's place, and
+    `views` those that are rows of another.
     """
 
     def __init__(
         self, parameters: Mapping[str, Expr], buffers: Mapping[str, Sequence[str]], in_place: Mapping[str, str],
-        agree: Agree,
+        views: Mapping[str, View], agree: Agree,
     ) -> None:  # fmt: skip
         self.buffers = [*buffers, *([WORKSPACE] if WORKSPACE not in buffers else [])]
         if len(self.buffers) > HOST_BUFFERS:
@@ -142,9 +150,9 @@ class TensorPlaces:
                 f"{len(self.buffers)} buffers ({', '.join(self.buffers)}) are wanted, the workspace counted; NPUs "
                 f"translate the addresses of {HOST_BUFFERS}: put several into one"
             )
-        self._parameters, self._in_place, self._agree = parameters, in_place, agree
-        named = [tensor for tensors in buffers.values() for tensor in tensors]
-        if twice := sorted({tensor for tensor in named if named.count(tensor) > 1 or tensor in in_place}):
+        self._parameters, self._in_place, self._views, self._agree = parameters, in_place, views, agree
+        named = [*(tensor for tensors in buffers.values() for tensor in tensors), *in_place, *views]
+        if twice := sorted({tensor for tensor in named if named.count(tensor) > 1}):
             raise CompositionError(f"{', '.join(twice)}: a tensor lies in one place, these have several")
         self._homes = {tensor: place for place, tensors in enumerate(buffers.values()) for tensor in tensors}
         self._slices: list[Slice] = []
@@ -167,9 +175,12 @@ class TensorPlaces:
 
         CompositionError for buffers that name no tensor.
         """
-        for names, what in ((self._homes, "which a buffer names"), (self._in_place, "which is to lie in place")):
+        wanted = (self._homes, "a buffer names"), (self._in_place, "is to lie in place"), (self._views, "is to be rows")
+        for names, what in wanted:
             if unknown := sorted(names.keys() - self.tensors.keys()):
-                raise CompositionError(f"no step has {', '.join(unknown)}, {what}")
+                raise CompositionError(f"no step has {', '.join(unknown)}, which {what}")
+        for name, view in self._views.items():
+            self._view(name, view)
         ends = [expression(0) for _ in self.buffers]
         inner = [(one, *one.within) for one in self._slices if one.within]
         for one, outer, inside in inner:
@@ -191,11 +202,14 @@ class TensorPlaces:
                 f"step {step.name}: its sizes are {', '.join(program.sizes)}; check {', '.join(sorted(wrong))}"
             )
         for name, size in step.sizes.items():
-            try:
-                found[name] = parsed(size, self._parameters) if isinstance(size, str) else expression(size)
-            except WrongExpressionError as error:
-                raise CompositionError(f"step {step.name}: {name} = {clip(repr(size))}: {error}") from None
+            found[name] = self._size(f"step {step.name}: {name}", size)
         return dict.fromkeys(program.parameters, expression(0)) | found
+
+    def _size(self, what: str, size: int | str) -> Expr:
+        try:
+            return parsed(size, self._parameters) if isinstance(size, str) else expression(size)
+        except WrongExpressionError as error:
+            raise CompositionError(f"{what} = {clip(repr(size))}: {error}") from None
 
     def _argument(
         self, step: ComposedStep, values: Substitution, index: int, argument: ProgramArgument
@@ -254,14 +268,34 @@ class TensorPlaces:
             old.slice.within = made, self.tensors[name].inside
         return made, start
 
+    def _view(self, name: str, view: View) -> None:
+        """Put a tensor where the rows of another are that it is."""
+        what = f"{name} is to be rows of {view.of}"
+        own, whole = self.tensors[name], self.tensors.get(view.of)
+        if whole is None or whole.made:
+            raise CompositionError(f"{what}, which no step takes from the host")
+        if not own.made or sum(one.slice is own.slice for one in self.tensors.values()) > 1:
+            raise CompositionError(f"{what}, but no step makes it as a result with a slice of its own (apart = true)")
+        if (own.operand.type, own.operand.bits) != (whole.operand.type, whole.operand.bits):
+            raise CompositionError(f"{what}, of type {whole.operand.type}; it is of {own.operand.type}")
+        for tensor in (own, whole):
+            self._check_plain(what, tensor)
+        rows, *row = own.sizes
+        elements, first = prod(row, start=ONE), self._size(f"views: {name}: first", view.first)
+        self._agree(elements, prod(whole.sizes[1:], start=ONE), f"{what}: their rows differ")
+        self._agree(own.lines[0][1], rows, f"{what}: step {own.step} writes rows behind it{_FEWER}")
+        self._agree(operate("max", first, 0), first, f"{what}, from one before the first on")
+        end = first + rows
+        self._agree(operate("min", end, whole.sizes[0]), end, f"{what}, more than that has")
+        own.slice.buffer = whole.slice.buffer
+        own.slice.within = whole.slice, whole.inside + first * elements * (own.operand.bits // BYTE_BITS) - own.inside
+
     def _given_up(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
         """The tensor whose place another takes."""
         old = self._in_place[name]
         what = f"step {step.name}: {operand.name} is {name}, which is to lie in place of {old}"
         if (tensor := self.tensors.get(old)) is None or operand.direction != "out":
             raise CompositionError(f"{what}, but {'no step before has that' if tensor is None else 'it is an input'}")
-        if not (tensor.made or any(size.constant is None for size in tensor.sizes)):
-            raise CompositionError(f"{what}, which is of one size whatever comes, so that it may stay from run to run")
         if old in step.tensors.values():
             raise CompositionError(f"{what}, which the step reads: a tile may be read again after it was written")
         self._check_same(what, tensor, values, operand)

@@ -17,6 +17,7 @@ from bdforge.design.sequences.composed_tensors import (
     Substitution,
     Tensor,
     TensorPlaces,
+    View,
     check_outputs,
 )
 from bdforge.design.sequences.expressions import Expr, ExpressionError, evaluate, expression, operate
@@ -34,15 +35,16 @@ class Composer:
     """Puts steps together; `program` is what they make.
 
     `buffers` are tensors by the name of the host buffer that they lie in, in order; those that none names lie in the
-    workspace. `outputs` are tensors that the host gets; `in_place` are tensors that take the place of another.
+    workspace. `outputs` are tensors that the host gets; `in_place` are tensors that take the place of another, `views`
+    those that are rows of another.
     """
 
     def __init__(
         self, parameters: Sequence[str], buffers: Mapping[str, Sequence[str]], outputs: Iterable[str],
-        in_place: Mapping[str, str] | None = None,
+        in_place: Mapping[str, str] | None = None, views: Mapping[str, View] | None = None,
     ) -> None:  # fmt: skip
         self._parameters = {name: Expr("parameter", (name,)) for name in parameters}
-        self._places = TensorPlaces(self._parameters, buffers, in_place or {}, self._agree)
+        self._places = TensorPlaces(self._parameters, buffers, in_place or {}, views or {}, self._agree)
         self._outputs = set(outputs)
         self._builder = Builder(parameters)
 

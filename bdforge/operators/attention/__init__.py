@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bdforge.design import Design, rtp_addresses
+from bdforge.design import Design
 from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.interpret import StartedTask
 from bdforge.devices import AIE2P, Device
@@ -28,7 +28,6 @@ from bdforge.operators.specs import (
     Section,
     Size,
     SpecForm,
-    array_reasons,
     design_reasons,
     for_array,
     refuse,
@@ -102,8 +101,9 @@ class AttentionPlan(Plan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any queries and keys."""
-        form, cores = self.spec.form, rtp_addresses(self.design)
-        return AttentionProgram(self.tiling, cores, form.causal, form.window, self.spec.sequence.steps).program()
+        form, steps, cores = self.spec.form, self.spec.sequence.steps, self.spec.form.array.cores(self.design)
+        way = form.causal, form.window, steps, form.array.first_column
+        return AttentionProgram(self.tiling, cores, *way).program()
 
     @property
     def kernels(self) -> Kernels:
@@ -193,7 +193,7 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
         f"{spec.name}: attention of {form.heads} heads to {form.kv_heads} of K and V, {form.head_dim} dimensions, "
         f"{queries} queries and {keys} keys at a time, {tiling.rows} x {tiling.columns} cores (rows x columns)."
     )
-    mapped = map_attention(spec.name, device.part(columns), tiling, form.stack_bytes, comment)
+    mapped = map_attention(spec.name, form.array.part(columns, device), tiling, form.stack_bytes, comment)
     design = form.array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return AttentionPlan(spec, device, design, tiling)
@@ -201,7 +201,7 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
 
 def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> Iterator[str]:
     form = spec.form
-    yield from array_reasons(form.array.device, tiling.rows, tiling.columns, device)
+    yield from form.array.reasons(tiling.rows, tiling.columns, device)
     yield from stack_reasons("stack_bytes", form.stack_bytes, device)
     if device.generation.name != AIE2P.name:
         yield f"{device.name} is {device.generation.name}, which has no block floats, in which attention's products are"

@@ -31,10 +31,11 @@ class AttentionProgram:
     """Writes the program that serves every problem of a mapped design."""
 
     def __init__(
-        self, tiling: AttentionTiling, cores: tuple[RtpAddresses, ...], causal: bool, window: int, in_flight: int
-    ):
+        self, tiling: AttentionTiling, cores: tuple[RtpAddresses, ...], causal: bool, window: int, in_flight: int,
+        first_column: int = 0,
+    ):  # fmt: skip
         self.tiling, self.cores, self.causal, self.window = tiling, cores, causal, window
-        self.build = Builder(AXES, in_flight)
+        self.build = Builder(AXES, in_flight, first_column=first_column)
         self.queries, self.keys = (self.build.parameter(axis) for axis in AXES)
         self.walked_queries, self.walked_keys = largest(self.queries, tiling.queries), largest(self.keys, tiling.keys)
         self.items = ceildiv(self.queries, tiling.queries) * tiling.group

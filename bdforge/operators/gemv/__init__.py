@@ -18,7 +18,7 @@ from bdforge.operators.gemv.program import AXES, A, GemvProgram
 from bdforge.operators.gemv.spec import KIND, GemvSpec, fits
 from bdforge.operators.gemv.weights import Weights
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
-from bdforge.operators.specs import Problem, array_reasons, design_reasons, refuse, sizes_tried, stack_reasons
+from bdforge.operators.specs import Problem, design_reasons, refuse, sizes_tried, stack_reasons
 
 _BF16_ROUNDOFF = 2.0**-8
 _LEAST_DEPTH = 64  # of a tile that a tuner tries: calls and locks outweigh shorter ones
@@ -36,13 +36,15 @@ class GemvPlan(Plan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any M up to the spec's, K and N."""
-        return GemvProgram(self.design, self.tiling, self.spec.form.tile.m, self.spec.sequence.steps).program()
+        form, array, steps = self.spec.form, self.spec.form.array, self.spec.sequence.steps
+        return GemvProgram(array.cores(self.design), self.tiling, form.tile.m, steps, array.first_column).program()
 
     @property
     def kernels(self) -> Kernels:
         """Multiply, zero, and what makes C of the sums."""
         tiling = self.tiling
-        defines = f"DIM_M={tiling.height}", f"DIM_K={tiling.k}", f"DIM_N={tiling.n}"
+        defines = [f"DIM_M={tiling.height}", f"DIM_K={tiling.k}", f"DIM_N={tiling.n}"]
+        defines += ["FIELD_SCALED"] * (tiling.kernel.field_scaled and tiling.c is not tiling.kernel.accumulator)
         return Kernels.ours(_symbols(tiling), defines, self._cycles)
 
     @property
@@ -60,11 +62,12 @@ class GemvPlan(Plan):
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """C (M x N) of A (M x K) and W (K x N): exact of integers, float64 of bfloat16 as the cores see it.
 
-        `error_bound` has the bound of its sums, narrower C adds half a step.
+        `error_bound` has the bound of its sums, narrower C adds half a step; of integers it is the nearest bfloat16.
         """
         a, w, kernel = inputs["A"], inputs["W"], self.tiling.kernel
         if kernel.accumulator.integer:
-            return {"C": Expected((a.astype(np.float64) @ w.astype(np.float64)).astype(np.int32))}  # below 2^53
+            exact = a.astype(np.float64) @ w.astype(np.float64)  # below 2^53
+            return {"C": Expected(exact.astype(np.float32).astype(self.tiling.c.dtype))}
         seen = (rounded(a), rounded(w, 0)) if kernel.block_products else (a, w)
         exact = seen[0].astype(np.float64) @ seen[1].astype(np.float64)
         bound = error_bound(a, w, k=self.tiling.k, blocks=kernel.block_products)
@@ -83,15 +86,16 @@ class GemvPlan(Plan):
 
 def _symbols(tiling: GemvTiling) -> tuple[str, ...]:
     kernel, c = tiling.kernel, tiling.c
-    narrowed = (f"finish_{kernel.accumulator.code}_{c.code}",) if c is not kernel.accumulator else ()
-    return kernel.multiply, kernel.zero, *tiling.weights.finish, *narrowed
+    narrowed = c is not kernel.accumulator
+    finish = (f"finish_{kernel.accumulator.code}_{c.code}",) if narrowed else tiling.weights.finish
+    return kernel.multiply, kernel.zero, *finish
 
 
 def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     types, tile, array, stack_bytes = spec.form.types, spec.form.tile, spec.form.array, spec.form.stack_bytes
     columns, kernel = array.columns or device.columns, spec.kernel(device.generation)
-    refuse(spec, [*array_reasons(array.device, array.rows, columns, device), *_reasons(spec, device)])
+    refuse(spec, [*array.reasons(array.rows, columns, device), *_reasons(spec, device)])
     assert kernel is not None
     lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
     channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
@@ -101,7 +105,7 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."
     )
-    mapped = map_gemv(spec.name, device.part(columns), tiling, _symbols(tiling), stack_bytes, comment)
+    mapped = map_gemv(spec.name, array.part(columns, device), tiling, _symbols(tiling), stack_bytes, comment)
     design = array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}))
     return GemvPlan(spec, device, design, tiling)
@@ -123,8 +127,8 @@ def _reasons(spec: GemvSpec, device: Device) -> Iterator[str]:
     if kernel is None:
         yield f"no kernel for {types.a} x {types.w} on {device.generation.name}; use int8 x int2 or bf16 x bf16"
         return
-    if types.c != spec.accumulator and not (spec.accumulator == "f32" and types.c == "bf16"):
-        yield f"types.c = {types.c}: sums of {types.a} x {types.w} are {spec.accumulator}; use it, or bf16 for f32"
+    if types.c not in (spec.accumulator, "bf16"):
+        yield f"types.c = {types.c}: sums of {types.a} x {types.w} are {spec.accumulator}; use it, or bf16"
     for name, size, multiple in zip("kn", (tile.k, tile.n), kernel.multiples[1:], strict=True):
         if size % multiple:
             up = -(-size // multiple) * multiple

@@ -7,7 +7,7 @@ one for each column, K to whole chunks of k. A is staged, chunk by chunk.
 
 from collections.abc import Callable
 
-from bdforge.design import Design, rtp_addresses
+from bdforge.design import RtpAddresses
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, any_of, ceildiv, divisor, largest, least
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES, SHIM, TASK_REPEAT_MAX
 from bdforge.operators.gemv.mapping import A_SHIM_CHANNEL, BETWEEN, C_SHIM_CHANNEL, CHUNKS, IDLE, TILES, GemvTiling
@@ -21,9 +21,11 @@ A, W, C = range(3)
 class GemvProgram:
     """Writes the program that serves every problem of a mapped design; `rows` of A and C may be the user's."""
 
-    def __init__(self, design: Design, tiling: GemvTiling, rows: int, in_flight: int):
-        self.tiling, self.rows, self.build = tiling, rows, Builder(AXES, in_flight)
-        self.cores = rtp_addresses(design)
+    def __init__(
+        self, cores: tuple[RtpAddresses, ...], tiling: GemvTiling, rows: int, in_flight: int, first_column: int = 0
+    ):
+        self.cores, self.tiling, self.rows = cores, tiling, rows
+        self.build = Builder(AXES, in_flight, first_column=first_column)
         self.M, self.K, self.N = (self.build.parameter(axis) for axis in AXES)
         self.chunks = ceildiv(self.K, tiling.k)
         self.tile_bytes = tiling.weights.tile_bytes
@@ -73,17 +75,17 @@ class GemvProgram:
     # What lies where in DRAM.
 
     def operands(self) -> None:
-        """A and W are always the host's own copies; C is, unless whole rows and groups of it are wanted."""
+        """A and W are always the host's own copies; C is, unless whole rows and groups of it are wanted. One row of A
+        lies as it does anywhere."""
         build, tiling = self.build, self.tiling
         a, w, c, lines, k = tiling.kernel.a, tiling.w, tiling.c, tiling.lines, tiling.k
         rows, depth, columns = Axis(self.M, lines), Axis(self.K, self.chunks * k), Axis(self.N, self.columns)
         build.argument("A", a.memory, a.bits, self.chunks * (lines * k), "rows in chunks of K")
         build.argument("W", "i8", BYTE_BITS, self.groups * self.group_bytes, "packed, as streams bring it")
         build.argument("C", c.memory, c.bits, lines * self.columns, "row-major")
-        build.operand(
-            "A", A, "in", a.name, a.bits, [rows, depth],
-            [Dim(1, self.chunks, k, lines * k), Dim(0, lines, 1, k), Dim(1, k)],
-        )  # fmt: skip
+        chunked = [Dim(1, self.chunks, k, lines * k), Dim(0, lines, 1, k), Dim(1, k)]
+        one_row = [Dim(0, 1, 1, self.chunks * k), Dim(1, self.chunks * k)]
+        build.operand("A", A, "in", a.name, a.bits, [rows, depth], one_row if lines == 1 else chunked)
         build.operand("W", W, "in", w.name, w.bits, [depth, columns], self.packed(), **tiling.weights.values())
         other = any_of(~self.M.equals(lines), ~self.N.equals(self.columns))
         wanted = [Dim(0, lines, 1, self.columns), Dim(1, self.columns)]

@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from bd_patterns import Pattern
-from bdforge.design import rtp_addresses
 from bdforge.design.sequences import Program
 from bdforge.devices import Device
 from bdforge.devices.types import TYPES
@@ -68,8 +67,9 @@ class TransposePlan(StreamPlan):
     @cached_property
     def program(self) -> Program:  # type: ignore[override]
         """The runtime sequence of any size."""
-        tile, cores = self.spec.form.tile, rtp_addresses(self.design)
-        return TransposeProgram(self.tiling, (tile.m, tile.n), cores, self.spec.sequence.steps).program()
+        tile, array, steps = self.spec.form.tile, self.spec.form.array, self.spec.sequence.steps
+        cores = array.cores(self.design)
+        return TransposeProgram(self.tiling, (tile.m, tile.n), cores, steps, array.first_column).program()
 
     def cost(self, problem: Problem) -> Cost:
         """What a run moves, and the cycles of the first column's cores, which have the most tiles."""

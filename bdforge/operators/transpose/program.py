@@ -19,8 +19,12 @@ class TransposeProgram:
     twice. Matrices whose lines are no whole words, or that are smaller than a tile of each core, are staged.
     """
 
-    def __init__(self, tiling: StreamTiling, tile: tuple[int, int], cores: tuple[RtpAddresses, ...], in_flight: int):
-        self.tiling, self.cores, self.build = tiling, cores, Builder(["M", "N"], in_flight)
+    def __init__(
+        self, tiling: StreamTiling, tile: tuple[int, int], cores: tuple[RtpAddresses, ...], in_flight: int,
+        first_column: int = 0,
+    ):  # fmt: skip
+        self.tiling, self.cores = tiling, cores
+        self.build = Builder(["M", "N"], in_flight, first_column=first_column)
         self.m, self.n = tile
         self.across = self.n * tiling.rows
         self.sizes = [self.build.parameter(name) for name in ("M", "N")]

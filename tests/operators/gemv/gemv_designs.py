@@ -19,6 +19,14 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
         "strix_halo",
         {"types": INT, "tile": {"m": 3, "k": 16, "n": 64}, "array": {"columns": 3, "channels": 2}},
     ),
+    "strix halo, sums as bf16": (
+        "strix_halo",
+        {
+            "types": INT | {"c": "bf16"},
+            "tile": {"m": 1, "k": 16, "n": 32},
+            "array": {"rows": 2, "columns": 3, "first_row": 1, "first_column": 2, "from_end": True},
+        },
+    ),
     "strix halo, bf16": ("strix_halo", {"types": FLOAT, "tile": {"m": 8, "k": 8, "n": 16}}),
     "phoenix": ("phoenix", {"types": INT, "tile": {"m": 1, "k": 16, "n": 32}}),
     "phoenix, bf16": ("phoenix", {"types": FLOAT | {"c": "bf16"}, "tile": {"m": 6, "k": 8, "n": 8}}),
@@ -96,8 +104,10 @@ def numpy_kernels(plan: GemvPlan) -> dict[str, Callable[..., None]]:
         tiles(c)[...] //= scales.reshape(n // t, 1, t).astype(c.dtype)
 
     def narrow(c: np.ndarray) -> None:
+        if kernel.field_scaled:
+            unscale(c)
         half = c.view(tiling.c.dtype)
         half[: c.size] = c.astype(tiling.c.dtype)
 
-    finish = unscale if kernel.field_scaled else narrow
+    finish = unscale if tiling.c is kernel.accumulator else narrow
     return dict(zip(plan.kernels.symbols, (multiply, zero, finish), strict=False))

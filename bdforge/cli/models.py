@@ -21,7 +21,7 @@ from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
 from bdforge.models import RULES, ArrayParts, Ledger, Products, Sampler, generate
 from bdforge.models.bitnet import BitNet
-from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.bitnet.composed_token import ComposedLayers
 from bdforge.models.rounding import Accuracy, accuracy
 from bdforge.runtime.loading import EMULATED, NPU
 
@@ -83,7 +83,7 @@ def opened(path: Path, designs: Sequence[Path], device: str, rule: str, override
         task = bar.add_task("packing layers")
         members = {name: value for name, _, value in pairs}
         progress = lambda done, of: bar.update(task, completed=done, total=of)  # noqa: E731
-        return BitNet.load(path, products, progress, members, parts, ComposedLayer.among(parts))
+        return BitNet.load(path, products, progress, members, parts, ComposedLayers.among(parts))
 
 
 def summary(model: BitNet) -> str:

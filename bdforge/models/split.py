@@ -94,6 +94,11 @@ class Ledger:
             if npu_us is not None:
                 entry.npu_us = (entry.npu_us or 0.0) + npu_us
 
+    @property
+    def us(self) -> float:
+        """Microseconds of all entries: an NPU's, modelled, where parts ran on the array, else this host's."""
+        return sum(1e6 * one.host_seconds if one.npu_us is None else one.npu_us for one in self)
+
     def __iter__(self) -> Iterator[Entry]:
         with self._lock:
             return iter([*self.entries.values()])

@@ -1,4 +1,4 @@
-"""Prompts by a composed layer: a tiny BitNet, machine code in every core, against its formulas in float64."""
+"""Prompts and tokens by composed layers: a tiny BitNet, machine code in every core, against float64."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,8 @@ from bdforge.common.files import read_toml
 from bdforge.devices import device_named
 from bdforge.models import ArrayParts, ModelError, Products, Split
 from bdforge.models.bitnet import BitNet
-from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.bitnet.composed_layer import PromptLayers
+from bdforge.models.bitnet.composed_token import ComposedLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.operators import plan, spec_from
 from bdforge.operators.rope import rope_table
@@ -48,13 +49,35 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "bitnet_norm_6912": ROWS | CODES | {"width": FFN},
 }  # fmt: skip
 """Those of examples/layer/bitnet.toml, for the tiny model."""
+
+
+def core(column: int, row: int) -> dict[str, Any]:
+    return {"array": {"rows": 1, "columns": 1, "first_column": column, "first_row": row, "from_end": True}}
+
+
+TOKEN: dict[str, dict[str, Any]] = {
+    "token_residual_norm": SUM | CODES | {"apart": True} | core(0, 1),
+    "token_product": {
+        "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "bf16"}, "tile": {"m": 1, "k": 64, "n": 32},
+        "array": {"rows": 1, "columns": 2},
+    },
+    "token_rope": DESIGNS["bitnet_rope"] | {"apart": True} | core(1, 1),
+    "token_attention": DESIGNS["attention_bf16_bitnet"] | {
+        "tile": {"queries": 16, "keys": 16},
+        "array": {"rows": 1, "columns": 2, "first_column": 1, "first_row": 2, "from_end": True},
+    },
+    "token_norm": ROWS | CODES | core(2, 1),
+    "token_gate": {"kind": "elementwise", "function": "relu2_gate", "type": "bf16", "tile": 64} | core(0, 2),
+    "token_norm_6912": ROWS | CODES | {"width": FFN} | core(2, 0),
+}  # fmt: skip
+"""Those of examples/layer/bitnet_token.toml."""
 GIVEN, MADE = ("x", "sums", "scales", "angles"), ("y", "down_sums", "f_scales", "k", "v")
 SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN}
 
 
-def tiny() -> dict[str, Any]:
-    """The example's composition with other sizes."""
-    content = read_toml(ROOT / "examples" / "layer" / "bitnet.toml", CompositionFault)
+def tiny(name: str = "bitnet") -> dict[str, Any]:
+    """An example's composition with other sizes."""
+    content = read_toml(ROOT / "examples" / "layer" / f"{name}.toml", CompositionFault)
     for step in content["steps"]:
         step["sizes"] = {name: SIZES.get(size, size) for name, size in step["sizes"].items()}
     return content
@@ -62,22 +85,31 @@ def tiny() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, device = tmp_path_factory.mktemp("layer"), device_named("strix_halo")
-    for name, content in DESIGNS.items():
-        coded_plan(folder / name, plan(spec_from(content, name), device))
-    form = CompositionForm.model_validate(tiny())
-    compose(form, "bitnet", lambda name: BuiltDesign.load(folder / name)).write(folder / "bitnet")
-    return folder / "bitnet"
+    return composed(tmp_path_factory.mktemp("layer"), "bitnet", DESIGNS)
 
 
-def opened(folder: Path, summing: Any, layer: Path | None, rule: str = "array") -> BitNet:
+@pytest.fixture(scope="module")
+def token(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return composed(tmp_path_factory.mktemp("token"), "bitnet_token", TOKEN)
+
+
+def composed(folder: Path, name: str, designs: Mapping[str, dict[str, Any]]) -> Path:
+    for design, content in designs.items():
+        coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
+    form = CompositionForm.model_validate(tiny(name))
+    compose(form, name, lambda design: BuiltDesign.load(folder / design)).write(folder / name)
+    return folder / name
+
+
+def opened(folder: Path, summing: Any, *layers: Path, rule: str = "array") -> BitNet:
     products = Products(load(summing.folder), Split(summing.plan, rule))
-    parts = ArrayParts.of([] if layer is None else [layer], None, rule, products.ledger)
-    return BitNet.load(folder, products, parts=parts, composed=ComposedLayer.among(parts))
+    parts = ArrayParts.of(layers, None, rule, products.ledger)
+    return BitNet.load(folder, products, parts=parts, composed=ComposedLayers.among(parts))
 
 
-def test_the_tiny_model_has_the_examples_designs():
-    assert {step["design"] for step in tiny()["steps"]} == DESIGNS.keys()
+@pytest.mark.parametrize(("name", "designs"), [("bitnet", DESIGNS), ("bitnet_token", TOKEN)])
+def test_the_tiny_model_has_the_examples_designs(name: str, designs: Mapping[str, Any]):
+    assert {step["design"] for step in tiny(name)["steps"]} == designs.keys()
 
 
 def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
@@ -96,14 +128,14 @@ def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
 )
 def test_other_compositions_are_no_layer(directions: dict[str, str], lacks: str):
     with pytest.raises(ModelError, match=f"design bitnet is no layer of BitNet: {lacks};"):
-        ComposedLayer(cast("Any", None), told(directions))
+        PromptLayers(cast("Any", None), told(directions))
 
 
 def test_keys_and_values_beside_what_layers_share_are_refused():
     plan = told()
     next(operand for operand in plan.program.operands if operand.name == "angles").argument = 1
     with pytest.raises(ModelError, match="design bitnet: k and v lie in one buffer with angles, which all layers"):
-        ComposedLayer(cast("Any", None), plan)
+        PromptLayers(cast("Any", None), plan)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +147,7 @@ def test_keys_and_values_beside_what_layers_share_are_refused():
     ],
 )  # fmt: skip
 def test_a_layer_of_another_model_is_refused(changed: dict[str, Any], says: str | None):
-    layer, model = ComposedLayer(cast("Any", None), told()), BitNetConfig.model_validate(CONFIG | changed)
+    layer, model = PromptLayers(cast("Any", None), told()), BitNetConfig.model_validate(CONFIG | changed)
     if says is None:
         layer.check(model)
         return
@@ -130,7 +162,7 @@ def test_attention_that_sees_other_tokens_is_refused(key: str, value: Any):
     content = DESIGNS["attention_bf16_bitnet"] | {key: value}
     plan.parts["attention_bf16_bitnet"] = SimpleNamespace(spec=spec_from(content, "attention_bf16_bitnet"))
     with pytest.raises(ModelError, match=f"has {key} = {value}, this model"):
-        ComposedLayer(cast("Any", None), plan).check(BitNetConfig.model_validate(CONFIG))
+        PromptLayers(cast("Any", None), plan).check(BitNetConfig.model_validate(CONFIG))
 
 
 @pytest.mark.slow
@@ -150,19 +182,44 @@ def test_a_prompt_by_layers_and_tokens_behind_it(tmp_path: Path, summing: Any, l
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rule", ["array", "estimate"])
+def test_tokens_by_layers_over_a_cache_that_grows(
+    tmp_path: Path, summing: Any, layer: Path, token: Path, rule: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Some come too early for attention's tile, later ones when the memory that was prepared is full."""
+    monkeypatch.setattr("bdforge.models.bitnet.composed_token._FIRST", 16)
+    content = random_content(CONFIG, 5)
+    model = opened(write_hugging_face(tmp_path, content), summing, layer, token, rule=rule)
+    plain, caches = PlainBitNet(content), [model.cache(), model.cache()]
+    ids = np.random.default_rng(1).integers(0, 40, 36).tolist()
+    expected = np.array([plain.step(token) for token in ids])
+    for cache, first in zip(caches, (13, 20), strict=True):  # two texts, which take turns
+        hidden = [*model.hidden(ids[:first], cache)]
+        hidden += [model.hidden([one], cache)[0] for one in ids[first:]]
+        got = model.logits(np.array(hidden))
+        assert cache.length == len(ids)
+        assert ((got - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
+    lists = [entry for entry in model.products.ledger if entry.part == "layers"]
+    token_lists = sum(entry.calls for entry in lists) - 2
+    assert token_lists == (36 - 15 + 36 - 20 if rule == "array" else 0) or rule == "estimate"
+    decision = model.composed.token.decision  # type: ignore[union-attr]
+    assert (decision is None) == (rule == "array")
+
+
+@pytest.mark.slow
 def test_one_list_makes_what_a_command_a_layer_makes(tmp_path: Path, summing: Any, layer: Path):
     """States, keys and values, bit by bit."""
-    model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 7)), summing, layer)
-    assert model.composed
+    prompt = opened(write_hugging_face(tmp_path, random_content(CONFIG, 7)), summing, layer).composed.prompt
+    assert prompt
     x = np.random.default_rng(2).normal(size=(37, HIDDEN)).astype(np.float32)
-    y, kept = model.composed(x, model.packed, 1e4, DIM)
-    with model.composed.loaded.prepared(tokens=len(x)) as state:
+    y, kept = prompt(x, 1e4)
+    with prompt.loaded.prepared(tokens=len(x)) as state:
         state.arrays["x"][...] = x
         state.arrays["sums"][...], state.arrays["scales"][...] = 0, 0
         state.arrays["angles"][...] = rope_table(np.arange(len(x)), DIM, 1e4)
-        for packed, both in zip(model.packed, kept, strict=True):
+        for packed, both in zip(prompt.packed, kept, strict=True):
             state(weights=packed.operands)
             for name, array in zip("kv", both, strict=True):
                 same(array, state.arrays[name].astype(np.float32).reshape(array.shape), name)
         last, sums, scales = (state.arrays[name].astype(np.float32) for name in MADE[:3])
-        same(y, last + sums * (scales.reshape(-1, 1) * model.packed[-1].down_scale), "y")
+        same(y, last + sums * (scales.reshape(-1, 1) * prompt.packed[-1].down_scale), "y")

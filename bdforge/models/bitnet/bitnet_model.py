@@ -14,7 +14,8 @@ import numpy as np
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.composed_layer import ComposedLayer, PackedLayer
+from bdforge.models.bitnet.composed_layer import PromptLayers
+from bdforge.models.bitnet.composed_token import ComposedLayers, TokenLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
@@ -69,37 +70,34 @@ class BitNet:
     final_norm: np.ndarray
     layers: tuple[Layer, ...]
     parts: ArrayParts = field(default_factory=ArrayParts)
-    composed: ComposedLayer | None = None
-    packed: tuple[PackedLayer, ...] = ()
-    """What `composed` takes of each layer."""
+    composed: ComposedLayers = field(default_factory=ComposedLayers)
 
     @classmethod
     def load(
         cls, path: str | PathLike[str], products: Products, loaded: Callable[[int, int], None] = lambda layer, of: None,
         override: Mapping[str, Any] = MappingProxyType({}), parts: ArrayParts | None = None,
-        composed: ComposedLayer | None = None,
+        composed: ComposedLayers | None = None,
     ) -> "BitNet":  # fmt: skip
         """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
 
         `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`. Functions for which
-        `parts` has no design are numpy's. Prompts go through `composed`, if there is one.
+        `parts` has no design are numpy's. Prompts and tokens go through `composed`, as far as it has layers for them.
         """
         source = Checkpoint.open(path, override)
-        config, parts = source.config, parts or ArrayParts()
-        if composed is not None:
-            composed.check(config)
+        config, parts, composed = source.config, parts or ArrayParts(), composed or ComposedLayers()
+        for one in composed:
+            one.check(config)
         embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
         head = source.head()
-        layers, packed, special = [], [], _special(config, products, parts)
+        layers, special = [], _special(config, products, parts)
         for number in range(config.num_hidden_layers):
             layers.append(_layer(source, number, products, special))
-            if composed is not None:
-                packed.append(composed.pack(source, number, packed[-1] if packed else None))
+            for one in composed:
+                one.pack(source, number)
             loaded(number + 1, config.num_hidden_layers)
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
         return cls(
-            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts, composed,
-            tuple(packed),
+            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts, composed
         )  # fmt: skip
 
     def cache(self) -> Cache:
@@ -134,17 +132,38 @@ class BitNet:
     def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
         first = cache.length
         self.check_length(first + len(ids))
-        if self.composed is not None and not first and not micro_batch:
-            return self._by_layers(self.composed, ids, cache)
+        if self.composed.prompt is not None and not first and not micro_batch:
+            return self._prompt(self.composed.prompt, ids, cache)
+        token = self.composed.token
+        if token is None or not token.takes(len(ids), cache) or (token.decision and not token.decision.array):
+            return self._by_parts(ids, cache, micro_batch)
+        if token.decision is None and self.parts.rule == "estimate":
+            before = self.products.ledger.us
+            y = self._by_parts(ids, cache)
+            token.compare(cache, self.products.ledger.us - before)
+            return y
+        return self._token(token, ids, cache)
+
+    def _by_parts(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
+        """Product by product."""
+        first = cache.length
         size = micro_batch or len(ids)
         batches = [self._steps(ids[i : i + size], first + i, cache) for i in range(0, len(ids), size)]
         return np.concatenate(list(self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)))
 
-    def _by_layers(self, composed: ComposedLayer, ids: Sequence[int], cache: Cache) -> np.ndarray:
-        """The whole prompt, a command a layer."""
+    def _embedded(self, ids: Sequence[int]) -> np.ndarray:
         with self._cpu("embedding"):
-            x = self.embedding[np.asarray(ids)].astype(np.float32)
-        y, kept = composed(x, self.packed, self.config.rope_theta, self.config.head_dim)
+            return self.embedding[np.asarray(ids)].astype(np.float32)
+
+    def _token(self, layers: TokenLayers, ids: Sequence[int], cache: Cache) -> np.ndarray:
+        """One token, a command a layer."""
+        y = layers(self._embedded(ids), cache, self.config.rope_theta)
+        _check_finite(y, "what the last layer gives")
+        return y
+
+    def _prompt(self, layers: PromptLayers, ids: Sequence[int], cache: Cache) -> np.ndarray:
+        """The whole prompt, a command a layer."""
+        y, kept = layers(self._embedded(ids), self.config.rope_theta)
         _check_finite(y, "what the last layer gives")
         for number, (k, v) in enumerate(kept):
             cache.appended(number, k, v)
@@ -182,8 +201,7 @@ class BitNet:
                     waiting.append((steps, array.submit(self.products, *request)))
 
     def _steps(self, ids: Sequence[int], first: int, cache: Cache) -> Steps:
-        with self._cpu("embedding"):
-            x = self.embedding[np.asarray(ids)].astype(np.float32)
+        x = self._embedded(ids)
         y: np.ndarray | None = None
         for number, layer in enumerate(self.layers):
             x, request = self._request(layer.qkv, x, layer.attn_norm, y)

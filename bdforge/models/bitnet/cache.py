@@ -19,6 +19,8 @@ class Cache:
     layers: int
     heads: int
     size: int
+    resident: object = None
+    """What a device keeps of it."""
     _kept: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
     _used: Lock = field(default_factory=Lock, repr=False)
 
@@ -37,6 +39,11 @@ class Cache:
         """Positions that all layers hold."""
         return min((self._kept[layer][1] for layer in self._kept), default=0) if len(self._kept) == self.layers else 0
 
+    def kept(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and values of a layer."""
+        both, length = self._kept[layer]
+        return both[0, :length], both[1, :length]
+
     def appended(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All keys and values of a layer, with those of the next tokens behind the others."""
         shape = self.heads, self.size
@@ -48,4 +55,4 @@ class Cache:
             both = more
         both[0, length:end], both[1, length:end] = k, v
         self._kept[layer] = both, end
-        return both[0, :end], both[1, :end]
+        return self.kept(layer)

@@ -1,14 +1,15 @@
-"""A prompt in one list of commands, a layer each: a built composition of a layer, with other weights each time.
+"""Layers of a model in one list of commands: a built composition of a layer, with other weights each time.
 
 Its tensors have the names of examples/layer/bitnet.toml: x and y, hidden states; sums and scales, a product's that is
 to be added to x, and down_sums and f_scales, those that the next layer adds to y; angles; w_... and c_..., norms,
-matrices and the matrices' scales; k and v, which the cache keeps. The buffers of these are each layer's own.
+matrices and the matrices' scales; k and v, which a cache keeps, and where one token at a time runs (bitnet_token.toml)
+k_cache and v_cache, of which they are rows. The buffers of these are each layer's own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,14 +20,13 @@ from bdforge.models.bitnet.checkpoint import Checkpoint
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES
-from bdforge.models.parts import ArrayParts
 from bdforge.models.split import PLACES, Ledger
 from bdforge.operators import ComposedPlan
 from bdforge.operators.attention import AttentionPlan
 from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.rope import rope_table
 from bdforge.perf.bounds.composition_time import list_us, step_times
-from bdforge.runtime import Loaded, PackedOperands
+from bdforge.runtime import Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
 _NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
@@ -45,17 +45,20 @@ class PackedLayer:
 
 @dataclass
 class ComposedLayer:
-    """A loaded composition; each prompt is an entry of the ledger."""
+    """A loaded composition and the layers of a model that run by it; each list is an entry of the ledger."""
 
     loaded: Loaded
     plan: ComposedPlan
     ledger: Ledger = field(default_factory=Ledger)
+    packed: list[PackedLayer] = field(default_factory=list)
+    CACHES: ClassVar[tuple[str, ...]] = ()
+    """Inputs that hold what came before."""
 
     def __post_init__(self) -> None:
         operands = {operand.name: operand.direction for operand in self.plan.program.operands}
         inputs = {name for name, direction in operands.items() if direction == "in"}
         made = {name for name, direction in operands.items() if direction == "out"}
-        needed = {*_STATE, "angles", "c_before", *_NORMS, *_MATRICES}
+        needed = {*_STATE, "angles", "c_before", *_NORMS, *_MATRICES, *self.CACHES}
         known = {*needed, *(name.replace("w_", "c_") for name in _MATRICES)}
         if odd := sorted((inputs - known) | (needed - inputs) | {*_STATE.values(), "k", "v"} - made):
             raise ModelError(
@@ -71,14 +74,6 @@ class ComposedLayer:
             )
         self._us = lru_cache(64)(self._modelled)
 
-    @classmethod
-    def among(cls, parts: ArrayParts) -> "ComposedLayer | None":
-        """The composition that is one of a model's designs, if one is. ModelError for two."""
-        found = [(one.loaded, one.plan) for one in parts.designs if isinstance(one.plan, ComposedPlan)]
-        if len(found) > 1:
-            raise ModelError(f"{listed(plan.spec.name for _, plan in found)} are compositions of a layer; give one")
-        return cls(*found[0], parts.ledger) if found and parts.rule != "cpu" else None
-
     def check(self, config: BitNetConfig) -> None:
         """ModelError where its designs are of another model: other norms, heads or gate."""
         heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
@@ -86,7 +81,9 @@ class ComposedLayer:
             "rows": {"epsilon": config.rms_norm_eps},
             "attention": {"head_dim": config.head_dim, "causal": True, "window": 0, **heads},
         }  # fmt: skip
-        gates = {plan.spec.epilogue.gate for plan in self.plan.parts.values() if isinstance(plan.spec, GemmSpec)}
+        specs = [plan.spec for plan in self.plan.parts.values()]
+        gates = {spec.epilogue.gate for spec in specs if isinstance(spec, GemmSpec)}
+        gates |= {str(spec.facts["function"]).removesuffix("_gate") for spec in specs if spec.kind == "elementwise"}
         if (gate := GATES[config.hidden_act].__name__.removesuffix("_gate")) not in gates:
             raise ModelError(f"design {self.plan.spec.name}: none of its products has the gate {gate} of this model")
         for name, plan in self.plan.parts.items():
@@ -95,9 +92,10 @@ class ComposedLayer:
                 if facts.get(key, value) != value:
                     raise ModelError(f"design {name} has {key} = {facts[key]}, this model {value}")
 
-    def pack(self, source: Checkpoint, layer: int, before: PackedLayer | None) -> PackedLayer:
-        """The norms and matrices of a layer behind another one, or the first."""
-        given: dict[str, np.ndarray] = {"c_before": np.zeros(1, np.float32) if before is None else before.down_scale}
+    def pack(self, source: Checkpoint, layer: int) -> None:
+        """The norms and matrices of the next layer."""
+        before = self.packed[-1].down_scale if self.packed else np.zeros(1, np.float32)
+        given: dict[str, np.ndarray] = {"c_before": before}
         shapes = {operand.name for operand in self.plan.program.operands}
         scales: dict[str, np.ndarray] = {}
         for name, roles in _MATRICES.items():
@@ -107,41 +105,63 @@ class ComposedLayer:
         for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_gate", "w_down"), strict=True):
             given[name] = source.floats(role, (len(given[matrix]),), layer).astype(_BF16)
         try:
-            return PackedLayer(self.loaded.pack(**given), scales["c_down"])
+            self.packed.append(PackedLayer(self.loaded.pack(**given), scales["c_down"]))
         except InputError as error:
             raise ModelError(f"layer {layer}: {error}") from None
 
-    def __call__(
-        self, x: np.ndarray, layers: Sequence[PackedLayer], theta: float, head_dim: int
-    ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-        """States behind the last layer, float32, and the keys, turned, and values (tokens x heads x d) of each layer.
+    def begin(self, state: Prepared, x: np.ndarray, positions: np.ndarray, theta: float) -> None:
+        """Write states and angles of tokens at these positions; what lies behind them keeps what it is."""
+        arrays = state.arrays
+        arrays["x"][: len(x)] = x
+        arrays["sums"][...], arrays["scales"][...] = 0, 0  # nothing is to be added to the first layer's
+        arrays["angles"][...] = rope_table(positions, arrays["angles"].shape[1], theta)
 
-        The first token has position 0.
-        """
-        tokens = max(len(x), self._least)  # rows behind the last one, which no other looks at: attention is causal
-        place, us = PLACES[self.loaded.device], self._us(tokens, len(layers))
-        with self.loaded.prepared(tokens=tokens) as state:
-            state.arrays["x"][: len(x)] = x
-            state.arrays["sums"][...], state.arrays["scales"][...] = 0, 0  # nothing is to be added to the first one's
-            state.arrays["angles"][...] = rope_table(np.arange(tokens), head_dim, theta)
-            states = [state, *(state.beside("k", "v") for _ in layers[1:])]
-            with self.ledger.timed("layers", place, f"{len(layers)} in one list", us):
-                runs = [(one, {"weights": packed.operands}) for one, packed in zip(states, layers, strict=True)]
-                self.loaded.run_batch(runs)
-            shape = len(x), -1, head_dim
-            kept = [[one.arrays[name][: len(x)].astype(np.float32).reshape(shape) for name in "kv"] for one in states]
-            y, sums, scales = (state.arrays[name][: len(x)].astype(np.float32) for name in _STATE.values())
-            return y + sums * (scales.reshape(-1, 1) * layers[-1].down_scale), [(k, v) for k, v in kept]
+    def run(self, states: Sequence[Prepared], why: str = "") -> None:
+        """All layers as one list, each on its state."""
+        place, us = PLACES[self.loaded.device], self.us(**states[0].sizes)
+        with self.ledger.timed("layers", place, f"{len(states)} in one list{why}", us):
+            self.loaded.run_batch(
+                [(one, {"weights": packed.operands}) for one, packed in zip(states, self.packed, strict=True)]
+            )
+
+    def end(self, state: Prepared, tokens: int) -> np.ndarray:
+        """States of the first tokens behind the last layer, float32."""
+        y, sums, scales = (state.arrays[name][:tokens].astype(np.float32) for name in _STATE.values())
+        return y + sums * (scales.reshape(-1, 1) * self.packed[-1].down_scale)
 
     @cached_property
-    def _least(self) -> int:
-        """Tokens of the shortest run: attention takes no fewer keys than a tile has."""
+    def least(self) -> int:
+        """Keys of the shortest run: attention takes no fewer than a tile has."""
         return max(
             (plan.tiling.keys for plan in self.plan.parts.values() if isinstance(plan, AttentionPlan)), default=1
         )
 
-    def _modelled(self, tokens: int, layers: int) -> float:
-        problem, timing = self.plan.spec.operator.problem([tokens]), timing_of(self.plan.device)
+    def us(self, **sizes: int) -> float:
+        """Microseconds of all layers, modelled, as one list."""
+        return self._us(tuple(sizes.values()))
+
+    def _modelled(self, sizes: tuple[int, ...]) -> float:
+        problem, timing = self.plan.spec.operator.problem(sizes), timing_of(self.plan.device)
         sequence = self.loaded.design.sequence(problem.sizes)
         steps = step_times(self.plan, problem, sequence, timing)
+        layers = len(self.packed)
         return layers * sum(step.us + step.change_us for step in steps) + list_us(layers, timing)
+
+
+class PromptLayers(ComposedLayer):
+    """A prompt, all tokens at once, the first of which has position 0."""
+
+    def __call__(self, x: np.ndarray, theta: float) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+        """States behind the last layer, and of each layer keys, turned, and values (tokens x heads x d), float32."""
+        tokens = max(len(x), self.least)  # rows behind the last one, which no other looks at: attention is causal
+        with self.loaded.prepared(tokens=tokens) as state:
+            states = [state, *(state.beside("k", "v") for _ in self.packed[1:])]
+            self.begin(state, x, np.arange(tokens), theta)
+            self.run(states)
+            kept = [(rows_of(one, "k", len(x)), rows_of(one, "v", len(x))) for one in states]
+            return self.end(state, len(x)), kept
+
+
+def rows_of(state: Prepared, name: str, tokens: int) -> np.ndarray:
+    """A copy of the first tokens' keys or values, float32."""
+    return state.arrays[name][:tokens].astype(np.float32)

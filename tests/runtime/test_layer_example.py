@@ -6,12 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bdforge.array.emulator import emulate
+from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.design.sequences.composed_tensors import ComposedStep, View
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import device_named
-from bdforge.operators import load_spec, plan
-from bdforge.runtime import BuiltDesign, load
+from bdforge.operators import load_spec, plan, plan_of
+from bdforge.runtime import BuiltDesign, load, run
 from bdforge.runtime.composition import compose, load_composition
 from support.built_designs import ROOT
 from support.coded_folders import coded_plan
@@ -100,6 +102,38 @@ def test_bitnets_steps_fit_together():
         "w_down": (6912, 2560), "angles": (1024, 128), "scales": (1024,), "h1_scales": (1024,), "f_scales": (1024,),
         "k": (1024, 5, 128), "v": (1024, 5, 128),
     }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def token_layer(tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
+    """bitnet_token.toml, built."""
+    folder, form = tmp_path_factory.mktemp("built"), load_composition(FILES / "bitnet_token.toml")
+    for name in {step.design for step in form.steps}:
+        coded_plan(folder / name, plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo")))
+    compose(form, "layer", lambda name: BuiltDesign.load(folder / name)).write(folder / "layer")
+    return BuiltDesign.load(folder / "layer")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [32, 77])
+def test_a_token_is_within_its_bounds_in_any_order_of_the_array(token_layer: BuiltDesign, keys: int):
+    """Machine code on 32 cores, resident designs, stale memory."""
+    planned = plan_of(token_layer.manifest)
+    inputs = planned.random(planned.spec.operator.problem([keys]), 3)
+    made = run(token_layer, inputs)
+    arrays = made.outputs | made.between
+    for name, expected in planned.expected(inputs, arrays).items():
+        off = np.abs(arrays[name].astype(np.float64) - expected.values.astype(np.float64))
+        assert (off <= (0 if expected.bound is None else expected.bound)).all(), name
+    sequence = token_layer.sequence({"keys": keys})
+    for seed in range(2):
+        buffers = arguments(sequence, placed(sequence, inputs))
+        emulate(
+            "", buffers, instructions=sequence.words(), image=token_layer.booted, schedule="random", seed=seed,
+            device=token_layer.manifest.mlir_device, dram="stale",
+        )  # fmt: skip
+        for name, array in fetched(sequence, buffers).items():
+            same(array, arrays[name], name)
 
 
 @pytest.mark.slow

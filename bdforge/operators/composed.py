@@ -30,9 +30,9 @@ def _size(size: int | str, sizes: Mapping[str, int]) -> int:
 
 
 def _with_rows(whole: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
-    """An array with other rows from one on."""
+    """An array with other rows from one on, which are as long as these."""
     found = whole.copy()
-    found[first : first + len(rows)] = rows.reshape(-1, *whole.shape[1:])
+    found.reshape(-1, *rows.shape[1:])[first : first + len(rows)] = rows
     return found
 
 
@@ -153,7 +153,7 @@ class ComposedPlan(Plan):
             if isinstance(name := self.program.values[axis.size], str)
         }
         for name, view in self.spec.content.get("views", {}).items():
-            if name in there and (of := view["of"]) in there:
+            if name in there and (of := view["of"]) in inputs:
                 there[of] = _with_rows(there[of], there[name], _size(view.get("first", 0), sizes))
         found: dict[str, Expected] = {}
         for step, plan, problem, tensors in self.steps(sizes):

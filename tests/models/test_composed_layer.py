@@ -72,7 +72,7 @@ TOKEN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Those of examples/layer/bitnet_token.toml."""
 GIVEN, MADE = ("x", "sums", "scales", "angles"), ("y", "down_sums", "f_scales", "k", "v")
-SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN}
+SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN, 2 * 6912: 2 * FFN}
 
 
 def tiny(name: str = "bitnet") -> dict[str, Any]:
@@ -80,6 +80,8 @@ def tiny(name: str = "bitnet") -> dict[str, Any]:
     content = read_toml(ROOT / "examples" / "layer" / f"{name}.toml", CompositionFault)
     for step in content["steps"]:
         step["sizes"] = {name: SIZES.get(size, size) for name, size in step["sizes"].items()}
+    if "up" in content.get("views", {}):
+        content["views"]["up"]["first"] = FFN
     return content
 
 

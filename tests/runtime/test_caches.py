@@ -124,9 +124,8 @@ def test_a_larger_problem_has_no_room_in_the_memory_of_a_smaller_one(built: Path
         ({"views": {"k": {"of": "v_cache", "first": -1}}}, "from one before the first on"),
         ({"views": {"k": {"of": "v_cache", "first": "keys + word"}}}, "word"),
         ({"views": {"k": {"of": "q"}}}, "which no step takes from the host"),
-        ({"views": {"y": {"of": "k_cache"}}}, "their rows differ"),
-        ({"views": {"x": {"of": "k_cache"}}}, "no step makes it"),
-        ({"views": {"odd": {"of": "k_cache"}}}, "no step has odd, which is to be rows"),
+        ({"views": {"x": {"of": "k_cache"}}}, "X is part of k_cache, which no step before makes"),
+        ({"views": {"odd": {"of": "k_cache"}}}, "no step has odd, which is to be part"),
         ({"views": {"k": {"of": "k_cache"}}, "buffers": {"keys": ["k"]}}, "a tensor lies in one place"),
     ],
 )

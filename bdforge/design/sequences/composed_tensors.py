@@ -40,7 +40,10 @@ UNCHANGED = ChangeNumbers()
 
 
 class View(NamedTuple):
-    """What a step makes as rows of another tensor, `of`, from row `first` on: a number, or text as of sizes."""
+    """A tensor that is part of another one, `of`, from row `first` on: a number, or text as of sizes, in its own rows.
+
+    It is made by a step as part of what the host gives, or read by one of what a step before made.
+    """
 
     of: str
     first: int | str
@@ -175,12 +178,17 @@ class TensorPlaces:
 
         CompositionError for buffers that name no tensor.
         """
-        wanted = (self._homes, "a buffer names"), (self._in_place, "is to lie in place"), (self._views, "is to be rows")
+        wanted = (
+            (self._homes, "a buffer names"),
+            (self._in_place, "is to lie in place"),
+            (self._views, "is to be part of another"),
+        )
         for names, what in wanted:
             if unknown := sorted(names.keys() - self.tensors.keys()):
                 raise CompositionError(f"no step has {', '.join(unknown)}, which {what}")
         for name, view in self._views.items():
-            self._view(name, view)
+            if self.tensors[name].operand.direction == "out":
+                self._view(name, view)
         ends = [expression(0) for _ in self.buffers]
         inner = [(one, *one.within) for one in self._slices if one.within]
         for one, outer, inside in inner:
@@ -222,12 +230,18 @@ class TensorPlaces:
         ]
         size = operate("ceildiv", values(argument.elements) * argument.bits, BYTE_BITS)
         there = [name for _, name in held if name in self.tensors or name in self._in_place]
+        there += [name for operand, name in held if name in self._views and operand.direction != "out"]
         if not there:
             return self._slice(step, values, size, held)
         if len(held) > 1:
             return self._around(step, values, size, held)
         ((operand, name),) = held
-        found = self._taken(step, values, name, operand) if name in self.tensors else self._over(step, values, *held[0])
+        if name in self.tensors:
+            found = self._taken(step, values, name, operand)
+        elif name in self._views:
+            found = self._part(step, values, name, operand)
+        else:
+            found = self._over(step, values, operand, name)
         found.slice.needs.append(found.inside + size)
         found.slice.hold(operand)
         return found.slice, found.inside
@@ -244,6 +258,30 @@ class TensorPlaces:
         self._check_same(f"step {step.name}: {operand.name} is {name} of step {tensor.step}", tensor, values, operand)
         tensor.read = True
         return tensor
+
+    def _part(self, step: ComposedStep, values: Substitution, name: str, operand: Operand) -> Tensor:
+        """A part of a tensor, which a step reads."""
+        what, whole = f"step {step.name}: {operand.name} is part of", self.tensors.get(self._views[name].of)
+        if whole is None or not whole.made or whole.over:
+            raise CompositionError(f"{what} {self._views[name].of}, which no step before makes")
+        whole.read = True
+        made = self.tensors[name] = Tensor(operand, values, step.name, whole.slice, whole.inside, True, True)
+        made.inside += self._first_byte(f"{what} {self._views[name].of}", name, made, whole)
+        return made
+
+    def _first_byte(self, what: str, name: str, own: Tensor, whole: Tensor) -> Expr:
+        """Where a view begins in what it is part of."""
+        if (own.operand.type, own.operand.bits) != (whole.operand.type, whole.operand.bits):
+            raise CompositionError(f"{what}, of type {whole.operand.type}; it is of {own.operand.type}")
+        for tensor in (own, whole):
+            self._check_plain(what, tensor)
+        rows, *row = own.sizes
+        first, elements = self._size(f"views: {name}: first", self._views[name].first), prod(row, start=ONE)
+        self._agree(own.lines[0][1], rows, f"{what}: step {own.step} moves rows behind it{_FEWER}")
+        self._agree(operate("max", first, 0), first, f"{what}, from one before the first on")
+        end = (first + rows) * elements
+        self._agree(operate("min", end, prod(whole.sizes, start=ONE)), end, f"{what}, more than that has")
+        return first * elements * (own.operand.bits // BYTE_BITS)
 
     def _over(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
         """A tensor that takes another's place, which nobody reads any more."""
@@ -270,25 +308,14 @@ class TensorPlaces:
 
     def _view(self, name: str, view: View) -> None:
         """Put a tensor where the rows of another are that it is."""
-        what = f"{name} is to be rows of {view.of}"
+        what = f"{name} is to be part of {view.of}"
         own, whole = self.tensors[name], self.tensors.get(view.of)
         if whole is None or whole.made:
             raise CompositionError(f"{what}, which no step takes from the host")
         if not own.made or sum(one.slice is own.slice for one in self.tensors.values()) > 1:
             raise CompositionError(f"{what}, but no step makes it as a result with a slice of its own (apart = true)")
-        if (own.operand.type, own.operand.bits) != (whole.operand.type, whole.operand.bits):
-            raise CompositionError(f"{what}, of type {whole.operand.type}; it is of {own.operand.type}")
-        for tensor in (own, whole):
-            self._check_plain(what, tensor)
-        rows, *row = own.sizes
-        elements, first = prod(row, start=ONE), self._size(f"views: {name}: first", view.first)
-        self._agree(elements, prod(whole.sizes[1:], start=ONE), f"{what}: their rows differ")
-        self._agree(own.lines[0][1], rows, f"{what}: step {own.step} writes rows behind it{_FEWER}")
-        self._agree(operate("max", first, 0), first, f"{what}, from one before the first on")
-        end = first + rows
-        self._agree(operate("min", end, whole.sizes[0]), end, f"{what}, more than that has")
         own.slice.buffer = whole.slice.buffer
-        own.slice.within = whole.slice, whole.inside + first * elements * (own.operand.bits // BYTE_BITS) - own.inside
+        own.slice.within = whole.slice, whole.inside + self._first_byte(what, name, own, whole) - own.inside
 
     def _given_up(self, step: ComposedStep, values: Substitution, operand: Operand, name: str) -> Tensor:
         """The tensor whose place another takes."""

@@ -30,7 +30,10 @@ from bdforge.runtime import Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
 _NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
-_MATRICES = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_gate": ("gate",), "w_up": ("up",), "w_down": ("down",)}
+_Matrices = dict[str, tuple[str, ...]]
+_MATRICES: _Matrices = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_down": ("down",)}
+_GATE_AND_UP: tuple[_Matrices, _Matrices] = {"w_gate": ("gate",), "w_up": ("up",)}, {"w_gate_up": ("gate", "up")}
+"""Apart, and as one product."""
 _STATE = {"x": "y", "sums": "down_sums", "scales": "f_scales"}
 """What a layer takes of the one before, and makes for the next."""
 
@@ -58,8 +61,8 @@ class ComposedLayer:
         operands = {operand.name: operand.direction for operand in self.plan.program.operands}
         inputs = {name for name, direction in operands.items() if direction == "in"}
         made = {name for name, direction in operands.items() if direction == "out"}
-        needed = {*_STATE, "angles", "c_before", *_NORMS, *_MATRICES, *self.CACHES}
-        known = {*needed, *(name.replace("w_", "c_") for name in _MATRICES)}
+        needed = {*_STATE, "angles", "c_before", *_NORMS, *self.matrices, *self.CACHES}
+        known = {*needed, *(name.replace("w_", "c_") for name in self.matrices)}
         if odd := sorted((inputs - known) | (needed - inputs) | {*_STATE.values(), "k", "v"} - made):
             raise ModelError(
                 f"design {self.plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has "
@@ -73,6 +76,12 @@ class ComposedLayer:
                 f"give {beside[0]} another one below [buffers], and compose it again"
             )
         self._us = lru_cache(64)(self._modelled)
+
+    @property
+    def matrices(self) -> _Matrices:
+        """What each of its matrices is made of."""
+        together = any(operand.name in _GATE_AND_UP[1] for operand in self.plan.program.operands)
+        return _MATRICES | _GATE_AND_UP[together]
 
     def check(self, config: BitNetConfig) -> None:
         """ModelError where its designs are of another model: other norms, heads or gate."""
@@ -98,11 +107,11 @@ class ComposedLayer:
         given: dict[str, np.ndarray] = {"c_before": before}
         shapes = {operand.name for operand in self.plan.program.operands}
         scales: dict[str, np.ndarray] = {}
-        for name, roles in _MATRICES.items():
+        for name, roles in self.matrices.items():
             matrix = source.matrix(layer, roles)
             given[name], scales[name.replace("w_", "c_")] = matrix.weights, np.asarray(matrix.scales, np.float32)
         given |= {name: scale for name, scale in scales.items() if name in shapes}
-        for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_gate", "w_down"), strict=True):
+        for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_qkv", "w_down"), strict=True):
             given[name] = source.floats(role, (len(given[matrix]),), layer).astype(_BF16)
         try:
             self.packed.append(PackedLayer(self.loaded.pack(**given), scales["c_down"]))

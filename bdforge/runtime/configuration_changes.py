@@ -15,7 +15,7 @@ from xdsl.ir import Operation as IrOperation
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.transition import Locks, Running, Touched, ran, transition
+from bdforge.array.lower.transition import Locks, Running, Touched, left_by, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -60,8 +60,7 @@ def configuration_changes(
     owners, state = cycle.run(ArrayState(known[order[0]].writes), dict.fromkeys(known[order[0]].places, order[0]))[1:]
     left = tuple(_left(owners, state, order[0], known))
     start = ArrayState([*left, *known[order[0]].writes])
-    for place, owner in owners.items():
-        ran(start, known[owner].touched, [place] if owner != order[0] else [])
+    left_by(state, start)
     numbers, *_ = cycle.run(start, owners)
     return ConfigurationChanges(tuple(cycle.operations), tuple(numbers), left)
 
@@ -171,7 +170,7 @@ class _Cycle:
         self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Place]
     ) -> Iterable[list[Operation]]:
         running = Running(ArrayState(old.writes), old.locks, old.places, self._programs_ahead)
-        return transition(state, new.writes, new.locks, old.touched, running, left)
+        return transition(state, new.writes, new.locks, old.touched, running, left, new.touched)
 
 
 def _left(

@@ -1,5 +1,6 @@
 """From one configuration to the next by register writes: what ran before leaves no trace, and what is alike stays."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -28,9 +29,21 @@ OUT_QUEUE = TILE_REGISTERS[TileKind.SHIM].queue_offset("S2MM", 1)
 IN = np.array([5, -3, 0, 2**31 - 1, 7, 8, 9, 10], np.int32)
 
 
-def text(at: str, operation: str, constant: int, *, first_lock: int = 0, address: int = 2048, memtile: bool = False):
+@dataclass(frozen=True)
+class Store:
+    """A buffer of a memtile: its channels that fill and send it with their BDs, and its two locks."""
+
+    fill: tuple[int, int] = (2, 0)
+    send: tuple[int, int] = (1, 24)
+    locks: tuple[int, int] = (4, 9)
+
+
+def text(
+    at: str, operation: str, constant: int, *, first_lock: int = 0, address: int = 2048, memtile: Store | None = None
+):
     """A core that applies an operation with a constant to 8 words, again and again; they come by circuits, the
     results by way of a memtile if asked."""
+    store = memtile or Store()
     names = ("x_free", "x_full", "y_free", "y_full")
     body = [
         acquire("x_full"), acquire("y_free"), f"%k = arith.constant {constant} : i32",
@@ -39,10 +52,11 @@ def text(at: str, operation: str, constant: int, *, first_lock: int = 0, address
         "memref.store %w, %y[%j] : memref<8xi32>", "}", release("x_free"), release("y_full"),
     ]  # fmt: skip
     kept = [
-        buffer("m", "01", COUNT, address=address), lock("m_free", "01", first_lock, 1), lock("m_full", "01", 9),
-        flow(f"{at} DMA : 0", "01 DMA : 2"), flow("01 DMA : 1", "00 DMA : 1"),
-        program("01", ring("S2MM", 2, acquire("m_free"), bd("m", COUNT), release("m_full")),
-                ring("MM2S", 1, acquire("m_full"), bd("m", COUNT), release("m_free"))),
+        buffer("m", "01", COUNT, address=address), lock("m_free", "01", store.locks[0], 1),
+        lock("m_full", "01", store.locks[1]),
+        flow(f"{at} DMA : 0", f"01 DMA : {store.fill[0]}"), flow(f"01 DMA : {store.send[0]}", "00 DMA : 1"),
+        program("01", ring("S2MM", store.fill[0], acquire("m_free"), numbered("m", store.fill[1]), release("m_full")),
+                ring("MM2S", store.send[0], acquire("m_full"), numbered("m", store.send[1]), release("m_free"))),
     ]  # fmt: skip
     return module(
         "npu2", tile(0, 0), tile(0, 1), tile(int(at[0]), int(at[1])),
@@ -59,12 +73,20 @@ def text(at: str, operation: str, constant: int, *, first_lock: int = 0, address
     )  # fmt: skip
 
 
+def numbered(name: str, number: int) -> str:
+    return f"{bd(name, COUNT)} {{bd_id = {number} : i32}}"
+
+
 DESIGNS = {
     "plus 1": (text("02", "addi", 1), lambda v: v + np.int32(1)),
     "plus 1000": (text("02", "addi", 1000), lambda v: v + np.int32(1000)),
-    "times 3, by a memtile": (text("02", "muli", 3, first_lock=4, memtile=True), lambda v: v * np.int32(3)),
+    "times 3, by a memtile": (text("02", "muli", 3, first_lock=4, memtile=Store()), lambda v: v * np.int32(3)),
+    "xor 6, by a memtile's other channels": (
+        text("02", "xori", 6, first_lock=4, memtile=Store((3, 30), (2, 6), (20, 21))), lambda v: v ^ np.int32(6)
+    ),
     "minus 5, another core": (text("14", "subi", 5, address=1024), lambda v: v - np.int32(5)),
-}
+}  # fmt: skip
+PLUS, TIMES, XOR, MINUS = "plus 1", *list(DESIGNS)[2:]
 
 
 @cache
@@ -98,7 +120,8 @@ def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Tra
             running = Running(ArrayState(old), locks_of(before), ArrayState(old).tiles, True) if ahead else None
             cores = {place for place, there in state.tiles.items() if there.kind is TileKind.CORE}
             left = cores - ArrayState(configuration).tiles.keys() if ahead else ()
-            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running, left))
+            uses = Touched().of(run) if ahead else None
+            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running, left, uses))
             assert isinstance(stream[-1], Sync)
             stream[-1:] = [*between[-1].ahead, stream[-1], *between[-1].then]
         stream += [*run, *run]
@@ -123,6 +146,29 @@ def test_designs_that_follow_each_other_compute_what_each_does_alone(second, opt
     same(out, DESIGNS[second][1](IN))
     written = ahead and second != "minus 5, another core"  # which does not run yet
     assert list(result.warnings) == ["program-writes (permitted): programs are written while cores run"] * written
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_channels_that_a_design_leaves_free_are_set_up_while_it_runs(seed: int):
+    """They wait until then, and start where they move nothing yet."""
+    names = TIMES, XOR, TIMES, XOR
+    stream, between = chained(*names, ahead=True)
+    controls = [[[channel for _, channel, _ in controlled(part)] for part in change] for change in between]
+    assert controls[0] == [[3, 2], []]  # started: those of before stay as they wait
+    assert controls[1:] == [[[1, 2, 2, 1], []], [[2, 3, 3, 2], []]]  # reset, then started: S2MM first
+    out, _ = emulated(names[0], stream, schedule="random", seed=seed, permissive=["program-writes"])
+    same(out, DESIGNS[XOR][1](IN))
+
+
+def controlled(part: list[Operation]) -> list[tuple[str, int, bool]]:
+    """The channels of memtiles whose control registers are written, and whether that resets them."""
+    found = []
+    for op in part:
+        if isinstance(op, Write | BlockWrite):
+            register, value = register_at(op.address), op.value if isinstance(op, Write) else op.words[0]
+            if register.what is What.CONTROL and register.kind is TileKind.MEMTILE:
+                found.append((register.direction, register.index[0], bool(value & 2)))
+    return found
 
 
 @pytest.mark.parametrize("second", DESIGNS)
@@ -218,3 +264,94 @@ def test_of_a_program_only_what_differs_is_written():
     assert transition(there, wanted).then == [
         BlockWrite(start + 4 * 20, (21, 22, 77)), Write(start + 4 * 90, 91) , BlockWrite(start + 4 * 150, code[150:]),
     ]  # fmt: skip
+
+
+LOCKS_OF_WEST, OWN = 0, 64  # how a memtile's BD counts locks
+LAYOUT = TILE_REGISTERS[TileKind.MEMTILE]
+
+
+def described(number: int, acquired: int | None = None, **fields: int) -> BlockWrite:
+    """A BD of the memtile (0, 1); `acquired` is a lock as a BD counts them, which it takes from 1 on."""
+    fields = (
+        {"acquire_enable": 1, "acquire_id": acquired, "acquire_value": -1} | fields if acquired is not None else fields
+    )
+    return BlockWrite(address(0, 1, LAYOUT.bd_offset(number)), tuple(LAYOUT.bd.encode({"valid": 1} | fields)))
+
+
+def pushed(direction: str, channel: int, number: int) -> Write:
+    return Write(address(0, 1, LAYOUT.queue_offset(direction, channel)), number)
+
+
+def held(number: int, value: int) -> Write:
+    return Write(address(0, 1, LAYOUT.lock_offset(number)), value)
+
+
+RUNS = [described(0, OWN), pushed("S2MM", 0, 0)]
+STARTS: dict[str, tuple[list[Operation], bool]] = {
+    "waits for words": ([described(24), pushed("S2MM", 1, 24)], True),
+    "waits for a lock": ([described(24, OWN + 6), pushed("MM2S", 1, 24)], True),
+    "waits for as much as there is not": (
+        [described(24, OWN + 6, acquire_value=2), held(6, 1), pushed("MM2S", 1, 24)], True,
+    ),
+    "has its lock": ([described(24, OWN + 6), held(6, 1), pushed("MM2S", 1, 24)], False),
+    "has just what it wants": (
+        [described(24, OWN + 6, acquire_value=2), held(6, 2), pushed("MM2S", 1, 24)], False,
+    ),
+    "waits for no lock": ([described(24), pushed("MM2S", 1, 24)], False),
+    "takes a lock of what runs": ([described(24, OWN + 1), pushed("S2MM", 1, 24)], False),
+    "gives a lock of what runs": ([described(24, release_value=1, release_id=OWN), pushed("S2MM", 1, 24)], False),
+    "comes to a BD of what runs": ([described(24, use_next=1, next=0), described(0), pushed("S2MM", 1, 24)], False),
+    "takes a neighbour's lock": ([described(24, LOCKS_OF_WEST + 6), pushed("S2MM", 1, 24)], False),
+    "is what runs": ([described(2), pushed("S2MM", 0, 2)], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_a_channel_starts_while_another_design_runs_where_it_moves_nothing(case: str):
+    wanted, early = STARTS[case]
+    running = Running(ArrayState(RUNS), {(0, 1): {0, 1}}, [(0, 1)])
+    made = transition(ArrayState(RUNS), wanted, {(0, 1): {6}}, Touched(), running, uses=Touched())
+    starts = [[one[:2] for one in controlled(part) if not one[2]] for part in made]
+    task = ArrayState(wanted).tiles[0, 1].tasks[0]
+    assert starts == ([[task[:2]], []] if early else [[], [task[:2]]])
+
+
+SHARE = frozenset((TileKind.MEMTILE, bd) for bd in range(24))
+STAYS: dict[str, tuple[list[Operation], set[int], Touched, Touched, bool]] = {
+    "with BDs and locks of its own": ([described(24), pushed("S2MM", 1, 24)], {6}, Touched(), Touched(), True),
+    "with a BD that is wanted": ([described(0), pushed("S2MM", 2, 0)], {6}, Touched(), Touched(), False),
+    "with a BD that will be written": ([], {6}, Touched(), Touched(SHARE), False),
+    "with a lock that is wanted": ([], {0}, Touched(), Touched(), False),
+    "as runs push to it": (
+        [], {6}, Touched(channels=frozenset({(TileKind.MEMTILE, "S2MM", 0)})), Touched(), False,
+    ),
+    "as runs write its BD": ([], {6}, Touched(SHARE), Touched(), False),
+    "as runs will push to it": (
+        [], {6}, Touched(), Touched(channels=frozenset({(TileKind.MEMTILE, "S2MM", 0)})), False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_a_channel_that_nothing_wanted_disturbs_stays_as_it_waits(case: str):
+    wanted, locks, before, uses, stays = STAYS[case]
+    state = ArrayState(RUNS)
+    made = transition(state, wanted, {(0, 1): locks}, before, uses=uses)
+    assert (("S2MM", 0, True) in controlled(made.then)) != stays
+    assert set(state.tiles[0, 1].waits) == ({("S2MM", 0)} if stays else set())
+    again = transition(state, RUNS, {(0, 1): {0}}, Touched(), uses=Touched()).then
+    assert (("S2MM", 0, True) in controlled(again)) == stays  # what waited is stopped before it starts anew
+
+
+def test_bds_that_runs_write_stand_for_those_that_the_same_channels_may_use():
+    """Words of several BDs come in one write, too."""
+    both = BlockWrite(described(23).address, (*described(23).words, *described(24).words))
+    assert Touched().of([described(3)]).bds == SHARE
+    assert Touched().of([both]).of_kind(TileKind.MEMTILE).bds == frozenset(range(48))
+
+
+def test_locks_that_bds_name_are_set_anew():
+    """Also where nobody tells which locks a configuration uses."""
+    wanted = [described(5, OWN + 3, release_value=1, release_id=OWN + 7)]
+    written = [register_at(op.address) for op in transition(ArrayState(wanted), wanted).then if isinstance(op, Write)]
+    assert {register.index[0] for register in written if register.what is What.LOCK} >= {3, 7}

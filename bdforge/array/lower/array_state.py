@@ -32,6 +32,16 @@ class PushedTask(NamedTuple):
 Key = tuple[What, str, tuple[int, ...]]
 """What a register is, a channel's direction, and its numbers."""
 
+ChannelKey = tuple[str, int]
+"""A channel's direction and number."""
+
+
+class Wait(NamedTuple):
+    """The BDs that a channel's tasks go through, and the locks of their tile in them."""
+
+    bds: frozenset[int]
+    locks: frozenset[int]
+
 
 class WrittenMemory:
     """Bytes of a memory, and which of them were written."""
@@ -73,7 +83,8 @@ class TileState:
 
     `registers` is keyed by what and numbers (`Register`): locks, channel controls, switch ports, rules, muxes, cascade,
     core control, padding values. `origins` has the last write of each, and of each BD; of tasks `pushes` has it. Runs
-    have pushed tasks to the channels `pushed`, and written BDs if `rewritten`.
+    have pushed tasks to the channels `pushed` and written the BDs `rewritten`. Channels in `waits` still have tasks of
+    a configuration before.
     """
 
     kind: TileKind
@@ -85,8 +96,9 @@ class TileState:
     bds: dict[int, list[int]] = field(default_factory=dict)
     tasks: list[PushedTask] = field(default_factory=list)
     pushes: list[Operation] = field(default_factory=list)
-    pushed: set[tuple[str, int]] = field(default_factory=set)
-    rewritten: bool = False
+    pushed: set[ChannelKey] = field(default_factory=set)
+    rewritten: set[int] = field(default_factory=set)
+    waits: dict[ChannelKey, Wait] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memory = WrittenMemory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))

@@ -2,14 +2,16 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
 
 import numpy as np
 
-from bdforge.array.lower.array_state import PushedTask, TileState, WrittenMemory
+from bdforge.array.lower.array_state import TileState
+from bdforge.array.lower.channel_change import ChannelChange
+from bdforge.array.lower.tile_use import Busy, Used
 from bdforge.array.txn.writer import WORD_MASK
 from bdforge.devices import AIE2, TileKind
-from bdforge.devices.limits import GRANULE_BYTES, PROGRAM_LINE_BYTES
+from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import What
 from bdforge.devices.registers import CORE_ENABLE, CORE_RESET, TILE_REGISTERS, TileRegisters, address
 from bdforge.devices.switch_registers import (
@@ -27,52 +29,27 @@ _GAP_MAX = 24  # ports between two that change: written as they are, they cost l
 _PROGRAM_GAP_BYTES = 192  # the same of a program, whose words cost less each (`controller_bd_ns`)
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it.
-
-    An `idle` tile is not part of what runs, so that its core and channels may be stopped and set anew meanwhile.
-    """
-
-    locks: Collection[int]
-    bds: Collection[int]
-    program: WrittenMemory | None
-    idle: bool = False
-
-    def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
-        """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
-        line = PROGRAM_LINE_BYTES
-        pieces = (
-            (at, data[max(at - start, 0) : at + line - start])
-            for at in range(start // line * line, start + len(data), line)
-        )
-        for used, found in groupby(pieces, lambda piece: self._used(piece[0])):
-            parts = list(found)
-            yield used, max(parts[0][0], start), b"".join(part for _, part in parts)
-
-    def _used(self, line: int) -> bool:
-        return self.program is None or any(self.program.written[line : line + PROGRAM_LINE_BYTES])
-
-
-IDLE = Busy((), (), WrittenMemory(0), idle=True)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TileChange:
     """One tile: what is there, and what is wanted.
 
-    `locks` are all that what is wanted uses, None: unknown. What `busy` leaves free is written `ahead`, before what
-    runs has ended.
+    `locks` are all that what is wanted uses, and `uses` its BDs and channels; None: unknown. What `busy` leaves free
+    is written `ahead`, before what runs has ended.
     """
 
     old: TileState
     new: TileState
     locks: Collection[int] | None
+    uses: Used | None
     busy: Busy | None
 
     @property
     def idle(self) -> bool:
         return self.busy is not None and self.busy.idle
+
+    @cached_property
+    def channels(self) -> ChannelChange:
+        return ChannelChange(self.old, self.new, self.uses, self.busy, self.used_locks)
 
     @property
     def at(self) -> TileRegisters:
@@ -98,29 +75,13 @@ class TileChange:
         if end < len(words):
             yield MaskWrite(start + GRANULE_BYTES * end, words[end], masks[end])
 
-    @property
-    def stopped(self) -> list[tuple[str, int]]:
-        """Channels that had tasks; a shim's have no reset, and nothing to do once their tokens came."""
-        if self.old.kind is TileKind.SHIM:
-            return []
-        return sorted({*_of_tasks(self.old), *self.old.pushed})
-
-    def control(self, tile: TileState, direction: str, channel: int) -> int:
-        """A channel's control register: of a core tile's that has tasks the bit is set without which none starts."""
-        value = tile.registers.get((What.CONTROL, direction, (channel,)), 0)
-        starts = tile.kind is TileKind.CORE and (direction, channel) in _of_tasks(tile)
-        return value | CORE_ENABLE if starts else value
-
     # what may be written ahead, where nothing that runs uses it
 
     def stops(self, ahead: bool) -> Iterator[Write]:
         """Stop the core, and hold channels in reset."""
-        if ahead is not self.idle:
-            return
-        if _runs(self.old):
+        if ahead is self.idle and _runs(self.old):
             yield self.write(self.at.core_control or 0, CORE_RESET)
-        for direction, channel in self.stopped:
-            yield self.write(self.at.control_offset(direction, channel), self.at.control.fields["reset"].mask)
+        yield from self.channels.stops(ahead)
 
     def memories(self, ahead: bool) -> Iterator[BlockWrite | MaskWrite]:
         """First values of buffers, and data of programs."""
@@ -159,13 +120,16 @@ class TileChange:
             return set(range(count))
         tiles = (self.old, self.new)
         fields = [tile.fields(bd) for tile in tiles for bd in tile.bds]
-        return {found.get(name, 0) % count for found in fields for name in ("lock_acq_id", "lock_rel_id")}
+        return {found.get(name, 0) % count for found in fields for name in ("acquire_id", "release_id")}
 
     def descriptors(self, ahead: bool) -> Iterator[BlockWrite]:
         """BDs that differ, those that runs may have written, and those whose iteration a run has moved on."""
         for bd, words in sorted(self.new.bds.items()):
-            unknown = self.old.kind is TileKind.SHIM or self.old.rewritten or self.new.fields(bd)["iteration_wrap"]
-            if (unknown or self.old.bds.get(bd) != words) and (self.busy is None or bd in self.busy.bds) is not ahead:
+            unknown = (
+                self.old.kind is TileKind.SHIM or bd in self.old.rewritten or self.new.fields(bd)["iteration_wrap"]
+            )
+            waits = self.busy is None or bd in self.busy.used.bds
+            if (unknown or self.old.bds.get(bd) != words) and waits is not ahead:
                 yield BlockWrite(address(self.old.column, self.old.row, self.at.bd_offset(bd)), tuple(words))
 
     def lets_go(self, ahead: bool) -> Iterator[Write]:
@@ -179,10 +143,19 @@ class TileChange:
             if (value := wanted.get((channel,), 0)) != before.get((channel,), 0):
                 yield self.write((self.at.pad_value_base or 0) + GRANULE_BYTES * channel, value)
 
+    def starts(self, ahead: bool, direction: str) -> Iterator[Write]:
+        """Let go of the channels of a direction that are wanted, each with the tasks that it runs from the start."""
+        return self.channels.starts(ahead, direction)
+
     # what waits until all that ran has ended
 
-    def switches(self) -> Iterator[Write]:
-        """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one."""
+    def switches(self, ahead: bool) -> Iterator[Write]:
+        """Ports, rules, shim muxes and cascades; 0 where only the configuration before set one.
+
+        Arbiters join packets of several tiles, so that switches with rules wait.
+        """
+        if ahead is not (self.idle and not any(tile.of(What.RULE) for tile in (self.old, self.new))):
+            return
         kind = self.old.kind
         offsets = {
             What.MASTER: lambda port: master_offset(kind, port),
@@ -200,22 +173,6 @@ class TileChange:
             for index in changed:
                 yield self.write(offset(*index), wanted.get(index, 0))
 
-    def starts(self, direction: str) -> Iterator[Write]:
-        """Let go of the channels of a direction, each with the tasks that it runs from the start."""
-        if self.old.kind is TileKind.SHIM:
-            return
-        for channel in range(AIE2.limits(self.old.kind).channels):
-            tasks = [task for task in self.new.tasks if (task.direction, task.channel) == (direction, channel)]
-            control = self.control(self.new, direction, channel)
-            held = (direction, channel) in self.stopped or control != self.control(self.old, direction, channel)
-            if tasks or held:
-                yield self.write(self.at.control_offset(direction, channel), control)
-            for task in tasks:
-                yield self.write(self.at.queue_offset(direction, channel), self._entry(task))
-
-    def _entry(self, task: PushedTask) -> int:
-        return self.at.queue.encode({"bd": task.bd, "repeat": task.repeat, "token": int(task.token)})[0]
-
     def enables(self) -> Iterator[Write]:
         """Let a core run from program address 0 on."""
         if _runs(self.new):
@@ -224,10 +181,6 @@ class TileChange:
 
 def _runs(tile: TileState) -> bool:
     return bool(tile.of(What.CORE).get((), 0) & CORE_ENABLE)
-
-
-def _of_tasks(tile: TileState) -> set[tuple[str, int]]:
-    return {(task.direction, task.channel) for task in tile.tasks}
 
 
 def _without_gaps(ports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -3,8 +3,9 @@
 Cores and DMA channels that ran stop and start anew, as a load lets them (`configuration`); their locks and first values
 of buffers are written again, since a run changed them. Of the rest (programs, BDs, switches) only what differs is
 written: two configurations that are alike follow each other at little cost. Locks and BDs that what runs does not use,
-lines of program memory, and all of a tile that it does not use but for its switch and its start, may be written ahead,
-while it still runs.
+lines of program memory, channels that wait until words or locks come, and all of a tile that it does not use but for
+its core's start, may be written ahead, while it still runs. A channel that what is wanted does not use stays as it
+waits, or in reset.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.lower.tile_change import BLOCK_WORDS, IDLE, Busy, TileChange
+from bdforge.array.lower.array_state import ArrayState, ChannelKey, StateError, TileState, Wait
+from bdforge.array.lower.channel_waits import tasks_of
+from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
+from bdforge.array.lower.tile_use import IDLE, Busy, Used
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.register_names import What, register_at
+from bdforge.devices.register_names import Register, What, register_at
 from bdforge.devices.txn_format.operations import DIRECTIONS, BlockWrite, MaskWrite, Operation, Write
 
 Locks = Mapping[tuple[int, int], Collection[int]]
@@ -30,40 +33,62 @@ _KEPT = {
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What runs change themselves, by kind of tile: whether they write BDs, and the channels that they push tasks to.
+    """What runs change themselves, by kind of tile: the BDs that they write, and the channels that they push tasks to.
 
-    A kind of tile stands for all tiles of it: which ones a run touches depends on its sizes.
+    A kind of tile stands for all tiles of it, and a BD for all that its channels may use: which ones a run touches
+    depends on its sizes.
     """
 
-    bds: frozenset[TileKind] = frozenset()
+    bds: frozenset[tuple[TileKind, int]] = frozenset()
     channels: frozenset[tuple[TileKind, str, int]] = frozenset()
 
-    def of_kind(self, kind: TileKind) -> set[tuple[str, int]]:
-        """The channels of a kind of tile that runs push tasks to."""
-        return {(way, channel) for one, way, channel in self.channels if one is kind}
+    def of_kind(self, kind: TileKind) -> Used:
+        """The BDs of a kind of tile that runs write, and the channels that they push tasks to."""
+        channels = ((way, channel) for one, way, channel in self.channels if one is kind)
+        return Used(frozenset(bd for one, bd in self.bds if one is kind), frozenset(channels))
+
+    def with_(self, tile: TileState) -> Used:
+        """The same of a tile, with what its configuration uses."""
+        runs = self.of_kind(tile.kind)
+        return Used(runs.bds | tile.bds.keys(), runs.channels | tasks_of(tile))
 
     @classmethod
     def everything(cls) -> "Touched":
         """What is assumed where nothing is known."""
         kinds = (TileKind.MEMTILE, TileKind.CORE)
+        bds = ((k, bd) for k in kinds for bd in range(AIE2.limits(k).bds))
         channels = ((k, way, c) for k in kinds for way in DIRECTIONS for c in range(AIE2.limits(k).channels))
-        return cls(frozenset(kinds), frozenset(channels))
+        return cls(frozenset(bds), frozenset(channels))
 
     def of(self, operations: Iterable[Operation]) -> "Touched":
         """With what these operations of a run touch besides; StateError for what a transition would not write again."""
         bds, channels = set(self.bds), set(self.channels)
         for operation in operations:
-            if isinstance(operation, Write | MaskWrite | BlockWrite):
-                register = register_at(operation.address)
+            for register in _registers(operation):
                 if register.what in _KEPT or (register.what is What.CONTROL and register.kind is not TileKind.SHIM):
                     raise StateError(
                         f"{register}: a run writes it, and nothing says how often; a change cannot restore it"
                     )
                 if register.what is What.BD:
-                    bds.add(register.kind)
+                    bds |= _sharing(register.kind, register.index[0])
                 elif register.what is What.QUEUE:
                     channels.add((register.kind, register.direction, register.index[0]))
         return Touched(frozenset(bds), frozenset(channels))
+
+
+def _registers(operation: Operation) -> Iterator[Register]:
+    """What an operation writes; of a memory only where that begins."""
+    if isinstance(operation, Write | MaskWrite | BlockWrite):
+        first = register_at(operation.address)
+        yield first
+        if isinstance(operation, BlockWrite) and first.what not in (What.MEMORY, What.PROGRAM):
+            yield from (register_at(operation.address + GRANULE_BYTES * i) for i in range(1, len(operation.words)))
+
+
+def _sharing(kind: TileKind, bd: int) -> set[tuple[TileKind, int]]:
+    """The BDs of a kind of tile that channels may use which may use one."""
+    shares = (AIE2.limits(kind).bds_of_channel(channel) for channel in range(2))
+    return {(kind, one) for share in shares if bd in share for one in share}
 
 
 class Transition(NamedTuple):
@@ -92,19 +117,19 @@ class Running:
         if place not in self.places:
             return IDLE
         own = self.state.tiles.get(place) or TileState(tile.kind, *place)
-        bds = range(AIE2.limits(tile.kind).bds) if tile.kind in touched.bds else own.bds.keys()
-        return Busy(frozenset(self.locks.get(place, ())), frozenset(bds), own.program if self.programs else None)
+        return Busy(self.locks.get(place, ()), touched.with_(own), own.program if self.programs else None)
 
 
 def transition(
     state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None,
-    running: Running | None = None, left: Collection[tuple[int, int]] = (),
+    running: Running | None = None, left: Collection[tuple[int, int]] = (), uses: Touched | None = None,
 ) -> Transition:  # fmt: skip
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
     `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that what is
     wanted uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
-    changed besides. Without `running` nothing is written ahead. Tiles at the places `left` stay as they are: what is
+    changed besides, `uses` what those of what is wanted will change: with it channels that it does not use may stay as
+    they wait. Without `running` nothing is written ahead. Tiles at the places `left` stay as they are: what is
     wanted does not use them, and what ran there has ended and waits. StateError as of `ArrayState`, and where a shim
     runs tasks that its configuration started, since it has no reset that would end them.
     """
@@ -122,20 +147,16 @@ def transition(
     ran(state, known, state.tiles if running is None else running.places)
     tiles = [
         TileChange(
-            old, after.tiles.get(place) or TileState(old.kind, *place), None if locks is None else locks.get(place, ()),
+            old, new, None if locks is None else locks.get(place, ()), None if uses is None else uses.with_(new),
             None if running is None else running.busy(old, known),
         )
         for place, old in sorted(state.tiles.items())
+        for new in [after.tiles.get(place) or TileState(old.kind, *place)]
         if place not in left
     ]  # fmt: skip
     made = Transition(*([*_merged(w for part in parts for tile in tiles for w in part(tile))] for parts in _PARTS))
-    for old in (tile.old for tile in tiles):
-        old.tasks.clear()
-        old.pushes.clear()
-        old.pushed.clear()
-        if old.rewritten:
-            old.bds.clear()  # until somebody writes them again
-            old.rewritten = False
+    for tile in tiles:
+        _end_runs(tile.old, tile.channels.left)
     for write in (*made.ahead, *made.then):
         state.apply(write)
     return made
@@ -144,19 +165,42 @@ def transition(
 def ran(state: ArrayState, touched: Touched, places: Iterable[tuple[int, int]]) -> None:
     """Runs of a configuration have changed what they touch in tiles at these places."""
     for tile in (state.tiles[place] for place in places if place in state.tiles):
-        tile.pushed |= touched.of_kind(tile.kind)
-        tile.rewritten |= tile.kind in touched.bds
+        used = touched.of_kind(tile.kind)
+        tile.pushed |= used.channels
+        tile.rewritten |= used.bds
+
+
+def _end_runs(tile: TileState, waits: Mapping[ChannelKey, Wait]) -> None:
+    """No task is left but of channels that wait; BDs that runs wrote are unknown until somebody writes them again."""
+    tile.waits = dict(waits)
+    tile.tasks.clear()
+    tile.pushes.clear()
+    tile.pushed.clear()
+    for bd in tile.rewritten:
+        tile.bds.pop(bd, None)
+    tile.rewritten.clear()
+
+
+def left_by(state: ArrayState, start: ArrayState) -> None:
+    """Let channels and BDs of what `start` loads be taken as a run left them, which ended in `state`."""
+    for place, tile in state.tiles.items():
+        there = start.tiles.setdefault(place, TileState(tile.kind, *place))
+        there.pushed |= tile.pushed
+        there.rewritten |= tile.rewritten
+        there.waits |= tile.waits
+        there.registers |= {key: value for key, value in tile.registers.items() if key[0] is What.CONTROL}
 
 
 _EARLY = (
     TileChange.stops, TileChange.programs, TileChange.memories, TileChange.lock_values, TileChange.descriptors,
-    TileChange.lets_go,
+    TileChange.lets_go, TileChange.switches,
 )  # fmt: skip
+_STARTS = partial(TileChange.starts, direction="S2MM"), partial(TileChange.starts, direction="MM2S")
 _PARTS = (
-    tuple(partial(part, ahead=True) for part in _EARLY),
+    tuple(partial(part, ahead=True) for part in (*_EARLY, *_STARTS)),
     (
-        *(partial(part, ahead=False) for part in _EARLY), TileChange.switches,
-        partial(TileChange.starts, direction="S2MM"), partial(TileChange.starts, direction="MM2S"), TileChange.enables,
+        *(partial(part, ahead=False) for part in _EARLY),
+        *(partial(part, ahead=False) for part in _STARTS), TileChange.enables,
     ),
 )  # fmt: skip
 """In order, each for all tiles: channels that send start once all that receive have, cores once all channels have."""

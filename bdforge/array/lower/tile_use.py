@@ -1,0 +1,46 @@
+"""What of a tile a configuration and its runs use, so that another one leaves it alone until they have ended."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from bdforge.array.lower.array_state import ChannelKey, WrittenMemory
+from bdforge.devices.limits import PROGRAM_LINE_BYTES
+
+
+class Used(NamedTuple):
+    """BDs and channels of a tile that a configuration and its runs use."""
+
+    bds: frozenset[int]
+    channels: frozenset[ChannelKey]
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it.
+
+    An `idle` tile is not part of what runs, so that its core and channels may be stopped and set anew meanwhile.
+    """
+
+    locks: Collection[int]
+    used: Used
+    program: WrittenMemory | None
+    idle: bool = False
+
+    def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
+        """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
+        line = PROGRAM_LINE_BYTES
+        pieces = (
+            (at, data[max(at - start, 0) : at + line - start])
+            for at in range(start // line * line, start + len(data), line)
+        )
+        for used, found in groupby(pieces, lambda piece: self._used(piece[0])):
+            parts = list(found)
+            yield used, max(parts[0][0], start), b"".join(part for _, part in parts)
+
+    def _used(self, line: int) -> bool:
+        return self.program is None or any(self.program.written[line : line + PROGRAM_LINE_BYTES])
+
+
+IDLE = Busy((), Used(frozenset(), frozenset()), WrittenMemory(0), idle=True)

@@ -11,10 +11,10 @@ from functools import lru_cache
 from itertools import chain, count
 from typing import TypeVar, cast
 
-from bdforge.design.model import Channel, Design, Port, Tile
+from bdforge.design.model import Channel, Design, Flow, Port, Tile
 from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import TileKind, TileLimits
-from bdforge.devices.limits import BUFFER_ALIGN_BYTES
+from bdforge.devices.limits import BUFFER_ALIGN_BYTES, CORE
 
 T = TypeVar("T")
 Weights = tuple[tuple[int, ...], ...]
@@ -117,9 +117,12 @@ def placed(design: Design) -> Design:
     return replace(design, tiles=tuple(_placed(tile, limits(tile.kind)) for tile in design.tiles))
 
 
+_LAST = CORE.channels - 1  # MM2S channel of a core's tile
+
+
 def from_end(design: Design) -> Design:
-    """A placed design with the last locks and BDs of each tile instead of the first, and code that ends where program
-    memory does: beside one that begins at the start it takes nothing from that.
+    """A placed design with the last locks and BDs of each tile and channels of cores' that send instead of the first,
+    and code that ends where program memory does: beside one that begins at the start it takes nothing from that.
     """
     limits = design.array.generation.limits
     moved: dict[Lock, Lock] = {
@@ -127,7 +130,15 @@ def from_end(design: Design) -> Design:
     }
     tiles = (_from_end(tile, limits(tile.kind)) for tile in design.tiles)
     tiles = tuple(_rewritten(tile, lambda part: moved.get(part) if isinstance(part, Lock) else None) for tile in tiles)
-    return replace(design, tiles=tiles, code_at_end=True)
+    cores = {tile.name for tile in design.tiles if tile.kind is TileKind.CORE}
+    flows = tuple(_sent_by_last(flow) if flow.source.tile in cores else flow for flow in design.flows)
+    return replace(design, tiles=tiles, flows=flows, code_at_end=True)
+
+
+def _sent_by_last(flow: Flow) -> Flow:
+    """A core's flow from the channel that `_from_end` takes."""
+    source = flow.source
+    return replace(flow, source=replace(source, index=_LAST - source.index)) if source.bundle == "DMA" else flow
 
 
 def moved(design: Design, columns: int, rows: int) -> Design:
@@ -163,13 +174,15 @@ def moved(design: Design, columns: int, rows: int) -> Design:
 
 
 def _from_end(tile: Tile, limits: TileLimits) -> Tile:
-    """The BDs of each channel counted from the end of those that it may use."""
+    """The BDs of each channel counted from the end of those that it may use, and cores' channels that send too."""
     channels = []
     for channel in tile.channels:
         share = limits.bds_of_channel(channel.index)
         ids = [None if bd.bd_id is None else share[0] + share[-1] - bd.bd_id for bd in channel.bds]
         bds = tuple(replace(bd, bd_id=number) for bd, number in zip(channel.bds, ids, strict=True))
-        channels.append(replace(channel, bds=bds))
+        turned = tile.kind is TileKind.CORE and channel.direction == "MM2S"
+        index = _LAST - channel.index if turned else channel.index
+        channels.append(replace(channel, bds=bds, index=index))
     return replace(tile, channels=tuple(channels))
 
 

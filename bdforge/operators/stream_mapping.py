@@ -25,14 +25,15 @@ class _Memtile:
     is held."""
 
     slots: int
-    deal: tuple[int, int, int, int]
+    deal: tuple[int, ...]
     join: int
     hold: int
 
 
-_WAYS = ((1, 3, 5, 0), 4, 2), ((3, 5, 0, 2), 1, 4)
+_WAYS = ((1, 3), 4, 5), ((1, 3, 5, 0), 4, 2), ((3, 5, 0, 2), 1, 4)
 _MEMTILES = tuple(_Memtile(slots, *ways) for slots in (2, 1) for ways in _WAYS)
-"""The first one that fits is taken: even channels share 24 BDs and odd ones 24, and either has most to do."""
+"""The first one that fits is taken: even channels share 24 BDs and odd ones 24, and either has most to do. With few
+rows a memtile sends by odd ones that products do not use, so that both wait side by side."""
 
 
 def map_streams(
@@ -56,7 +57,8 @@ def map_streams(
 
 
 def _way(tiling: StreamTiling) -> _Memtile | None:
-    return next((how for how in _MEMTILES if _fits(_memtile(tiling, 0, how))), None)
+    ways = (how for how in _MEMTILES if tiling.rows <= len(how.deal))
+    return next((how for how in ways if _fits(_memtile(tiling, 0, how))), None)
 
 
 def _fits(memtile: Tile) -> bool:

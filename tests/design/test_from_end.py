@@ -8,7 +8,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.design import render
 from bdforge.design.document import design_of, document
-from bdforge.devices import device_named
+from bdforge.devices import TileKind, device_named
 from bdforge.devices.limits import PROGRAM_LINE_BYTES, PROGRAM_MEMORY_BYTES
 from bdforge.operators import Plan, SpecError, plan, spec_from
 from bdforge.operators import render as text_of
@@ -37,7 +37,9 @@ def test_it_has_the_last_locks_and_bds_of_each_tile(name: str):
             [limits.locks - 1] * len(one.locks)
         )
         for channel, turned in zip(one.channels, other.channels, strict=True):
-            share = limits.bds_of_channel(channel.index)
+            share = limits.bds_of_channel(turned.index)
+            sends = one.kind is TileKind.CORE and channel.direction == "MM2S"
+            assert turned.index == (limits.channels - 1 - channel.index if sends else channel.index)
             assert all(bd.bd_id in share for bd in turned.bds if bd.bd_id is not None)
             assert len({bd.bd_id for bd in turned.bds}) == len({bd.bd_id for bd in channel.bds})
         assert other.buffers == one.buffers

@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import bdforge
 from bdforge.cli import importing
+from bdforge.cli.ending import BAD_INPUT, refuse
 from bdforge.cli.summaries import summaries
 from bdforge.common.messages import bounded
 from bdforge.common.screen import say
@@ -71,6 +72,7 @@ def _bounded() -> Iterator[None]:
         yield
     except _UsageError as error:
         error.message = bounded(error.message, _USAGE_BYTES)
+        refuse(error.format_message(), BAD_INPUT)
         raise
 
 

@@ -13,7 +13,7 @@ from bdforge.array.emulator.dram_order import DRAM
 from bdforge.array.emulator.module_choice import approximation_named
 from bdforge.array.emulator.observe import PerfettoTrace
 from bdforge.array.emulator.scheduler import SCHEDULES, STEP_BUDGET
-from bdforge.array.emulator.verification import verify_design
+from bdforge.array.emulator.verification import Verification, verify_design
 from bdforge.array.images.read import is_image
 from bdforge.array.mlir import parse
 from bdforge.array.txn.insts import read_words
@@ -43,7 +43,7 @@ from bdforge.cli.page import PageOfRun, recorded, zeros
 from bdforge.cli.progress import emulating
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes
-from bdforge.common.messages import listed
+from bdforge.common.messages import InputError, listed
 from bdforge.common.screen import say, screen
 from bdforge.common.watched import part
 from bdforge.devices.capacities import KNOWN
@@ -208,7 +208,10 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
-    found = verify_design(*named_text(design, device, shape), permissive or [])
+    try:
+        found = verify_design(*named_text(design, device, shape), permissive or [])
+    except InputError as fault:
+        found = Verification((str(fault),), (), "")
     if as_json:
         VerifiedDesign.of(str(design), found).print()
         raise typer.Exit(BAD_INPUT if found.faults else 0)

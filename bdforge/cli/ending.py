@@ -53,9 +53,20 @@ def _code(command: Callable[[], object]) -> int | str | None:
     return 0
 
 
+def refuse(why: str, exit_code: int) -> None:
+    """Print a `Refusal` where the command line asks for JSON: itself, since one that cannot be read has no options."""
+    words = sys.argv[1:]
+    if "--json" in words[: words.index("--") if "--" in words else None]:
+        from bdforge.cli.json_object import Refusal  # pydantic, which other command lines may do without
+
+        Refusal(refused=why, exit_code=exit_code).print()
+
+
 def _say(error: object, code: int) -> int:
     notes: list[str] = getattr(error, "__notes__", [])  # the name of the check that --permissive switches off
-    print(bounded(" ".join(["bdforge:", str(error), *notes])), file=sys.stderr)
+    why = " ".join([str(error), *notes])
+    print(bounded(f"bdforge: {why}"), file=sys.stderr)
+    refuse(bounded(why), code)
     return code
 
 

@@ -36,10 +36,10 @@ def explain_command(
     words = None if insts is None else read_words(insts)
     with emulating(image.name, screen(stderr=True)):
         found = explain(read_bytes(image), words, budget)
+    if picture is not None:
+        save(image_use(found), picture, image.name)
+        say(f"wrote {picture}", err=as_json)
     if as_json:
         say(json.dumps(as_values(found), indent=1))
     else:
         put(screen(), *explanation_parts(found, image.name))
-    if picture is not None:
-        save(image_use(found), picture, image.name)
-        say(f"wrote {picture}", err=as_json)

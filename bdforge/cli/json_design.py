@@ -11,7 +11,7 @@ from bdforge.array.mlir.memory_ops import BufferOp
 from bdforge.array.routing import Net
 from bdforge.array.show.array_use import DesignUse, TileUse, devices_of, use_of
 from bdforge.array.show.page.transfers import transfers
-from bdforge.cli.json_output import JsonObject
+from bdforge.cli.json_object import JsonObject
 
 Place = tuple[int, int]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from bdforge.cli.json_output import JsonObject
+from bdforge.cli.json_object import JsonObject
 from bdforge.perf.reproduce import Figure, PaperEntry
 
 

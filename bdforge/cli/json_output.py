@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bdforge.array.emulator.verification import Verification
-from bdforge.common.screen import say
+from bdforge.cli.json_object import JsonObject
 from bdforge.design.sequences import PlannedSequence
 from bdforge.devices.timing import Timing
 from bdforge.operators import ComposedPlan, Problem
@@ -15,23 +15,13 @@ from bdforge.perf.bounds.operator_bound import CostEstimate
 from bdforge.runtime.npu import Finding
 
 
-class JsonObject(BaseModel):
-    """One JSON object of a command's output."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def print(self) -> None:
-        """Print it on the screen."""
-        say(self.model_dump_json(indent=1))
-
-
 class VerifiedDesign(JsonObject):
     """`bdforge verify`: what the checks find; the exit code is 2 where there are faults."""
 
     design: str = Field(description="the file as it was named")
-    faults: list[str] = Field(description="what is wrong, a sentence each")
+    faults: list[str] = Field(description="what is wrong, a sentence each, behind file:line:column where a text has it")
     warnings: list[str] = Field(description="what may be wrong")
-    summary: str = Field(description="what was checked, in one line")
+    summary: str = Field(description='what was checked, in one line; "" of what cannot be read')
 
     @classmethod
     def of(cls, design: str, found: Verification) -> "VerifiedDesign":

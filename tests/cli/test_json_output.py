@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bdforge.cli.json_design import ShownDesign
+from bdforge.cli.json_object import Refusal
 from bdforge.cli.json_output import Examination, ModelledDesign, ModelledProblem, VerifiedDesign
 from support.built_designs import ROOT
 from support.small_designs import loopback
@@ -97,13 +98,76 @@ def test_what_show_tells_of_a_spec_adds_up(run):
 @pytest.mark.parametrize(("words", "told"), [("--html x.html", "without --out and --html"), ("--module none", "none")])
 def test_show_refuses_what_is_no_object(run, words: str, told: str):
     code, out, err = run("show", str(ROOT / "examples/add_one/add_one.mlir"), "--json", *words.split())
-    assert (code, out) == (2, "")
+    assert Refusal.model_validate_json(out).exit_code == code == 2
     assert told in err
 
 
 def test_an_image_is_left_to_explain(run):
     Path("design.mlir").write_text(loopback())
     assert run("lower", "design.mlir", "-o", "design.pdi")[0] == 0
-    code, out, err = run("show", "design.pdi", "--json")
-    assert (code, out) == (2, "")
-    assert "explain --json" in err
+    code, out, _ = run("show", "design.pdi", "--json")
+    assert code == 2
+    assert "explain --json" in Refusal.model_validate_json(out).refused
+
+
+UNREADABLE = {
+    "nothing.mlir": (None, "nothing.mlir: cannot be read: No such file or directory"),
+    "folder.mlir": (..., "folder.mlir: cannot be read: Is a directory"),
+    "empty.mlir": (b"", "empty.mlir:1:1: this text holds no operation"),
+    "bytes.mlir": (b"module {\n\xff\xfe}", "bytes.mlir: cannot be read: not UTF-8 text (byte 0xff in line 2)"),
+    "syntax.mlir": (b"module {\n  aie.device(npu2) {\n    %t = aie.tile(0 2)\n  }\n}\n", "syntax.mlir:3:21: Expected"),
+    "words.toml": (b"[kernel\n", "words.toml: is no TOML to use"),
+    "raises.py": (b"1 / 0\n", "raises.py"),
+}
+"""Files and what is told of them first."""
+
+
+def written(name: str) -> str:
+    """A file of UNREADABLE where the test runs."""
+    content, _ = UNREADABLE[name]
+    if content is ...:
+        Path(name).mkdir()
+    elif content is not None:
+        Path(name).write_bytes(content)
+    return name
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_a_fault_at_its_place(run, name: str):
+    code, out, err = run("verify", written(name), "--json")
+    found = VerifiedDesign.model_validate_json(out)
+    assert (code, err, found.design, found.summary) == (2, "", name, "")
+    assert [fault.startswith(UNREADABLE[name][1]) for fault in found.faults] == [True]
+    assert run("verify", name)[::2] == (2, f"bdforge: {found.faults[0]}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("estimate", "nothing.mlir"), ("estimate", "words.toml"), ("show", "syntax.mlir"), ("show", "folder.mlir"),
+        ("explain", "nothing.mlir"), ("insts decode", "folder.mlir"), ("insts decode", "bytes.mlir"),
+    ],
+)  # fmt: skip
+def test_other_commands_refuse_it_in_an_object(run, command: str, name: str):
+    code, out, err = run(*command.split(), "--json", written(name))
+    found = Refusal.model_validate_json(out)
+    assert (code, found.exit_code) == (2, 2)
+    assert err == f"bdforge: {found.refused}\n"
+    assert name in found.refused
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("verify", "Missing argument"), ("verify x.mlir --what", "No such option"), ("verity", "No such command"),
+        ("reproduce none", "none"), ("doctor --for none", "none"), (f"estimate {ROPE} --shape 0", "not tokens"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_refused_in_an_object(run, words: str, told: str):
+    code, out, err = run(*words.split(), "--json")
+    found = Refusal.model_validate_json(out)
+    assert (code, found.exit_code) == (2, 2)
+    assert told in found.refused
+    assert err
+    assert run(*words.split())[1] == ""
+    assert run(*words.split(), "--", "--json")[1] == ""

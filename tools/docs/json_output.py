@@ -2,16 +2,17 @@
 
 import re
 
-from bdforge.cli import json_design, json_figures, json_output
-from bdforge.cli.json_output import JsonObject
+from bdforge.cli import json_design, json_figures, json_object, json_output
+from bdforge.cli.json_object import JsonObject
 from tools.docs.markdown import prose, section, table
 
-OUTPUTS = (*json_output.OUTPUTS, *json_design.OUTPUTS, *json_figures.OUTPUTS)
+OUTPUTS = (*json_object.OUTPUTS, *json_output.OUTPUTS, *json_design.OUTPUTS, *json_figures.OUTPUTS)
 _FOR = "For whoever calls commands from a program: the objects that `--json` prints.\n"
 _START = (
     prose(
         "`--json` prints one JSON object instead of lines; what is told besides goes to the standard error stream, and",
-        "exit codes are as without it. Input that cannot be read at all ends with a sentence there, and no object.",
+        "exit codes are as without it. A command that cannot print its object, since an argument or a file cannot be",
+        "used, prints a [Refusal](#refusal) in its place.",
     ),
     prose(
         "`bdforge verify`, `doctor`, `reproduce`, `estimate` and `show` of a design have the objects below. `bdforge",

@@ -49,10 +49,14 @@ class _Group(TyperGroup):
         super().__init__(**attrs)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help of all commands, of which none is imported."""
-        told = {name: found for home in {*HOMES.values()} for name, found in summaries(home).items()}
-        self.commands = {name: TyperCommand(name, help=told[name][0], hidden=told[name][1]) for name in HOMES}
+        """The help of all commands."""
+        self.commands = _told()
         super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Names of commands, for shells."""
+        self.commands = _told()
+        return super().shell_complete(ctx, incomplete)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options before a command; usage errors are bounded."""
@@ -63,6 +67,12 @@ class _Group(TyperGroup):
         """Run a command; usage errors are bounded."""
         with _bounded():
             return super().invoke(ctx)
+
+
+def _told() -> dict[str, Any]:
+    """Names and help of all commands, of which none is imported."""
+    told = {name: found for home in {*HOMES.values()} for name, found in summaries(home).items()}
+    return {name: TyperCommand(name, help=told[name][0], hidden=told[name][1]) for name in HOMES}
 
 
 @contextmanager

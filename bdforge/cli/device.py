@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from bdforge.cli.options import DEFAULT_PRODUCT, number
+from bdforge.cli.options import DEFAULT_PRODUCT, completing, number
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip_path
 from bdforge.common.screen import say
-from bdforge.devices import device_named
+from bdforge.devices import DEVICES, device_named
 from bdforge.runtime.service import serve, serving
 from bdforge.runtime.service.software_npu import preload_library, shown
 
@@ -27,7 +27,7 @@ def device_command(
         list[str] | None, typer.Argument(help="A program and its arguments, behind --.", metavar="-- COMMAND...")
     ] = None,
     device: Annotated[
-        str, typer.Option(help="The NPU that XRT finds: strix_halo, strix, krackan, phoenix ...")
+        str, typer.Option(help=f"The NPU that XRT finds: {', '.join(DEVICES)}.", autocompletion=completing(DEVICES))
     ] = DEFAULT_PRODUCT,
     log: Annotated[
         Path | None,

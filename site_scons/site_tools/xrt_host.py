@@ -18,6 +18,7 @@ import SCons.Tool
 from commands import short_line, tool_builder, versions
 from SCons.Script import Action, Builder
 
+from bdforge.common.roff import roff
 from bdforge.runtime.npu import find_development
 from bdforge.runtime.toolchain import find_cxx
 
@@ -126,16 +127,10 @@ def write_manual(target, source, env):
     *synopsis, told = usage.splitlines()
     name = source[0].name
     parts = {"SYNOPSIS": "\n".join(synopsis), "OPTIONS": rest}
-    texts = (f".SH {title}\n.nf\n{_roff(text)}\n.fi\n" for title, text in parts.items())
-    head = f'.TH {name.upper()} 1 "" "bdforge {env["FILLED"]["VERSION"]}"\n.SH NAME\n{_roff(f"{name} - {told}")}\n'
+    texts = (f".SH {title}\n.nf\n{roff(text)}\n.fi\n" for title, text in parts.items())
+    head = f'.TH {name.upper()} 1 "" "bdforge {env["FILLED"]["VERSION"]}"\n.SH NAME\n{roff(f"{name} - {told}")}\n'
     page = head + "".join(texts)
     Path(str(target[0])).write_text(page, encoding="utf-8")
-
-
-def _roff(text: str) -> str:
-    """Text in which nothing is a request or an escape."""
-    lines = text.rstrip().replace("\\", "\\e").replace("-", "\\-").splitlines()
-    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
 
 
 def join(target, source, env):

@@ -16,6 +16,7 @@ from scratch_tree import ROOT, Run, copy_tree
 
 import bdforge
 from bdforge.cli.demo import NEXT
+from bdforge.cli.system_files import system_files
 from support.cpu_time import spent
 from support.processes import ends
 from support.small_designs import loopback
@@ -94,6 +95,14 @@ def test_a_wheel_is_for_every_system_and_says_what_it_is(wheel):
     assert (told["Name"], told["Version"], told["License-Expression"]) == ("bdforge", bdforge.__version__, "Apache-2.0")
     assert told["Requires-Python"] == ">=3.11"
     assert compiled == set()
+
+
+def test_a_wheel_brings_a_man_page_and_completion(wheel):
+    """What shells and `man` find beside a program in PATH: pip puts it below `share` of an environment."""
+    with zipfile.ZipFile(wheel) as file:
+        place = f"bdforge-{bdforge.__version__}.data/data/share/"
+        found = {name.removeprefix(place): file.read(name).decode() for name in file.namelist() if place in name}
+    assert found == system_files()
 
 
 def test_the_version_stands_in_one_place(wheel, installed):

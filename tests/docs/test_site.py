@@ -10,6 +10,7 @@ import pytest
 
 import bdforge
 from bdforge.cli.commands import HOMES
+from bdforge.cli.system_files import system_files
 from bdforge.operators import OPERATORS
 from support.browser import MISSING, Browser, browser, serving
 from support.built_designs import ROOT
@@ -92,7 +93,7 @@ def test_commands_operators_and_pages_are_there(pages: dict[Path, Page], version
     assert {f"reference/commands/{name}.html" for name in commands} <= there
     assert {f"reference/operators/{kind}.html" for kind in OPERATORS} <= there
     assert {str(path.relative_to(ROOT).with_suffix(".html")) for path in ROOT.glob("docs/**/*.md")} <= there
-    assert {path.name for path in (version / "man" / "man1").iterdir()} == {f"bdforge-{name}.1" for name in commands}
+    assert all((version / name).read_text() == text for name, text in system_files().items())
     ids = {name: pages[version / "reference" / name].ids for name in ("api.html", "commands/insts.html")}
     assert {"bdforge.emulate", "bdforge.load", "bdforge.runtime.Loaded.pack"} <= ids["api.html"]
     assert "cmdoption-bdforge-insts-decode-section" in ids["commands/insts.html"]
@@ -113,7 +114,7 @@ def test_the_readme_is_the_first_page(pages: dict[Path, Page], version: Path):
 def test_what_leads_nowhere_ends_the_build(tmp_path: Path, capfd, text: str, told: str):
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "index.md").write_text(f"# A page\n\n{text}\n")
-    assert read_as_site("html", tmp_path / "source", tmp_path / "doctrees", tmp_path / "made") == 1
+    assert read_as_site(tmp_path / "source", tmp_path / "doctrees", tmp_path / "made") == 1
     assert told in capfd.readouterr().err
 
 

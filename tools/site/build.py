@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bdforge
+from bdforge.cli.system_files import write_system_files
 from tools.site import api, commands, operators, schemas
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,15 +38,15 @@ explanation
 
 
 def build(out: Path = SITE) -> int:
-    """Build this version below `out`, its man pages too; Sphinx' exit code, above 0 where it warns."""
+    """Build this version below `out`, its man page too; Sphinx' exit code, above 0 where it warns."""
     version = out / bdforge.__version__
     with TemporaryDirectory(prefix="bdforge-site-") as folder:
         source = Path(folder, "source")
         lay_out(source)
-        for form, made in (("html", version), ("man", version / "man" / "man1")):
-            shutil.rmtree(made, ignore_errors=True)
-            if status := read_as_site(form, source, Path(folder, "doctrees"), made):
-                return status
+        shutil.rmtree(version, ignore_errors=True)
+        if status := read_as_site(source, Path(folder, "doctrees"), version):
+            return status
+    write_system_files(version)
     list_versions(out)
     return 0
 
@@ -68,9 +69,9 @@ def lay_out(source: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def read_as_site(form: str, source: Path, doctrees: Path, made: Path) -> int:
-    """Have Sphinx make one form of the pages; its exit code, 1 for warnings."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", form]
+def read_as_site(source: Path, doctrees: Path, made: Path) -> int:
+    """Have Sphinx make the pages; its exit code, 1 for warnings."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
     command += ["-A", "playground=1"] if (made.parent / "playground" / "index.html").exists() else []
     return subprocess.run([*command, "-c", _HERE, "-d", doctrees, source, made], check=False, cwd=ROOT).returncode
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-import typer
-
-from bdforge.cli.commands import HOMES, app
+from bdforge.cli.system_files import shown_commands
 from tools.docs.markdown import table
 from tools.site.parts import escaped, subpages
 
@@ -18,20 +16,10 @@ All end with [these exit codes](../docs/building.md#exit-codes).
 
 def pages() -> dict[str, str]:
     """Text of the pages by path below `reference`: one for each command, and their list."""
-    shown = _shown()
+    shown = shown_commands()
     rows = [(f"[`bdforge {name}`](commands/{name}.md)", escaped(_first(one))) for name, one in shown.items()]
     text = "\n".join([_START, table(("command", "does"), rows), subpages(f"commands/{name}" for name in shown)])
     return {"commands.md": text} | {f"commands/{name}.md": "\n".join(page(name, one)) for name, one in shown.items()}
-
-
-def man_page_names() -> dict[str, str]:
-    """The first sentence of each command's help, by its name."""
-    return {name: _first(one).rstrip(".").replace("`", "") for name, one in _shown().items()}
-
-
-def _shown() -> dict[str, Any]:
-    commands = typer.main.get_group(app).commands
-    return {name: commands[name] for name in HOMES if not commands[name].hidden}
 
 
 def _first(command: Any) -> str:

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import bdforge
-from tools.site.commands import man_page_names
 
 project = "bdforge"
 version = release = bdforge.__version__
@@ -30,7 +29,6 @@ html_theme_options = {
     "footer_end": [],
 }
 project_copyright = "the bdforge authors, Apache-2.0"
-man_pages = [(f"reference/commands/{name}", f"bdforge-{name}", told, "", 1) for name, told in man_page_names().items()]
 
 
 def _of_markdown(app: Any, what: str, name: str, subject: object, options: object, lines: list[str]) -> None:

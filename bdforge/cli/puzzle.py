@@ -1,5 +1,6 @@
 """`bdforge puzzle`: designs to mend, in files of the user's, checked by the verifier, the emulated array and numpy."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from bdforge.cli.build import contents, write_new
 from bdforge.cli.design_texts import is_made, named_text
 from bdforge.cli.ending import FAILED
 from bdforge.common.files import read_text, read_toml
-from bdforge.common.messages import Fault, clip_path, listed
+from bdforge.common.messages import Fault, listed
 from bdforge.common.screen import say
 from bdforge.common.tree import tree
 from bdforge.runtime import load_kernels
@@ -129,14 +130,17 @@ def _list() -> None:
 
 def _show(puzzle: Puzzle, hint: bool) -> None:
     """Task, fault and what helps; the exit code is 1 while the puzzle is open."""
-    design, (title, *task) = _folder() / puzzle.file, puzzle.said
-    fault, file = puzzle.fault(design), clip_path(design)
-    state = SOLVED if fault is None else f"{OPEN}: {fault}"
+    folder, (title, *task) = _folder(), puzzle.said
+    fault, file = puzzle.fault(folder / puzzle.file), puzzle.file
+    state = SOLVED if fault is None else f"{OPEN}: {fault.replace(f'{_home()}{os.sep}', '')}"
     say("\n".join([f"{puzzle.number}. {title}: {file}", "", *task, "", state]))
     if fault is None:
         return
     say(f"\nhint:    {puzzle.hint}" if hint else f"\nhint:    bdforge puzzle {puzzle.number} --hint")
+    if folder == _home():  # where nobody edits
+        say(f"begin:   {_BEGIN}")
+        raise typer.Exit(FAILED)
     say(f"picture: bdforge show {file} --html {puzzle}.html")
-    if is_made(design):
+    if is_made(Path(file)):
         say(f"MLIR:    bdforge render {file}")
     raise typer.Exit(FAILED)

@@ -52,8 +52,9 @@ def test_a_pipe_gets_one_line_for_each_row(monkeypatch):
 
 
 def test_columns_decides_without_a_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    assert screen().width == 80
+    for columns, width in ("80", 80), ("0", PIPED_WIDTH), ("wide", PIPED_WIDTH):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert screen().width == width
 
 
 def test_nothing_is_folded_that_fits_a_group_or_plain_text():

@@ -8,7 +8,7 @@ import typer
 import bdforge
 from bdforge.cli.json_output import Examination
 from bdforge.cli.options import AsJson
-from bdforge.common.screen import say
+from bdforge.common.screen import say_prose
 from bdforge.runtime.npu import Finding
 from bdforge.runtime.toolchain.doctor import PURPOSES, examine
 
@@ -47,13 +47,13 @@ def _print(findings: Sequence[Finding], asked: Collection[str]) -> None:
     for purpose in (name for name in PURPOSES if name in asked):
         failing = [finding.name for finding in findings if finding.fails and purpose in finding.purposes]
         what = f"{len(failing)} missing or bad: {', '.join(failing)}" if failing else "all there"
-        say(f"{purpose} ({PURPOSES[purpose]}): {what}")
+        say_prose(f"{purpose} ({PURPOSES[purpose]}): {what}")
 
 
 def _print_finding(finding: Finding) -> None:
     word = ("missing" if finding.needed else "check") if not finding.present else "bad" if finding.fault else "ok"
-    say(f"{word:7}  {finding.name}: {finding.detail}")
+    say_prose(f"{word:7}  {finding.name}: {finding.detail}")
     if finding.fault:
-        say(f"         {finding.fault}")
+        say_prose(f"         {finding.fault}")
     if not finding.present or finding.fault:
-        say(f"         {finding.remedy}")
+        say_prose(f"         {finding.remedy}")

@@ -13,7 +13,7 @@ from bdforge.array.emulator.strictness import CAUTIONS, CHECKS, HABITS, NAMES
 from bdforge.common.files import new_file, write_whole
 from bdforge.common.messages import InputError, clip, listed
 from bdforge.common.pictures import new_picture
-from bdforge.common.screen import say
+from bdforge.common.screen import say, say_prose
 from bdforge.common.task_runners import in_processes, on_cluster
 from bdforge.common.tasks import Workers, kept_results
 from bdforge.devices import DEVICES, Device
@@ -255,4 +255,4 @@ def checks() -> None:
     """List what --permissive switches off: errors first, then warnings, then what silicon does."""
     for what, names in (("error", CHECKS), ("warning", CAUTIONS), ("as silicon", HABITS)):
         for name, meaning in names.items():
-            say(f"{name} ({what}): {meaning}")
+            say_prose(f"{name} ({what}): {meaning}")

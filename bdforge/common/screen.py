@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from io import StringIO
+from textwrap import wrap
 
 import typer
 from rich import box
@@ -15,6 +17,7 @@ from bdforge.common.messages import printable
 
 PIPED_WIDTH = 4096  # characters; no table of ours is as wide, so that a pipe gets one line for each row
 _LEAST_WIDTH, _GAP = 6, 3  # characters: of a column that is folded, and between columns
+_UNDER = " " * 9
 
 
 class _Screen(Console):
@@ -27,9 +30,10 @@ class _Screen(Console):
 
 def screen(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or as COLUMNS says; without either nothing is folded."""
-    set_by_user = os.environ.get("COLUMNS", "").isdigit()
+    columns = os.environ.get("COLUMNS", "")
     console = _Screen(stderr=stderr, highlight=False)
-    return console if set_by_user or console.is_terminal else _Screen(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+    folds = int(columns) > 0 if columns.isdigit() else console.is_terminal
+    return console if folds else _Screen(stderr=stderr, highlight=False, width=PIPED_WIDTH)
 
 
 def new_table(title: str | None, *columns: str) -> Table:
@@ -57,6 +61,12 @@ def put(console: Console, *parts: RenderableType) -> None:
 def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Print text that may come from a file: control characters are shown, not sent."""
     typer.echo(printable(text), nl=nl, err=err)
+
+
+def say_prose(text: str) -> None:
+    """`say` sentences that fold between words, below the tenth character: what stands before is a label."""
+    fold = partial(wrap, width=screen().width, subsequent_indent=_UNDER, break_long_words=False, break_on_hyphens=False)
+    say("\n".join(part for line in text.splitlines() for part in fold(line)))
 
 
 def as_text(parts: Iterable[RenderableType], width: int = 120) -> str:

@@ -12,6 +12,7 @@ COMMANDS = {
     "a model": ("estimate", SPEC, "--model", "gpt2"),
     "a processor": ("estimate", SPEC, "--shape", "64x256x256", "--versus", "cpu"),
     "a picture": ("show", str(ROOT / "examples/pass_through_8_columns.mlir")),
+    "prose": ("checks",),
     "a chain": ("show", str(ROOT / "examples/chain/chain.mlir")),
 }
 
@@ -32,3 +33,12 @@ def test_every_width_shows_all_of_it(run, monkeypatch, arguments):
         assert max(map(len, text.splitlines())) <= columns
         assert "…" not in text
         assert cells(text) == cells(piped)
+
+
+def test_doctor_folds_between_words(run, monkeypatch):
+    piped = run("doctor")[1]
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("doctor")[1].splitlines()
+    assert " ".join(" ".join(lines).split()) == " ".join(piped.split())
+    assert [line for line in lines if len(line) > 60 and len(line.split()) > 1] == []
+    assert sum(line.startswith(("ok ", "missing ", "check ", "bad ")) for line in lines) >= 10

@@ -4,7 +4,7 @@
 
 Prints host seconds of the functional and the timed run, the emulated time and what the emulated shims moved, and lower
 bounds that no schedule can beat: all MACs at the rate of the kernel schedule, all bytes of DRAM at its highest rate.
-Without dispatch; "whole" counts dispatch and the last token, as docs/performance.md does. Needs `scons host`.
+Without dispatch; "whole" counts dispatch and the last token, as docs/operators/gemm_speed.md does. Needs `scons host`.
 """
 
 import time

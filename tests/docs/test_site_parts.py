@@ -127,6 +127,11 @@ def test_operators_tell_every_key_that_designs_use():
     assert all(f"operators/{kind}.md" in made for kind in OPERATORS)
 
 
+def test_the_page_of_specs_leads_to_every_kind():
+    text = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8")
+    assert [kind for kind in operators.KINDS if f"| [`{kind}`](" not in text] == []
+
+
 def test_the_api_page_has_all_that_is_public():
     text = api.pages()["api.md"]
     assert [name for name in bdforge.__all__ if f":: bdforge.{name}\n" not in text] == []

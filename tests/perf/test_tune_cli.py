@@ -90,7 +90,7 @@ def test_the_tuned_bitnet_design_models_30_tops_and_twice_the_stock_tilings_on_t
 @pytest.mark.parametrize("basis", ["compiled", "ideal"])
 def test_what_keeps_the_tuned_design_from_25_tops_on_the_square_layer_is_dram_and_dispatch(basis):
     assert tops(SQUARE, basis) >= 2 * stock(SQUARE, 64, c_buffers=2)
-    assert 22 <= tops(SQUARE, basis) < 25.5, "docs/performance.md tells why not; tell it again"
+    assert 22 <= tops(SQUARE, basis) < 25.5, "docs/operators/gemm_speed.md tells why not; tell it again"
     assert tops(SQUARE, basis, c="int8", accumulator="int32") >= 25  # a quarter of C's bytes
 
 

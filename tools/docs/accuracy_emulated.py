@@ -56,7 +56,7 @@ def side_by_side() -> str:
         prose(
             "Against the time of the faster stock tiling over all four layers, with ideal kernels (compiled ones in",
             f"brackets), {'; '.join(factors)}. Why the tuned design is as it is, and what would lift it further:",
-            "[Tuning](performance.md#tuning).",
+            "[the tuned design](operators/gemm_speed.md#the-tuned-bitnet-design).",
         ),
     )
 

@@ -18,6 +18,7 @@ from tools.site.schemas import SchemaTables
 KINDS = [kind for kind in OPERATORS if find_spec(f"bdforge.operators.{kind}")]
 """Those of this tree; packages from outside have pages of their own."""
 _DESIGNS = Path(__file__).resolve().parents[2] / "designs"
+_OPERATORS = _DESIGNS.with_name("docs") / "operators"
 _GUIDES = {"contraction": "contractions", "gemv": "gemv"}
 """Pages of docs/ that tell of an operator; of the others docs/operators does."""
 _START = prose(
@@ -47,7 +48,7 @@ def _page(kind: str, specs: list[Spec]) -> Iterator[str]:
     yield f"{_summary(kind)}. Sizes of a problem: {_sizes(OPERATORS[kind])}.\n"
     yield f"[What it does, with which bounds and costs](../..{guide}.md).\n"
     if guide.startswith("/docs/operators"):
-        yield subpages([guide])
+        yield subpages(f"/docs/operators/{path.stem}" for path in sorted(_OPERATORS.glob(f"{kind}*.md")))
     if specs:
         yield "## Designs\n"
         yield table(("design", "what it is", "arrays", "for"), map(_design, specs))

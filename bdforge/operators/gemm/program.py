@@ -3,8 +3,8 @@
 A step is one row panel over many column steps, or many row panels over one column step: as much as one task of each
 channel can do. Host buffers keep their true shape: A and C are row- or column-major with `lda` and `ldc` positions from
 line to line; B likewise with `ldb`, or packed in the order in which the cores eat it, `[n-tile][K/k][a k x n tile]`.
-docs/operators/gemm.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user has them;
-where several arrays take C's columns, one for each of those stands for ldc.
+docs/operators/gemm_sequences.md explains the walk. Parameters are the problem's M, K, N and lda, ldb, ldc as the user
+has them; where several arrays take C's columns, one for each of those stands for ldc.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 A step is one column step over many row panels, the one that moved back included: B's panel comes once, or as much of
 it as the pool holds, and is sent again for every row panel. Memtiles get their BDs for B when a sequence starts, since
-they follow from the depth alone; steps only push tasks. docs/operators/gemm.md explains the protocol.
+they follow from the depth alone; steps only push tasks. docs/operators/gemm_sequences.md explains the protocol.
 """
 
 from collections.abc import Sequence

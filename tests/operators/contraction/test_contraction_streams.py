@@ -125,7 +125,7 @@ def tiles_of_a(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
 
 
 def tiles_of_b(stream: np.ndarray, plan: ContractionPlan) -> np.ndarray:
-    """[tiles in slabs] of k_mt x n; packed ones as docs/designs.md has them."""
+    """[tiles in slabs] of k_mt x n; packed ones as docs/operators/gemm.md has them."""
     tile, order, t = plan.gemm.tiling, plan.gemm.spec.layouts.b, plan.gemm.kernel.t
     if order != "packed":
         shape = (tile.n, tile.k_mt) if order == "column" else (tile.k_mt, tile.n)

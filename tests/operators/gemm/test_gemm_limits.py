@@ -1,4 +1,4 @@
-"""Every check of a GEMM's spec from both sides, and the table of kernels as docs/designs.md and `kernels/` have it."""
+"""Every check of a GEMM's spec from both sides, and the table of kernels as its page and `kernels/` have it."""
 
 from typing import Any
 

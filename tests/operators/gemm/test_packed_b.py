@@ -1,4 +1,4 @@
-"""Packed B, byte by byte, as docs/designs.md writes its order: what the kernels' own tests read."""
+"""Packed B, byte by byte, as docs/operators/gemm.md writes its order: what the kernels' own tests read."""
 
 from itertools import product
 

@@ -1,19 +1,23 @@
 // Puts the page together: a design in the editor is checked as it changes, and run when told to.
 
 import { Asked } from "./asked.js";
+import { connect } from "./controls.js";
 import { Editor } from "./editor.js";
-import { packed, unpacked } from "./link.js";
+import { packed } from "./link.js";
 import { Messages } from "./messages.js";
+import { ofLink, ofTask } from "./sources.js";
 import { showTask, fillChoice, solve } from "./tasks.js";
+import { Viewer } from "./viewer.js";
 
 const at = (id) => document.getElementById(id);
 const SOON = 500; // ms after the last key
 let tasks = [], task = null, file = "design.mlir", arrays = null, timer = 0, ran = false, wanted = false, unread = "";
 
 const box = (name) => document.querySelector(`.editor[data-file=${name}]`);
-const editor = new Editor(box("text"), changed, (line) => toView({ line }));
+const editor = new Editor(box("text"), changed, (line) => viewer.tell({ line }));
 const kernels = new Editor(box("kernels"), changed, () => {});
-const messages = new Messages(at("messages"), (line) => { showTab("text"); editor.toLine(line, true); toView({ line }); });
+const messages = new Messages(at("messages"), (line) => { showTab("text"); editor.toLine(line, true); viewer.tell({ line }); });
+const viewer = new Viewer(at("view"), heard);
 const python = new Asked((loading, error) => {
   say(error || (loading ? `starting: ${loading} …` : ""));
   if (error) messages.say("error", error);
@@ -23,17 +27,10 @@ function say(text) {
   at("state").textContent = text;
 }
 
-// The viewer's page is another one after each answer, and hears nothing before it is loaded.
-let viewed = Promise.resolve();
-function view(html) {
-  viewed = new Promise((done) => at("view").addEventListener("load", done, { once: true }));
-  at("view").srcdoc = html;
-  return viewed;
-}
-
-async function toView(message) {
-  await viewed;
-  at("view").contentWindow.postMessage(message, "*");
+// A line or a BD was chosen in the viewer, or runs at its step.
+function heard({ lines, runs }) {
+  if (lines) { editor.show("chosen", lines); if (lines.length) editor.toLine(lines[0]); }
+  if (runs !== undefined) editor.show("runs", runs ? [runs] : []);
 }
 
 function changed() {
@@ -88,11 +85,11 @@ function show(found, text) {
   editor.mark(found.messages.filter(({ line }) => line).map(({ line, kind, text: title }) => [line, kind, title]));
   const first = found.messages.find(({ kind, line }) => kind === "error" && line);
   if (first && document.activeElement !== editor.text) editor.toLine(first.line);
-  view(found.html).then(() => { document.body.dataset.state = solved ? "solved" : found.state; });
+  viewer.show(found.html).then(() => { document.body.dataset.state = solved ? "solved" : found.state; });
 }
 
 async function step() {
-  if (ran) toView({ step: 1 });
+  if (ran) viewer.tell({ step: 1 });
   else await start();
 }
 
@@ -101,6 +98,7 @@ function open(design) {
   [file, arrays, ran] = [design.file, design.arrays || null, false];
   editor.value = design.text;
   kernels.value = design.kernels ?? task.kernels ?? "";
+  at("choice").value = task.name;
   showTask(at("task"), task);
   showTab("text");
   document.body.dataset.state = "";
@@ -113,10 +111,7 @@ async function choose(name) {
   const found = tasks.find((each) => each.name === name);
   if (!found) return;
   say("loading …");
-  const text = await (await fetch(`tasks/${name}.mlir`)).text();
-  const given = found.arrays ? new Uint8Array(await (await fetch(`tasks/${found.arrays}`)).arrayBuffer()) : null;
-  at("choice").value = name;
-  open({ task: found, file: `${name}.mlir`, text, arrays: given });
+  open(await ofTask(found));
 }
 
 async function fromLink() {
@@ -124,10 +119,7 @@ async function fromLink() {
   const fragment = location.hash.slice(1);
   if (!fragment.startsWith("design=")) return choose(fragment.replace(/^task=/, "") || tasks[0].name);
   try {
-    const found = await unpacked(fragment.slice("design=".length)), known = tasks.find((each) => each.name === found.task);
-    if (known) await choose(known.name);
-    open({ task: known, file: String(found.file), text: found.text, kernels: String(found.kernels ?? ""), arrays: known ? arrays : null });
-    at("choice").value = known ? known.name : "";
+    open(await ofLink(fragment.slice("design=".length), tasks));
   } catch (error) {
     await choose(tasks[0].name);
     unread = `this link cannot be read: ${error.message}`;
@@ -149,7 +141,6 @@ async function read(dropped) {
   if (dropped.name.endsWith(".toml")) return messages.say("error", `${dropped.name} is a document or spec, which are read on your machine: open what bdforge render ${dropped.name} writes`);
   const text = await dropped.text();
   if (dropped.name.endsWith(".py")) { kernels.value = text; showTab("kernels"); changed(); return; }
-  at("choice").value = "";
   open({ file: dropped.name, text, kernels: kernels.value });
 }
 
@@ -158,28 +149,12 @@ function showTab(name) {
   for (const each of document.querySelectorAll(".editor")) each.hidden = each.dataset.file !== name;
 }
 
-function controls() {
-  at("start").addEventListener("click", start);
-  at("step").addEventListener("click", step);
-  at("stop").addEventListener("click", () => python.stop());
-  at("link").addEventListener("click", link);
-  at("choice").addEventListener("change", () => { history.replaceState(null, "", `#task=${at("choice").value}`); fromLink(); });
-  at("open").addEventListener("change", () => { read(at("open").files[0]); at("open").value = ""; });
-  for (const tab of document.querySelectorAll("nav button")) tab.addEventListener("click", () => showTab(tab.dataset.file));
-  const dropping = (is) => document.body.classList.toggle("dropping", is);
-  addEventListener("dragover", (event) => { event.preventDefault(); dropping(true); });
-  addEventListener("dragleave", () => dropping(false));
-  addEventListener("drop", (event) => { event.preventDefault(); dropping(false); read(event.dataTransfer.files[0]); });
-  addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start(); });
-  addEventListener("hashchange", fromLink);
-  addEventListener("message", ({ source, data }) => {
-    if (source !== at("view").contentWindow) return;
-    if (data.lines) { editor.show("chosen", data.lines); if (data.lines.length) editor.toLine(data.lines[0]); }
-    if (data.runs !== undefined) editor.show("runs", data.runs ? [data.runs] : []);
-  });
-}
-
-controls();
+connect(at, {
+  start, step, link, read, showTab,
+  stop: () => python.stop(),
+  choose: (name) => { history.replaceState(null, "", `#task=${name}`); fromLink(); },
+});
+addEventListener("hashchange", fromLink);
 tasks = await (await fetch("tasks/tasks.json")).json();
 fillChoice(at("choice"), tasks);
 await fromLink();

@@ -40,7 +40,7 @@ from bdforge.cli.options import (
     whole_number,
 )
 from bdforge.cli.page import PageOfRun, recorded, zeros
-from bdforge.cli.progress import emulating
+from bdforge.cli.progress import emulating, working
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes
 from bdforge.common.messages import InputError, listed
@@ -209,7 +209,8 @@ def verify_command(
 ) -> None:  # fmt: skip
     """Check a design without running it: dialect, memory, BDs, runtime sequences, routes."""
     try:
-        found = verify_design(*named_text(design, device, shape), permissive or [])
+        with working(design):
+            found = verify_design(*named_text(design, device, shape), permissive or [])
     except InputError as fault:
         found = Verification((str(fault),), (), "")
     if as_json:

@@ -12,6 +12,7 @@ from bdforge.array.txn import insts as streams
 from bdforge.array.txn.target import ControllerIds
 from bdforge.cli.design_texts import DesignFile, SpecProduct, module_of
 from bdforge.cli.options import AsJson, Force, OutFile, Permissive, SequenceName, Shapes, print_warnings, write
+from bdforge.cli.progress import working
 from bdforge.common.screen import say
 from bdforge.devices.txn_format import describe
 from bdforge.devices.txn_format.codec import InstructionStream
@@ -43,8 +44,10 @@ def encode(
     force: Force = False,
 ) -> None:
     """Write the words of a runtime sequence, as mlir-aie encodes them."""
-    module, strictness = module_of(design, device, shape, runs=True), Strictness.without(permissive or [])
-    words = streams.encode_module(module, sequence, strictness, controller_ids)
+    strictness = Strictness.without(permissive or [])
+    with working(design):
+        module = module_of(design, device, shape, runs=True)
+        words = streams.encode_module(module, sequence, strictness, controller_ids)
     print_warnings([*trace_warnings(module), *strictness.warnings])
     write(out, words.astype("<u4").tobytes(), force, f": {len(words)} words")
 

@@ -1,7 +1,8 @@
 """What long work shows on a terminal: how far it is, and when it may end. In a pipe nothing is shown."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from threading import Event, Thread
 
 import typer
@@ -70,12 +71,20 @@ class _Tasks:
         self.done, self.of = done, of
 
 
+def working(design: Path) -> AbstractContextManager[Told]:
+    """Around work on a design without a share to tell: from two seconds on a line with its name and the time."""
+    return emulating(design.name, screen(stderr=True), begun="")
+
+
 @contextmanager
-def emulating(what: str, console: Console, after_seconds: float = AFTER_SECONDS) -> Iterator[Told]:
+def emulating(
+    what: str, console: Console, after_seconds: float = AFTER_SECONDS, begun: str = "starts"
+) -> Iterator[Told]:
     """Around an emulation: from `after_seconds` on a line with its share of operations, who moves, and the end.
 
     Without a sequence, or in a loop of a core that never ends, there is no share; steps and the party tell then. Of
     several, which tell how many are done, the line is that of the one that runs here, or of all that run elsewhere.
+    Before the first event it says `begun`.
     """
     tasks = _Tasks()
     if not console.is_terminal:
@@ -83,7 +92,7 @@ def emulating(what: str, console: Console, after_seconds: float = AFTER_SECONDS)
         return
     ended = Event()
     with watching() as watched:
-        drawing = (what, watched, tasks, console, ended, after_seconds)
+        drawing = (what, watched, tasks, console, ended, after_seconds, begun)
         thread = Thread(target=_draw, args=drawing, daemon=True)
         thread.start()
         try:
@@ -93,22 +102,24 @@ def emulating(what: str, console: Console, after_seconds: float = AFTER_SECONDS)
             thread.join()
 
 
-def _draw(what: str, watched: Watched, tasks: _Tasks, console: Console, ended: Event, after_seconds: float) -> None:
+def _draw(
+    what: str, watched: Watched, tasks: _Tasks, console: Console, ended: Event, after_seconds: float, begun: str
+) -> None:
     if ended.wait(after_seconds):
         return
     with bar(console, TextColumn("{task.fields[state]}"), transient=True) as drawn:
         task = drawn.add_task(clip(what), total=None, state="")
         while True:
-            _update(drawn, task, watched, tasks)
+            _update(drawn, task, watched, tasks, begun)
             if ended.wait(_REFRESH_SECONDS):
                 return
 
 
-def _update(drawn: Progress, task: TaskID, watched: Watched, tasks: _Tasks) -> None:
+def _update(drawn: Progress, task: TaskID, watched: Watched, tasks: _Tasks, begun: str = "starts") -> None:
     count = f"{tasks.done} of {tasks.of}" if tasks.of > 1 else ""
     if count and not watched.party:
         drawn.update(task, total=tasks.of, completed=tasks.done, state=count)
         return
-    state = f"{watched.steps:,} steps, {watched.party}" if watched.party else "starts"
+    state = f"{watched.steps:,} steps, {watched.party}" if watched.party else begun
     state = f"{count}: {state}" if count else state
     drawn.update(task, total=watched.total or None, completed=watched.done, state=state)

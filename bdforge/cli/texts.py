@@ -18,7 +18,7 @@ from bdforge.array.mlir import Era, convert, era_of, print_module
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.routing.write import write_routes
 from bdforge.array.show.image import chosen_device
-from bdforge.array.show.page import page
+from bdforge.array.show.page import Page, page
 from bdforge.cli.design_texts import DesignFile, SpecProduct, is_made, module_of, named_text, rendered
 from bdforge.cli.ending import BAD_INPUT
 from bdforge.cli.json_design import ShownDesign
@@ -42,6 +42,7 @@ from bdforge.cli.options import (
     write,
 )
 from bdforge.cli.plan import planned
+from bdforge.cli.progress import working
 from bdforge.common.binary import ImageError
 from bdforge.common.files import TEXT_BYTES_MAX, read_bytes
 from bdforge.common.messages import listed
@@ -76,8 +77,9 @@ def render_command(
     if with_manifest:
         made, chosen = planned(design, device, shape, wait, in_flight)
         return print_or_write(json.dumps(manifest(made, chosen), indent=2), out, force)
-    text = rendered(design, device, shape, wait, in_flight)
-    form = text if dialect is Era.MARCH else convert(text, dialect, design.stem)  # templates write March's
+    with working(design):
+        text = rendered(design, device, shape, wait, in_flight)
+        form = text if dialect is Era.MARCH else convert(text, dialect, design.stem)  # templates write March's
     return print_or_write(form, out, force)
 
 
@@ -91,8 +93,10 @@ def convert_command(
     force: Force = False,
 ) -> None:
     """Print a design's MLIR in the form of the dialect that another mlir-aie reads; comments stay."""
-    text, name = named_text(design, device, shape)
-    print_or_write(convert(text, dialect, name), out, force)
+    with working(design):
+        text, name = named_text(design, device, shape)
+        form = convert(text, dialect, name)
+    print_or_write(form, out, force)
 
 
 @app.command(name="show")
@@ -110,13 +114,19 @@ def show_command(
     if as_json:
         if out is not None or html is not None:
             raise typer.BadParameter("it goes without --out and --html", param_hint="--json")
-        return _shown(design, device, shape, module).print()
+        with working(design):
+            found = _shown(design, device, shape, module)
+        return found.print()
     if html is not None:
         if out is not None:
             raise typer.BadParameter("--html writes a page, --out a picture: give one of them", param_hint="--html")
-        return _write_page(html, *named_text(design, device, shape), module, force)
-    made = named_text(design, device, shape) if is_made(design) else None
-    return say(show.command(design, out, module, force, screen().width, made), nl=False)
+        with working(design):
+            made = page(*named_text(design, device, shape), module)
+        return _write_page(html, made, force)
+    with working(design):
+        text = named_text(design, device, shape) if is_made(design) else None
+        told = show.command(design, out, module, force, screen().width, text)
+    return say(told, nl=False)
 
 
 def _shown(design: Path, device: str | None, shape: list[str] | None, name: str | None) -> ShownDesign:
@@ -128,9 +138,8 @@ def _shown(design: Path, device: str | None, shape: list[str] | None, name: str 
     return ShownDesign.of(str(design), module, name)
 
 
-def _write_page(path: Path, text: str, name: str, module: str | None, force: bool) -> None:
+def _write_page(path: Path, made: Page, force: bool) -> None:
     """The page of a design; of one with faults, too, which are told and end the command."""
-    made = page(text, name, module)
     write(path, made.html, force)
     print_warnings(made.warnings)
     if made.faults:
@@ -147,9 +156,11 @@ def route_command(
     force: Force = False,
 ) -> None:
     """Route a design's flows and print it in physical form: with the settings of its stream switches."""
-    module = module_of(design, device, shape)
-    write_routes(module)
-    print_or_write(convert(print_module(module), era_of(module) or Era.MARCH), out, force)
+    with working(design):
+        module = module_of(design, device, shape)
+        write_routes(module)
+        text = convert(print_module(module), era_of(module) or Era.MARCH)
+    print_or_write(text, out, force)
 
 
 _MOST_TOLD = 4
@@ -179,12 +190,13 @@ def lower_command(
     if out is not None and out.suffix not in SUFFIXES:
         raise ImageError(f"{out}: images are written as {', '.join(SUFFIXES)}; choose such a name")
     strictness = Strictness.without(permissive or [])
-    chosen = chosen_device(module_of(design, device), module)
-    if link or define:
-        found = _programmed(chosen, link or [], define or [], strictness)
-    else:
-        found = configuration(chosen, program_of, strictness)
-    check_device(chosen, permissive or [])
+    with working(design):
+        chosen = chosen_device(module_of(design, device), module)
+        if link or define:
+            found = _programmed(chosen, link or [], define or [], strictness)
+        else:
+            found = configuration(chosen, program_of, strictness)
+        check_device(chosen, permissive or [])
     print_warnings(strictness.warnings)
     if out is None:
         for line in listing(found.operations, screen().width):

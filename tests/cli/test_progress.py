@@ -2,6 +2,8 @@
 
 import io
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,3 +104,25 @@ def test_a_bar_has_operations_done_of_all_and_no_share_without_a_number(steps, p
         progress._update(drawn, task, watched, tasks)
     (found,) = drawn.tasks
     assert (found.total, found.completed, found.fields["state"]) == shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "verify a.mlir", "show a.mlir", "show a.mlir --json", "show a.mlir --html a.html", "route a.mlir",
+        "lower a.mlir", "convert a.mlir --dialect 1.4", "render a.toml --shape 4096", "insts encode a.mlir -o a.bin",
+    ],
+)  # fmt: skip
+def test_commands_on_large_designs_show_that_they_work(run, monkeypatch, command: str):
+    shown = []
+
+    @contextmanager
+    def watched(design: Path):
+        yield shown.append(design.name)
+
+    for module in ("texts", "emulate", "insts"):
+        monkeypatch.setattr(f"bdforge.cli.{module}.working", watched)
+    Path("a.mlir").write_text((ROOT / "examples/pass_through.mlir").read_text())
+    Path("a.toml").write_text((ROOT / "designs/add_i8.toml").read_text())
+    assert run(*command.split())[0] == 0
+    assert shown == [command.split()[2 if command.startswith("insts") else 1]]

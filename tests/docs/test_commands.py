@@ -105,7 +105,8 @@ def run(monkeypatch, capfd, tmp_path) -> Callable[[str], tuple[int, str]]:
     write_gguf_i2s(tmp_path / "model.gguf", layers)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # searches of this user would be taken over
+    kept = tmp_path / "kept"  # results of this user would be taken over
+    monkeypatch.setattr("bdforge.cli.options.kept_results", lambda: kept)
 
     def run(command: str) -> tuple[int, str]:
         code, printed = 0, ""

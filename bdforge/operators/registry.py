@@ -7,6 +7,7 @@ A package from outside names its `Operator` in the entry points of its distribut
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
@@ -42,10 +43,11 @@ class _Registry(Mapping[str, Operator]):
         return len(list(iter(self)))
 
 
-def own_kinds() -> list[str]:
+@cache
+def own_kinds() -> tuple[str, ...]:
     """Kinds of operators that are bdforge's own, not an installed package's."""
     # Not by entry points: those of an editable checkout are as old as its installation.
-    return [found.name for found in iter_modules(bdforge.operators.__path__) if found.ispkg]
+    return tuple(found.name for found in iter_modules(bdforge.operators.__path__) if found.ispkg)
 
 
 def _loaded(entry: EntryPoint) -> Operator:

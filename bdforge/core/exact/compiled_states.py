@@ -1,10 +1,11 @@
 """Programs that run long: what they run through most is compiled, beside the run, and kept for later ones.
 
-The library has a program's states (`engine/pipeline.hpp`): which steps are due in a cycle. A state's C++
-(`engine/states_text.hpp`) holds the same steps with their places, sizes and options as constants, and runs from then on
-where the state comes; all other states run as before, on the same registers and buffers. So nothing that can be seen
-depends on when it is there, or whether. It is kept in `bdforge/states` of XDG_CACHE_HOME or ~/.cache, by compiler,
-processor, flags, the library's sources and the program; where compiling fails, nothing changes.
+The library has a program's states (`engine/pipeline.hpp`): which steps are due in a cycle. Chains of states whose
+bundles lie one behind the other are C++ (`engine/states_text.hpp`) with the same steps, their places, sizes and options
+as constants, and run from then on where their first state comes; all other states run as before, on the same registers
+and buffers. So nothing that can be seen depends on when it is there, or whether. It is kept in `bdforge/states` of
+XDG_CACHE_HOME or ~/.cache, by compiler, processor, flags, the library's sources and the program; where compiling fails,
+nothing changes.
 """
 
 import atexit
@@ -26,7 +27,7 @@ from bdforge.core.isa import Isa
 BUNDLES = 1 << 24
 """That a program runs before its states are compiled, two seconds: so tests and short runs wait for no compiler."""
 MOST_STATES = 256
-"""Compiled of a program, those that it ran most: each takes some hundredths of a second."""
+"""Compiled of a program, those that it ran most: each takes up to a tenth of a second."""
 _FLAGS = (*build.FLAGS, "-O2")
 _LOOK = 1 << 20  # bundles between two looks for what is being compiled
 _NEVER = 1 << 62

@@ -45,11 +45,9 @@ class Translated:
         self.done = False
         self._program = translated(isa, program)
         self._library = self._program.library
-        places = self._program.layout.places
         self._core = self._library.engine_core(
-            self._program.handle, _pointers(memory.windows), _pointers(memory.written),
-            places["lc"], places["ls"], places["le"],
-        )  # fmt: skip
+            self._program.handle, _pointers(memory.windows), _pointers(memory.written)
+        )
         weakref.finalize(self, self._library.engine_drop_core, self._core)
         self._state: build.EngineState = self._core.contents
         self._seen = 0  # of the marks

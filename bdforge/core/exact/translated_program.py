@@ -36,7 +36,7 @@ class TranslatedProgram:
         self.isa, self.code, self.lock = isa, code, Lock()
         self.library = compiled()
         self.layout = layout_of(isa.generation)
-        self.handle = self.library.engine_program()
+        self.handle = self.library.engine_program(*map(self.layout.places.__getitem__, ("lc", "ls", "le")))
         self.careful = False
         self.compiled = CompiledStates(self)
         self._constants: dict[int, int] = {}

@@ -43,11 +43,24 @@ inline void plain(int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool
     }
 }
 
+// VPDPBUSD by its name: flags may have left it out.
+[[gnu::always_inline, gnu::target("avx512f")]] inline __m512i dot(__m512i sum, __m512i bytes, __m512i signs) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "v"(signs));
+    return sum;
+}
+
+// Sums that products are added to: the first as a mask says, 16 lanes at a time.
+struct Sums {
+    const std::uint8_t *first = nullptr, *second = nullptr;
+    std::uint16_t mask = 0xFFFF;
+};
+
 // Rows x 8 x 8 of bytes, two rows at a time. The instruction multiplies unsigned by signed bytes: signed ones of A are
 // taken 128 higher, unsigned ones of B 128 lower, and what that adds is the sum with which a lane starts.
 template <int Rows>
-[[gnu::always_inline, gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")]] inline void vnni_rows(
-    const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
+[[gnu::always_inline, gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi")]] inline void vnni_rows(
+    const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p,
+    const Sums& sums = {}) {
     alignas(64) static constexpr auto kColumns = [] {  // byte of B for each byte: four of a column together
         std::array<std::uint8_t, 64> from{};
         for (int i = 0; i < 64; ++i) from[i] = std::uint8_t(i % 4 * 8 + i % 32 / 4);
@@ -62,9 +75,9 @@ template <int Rows>
     const __m512i top = _mm512_permutexvar_epi8(_mm512_add_epi8(columns, _mm512_set1_epi8(32)), b);
     __m512i start = none;
     if (sign1) {
-        start = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(none, ones, low), ones, top);
+        start = dot(dot(none, high, low), high, top);
         const __m512i both = _mm512_set1_epi32(sign2 ? 0 : 8 * 128 * 128);
-        start = _mm512_sub_epi32(none, _mm512_add_epi32(_mm512_slli_epi32(start, 7), both));
+        start = _mm512_sub_epi32(none, _mm512_add_epi32(start, both));
     }
     const __m512i pair = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
 #pragma GCC unroll 4
@@ -74,15 +87,16 @@ template <int Rows>
         const __m512i second = _mm512_permutexvar_epi32(_mm512_add_epi32(at, _mm512_set1_epi32(1)), a);
         __m512i sum = start;
         if (!sign2) {  // what the bytes of A, as they were, add for B taken 128 lower
-            const __m512i sums = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(none, first, ones), second, ones);
-            sum = _mm512_add_epi32(sum, _mm512_slli_epi32(sums, 7));
+            const __m512i rows = dot(dot(none, first, ones), second, ones);
+            sum = _mm512_add_epi32(sum, _mm512_slli_epi32(rows, 7));
         }
-        sum = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, first, low), second, top);
-        _mm512_storeu_si512(p + 8 * i, sum);
+        if (sums.first) sum = _mm512_add_epi32(sum, _mm512_maskz_loadu_epi32(sums.mask, sums.first + 32 * i));
+        if (sums.second) sum = _mm512_add_epi32(sum, _mm512_loadu_si512(sums.second + 32 * i));
+        _mm512_storeu_si512(p + 8 * i, dot(dot(sum, first, low), second, top));
     }
 }
 
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")]] inline void vnni(
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi")]] inline void vnni(
     int rows, const std::uint8_t* s1, const std::uint8_t* s2, bool sign1, bool sign2, std::int32_t* p) {
     rows == 8 ? vnni_rows<8>(s1, s2, sign1, sign2, p) : vnni_rows<4>(s1, s2, sign1, sign2, p);
 }
@@ -102,5 +116,30 @@ inline std::vector<Product> all() {
 }
 
 inline Product product = all().front();
+
+// Whether this machine has VPDPBUSD.
+inline bool has_dot() {
+#ifdef __x86_64__
+    return all().front() == vnni;
+#else
+    return false;
+#endif
+}
+
+// A product of signed bytes that is added to sums, in the middle of compiled states.
+template <int Rows>
+BDFORGE_OFTEN void add_product(const std::uint8_t* s1, const std::uint8_t* s2, const Sums& sums, std::uint8_t* to) {
+#if defined(BDFORGE_DOT) && defined(__AVX512VBMI__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    vnni_rows<Rows>(s1, s2, true, true, reinterpret_cast<std::int32_t*>(to), sums);
+#else
+    std::uint32_t made[8 * Rows];
+    product(Rows, s1, s2, true, true, reinterpret_cast<std::int32_t*>(made));
+    for (int i = 0; i < 8 * Rows; ++i) {
+        if (sums.first && sums.mask) made[i] += load<std::uint32_t>(sums.first + 4 * i);
+        if (sums.second) made[i] += load<std::uint32_t>(sums.second + 4 * i);
+    }
+    std::memcpy(to, made, sizeof made);
+#endif
+}
 
 }  // namespace engine::bytes

@@ -15,6 +15,7 @@ namespace engine {
 // Steps that loops are made of: compiled states (`compiled.hpp`) hold them themselves, with all that is constant left out.
 // What these seldom come to is `BDFORGE_SELDOM`, and stays where it is.
 #define BDFORGE_OFTEN [[gnu::always_inline]] inline
+#define BDFORGE_INLINED __attribute__((always_inline))  // of lambdas
 #define BDFORGE_SELDOM [[gnu::noinline]] inline
 
 constexpr int kRing = 16;            // cycles that anything stays under way, at most
@@ -27,7 +28,7 @@ constexpr int kDepth = 12;           // cycles until all is done after the last 
 constexpr int kMostMarks = 1 << 12;  // changes of part that are noted of a core's run
 
 enum Phase { kLand, kForward, kRequest, kRead, kOperate, kStore, kPhases };
-enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped, kCompiled };
+enum Status { kDone, kTranslate, kAsk, kFault, kBudget, kStepped, kRan, kRefused };
 enum FaultKind { kOpen = 1, kAccess, kControl, kUnknown };
 
 struct Core;
@@ -71,7 +72,10 @@ struct Program {
     std::vector<std::unique_ptr<Bundle>> forgotten;  // which may still be under way
     std::vector<std::uint8_t> constants;
     std::int32_t most_buffer = 0;  // of all bundles
-    std::int32_t ring = 0;         // bytes in which the buffers of what is under way come round, a power of two
+    std::int32_t ring = 0;         // bytes in which the buffers of what is under way come round
+    std::int32_t depth = 0;        // bundles that may be under way
+    std::int32_t chain = 0;        // bytes of the buffers of a compiled chain, at most
+    std::int32_t lc, ls, le;       // places of the loop's registers
     std::unique_ptr<States> states;
 };
 
@@ -101,7 +105,7 @@ struct Often {
     std::int64_t kept;          // memory is kept up to that cycle
     std::uint8_t* buffers;
     std::int32_t next_buffer, ring_end, slots_left;
-    std::int32_t lc, ls, le;    // places of the loop's registers
+    std::int32_t lc, ls, le;    // places of the loop's registers, as the program has them
 };
 
 // Buffers of bundles lie one behind the other, and come round when more are behind than can be under way: what is
@@ -117,7 +121,7 @@ struct alignas(64) Core : Often, Shared {
     std::int32_t target, drained, stopping, middle, next_request;
     std::int64_t loop_start;
     State* state;
-    std::uint8_t* usual[16];   // where memory lies by the upper bits of addresses, if nobody keeps account of it
+    std::uint8_t* usual[64];   // where address 0 would lie, for addresses of each bank whose memory nobody keeps account of
     const Bundle* bundle;
     [[gnu::noinline, gnu::cold]] void fail(int kind, const char* format, ...) {
         if (fault) return;

@@ -25,12 +25,23 @@ inline void widen(Core& core) {
     core.ring_end += core.program->ring;
 }
 
+// Adjacent buffers, of as many bytes.
+BDFORGE_OFTEN std::uint8_t* room(Core& core, int bytes) {
+    if (core.next_buffer + bytes > core.ring_end) core.next_buffer = core.ring_first;
+    std::uint8_t* const found = core.buffers + core.next_buffer;
+    core.next_buffer += bytes;
+    return found;
+}
+
+// The buffer of the bundle that issues in a cycle.
+BDFORGE_OFTEN void hold(Core& core, std::int64_t cycle, std::uint8_t* buffer) {
+    std::uint8_t** const at = core.buffer_of + std::uint64_t(cycle) % kRing;
+    at[0] = at[kRing] = buffer;
+}
+
 BDFORGE_OFTEN void issue(Core& core, int keeps, int bytes) {
     if (keeps) core.kept = core.cycle + keeps;
-    if (core.next_buffer + bytes > core.ring_end) core.next_buffer = core.ring_first;
-    std::uint8_t** const at = core.buffer_of + std::uint64_t(core.cycle) % kRing;
-    at[0] = at[kRing] = core.buffers + core.next_buffer;
-    core.next_buffer += bytes;
+    hold(core, core.cycle, room(core, bytes));
 }
 
 // The buffer of the bundle that issued `age` cycles ago.
@@ -38,35 +49,35 @@ BDFORGE_OFTEN std::uint8_t* buffer_of(const Core& core, int age) {
     return core.buffer_of[kRing + std::uint64_t(core.cycle) % kRing - age];
 }
 
-BDFORGE_SELDOM void mark(Core& core) {
+BDFORGE_SELDOM void mark(Core& core, int pc, std::int64_t cycle) {
     if (core.marked == kMostMarks) return;
-    core.part = core.parts[core.pc / 2];
-    core.marks[core.marked++] = {core.cycle, core.conflicts, core.part};
+    core.part = core.parts[pc / 2];
+    core.marks[core.marked++] = {cycle, core.conflicts, core.part};
 }
 
-// The bundle at an address runs; where its hardware loop goes on, or -1.
-BDFORGE_OFTEN std::int64_t count_bundle(Core& core, int pc) {
-    ++core.bundles;
+// The bundle at an address runs in a cycle.
+BDFORGE_OFTEN void count_bundle(Core& core, bool parts, int pc, std::int64_t cycle) {
     ++core.counts[pc / 2];
-    if (core.parts && core.parts[pc / 2] != core.part) mark(core);
-    return loop_start(core, pc);
+    if (parts && core.parts[pc / 2] != core.part) mark(core, pc, cycle);
 }
 
-// An access of a bank, which serves one in a cycle.
-BDFORGE_OFTEN void use_bank(Core& core, std::uint32_t address) {
+// An access of a bank, which serves one in a cycle: four bits for each bank.
+BDFORGE_OFTEN std::uint64_t count_access(Core& core, std::uint32_t address) {
     const std::uint32_t bank = address >> 14 & 15;
     ++core.uses[bank];
-    core.in_bank += std::uint64_t(1) << 4 * bank;
+    return std::uint64_t(1) << 4 * bank;
 }
 
-BDFORGE_SELDOM void count_waits(Core& core) {
+BDFORGE_OFTEN void use_bank(Core& core, std::uint32_t address) { core.in_bank += count_access(core, address); }
+
+BDFORGE_SELDOM void count_waits(Core& core, std::uint64_t banks) {
     std::uint64_t most = 1;
-    for (std::uint64_t banks = core.in_bank; banks; banks >>= 4) most = std::max(most, banks & 15);
+    for (; banks; banks >>= 4) most = std::max(most, banks & 15);
     core.conflicts += std::int64_t(most) - 1;
 }
 
-BDFORGE_OFTEN void count_conflicts(Core& core) {
-    if (core.in_bank & 0xEEEEEEEEEEEEEEEE) count_waits(core);  // some bank has two or more
+BDFORGE_OFTEN void count_conflicts(Core& core, std::uint64_t banks) {
+    if (banks & 0xEEEEEEEEEEEEEEEE) count_waits(core, banks);  // some bank has two or more
 }
 
 // Behind the bundle at an address, of so many bytes, with which a loop may end; false at a fault.

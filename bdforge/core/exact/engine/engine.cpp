@@ -6,6 +6,8 @@
 namespace engine {
 namespace {
 
+constexpr int kMeet = 1 << 8;  // how often a state runs until its chain is looked for again
+
 inline void run(Core& core, const Call& call) {
     call.event.function(core, call.event, buffer_of(core, call.age) + call.event.offset);
 }
@@ -14,6 +16,23 @@ inline void run_phases(Core& core, int first, int last) {
     const Call* call = core.state->calls.data() + (first ? core.state->ends[first - 1] : 0);
     const Call* const end = core.state->calls.data() + core.state->ends[last];
     for (; call != end; ++call) run(core, *call);
+}
+
+// From a compiled chain on, as far as others follow.
+int run_compiled(Core& core, std::int64_t& budget) {
+    const States& states = *core.program->states;
+    const State* done = nullptr;
+    int next = core.state->compiled, last = 0;
+    while (next >= 0 && states.functions[next]) {
+        const int at = next;
+        next = states.functions[at](core, budget, last);
+        if (next != kRefuse) done = states.chains[at][last];
+    }
+    if (!done) return kRefused;
+    core.state = const_cast<State*>(done);
+    core.bundle = done->bundle;
+    core.pending_stores = done->pending_stores;
+    return next == kStop ? kFault : kRan;
 }
 
 // Begin a cycle: what lands, and the next bundle.
@@ -29,15 +48,20 @@ int begin(Core& core, std::int64_t& budget) {
     }
     core.state = after(*core.program, *core.state, core.bundle, *reinterpret_cast<State(*)[2]>(core.own.get()));
     widen(core);
-    if (core.state->compiled >= 0) return kCompiled;
-    ++core.state->ran;
+    if (core.state->compiled >= 0)
+        if (const int status = run_compiled(core, budget); status != kRefused) return status;
+    if (!(++core.state->ran % kMeet)) meet(*core.program, *core.state);
     core.pending_stores = core.state->pending_stores;
     if (core.bundle) {
         --budget;
         issue(core, core.bundle->keeps, core.bundle->buffer);
     }
     run_phases(core, kLand, kForward);
-    if (core.bundle) core.loop_start = count_bundle(core, core.pc);
+    if (core.bundle) {
+        ++core.bundles;
+        count_bundle(core, core.parts, core.pc, core.cycle);
+        core.loop_start = loop_start(core, core.pc);
+    }
     core.in_bank = 0;
     core.next_request = core.state->ends[kForward];
     core.middle = 1;
@@ -57,32 +81,16 @@ int requests(Core& core) {
     return kStepped;
 }
 
-// From a compiled state on, as far as compiled ones follow.
-int run_compiled(Core& core, std::int64_t& budget) {
-    const States& states = *core.program->states;
-    for (int at = core.state->compiled;;) {
-        const int next = states.functions[at](core, budget);
-        if (next >= 0 && budget > 0 && states.functions[next]) {
-            at = next;
-            continue;
-        }
-        core.state = states.compiled[at];
-        core.bundle = core.state->bundle;
-        core.pending_stores = core.state->pending_stores;
-        return next == kStop ? kFault : kStepped;
-    }
-}
-
 int cycle(Core& core, std::int64_t& budget) {
     if (!core.middle) {
         const int status = begin(core, budget);
-        if (status == kCompiled) return run_compiled(core, budget);
+        if (status == kRan) return kStepped;
         if (status != kStepped) return status;
     }
     if (const int status = requests(core); status != kStepped) return status;
     run_phases(core, kRead, kStore);
     if (core.fault) return kFault;
-    count_conflicts(core);
+    count_conflicts(core, core.in_bank);
     ++core.cycle;
     core.middle = 0;
     return core.bundle && !advance(core, core.pc, core.bundle->size, core.loop_start) ? kFault : kStepped;
@@ -127,8 +135,11 @@ void engine_shapes(int table, const multiply::Shape* shapes, int count) {
     multiply::kShapes[table].assign(shapes, shapes + count);
 }
 
-Program* engine_program() {
+Program* engine_program(int lc, int ls, int le) {
     Program* program = new Program;
+    program->lc = lc;
+    program->ls = ls;
+    program->le = le;
     program->states = std::make_unique<States>();
     return program;
 }
@@ -182,7 +193,7 @@ void engine_forget(Program* program) {
 // The text of a library of the states that ran most, so many at most; it stands until the next one is asked for.
 const char* engine_states(Program* program, int most) {
     static thread_local std::string text;
-    text = StatesText(*program->states, most).all();
+    text = StatesText(*program, most).all();
     return text.c_str();
 }
 
@@ -191,11 +202,20 @@ void engine_attach(Program* program, const CompiledStates* library) {
     States& states = *program->states;
     library->take(Tables{});
     states.library = library;
-    states.compiled.assign(library->count, nullptr);
+    states.chains.assign(library->count, {});
     states.functions.assign(library->count, nullptr);
+    states.keys.clear();
     states.numbers.clear();
-    for (int i = 0; i < library->count; ++i) states.numbers[library->keys[i]] = i;
-    for (auto& [window, state] : states.known) meet(states, *state);
+    const std::uint64_t* keys = library->keys;
+    for (int i = 0; i < library->count; keys += library->lengths[i++]) {
+        states.keys.push_back(keys);
+        states.numbers[*keys] = i;
+    }
+    program->chain = library->bytes;
+    grow(*program);
+    std::vector<State*> known;  // more may be found on the way
+    for (auto& [window, state] : states.known) known.push_back(state.get());
+    for (State* state : known) meet(*program, *state);
 }
 
 // Add 8 bytes to the constants; their place.
@@ -206,7 +226,7 @@ int engine_constant(Program* program, std::uint64_t value) {
     return kConstants + int(at);
 }
 
-Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written, int lc, int ls, int le) {
+Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** written) {
     Core* core = new Core{};
     core->program = program;
     void* rings = core->rings.get();
@@ -216,11 +236,11 @@ Shared* engine_core(Program* program, std::uint8_t** windows, std::uint8_t** wri
     core->own = std::make_unique<State[]>(2);
     std::copy_n(windows, 4, core->windows);
     std::copy_n(written, 4, core->written);
-    for (int i = 0; i < 4; ++i) core->usual[4 + i] = written[i] ? nullptr : windows[i];
+    for (int i = 0; i < 16; ++i) core->usual[16 + i] = written[i / 4] || !windows[i / 4] ? nullptr : windows[i / 4] - ((4 + i / 4) << 16);
     core->kept = core->part = -1;
-    core->lc = lc;
-    core->ls = ls;
-    core->le = le;
+    core->lc = program->lc;
+    core->ls = program->ls;
+    core->le = program->le;
     return core;
 }
 

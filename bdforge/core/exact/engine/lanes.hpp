@@ -37,16 +37,21 @@ BDFORGE_OFTEN void write(Core& core, const Event& event, std::uint8_t* buffer, i
     save(core.at(event.a[i], buffer), value);
 }
 
+// Lanes in vectors of this machine.
+template <class T>
+using Wide [[gnu::vector_size(kBytes), gnu::aligned(1), gnu::may_alias]] = T;
+
+template <class T>
+BDFORGE_OFTEN Wide<T> wide(Core& core, const Event& event, std::uint8_t* buffer, int i) {
+    return *reinterpret_cast<const Wide<T>*>(core.at(event.a[i], buffer));
+}
+
 // a: s1, s2, d; o: bits, subtract.
 BDFORGE_OFTEN void vadd(Core& core, const Event& event, std::uint8_t* buffer) {
-    of_width(event.o[0], [&](auto u, auto) {
+    of_width(event.o[0], [&](auto u, auto) BDFORGE_INLINED {
         using T = decltype(u);
-        auto x = read<T>(core, event, buffer, 0), y = read<T>(core, event, buffer, 1);
-        if (event.o[1])
-            for (int i = 0; i < x.count; ++i) x.lane[i] = T(x.lane[i] - y.lane[i]);
-        else
-            for (int i = 0; i < x.count; ++i) x.lane[i] = T(x.lane[i] + y.lane[i]);
-        write(core, event, buffer, 2, x);
+        const Wide<T> x = wide<T>(core, event, buffer, 0), y = wide<T>(core, event, buffer, 1);
+        *reinterpret_cast<Wide<T>*>(core.at(event.a[2], buffer)) = event.o[1] ? x - y : x + y;
     });
 }
 
@@ -68,9 +73,9 @@ inline void vadd_or_subtract(Core& core, const Event& event, std::uint8_t* buffe
 
 template <bool And>
 BDFORGE_OFTEN void vbitwise(Core& core, const Event& event, std::uint8_t* buffer) {
-    auto x = read<std::uint64_t>(core, event, buffer, 0), y = read<std::uint64_t>(core, event, buffer, 1);
-    for (int i = 0; i < x.count; ++i) x.lane[i] = And ? x.lane[i] & y.lane[i] : x.lane[i] | y.lane[i];
-    write(core, event, buffer, 2, x);
+    using T = std::uint64_t;
+    const Wide<T> x = wide<T>(core, event, buffer, 0), y = wide<T>(core, event, buffer, 1);
+    *reinterpret_cast<Wide<T>*>(core.at(event.a[2], buffer)) = And ? x & y : x | y;
 }
 
 template <class T>

@@ -12,8 +12,7 @@ struct Shape {
     std::int32_t amode, bmode, variant, rows, depth, columns, bits1, bits2, lane, sparse;
 };
 
-// Those of AIE2P and of AIE2, then of their sparse products, handed over by Python; int8 matrices, the `usual` ones,
-// stand first.
+// Those of AIE2P and of AIE2, then of their sparse products, handed over by Python.
 using Shapes = std::array<std::vector<Shape>, 4>;
 inline Shapes kShapes;
 constexpr int kSparse = 2;  // tables from here on are of sparse products
@@ -76,8 +75,10 @@ void product(const Shape& s, const std::uint8_t* s1, const std::uint8_t* s2, boo
 
 constexpr int kProduct = 64;  // where a product lies behind its conf
 
-BDFORGE_OFTEN const Shape* usual(int table, std::uint32_t conf) {
-    return table < kSparse && (conf & ~0x3F01u) == 0x8 ? kShapes[table].data() : nullptr;  // int8 matrices
+// Rows of products of int8 matrices, of depth 8 and 8 columns, by table; 0 where a conf chooses another product.
+BDFORGE_OFTEN int usual_rows(int table, std::uint32_t conf) {
+    constexpr int kRows[] = {8, 4};
+    return table < kSparse && (conf & ~0x3F01u) == 0x8 ? kRows[table] : 0;
 }
 
 BDFORGE_SELDOM void unusual(int table, std::uint32_t conf, const std::uint8_t* s1, const std::uint8_t* s2, std::uint8_t* to) {
@@ -95,8 +96,8 @@ BDFORGE_OFTEN void multiply(Core& core, const Event& event, std::uint8_t* buffer
     const std::uint8_t* s2 = core.at(event.a[1], buffer);
     std::uint8_t* to = buffer + ~event.a[3];
     save(to, conf);
-    if (const Shape* shape = usual(event.o[0], conf))
-        return bytes::product(shape->rows, s1, s2, conf >> 9 & 1, conf >> 8 & 1, reinterpret_cast<std::int32_t*>(to + kProduct));
+    if (const int rows = usual_rows(event.o[0], conf))
+        return bytes::product(rows, s1, s2, conf >> 9 & 1, conf >> 8 & 1, reinterpret_cast<std::int32_t*>(to + kProduct));
     unusual(event.o[0], conf, s1, s2, to + kProduct);
 }
 
@@ -122,17 +123,18 @@ BDFORGE_OFTEN void add_up(const std::uint8_t* a, const std::uint8_t* b, std::uin
         reinterpret_cast<Wide*>(total)[i] = reinterpret_cast<const Wide*>(a)[i] + reinterpret_cast<const Wide*>(b)[i];
 }
 
-// U is unsigned: lanes wrap.
+// U is unsigned: lanes wrap. The result may lie where an accumulator does.
 template <class U>
 void sum(Core& core, const Event& event, std::uint8_t* buffer, int count, std::uint32_t conf) {
     const int accumulators = event.o[1];
     const bool minus = (event.o[2] != 0) != ((conf >> 11 & 1) != 0);
     const U* product = reinterpret_cast<const U*>(buffer + ~event.a[accumulators] + kProduct);
-    U* __restrict total = reinterpret_cast<U*>(buffer + ~event.a[accumulators + 1]);
+    U total[64];
     for (int i = 0; i < count; ++i) total[i] = minus ? U(0) - product[i] : product[i];
     if (accumulators > 0 && !(conf & 1))
         add(total, core.at(event.a[0], buffer), count, conf >> 10 & 1 ? 16 : 0, conf >> 12 & 1);
     if (accumulators > 1) add(total, core.at(event.a[1], buffer), count, 0, (conf >> 13 & 1) != std::uint32_t(event.o[3]));
+    std::memcpy(core.at(event.a[accumulators + 1], buffer), total, sizeof(U) * count);
 }
 
 BDFORGE_SELDOM void accumulated_any(Core& core, const Event& event, std::uint8_t* buffer, std::uint32_t conf) {
@@ -148,15 +150,50 @@ BDFORGE_SELDOM void accumulated_any(Core& core, const Event& event, std::uint8_t
 BDFORGE_OFTEN void accumulated(Core& core, const Event& event, std::uint8_t* buffer) {
     const int accumulators = event.o[1];
     const auto conf = load<std::uint32_t>(buffer + ~event.a[accumulators]);
-    const Shape* shape = usual(event.o[0], conf);
-    if (!shape || shape->rows * shape->columns != kLanes || event.o[2] || event.o[3] || conf & kOdd)
+    if (usual_rows(event.o[0], conf) != 8 || event.o[2] || event.o[3] || conf & kOdd)
         return accumulated_any(core, event, buffer, conf);
-    core.macs[event.place] += kLanes * shape->depth;
+    core.macs[event.place] += kLanes * 8;
     const std::uint8_t* product = buffer + ~event.a[accumulators] + kProduct;
-    std::uint8_t* total = buffer + ~event.a[accumulators + 1];
+    std::uint8_t* total = core.at(event.a[accumulators + 1], buffer);
     if (!accumulators || conf & 1) move<kLanes * sizeof(std::uint32_t)>(product, total);
     else add_up(core.at(event.a[0], buffer), product, total);
     if (accumulators > 1) add_up(core.at(event.a[1], buffer), total, total);
+}
+
+// Whether a product waits for its sum, which makes it then: one of signed bytes.
+BDFORGE_OFTEN bool can_wait(const Event& product, std::uint32_t conf) {
+    constexpr std::uint32_t kSigned = 0x300;
+    return usual_rows(product.o[0], conf) == 8 && (conf & (kOdd | kSigned)) == kSigned;
+}
+
+// As `multiply`, of a product that `multiply_accumulated` makes: only its operands are taken, where it would lie.
+BDFORGE_OFTEN void take(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t conf = word(core, event, buffer, 2);
+    if (!can_wait(event, conf)) return multiply(core, event, buffer);
+    std::uint8_t* const to = buffer + ~event.a[3];
+    save(to, conf);
+    move<64>(core.at(event.a[0], buffer), to + kProduct);
+    move<64>(core.at(event.a[1], buffer), to + kProduct + 64);
+}
+
+BDFORGE_SELDOM void one_behind_the_other(Core& core, const Event& product, const Event& sum, std::uint8_t* buffer) {
+    multiply(core, product, buffer);
+    accumulated(core, sum, buffer);
+}
+
+// A product and the sum that takes it, in one; its operands were taken, or have stayed in their registers.
+template <bool Taken>
+BDFORGE_OFTEN void multiply_accumulated(Core& core, const Event& product, const Event& sum, std::uint8_t* buffer) {
+    std::uint8_t* const taken = buffer + ~product.a[3];
+    const std::uint32_t conf = Taken ? load<std::uint32_t>(taken) : word(core, product, buffer, 2);
+    if (!can_wait(product, conf)) return Taken ? accumulated(core, sum, buffer) : one_behind_the_other(core, product, sum, buffer);
+    const int accumulators = sum.o[1];
+    bytes::Sums sums;
+    if (accumulators) sums = {core.at(sum.a[0], buffer), nullptr, std::uint16_t((conf & 1) - 1)};
+    if (accumulators > 1) sums.second = core.at(sum.a[1], buffer);
+    bytes::add_product<8>(Taken ? taken + kProduct : core.at(product.a[0], buffer), Taken ? taken + kProduct + 64 : core.at(product.a[1], buffer),
+                          sums, core.at(sum.a[accumulators + 1], buffer));
+    core.macs[sum.place] += kLanes * 8;
 }
 
 // a: accumulators, conf, dst; o: bits, minus acc1, minus acc2, accumulators.

@@ -26,7 +26,7 @@ struct State {
     std::vector<Call> calls;         // by phase
     int ends[kPhases] = {};          // of each phase in `calls`
     int pending_stores = 0;          // that are due in later cycles
-    int compiled = -1;               // its number among compiled states
+    int compiled = -1;               // the number of the compiled chain that begins with it
     std::int64_t ran = 0;            // how often, where it was not compiled
     Window window{};
 };
@@ -34,9 +34,10 @@ struct State {
 struct States {
     static constexpr std::size_t kMost = 1 << 14;
     const CompiledStates* library = nullptr;
-    std::map<std::uint64_t, int> numbers;  // of the library's states, by key
-    std::vector<State*> compiled;          // those of them that were met, by number
-    std::vector<Compiled> functions;       // of those
+    std::map<std::uint64_t, int> numbers;         // of the library's chains, by the key of the first state
+    std::vector<const std::uint64_t*> keys;       // of a chain's states, by number
+    std::vector<std::vector<State*>> chains;      // those that were met, by number
+    std::vector<Compiled> functions;              // of those
     std::map<Window, std::unique_ptr<State>> known;
     State empty;
 };
@@ -83,10 +84,16 @@ inline void shorten(State& state) {
             }
 }
 
-inline void fill(Program& program, State& state, const Window& window) {
-    std::int32_t bytes = program.most_buffer;  // that one may leave unused at the end
-    for (const Bundle* bundle : window) bytes += bundle ? bundle->buffer : 0;
+// Let the ring hold what may be under way, what one more bundle and a chain leave unused at its end, and that chain.
+inline void grow(Program& program) {
+    const std::int32_t bytes = (program.depth + 1) * program.most_buffer + 3 * program.chain;
     while (program.ring < bytes) program.ring = std::max(2 * program.ring, kLeastRing);
+}
+
+inline void fill(Program& program, State& state, const Window& window) {
+    for (int age = 0; age < kRing; ++age)
+        if (window[age]) program.depth = std::max(program.depth, age + 1);
+    grow(program);
     state.window = window;
     state.bundle = window[0];
     state.calls.clear();
@@ -125,14 +132,27 @@ inline std::uint64_t key_of(const State& state) {
     return key;
 }
 
-// Let a state run compiled, if the library has it.
-inline void meet(States& states, State& state) {
+inline State* found(Program& program, const State& before, const Bundle* bundle, State (&own)[2]);
+
+// Let the chain that begins with a state run compiled, if the library has it and all of its states are those of the library.
+inline void meet(Program& program, State& state) {
+    States& states = *program.states;
     if (!states.library || !can_be_compiled(state)) return;
-    const auto found = states.numbers.find(key_of(state));
-    if (found == states.numbers.end()) return;
-    state.compiled = found->second;
-    states.compiled[state.compiled] = &state;
-    states.functions[state.compiled] = states.library->functions[state.compiled];
+    const auto entry = states.numbers.find(key_of(state));
+    if (entry == states.numbers.end()) return;
+    const int number = entry->second;
+    State own[2];
+    std::vector<State*> chain{&state};
+    for (int n = 1; n < states.library->lengths[number]; ++n) {
+        const int pc = chain.back()->bundle->pc + chain.back()->bundle->size;
+        const Bundle* bundle = pc < 1 << 14 ? program.bundles[pc / 2].get() : nullptr;  // perhaps not translated yet
+        State* next = bundle ? found(program, *chain.back(), bundle, own) : own;
+        if (next == &own[0] || next == &own[1] || !can_be_compiled(*next) || key_of(*next) != states.keys[number][n]) return;
+        chain.push_back(next);
+    }
+    state.compiled = number;
+    states.chains[number] = std::move(chain);
+    states.functions[number] = states.library->functions[number];
 }
 
 // The state behind one; a core beyond the most states that are kept has one of its own, which no other leads to.
@@ -147,10 +167,10 @@ inline State* found(Program& program, const State& before, const Bundle* bundle,
     const auto place = states.known.find(window);
     if (place != states.known.end()) return place->second.get();
     if (states.known.size() < States::kMost) {
-        auto made = std::make_unique<State>();
+        State* const made = (states.known[window] = std::make_unique<State>()).get();
         fill(program, *made, window);
-        meet(states, *made);
-        return (states.known[window] = std::move(made)).get();
+        meet(program, *made);
+        return made;
     }
     State& mine = &before == &own[0] ? own[1] : own[0];
     fill(program, mine, window);

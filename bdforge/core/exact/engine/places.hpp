@@ -17,7 +17,12 @@ inline bool lane_exists(Core& core, int bits, std::uint32_t index) {
     return false;
 }
 
-inline void broadcast(const std::uint8_t* from, std::uint8_t* to, int bytes) {
+BDFORGE_OFTEN void broadcast(const std::uint8_t* from, std::uint8_t* to, int bytes) {
+    if (bytes < 16)
+        return of_width(8 * bytes, [&](auto u, auto) BDFORGE_INLINED {
+            using T = decltype(u);
+            *reinterpret_cast<lanes::Wide<T>*>(to) = load<T>(from) + lanes::Wide<T>{};
+        });
     std::uint8_t lane[16];
     std::memcpy(lane, from, bytes);
     for (int i = 0; i < kBytes; i += bytes) std::memcpy(to + i, lane, bytes);
@@ -109,7 +114,7 @@ inline void vshuffle(Core& core, const Event& event, std::uint8_t* buffer) {
 // A lane in all lanes. a: source, index if the lane is one of several, mode if they are shuffled then, d; o: bits, modes
 // that there are.
 template <bool Extract, bool Shuffle>
-void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN void vbroadcast(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t index = Extract ? word(core, event, buffer, 1) : 0;
     if (!lane_exists(core, event.o[0], index)) return;
     const int bytes = event.o[0] / 8;

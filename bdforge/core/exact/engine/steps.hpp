@@ -1,6 +1,8 @@
 // Steps that every instruction has: reading, landing, addresses, memory, branches, requests.
 #pragma once
 
+#include <utility>
+
 #include "cycle.hpp"
 
 namespace engine {
@@ -40,8 +42,10 @@ BDFORGE_OFTEN void land(Core& core, const Event& event, std::uint8_t* buffer) {
 
 // As `land`, where what is forwarded has stayed: states find that out (`pipeline.hpp`).
 template <int Bytes = 0>
-BDFORGE_OFTEN void land_forwarded(Core& core, const Event& event, std::uint8_t* buffer) {
-    set<Bytes>(core, event, buffer, 0);
+BDFORGE_OFTEN void land_forwarded(Core& core, const Event& event, std::uint8_t*) {
+    std::uint8_t* const to = core.registers + event.a[1];
+    if constexpr (Bytes) move<Bytes>(to + kRegisters, to);
+    else std::memcpy(to, to + kRegisters, event.o[0]);
 }
 
 // a: register; o: bytes. Words that no source tells stop the core.
@@ -174,19 +178,32 @@ BDFORGE_SELDOM void load_memory(Core& core, const Event& event, std::uint8_t* bu
             if (!written[start + i])
                 return core.fail(kAccess, "loads %d bytes at %#x, which nobody has written", bytes,
                                  load<std::uint32_t>(buffer));
-    std::uint8_t* to = buffer + ~event.a[1];
+    std::uint8_t* to = core.at(event.a[1], buffer);
     if (bytes < 8) std::memset(to, 0, 8);
     std::memcpy(to, from, bytes);
 }
 
-// The same of vectors, without a detour where nothing is wrong.
+// What a step that uses banks adds to those of its cycle.
+template <Function F>
+BDFORGE_SELDOM std::uint64_t banks_of(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint64_t before = std::exchange(core.in_bank, 0);
+    F(core, event, buffer);
+    return std::exchange(core.in_bank, before);
+}
+
+// The same of vectors, without a detour where nothing is wrong; the banks it uses.
+template <int Bytes>
+BDFORGE_OFTEN std::uint64_t load_at(Core& core, const Event& event, std::uint8_t* buffer) {
+    const std::uint32_t address = load<std::uint32_t>(buffer);
+    const std::uint8_t* const window = core.usual[address >> 14];
+    if (address % Bytes || !window) return banks_of<load_memory>(core, event, buffer);
+    move<Bytes>(window + address, core.at(event.a[1], buffer));
+    return count_access(core, address);
+}
+
 template <int Bytes>
 BDFORGE_OFTEN void load_fixed(Core& core, const Event& event, std::uint8_t* buffer) {
-    const std::uint32_t address = load<std::uint32_t>(buffer);
-    const std::uint8_t* window = core.usual[address >> 16 & 15];
-    if (address % Bytes || !window) return load_memory(core, event, buffer);
-    use_bank(core, address);
-    move<Bytes>(window + (address & 0xFFFF), buffer + ~event.a[1]);
+    core.in_bank += load_at<Bytes>(core, event, buffer);
 }
 
 // a: pointer, destination; o: bytes, and how many of them from the pointer on are used.
@@ -239,15 +256,19 @@ BDFORGE_SELDOM void store_any(Core& core, const Event& event, std::uint8_t* buff
     if (core.written[window]) std::memset(core.written[window] + start, 1, bytes);
 }
 
-BDFORGE_OFTEN void store_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+BDFORGE_OFTEN std::uint64_t store_at(Core& core, const Event& event, std::uint8_t* buffer) {
     const std::uint32_t address = load<std::uint32_t>(buffer), bytes = event.o[0];
-    std::uint8_t* window = core.usual[address >> 16 & 15];
-    if (address & (bytes - 1) || !window) return store_any(core, event, buffer);
-    use_bank(core, address);
+    std::uint8_t* const window = core.usual[address >> 14];
+    if (address & (bytes - 1) || !window) return banks_of<store_any>(core, event, buffer);
     const std::uint8_t* from = core.at(event.a[0], buffer);
-    if (bytes == 64) move<64>(from, window + (address & 0xFFFF));
-    else if (bytes == 32) move<32>(from, window + (address & 0xFFFF));
-    else std::memcpy(window + (address & 0xFFFF), from, bytes);
+    if (bytes == 64) move<64>(from, window + address);
+    else if (bytes == 32) move<32>(from, window + address);
+    else std::memcpy(window + address, from, bytes);
+    return count_access(core, address);
+}
+
+BDFORGE_OFTEN void store_memory(Core& core, const Event& event, std::uint8_t* buffer) {
+    core.in_bank += store_at(core, event, buffer);
 }
 
 // a: target, condition, lr, decremented, carry; o: kind (0 always, 1 if zero, 2 if not), call, decrement, return.

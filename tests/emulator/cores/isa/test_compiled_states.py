@@ -169,6 +169,7 @@ def test_a_wrong_text_shows(compiled, monkeypatch):
     """Compiled states are what runs: one that counts at another address is seen."""
     code, make = assembled(DENSE, "aie2p"), compiled_states._compile
     before = runs(Translated, code)["whole"]
-    monkeypatch.setattr(compiled_states, "_compile", lambda text, path: make(text.replace("Pc = ", "Pc = 64 + "), path))
+    wrong = ("count_bundle(core, parts, ", "count_bundle(core, parts, 64 + ")
+    monkeypatch.setattr(compiled_states, "_compile", lambda text, path: make(text.replace(*wrong), path))
     assert compiled("aie2p", code, dense_registers(), 1).attached
     assert runs(Translated, code)["whole"] != before

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core.hpp"
+#include "bytes.hpp"
 
 namespace engine::floats {
 
@@ -52,11 +52,15 @@ inline bool elementwise(Core& core, const std::uint8_t* s1, const std::uint8_t* 
 
 // Mantissas in 64 bytes, then an exponent for each 8 of them.
 inline void blocks(const std::uint8_t* s1, const std::uint8_t* s2, double* total) {
+    std::uint8_t columns[kLanes];
+    std::int32_t sums[kLanes];
+    for (int k = 0; k < 8; ++k)
+        for (int j = 0; j < 8; ++j) columns[8 * k + j] = s2[8 * j + k];
+    bytes::product(8, s1, columns, true, true, sums);
     for (int i = 0; i < 8; ++i)
         for (int j = 0; j < 8; ++j) {
-            int sum = 0;
-            for (int k = 0; k < 8; ++k) sum += std::int8_t(s1[8 * i + k]) * std::int8_t(s2[8 * j + k]);
-            total[8 * i + j] = std::ldexp(double(sum), int(s1[64 + i]) + int(s2[64 + j]) - 2 * 127 - 12);
+            const auto power = std::uint64_t(1023 + int(s1[64 + i]) + int(s2[64 + j]) - 2 * 127 - 12) << 52;  // always normal
+            total[8 * i + j] = double(sums[8 * i + j]) * load<double>(&power);
         }
 }
 
@@ -156,6 +160,52 @@ inline bool numbers(Core& core, const float* values, int count) {
     return true;
 }
 
+// Exact products of bfloat16; whether all factors are finite and normal or zero.
+inline bool usual_products(const std::uint8_t* s1, const std::uint8_t* s2, double* terms, int count) {
+    std::uint32_t odd = 0;
+    for (int i = 0; i < count; ++i) {
+        const std::uint32_t a = load<std::uint16_t>(s1 + 2 * i), b = load<std::uint16_t>(s2 + 2 * i);
+        const std::uint32_t wide_a = a << 16, wide_b = b << 16;
+        for (std::uint32_t x : {a, b}) odd |= std::uint32_t((x & 0x7F80) == 0x7F80) | std::uint32_t((x & 0x7FFF) - 1u < 0x7Fu);
+        terms[i] = double(load<float>(&wide_a)) * load<float>(&wide_b);
+    }
+    return !odd;
+}
+
+// Magnitudes that are no normal numbers of fp32, or zero; each may be told, or made a zero.
+inline std::uint64_t odd_one(double value) {
+    constexpr std::uint64_t kLeast = 0x3810000000000000, kMost = 0x47EFFFFFE0000000;
+    const std::uint64_t magnitude = load<std::uint64_t>(&value) << 1 >> 1;
+    return std::uint64_t(magnitude - 1 < kLeast - 1) | std::uint64_t(magnitude > kMost);
+}
+
+// As `summed` of a product and at most one accumulator, where nothing is to be told: false if something may be.
+inline bool usual_sums(double* terms, const std::uint8_t* added, bool minus, int count, std::uint8_t* to) {
+    std::uint64_t odd = 0;
+    float others[kLanes], made[kLanes];
+    const double sign = minus ? -1 : 1;
+    std::fill(others, others + count, -0.0f);
+    if (added) std::memcpy(others, added, sizeof(float) * count);
+    for (int i = 0; i < count; ++i) {
+        const double product = terms[i] * sign, other = others[i], sum = product + other;
+        odd |= odd_one(product) | odd_one(other) | odd_one(sum);
+        made[i] = float(sum);
+    }
+    if (odd) return false;
+    for (int i = 0; added && i < count; ++i) made[i] += 0.0f;  // sums that cancel are +0
+    std::memcpy(to, made, sizeof(float) * count);
+    return true;
+}
+
+// Behind a product's lanes.
+inline void finished(Core& core, const Event& event, std::uint8_t* buffer) {
+    const int n = event.o[0], count = event.o[2] ? event.o[2] : kLanes;
+    core.macs[event.place] += event.o[2] ? event.o[2] : 8 * 8 * 8;
+    if (count == kLanes) return;
+    std::memset(core.at(event.a[n + 3], buffer) + sizeof(float) * count, 0, sizeof(float) * (kLanes - count));
+    put(core, event, buffer, n + 4, 0xFF00);
+}
+
 // a: accumulators, s1, s2, conf, dst, what is unknown; o: accumulators, minus, lanes of bf16 or 0 for block floats.
 inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
     const int n = event.o[0], count = event.o[2] ? event.o[2] : kLanes;
@@ -166,30 +216,32 @@ inline void fmultiply(Core& core, const Event& event, std::uint8_t* buffer) {
     bool tiny = false;
     const std::uint8_t* s1 = core.at(event.a[n], buffer);
     const std::uint8_t* s2 = core.at(event.a[n + 1], buffer);
+    const int first = int(conf & 1);
+    bool usual = n - first < 2;
     if (!event.o[2]) blocks(s1, s2, terms[0]);
-    else if (!elementwise(core, s1, s2, terms[0], count, tiny)) return;
+    else usual = usual && usual_products(s1, s2, terms[0], count);
+    const std::uint8_t* added = n > first ? core.at(event.a[first], buffer) : nullptr;
+    if (usual && usual_sums(terms[0], added, event.o[1] != 0, count, core.at(event.a[n + 3], buffer)))
+        return finished(core, event, buffer);
+    if (event.o[2] && !elementwise(core, s1, s2, terms[0], count, tiny)) return;
     for (int i = 0; i < count; ++i) {
         if (std::isinf(float(terms[0][i])))
             return core.fail(kOpen, "a product beyond fp32 is no number, and nobody told its bits");
         if (event.o[1]) terms[0][i] = -terms[0][i];
     }
     int used = 1;
-    for (int i = conf & 1; i < n; ++i, ++used) {
-        float added[kLanes];
-        std::memcpy(added, core.at(event.a[i], buffer), sizeof(float) * count);
-        if (!finite(core, added, count)) return;
+    for (int i = first; i < n; ++i, ++used) {
+        float values[kLanes];
+        std::memcpy(values, core.at(event.a[i], buffer), sizeof(float) * count);
+        if (!finite(core, values, count)) return;
         for (int lane = 0; lane < count; ++lane) {
-            terms[used][lane] = added[lane];
-            tiny |= subnormal(added[lane]);
+            terms[used][lane] = values[lane];
+            tiny |= subnormal(values[lane]);
         }
     }
     if (!summed(core, terms, used, count, tiny, false, total)) return;
-    std::uint8_t* to = core.at(event.a[n + 3], buffer);
-    std::memcpy(to, total, sizeof(float) * count);
-    core.macs[event.place] += event.o[2] ? event.o[2] : 8 * 8 * 8;
-    if (count == kLanes) return;
-    std::memset(to + sizeof(float) * count, 0, sizeof(float) * (kLanes - count));
-    put(core, event, buffer, n + 4, 0xFF00);
+    std::memcpy(core.at(event.a[n + 3], buffer), total, sizeof(float) * count);
+    finished(core, event, buffer);
 }
 
 // a: accumulators, conf, dst; o: bits, minus acc1, minus acc2, accumulators and 4 for AIE2.

@@ -150,48 +150,61 @@ inline void narrow_bf16(Core& core, const Event& event, std::uint8_t* buffer) {
 
 inline int exponent_of(std::uint32_t word) { return int(word >> 23 & 255); }
 
-// A number in its block's scale: two's complement rounded down, or the magnitude to nearest even.
-inline int mantissa_of(std::uint32_t word, int shared, std::uint32_t rounding) {
-    const int exponent = exponent_of(word);
-    if (!exponent) return 0;
-    const int shift = std::min(17 + shared - exponent, 40), sign = word >> 31 ? -1 : 1;
-    const I magnitude = (1 << 23) | (word & 0x7FFFFF);
-    return int(rounding ? sign * rounded(magnitude, shift, rounding) : (sign * magnitude) >> shift);
-}
+constexpr int kBlock = 8, kBlocks = 8;
 
-// The exponent of a block of eight, whose mantissas are put; or -1 and a fault.
-inline int block_of(Core& core, const std::uint32_t* words, std::uint32_t rounding, std::int8_t* to) {
-    int shared = 0;
-    bool zero = false, negative = false, beyond = false;
-    for (int i = 0; i < 8; ++i) {
-        const int exponent = exponent_of(words[i]);
-        if (exponent == 255 || (!exponent && words[i] & 0x7FFFFF)) {
-            core.fail(kOpen, "block floats of subnormal or infinite numbers or of none are open");
-            return -1;
+// Numbers in their blocks' scales: two's complement rounded down, or magnitudes to nearest even. Whether any block has one
+// that is too large, by block.
+inline unsigned mantissas(const std::uint32_t* words, const int* shared, bool nearest, std::int32_t* to) {
+    unsigned beyond = 0;
+    for (int block = 0; block < kBlocks; ++block) {
+        std::int32_t most = 0;
+        for (int i = kBlock * block; i < kBlock * (block + 1); ++i) {
+            const int exponent = exponent_of(words[i]), shift = std::min(17 + shared[block] - exponent, 30);
+            const std::int32_t magnitude = exponent ? (1 << 23) | (words[i] & 0x7FFFFF) : 0, minus = -std::int32_t(words[i] >> 31);
+            const std::int32_t value = nearest ? magnitude : (magnitude ^ minus) - minus, quotient = value >> shift;
+            const std::int32_t rest = magnitude & ((std::int32_t(1) << shift) - 1), half = std::int32_t(1) << (shift - 1);
+            const std::int32_t rounded = quotient + (rest + (quotient & 1) > half);
+            to[i] = nearest ? (rounded ^ minus) - minus : quotient;
+            most = std::max(most, to[i]);
         }
-        zero |= !exponent;
-        negative |= !exponent && words[i] >> 31;
-        shared = std::max(shared, exponent);
+        beyond |= unsigned(most > 127) << block;
     }
-    if (zero && ((shared && shared < 7) || (!rounding && negative))) {
-        core.fail(kOpen, "a zero among block floats is open where it is negative or all are small");
-        return -1;
-    }
-    for (int i = 0; i < 8; ++i) beyond |= mantissa_of(words[i], shared, rounding) > 127;
-    shared += beyond;
-    for (int i = 0; i < 8; ++i) to[i] = std::int8_t(mantissa_of(words[i], shared, rounding));
-    if (shared == 255) core.fail(kOpen, "block floats that overflow are open");
-    return shared;
+    return beyond;
 }
 
 // 64 numbers as block floats: mantissas, then an exponent for each 8 of them.
 inline bool as_blocks(Core& core, const std::uint8_t* source, std::uint32_t rounding, std::uint8_t* to) {
     if (rounding != 0 && rounding != 12) return core.fail(kOpen, "crRnd %u of block floats is open", rounding), false;
-    std::uint32_t words[64];
+    std::uint32_t words[kBlock * kBlocks];
+    std::int32_t made[kBlock * kBlocks];
+    int shared[kBlocks];
     std::memcpy(words, source, sizeof words);
-    for (int i = 0; i < 8 && !core.fault; ++i)
-        to[64 + i] = std::uint8_t(block_of(core, words + 8 * i, rounding, reinterpret_cast<std::int8_t*>(to + 8 * i)));
-    return !core.fault;
+    for (int block = 0; block < kBlocks; ++block) {
+        int most = 0;
+        bool odd = false, zero = false, negative = false;
+        for (int i = kBlock * block; i < kBlock * (block + 1); ++i) {
+            const int exponent = exponent_of(words[i]);
+            odd |= (exponent == 255) | ((exponent == 0) & ((words[i] & 0x7FFFFF) != 0));
+            zero |= exponent == 0;
+            negative |= (exponent == 0) & (words[i] >> 31 != 0);
+            most = std::max(most, exponent);
+        }
+        if (odd) core.fail(kOpen, "block floats of subnormal or infinite numbers or of none are open");
+        else if (zero && ((most && most < 7) || (!rounding && negative)))
+            core.fail(kOpen, "a zero among block floats is open where it is negative or all are small");
+        if (core.fault) return false;
+        shared[block] = most;
+    }
+    if (const unsigned beyond = mantissas(words, shared, rounding, made)) {
+        for (int block = 0; block < kBlocks; ++block) shared[block] += beyond >> block & 1;
+        mantissas(words, shared, rounding, made);
+    }
+    for (int i = 0; i < kBlock * kBlocks; ++i) to[i] = std::uint8_t(made[i]);
+    for (int block = 0; block < kBlocks; ++block) {
+        if (shared[block] == 255) return core.fail(kOpen, "block floats that overflow are open"), false;
+        to[kBlock * kBlocks + block] = std::uint8_t(shared[block]);
+    }
+    return true;
 }
 
 // a: source, rounding, d.

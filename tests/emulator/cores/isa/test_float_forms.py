@@ -327,3 +327,34 @@ def test_matrices_of_bf16_that_nobody_told_of_are_refused(executor, changed, rea
     given = {"x2": 0x3F80, "x4": 0x3F80, "bmh1": 0, "r2": 0x1C} | changed
     with pytest.raises(OpenError, match=reason):
         run_text(executor, "vmac.f bml3, bmh1, x2, x4, r2" + "\nnop" * 8, given, "aie2")
+
+
+BORDERS = (0.0, 2.0**-126, 2.0**-63, -(2.0**-63), 2.0**-64, 1.0, -1.0, 1.9921875, 2.0**63, 255 * 2.0**120, 2.0**-130)
+"""Factors: products of two of them are zero, the least normal number, below it, the greatest ones, beyond them."""
+
+
+@pytest.mark.parametrize(
+    "text", ["vmac.f dm2, dm0, y0, y1, r2", "vmsc.f dm2, dm0, y0, y1, r2", "vmul.f dm2, y0, y1, r2"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_both_executors_agree_at_the_borders_of_fp32(text, seed):
+    """One lane of odd factors among plain ones: results, what was assumed, and faults."""
+    rng = np.random.default_rng(seed)
+    for number in range(40):
+        factors, held = floats(rng, 128).reshape(2, 64), floats(rng, 64)
+        factors[:, number] = rng.choice(BORDERS, 2)
+        cancelled = -float(factors[0, number]) * float(factors[1, number])
+        held[number] = rng.choice([max(min(cancelled, 3e38), -3e38), 2.0**-126, -(2.0**-127), 0.0, 3.4e38])
+        halves = [bits((row.view(np.uint32) >> 16).astype(np.uint16)) for row in factors]
+        given = dict(zip(("y0", "y1", "dm0", "r2"), (*halves, bits(held), 0x3C), strict=True))
+        plain, fast = (ended(executor, text, given) for executor in EXECUTORS)
+        assert plain == fast
+
+
+def ended(executor, text, given):
+    """The result and what was assumed, or the fault."""
+    try:
+        core = run_text(executor, "\n".join([text, *6 * ["nop"], "done"]), given)
+    except OpenError as error:
+        return str(error)
+    return core.read("dm2"), core.assumed

@@ -21,14 +21,18 @@ CASES = [  # kernel, tile, rows in so many parts and which, other options
     ("mm_bf16_bfp16_bf16", (32, 56, 40), 2, 1, ()),
     ("mm_bf16_bfp16_bfp16", (24, 32, 16), 1, 0, ()),
     ("mm_bf16_bfp16_f32", (16, 8, 24), 1, 0, ()),
+    ("mm_bf16_bfp16_bf16", (24, 16, 40), 1, 0, ("C_TRANSPOSED",)),
+    ("mm_bfp16_bfp16_bf16", (16, 24, 24), 2, 0, ("C_TRANSPOSED",)),
+    ("mm_bfp16_bfp16_f32", (24, 16, 16), 1, 0, ("C_TRANSPOSED",)),
 ]  # fmt: skip
 
 
-def build_of(name: str, tile: tuple[int, int, int], rho: int) -> Build:
-    return Build("aie2p", (name,), tile, (f"-DDIM_RHO={rho}",))
+def build_of(name: str, tile: tuple[int, int, int], rho: int, options: tuple[str, ...]) -> Build:
+    turned = [f"-D{option}" for option in options if option.endswith("TRANSPOSED")]
+    return Build("aie2p", (name,), tile, (f"-DDIM_RHO={rho}", *turned))
 
 
-BUILDS = [build_of(*case[:3]) for case in CASES]
+BUILDS = [build_of(*case[:3], case[4]) for case in CASES]
 each_case = pytest.mark.parametrize(
     ("name", "tile", "rho", "part", "options"),
     [pytest.param(*case, marks=pytest.mark.slow if case[0].endswith("f32") else ()) for case in CASES],
@@ -62,7 +66,7 @@ def operands(name: str, tile: tuple[int, int, int], rho: int) -> list[np.ndarray
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name, tile, rho, part, options):
     given = operands(name, tile, rho)
     wanted = [aligned_copy(x, x.dtype) for x in given]
-    kernel_library(build_of(name, tile, rho)).call(name, *wanted, *([part] if rho > 1 else []))
+    kernel_library(build_of(name, tile, rho, options)).call(name, *wanted, *([part] if rho > 1 else []))
     sizes = tuple(f"DIM_{axis}={size}" for axis, size in zip("MKN", tile, strict=True))
     call(assembled(name, "aie2p", (*sizes, f"DIM_RHO={rho}", *options)), "aie2p", given, part)
     for one, other in zip(given, wanted, strict=True):
@@ -106,13 +110,15 @@ def test_tiles_of_blocks_are_cleared_to_their_last_byte(rows):
     same(c, 0)
 
 
+@pytest.mark.parametrize("relu", [(), ("RELU",)])
 @pytest.mark.parametrize("kind", ["bf16", "f32"])
 @pytest.mark.parametrize("rows", [8, 40, 64])
-def test_sums_become_blocks_in_place(kind, rows):
+def test_sums_become_blocks_in_place(kind, rows, relu):
     """Fewer tiles than are flushed at once, some more, and a multiple of them; numpy's blocks."""
     sums = np.random.default_rng(rows).normal(size=(rows, 24)) * 2.0 ** np.random.default_rng(1).integers(-9, 9, 24)
     sums[1, :8], sums[2, 3] = 0, 0
     memory = stored(sums, kind)
-    wanted = pack_bfp16(memory.astype(np.float32).transpose(0, 2, 1, 3).reshape(rows, 24))
-    call(assembled(f"finish_{kind}_bfp16", "aie2p", (f"DIM_M={rows}", "DIM_N=24")), "aie2p", [memory])
+    exact = memory.astype(np.float32).transpose(0, 2, 1, 3).reshape(rows, 24)
+    wanted = pack_bfp16(np.maximum(exact, 0) if relu else exact)
+    call(assembled(f"finish_{kind}_bfp16", "aie2p", (f"DIM_M={rows}", "DIM_N=24", *relu)), "aie2p", [memory])
     same(memory.view(np.uint8).ravel()[: wanted.size], wanted.ravel())

@@ -64,7 +64,8 @@ def _product_of(name: str, generation: str, options: Options) -> BlockFloatProdu
     _, a, _, c = name.split("_")
     if generation != "aie2p":
         raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    if turned := [f"{side}_TRANSPOSED" for side in "ABC" if options.has(f"{side}_TRANSPOSED")]:
+    refused = "ABC" if c == "bfp16" else "AB"
+    if turned := [f"{side}_TRANSPOSED" for side in refused if options.has(f"{side}_TRANSPOSED")]:
         raise CodegenError(f"{name} is not assembled with {turned[0]}")
     parts, (m, k, n) = options.number("DIM_RHO", 1), (options.number(f"DIM_{axis}") for axis in "MKN")
     if any(size % TILE for size in (m // parts, k, n)):
@@ -72,7 +73,8 @@ def _product_of(name: str, generation: str, options: Options) -> BlockFloatProdu
     shape = options.shape or (SIDE, SIDE)
     if shape != (SIDE, SIDE):
         raise CodegenError(f"{name}: no blocks have {'x'.join(map(str, shape))} micro-tiles: there are 2x2")
-    return BlockFloatProduct(a, c, m // parts // TILE, k // TILE, n // TILE, parts)
+    tiles = (m // parts // TILE, k // TILE, n // TILE)
+    return BlockFloatProduct(a, c, *tiles, parts, options.has("C_TRANSPOSED"))
 
 
 def _made(name: str, p: BlockFloatProduct, hardware: bool) -> AssemblyKernel:

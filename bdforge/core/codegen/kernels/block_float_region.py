@@ -50,7 +50,10 @@ Steps = Mapping[str, list[str]]
 
 @dataclass(frozen=True)
 class BlockFloatProduct:
-    """Elements of A and C; tiles of rows, depth and columns of a call, which makes one of `parts` of C's rows."""
+    """Elements of A and C; tiles of rows, depth and columns of a call, which makes one of `parts` of C's rows.
+
+    Tiles of C are `turned` where they lie column by column.
+    """
 
     a: str
     c: str
@@ -58,6 +61,7 @@ class BlockFloatProduct:
     depth: int
     columns: int
     parts: int = 1
+    turned: bool = False
 
     @property
     def run(self) -> int:
@@ -239,8 +243,9 @@ class StoredBlockRegion:
         for t in range(run):
             for lane in self._lanes:
                 i, j = divmod(lane, self.columns)
-                factors = f"ex{{a{i}of{t}}}, ex{{b{j}of{t}}}, {CONF}"
-                yield named_op(f"vmac.f dm{lane}, dm{lane}, {factors}", key=f"mac {lane} {t}")
+                rows, columns = f"ex{{a{i}of{t}}}", f"ex{{b{j}of{t}}}"  # each of lines along the depth
+                factors = (columns, rows) if self.product.turned else (rows, columns)
+                yield named_op(f"vmac.f dm{lane}, dm{lane}, {', '.join(factors)}, {CONF}", key=f"mac {lane} {t}")
 
     @property
     def _tight(self) -> bool:

@@ -166,6 +166,10 @@ bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_pa
  * fetched by either; as for threads they are one handle, and outside of batches one runs at a time. */
 bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* operands, size_t operand_count,
                                   bdforge_resident* const* residents, size_t resident_count, bdforge_job** beside);
+/* Another job in the same memory with the same residents, of other sizes; those that are left out stay. What lies at the
+ * start of a buffer keeps its place, such as a cache that grows from run to run in the memory of the largest job. */
+bdforge_status bdforge_job_resized(const bdforge_job* job, const bdforge_size* sizes, size_t size_count,
+                                   bdforge_job** resized);
 void bdforge_job_free(bdforge_job* job);
 /* The job of a GEMM, whose epilogue's operands are row_scales, column_scales and bias; it goes with the GEMM. */
 bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm);

@@ -245,6 +245,11 @@ bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* ope
     });
 }
 
+bdforge_status bdforge_job_resized(const bdforge_job* job, const bdforge_size* sizes, size_t size_count,
+                                   bdforge_job** resized) {
+    return made(resized, [&] { return given(job, "job")->job.resized(sizes_of(sizes, size_count)); });
+}
+
 bdforge_job* bdforge_gemm_job(bdforge_gemm* gemm) { return gemm == nullptr ? nullptr : &gemm->job; }
 
 size_t bdforge_job_operand_count(const bdforge_job* job) { return job == nullptr ? 0 : job->operands.size(); }

@@ -88,6 +88,8 @@ sequence::Source waiting(sequence::Source source, const SequenceOptions& options
 
 }  // namespace
 
+constexpr std::size_t streams_max = 256;  // a text's cache has another size with each token
+
 Streams::Streams(const LoadedManifest& manifest, const SequenceOptions& options)
     : manifest_(manifest), sequencer_(waiting(manifest.source, options)) {}
 
@@ -95,8 +97,9 @@ std::shared_ptr<const Stream> Streams::get(Context& context, bool full_elf, cons
     std::promise<Made> promise;
     std::unique_lock<std::mutex> lock(guard_);
     const auto [place, first] = made_.try_emplace(parameters);
-    if (first) place->second = promise.get_future().share();
+    if (first) place->second = promise.get_future().share(), order_.push_back(parameters);
     const std::shared_future<Made> found = place->second;
+    if (order_.size() > streams_max) made_.erase(order_.front()), order_.pop_front();  // jobs keep theirs
     lock.unlock();
     if (!first) return found.get();
     try {
@@ -104,7 +107,7 @@ std::shared_ptr<const Stream> Streams::get(Context& context, bool full_elf, cons
     } catch (...) {
         promise.set_exception(std::current_exception());
         lock.lock();
-        made_.erase(parameters);  // memory may be there the next time
+        made_.erase(parameters), std::erase(order_, parameters);  // memory may be there the next time
     }
     return found.get();
 }

@@ -27,7 +27,8 @@ public:
           parameters_(all_parameters(*design, sizes)),
           layouts_(layouts(*design, design->streams.values(parameters_))),
           operands_(layouts_.operands.size()),
-          memory_(layouts_.bytes.size()) {
+          memory_(layouts_.bytes.size()),
+          resident_(memory_.size()) {
         for (const auto& [name, memory] : options_.memory) design_->operand(name);  // refuses unknown ones
         take_residents();
     }
@@ -51,6 +52,24 @@ public:
         return *this;
     }
 
+    /// Takes all memory and all residents of a job of other sizes, which stays what it is.
+    Preparation& within(const JobState& other) {
+        for (std::size_t i = 0; i < memory_.size(); ++i)
+            if (layouts_.bytes[i] > other.memory[i]->buffer->bytes())
+                throw ArgumentError(concat(design_->program().arguments[i].name, " of ", described(), " takes ",
+                                         layouts_.bytes[i], " bytes, and has ", other.memory[i]->buffer->bytes(),
+                                         " in the memory of ", other.execution.what(), "; make the largest job first"));
+        for (const Resident& resident : other.residents) check_sizes(*resident.state());
+        for (const auto& placed : other.operands) {
+            if (placed->callers)
+                throw ArgumentError(placed->layout.operand().name + " is in the caller's memory, for " +
+                                    other.execution.what() + " alone; let the job have its own");
+            resident_[placed->layout.operand().argument] = placed->resident;
+        }
+        memory_ = other.memory, residents_ = other.residents, users_ = other.users, kept_ = true;
+        return *this;
+    }
+
     std::unique_ptr<JobState> job() {
         for (std::size_t i = 0; i < operands_.size(); ++i)
             if (!operands_[i]) anew_.push_back(operands_[i] = std::make_shared<Placed>(placed(layouts_.operands[i])));
@@ -61,7 +80,7 @@ public:
         const auto stream = design_->streams.get(*design_->context, design_->full_elf, parameters_);
         Execution execution(design_->context->command(*stream, buffers), described());
         return std::make_unique<JobState>(JobState{design_, sizes_, std::move(residents_), std::move(operands_),
-                                                   std::move(memory_), stream->words, std::move(execution), users_});
+                                                   std::move(memory_), stream, std::move(execution), users_});
     }
 
 private:
@@ -81,21 +100,26 @@ private:
             if (state.design != design_)
                 throw ArgumentError("the resident " + name + " was packed for another design, or for " +
                                     state.design->manifest.design + " as it was loaded before; pack it for this one");
-            for (const auto& [size, value] : state.sizes) {
-                const auto own = sizes_.find(size);
-                if (own != sizes_.end() ? own->second != value : value != 0)
-                    throw ArgumentError(concat("the resident ", name, " has ", size, " = ", value,
-                                             ", the job another; place it for this size"));
-            }
+            check_sizes(state);
             if (memory_[state.argument]) throw ArgumentError("two residents hold " + name + "; give one");
             memory_[state.argument] = made(state.buffer, false);
+            resident_[state.argument] = true;
+        }
+    }
+
+    void check_sizes(const ResidentState& state) const {
+        for (const auto& [size, value] : state.sizes) {
+            const auto own = sizes_.find(size);
+            if (own != sizes_.end() ? own->second != value : value != 0)
+                throw ArgumentError(concat("the resident ", state.layouts.front().operand().name, " has ", size, " = ",
+                                         value, ", the job another; place it for this size"));
         }
     }
 
     /// Where an operand's elements are: in lines of the caller's kind, or as the program copies them.
     Placed placed(const Layout& copied) {
         const sequence::Operand& operand = copied.operand();
-        const bool resident = memory_[operand.argument] != nullptr;
+        const bool resident = resident_[operand.argument];
         std::int64_t leading = 0;
         if (operand.leading != sequence::no_value && parameters_[operand.leading] == copied.line())
             parameters_[operand.leading] = 0;  // which is the same
@@ -156,7 +180,7 @@ private:
         }
         for (const auto& placed : anew_) {
             const Layout& layout = placed->layout;
-            if (placed->resident || placed->callers) continue;
+            if (placed->resident || placed->callers || kept_) continue;
             Buffer& buffer = *memory_[layout.operand().argument]->buffer;
             if (layout.reach() > buffer.bytes())
                 throw ManifestError(concat(design_->manifest.file, ": operand ", layout.operand().name, " takes ",
@@ -174,6 +198,8 @@ private:
     Layouts layouts_;
     std::vector<std::shared_ptr<Placed>> operands_, anew_;
     std::vector<std::shared_ptr<Memory>> memory_;
+    std::vector<bool> resident_;  // by argument
+    bool kept_ = false;           // another job's, with what stands there
     std::shared_ptr<Users> users_ = std::make_shared<Users>();
 };
 
@@ -239,6 +265,13 @@ Job Job::beside(const std::vector<std::string>& operands, const std::vector<Resi
     const JobOptions options{{}, residents};
     return Job(shared_execution(
         Preparation(state_->design, state_->sizes, options).beside(*state_, operands).job()));
+}
+
+Job Job::resized(const Sizes& sizes) const {
+    Sizes all = sizes;
+    all.insert(state_->sizes.begin(), state_->sizes.end());
+    const JobOptions options;
+    return Job(shared_execution(Preparation(state_->design, all, options).within(*state_).job()));
 }
 
 std::vector<OperandShape> Job::operands() const {
@@ -337,6 +370,6 @@ void Job::run(std::chrono::milliseconds timeout) {
     wait(timeout);
 }
 
-std::size_t Job::stream_words() const { return state_->stream_words; }
+std::size_t Job::stream_words() const { return state_->stream->words; }
 
 }  // namespace bdforge

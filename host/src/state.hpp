@@ -2,6 +2,7 @@
 // What the library's handles hold, and what they share.
 
 #include <cstddef>
+#include <deque>
 #include <future>
 #include <map>
 #include <memory>
@@ -18,7 +19,7 @@
 
 namespace bdforge {
 
-/// Every stream that a design was asked for, on its device. Any number of threads may ask.
+/// The streams that a design was asked for last, on its device. Any number of threads may ask.
 class Streams {
 public:
     /// ArgumentError for sequences that are to wait in a way that there is none of.
@@ -54,6 +55,7 @@ private:
     const sequence::Sequencer sequencer_;
     std::mutex guard_, device_;
     std::map<sequence::Parameters, std::shared_future<Made>> made_;
+    std::deque<sequence::Parameters> order_;  // of `made_`, the first one first
 };
 
 /// A design on a device.
@@ -131,7 +133,7 @@ public:
     std::vector<Resident> residents;
     std::vector<std::shared_ptr<Placed>> operands;
     std::vector<std::shared_ptr<Memory>> memory;  // by argument
-    std::size_t stream_words;
+    std::shared_ptr<const Stream> stream;
     Execution execution;
     std::shared_ptr<Users> users;  // of all jobs beside each other
     bool lent = false;             // to a batch that is running

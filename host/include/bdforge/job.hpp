@@ -94,6 +94,12 @@ public:
     /// time together, and outside of batches one runs at a time. ArgumentError for an operand that `residents` hold.
     Job beside(const std::vector<std::string>& operands, const std::vector<Resident>& residents = {}) const;
 
+    /// Another job in the same memory with the same residents, of other sizes; those that are left out stay. Operands begin
+    /// where this one's do if what lies before them has one size: so a cache at the start of a buffer grows from run to run,
+    /// in the memory of the largest job. As of `beside`, one runs at a time. ArgumentError where memory is too small, or
+    /// the caller's, and for sizes that a resident depends on.
+    Job resized(const Sizes& sizes) const;
+
     /// Every operand, in the program's order.
     std::vector<OperandShape> operands() const;
     const Sizes& sizes() const;

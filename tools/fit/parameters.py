@@ -16,7 +16,7 @@ xchesscc's, one of mlir-air's loops as one of Peano's.
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from bdforge.devices.timing import STRIX_HALO, Timing, timing_in, timing_of
 from bdforge.perf.bounds.case import GemmCase
 from bdforge.perf.bounds.estimate import Estimate, estimate
-from bdforge.perf.kernels.rates import CompiledForms, FittedKernel, FormKey, kernel_cycles
+from bdforge.perf.kernels.rates import CompiledForms, FittedKernel, FormKey, KernelCycles, kernel_cycles
 from bdforge.perf.rows import Row
 from tools.fit.kernel_rates import fitted_forms
 
@@ -116,7 +116,12 @@ def modelled(case: GemmCase, parameters: Parameters, left_out: Collection[str] =
         macs_per_cycle=case.core_macs_per_cycle, forms=fitted_forms(frozenset(left_out)), compiler=case.compiler,
         compiled=parameters.compiled,
     )  # fmt: skip
-    return estimate(case, timing=parameters.timing(case.device, case.dispatch), kernel=kernel)
+    return _estimated(case, parameters.timing(case.device, case.dispatch), kernel)
+
+
+@lru_cache(maxsize=4096)  # more than one iteration asks for: of a derivative most rows stay as they are
+def _estimated(case: GemmCase, timing: Timing, kernel: KernelCycles) -> Estimate:
+    return estimate(case, timing=timing, kernel=kernel)
 
 
 def fit_parameters(rows: Sequence[Row], left_out: Collection[str] = ()) -> Parameters:

@@ -87,10 +87,12 @@ def test_a_page_is_written_of_what_cannot_be_read_and_none_of_an_image(run, desi
 
 @pytest.mark.parametrize("design", ["examples/documents/transpose.toml", "designs/add_i8.toml"])
 def test_documents_and_specs_have_pages(run, design: str):
-    code, out, err = run("show", str(ROOT / design), "--html", "x.html")
+    one_core = "[array]\nrows = 1\ncolumns = 1\n\n[[problems]]"
+    Path("x.toml").write_text((ROOT / design).read_text().replace("[[problems]]", one_core, 1))
+    code, out, err = run("show", "x.toml", "--html", "x.html")
     assert (code, out, err) == (0, "wrote x.html\n", "")
     assert '"design":{' in Path("x.html").read_text()
-    assert "--html writes a page" in run("show", str(ROOT / design), "--html", "y.html", "-o", "y.svg")[2]
+    assert "--html writes a page" in run("show", "x.toml", "--html", "y.html", "-o", "y.svg")[2]
 
 
 def test_instruction_words_replace_the_sequence(run, design):

@@ -86,8 +86,10 @@ def test_show_tells_what_lies_where_and_how_it_moves(run):
 
 
 def test_what_show_tells_of_a_spec_adds_up(run):
-    (device,) = ShownDesign.model_validate_json(run("show", ROPE, "--shape", "64", "--json")[1]).devices
-    assert len(device.tiles) == 8 * 6
+    two_columns = "[array]\nrows = 3\ncolumns = 2\n\n[[problems]]"
+    Path("rope.toml").write_text(Path(ROPE).read_text().replace("[[problems]]", two_columns, 1))
+    (device,) = ShownDesign.model_validate_json(run("show", "rope.toml", "--shape", "64", "--json")[1]).devices
+    assert len(device.tiles) == 2 * (2 + 3)
     assert {port.at for stream in device.streams for port in (stream.source, *stream.targets)} <= {
         tile.at for tile in device.tiles
     }

@@ -1,13 +1,14 @@
 """`bdforge estimate`: modelled speed of designs, of whole models, and of tables of measurements."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bdforge.cli.ending import BAD_INPUT
-from bdforge.cli.json_output import ModelledComposition, ModelledDesign, ModelledProblem
+from bdforge.cli.json_output import ModelledComposition, ModelledDesign, ModelledLoad, ModelledProblem
 from bdforge.cli.options import (
     DEFAULT_PRODUCT,
     AsJson,
@@ -25,7 +26,7 @@ from bdforge.cli.options import (
     problems_of,
 )
 from bdforge.cli.progress import counting
-from bdforge.common.files import FileError, read_text
+from bdforge.common.files import FileError, read_bytes, read_text
 from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
@@ -38,6 +39,7 @@ from bdforge.perf.bounds.case import case_of
 from bdforge.perf.bounds.copies import Modelled
 from bdforge.perf.bounds.estimate import INTERVAL
 from bdforge.perf.bounds.layers import crossover, layers, write_csv
+from bdforge.perf.bounds.load_time import FITTED_BYTES, load_times
 from bdforge.perf.bounds.models import BITNET, MODELS, Linear, measured_cpu_tops, model_named
 from bdforge.perf.bounds.operator_bound import CostEstimate, cost_estimate
 from bdforge.perf.bounds.part_times import OperatorSplit
@@ -47,7 +49,7 @@ from bdforge.perf.goals import goals
 from bdforge.perf.tune.shapes import NAMES, Weighted
 from bdforge.perf.tune.shapes import shapes as many_shapes
 from bdforge.perf.tune.time_model import basis_named, kernel_on
-from bdforge.runtime import BuiltDesign
+from bdforge.runtime import BuildError, BuiltDesign
 
 
 def model_command(
@@ -177,7 +179,7 @@ def estimate_command(
             versus_command(versus, cpu_tops, problems(shape), modelled)
         else:
             found = [(each.sizes, modelled(each)) for each in problems(shape) or spec.problems]
-            _tell(spec, design, where[0], found, as_json)
+            _tell(spec, design, where, found, as_json)
     else:
         raise typer.BadParameter("name a design, or a table with --csv")
 
@@ -285,7 +287,7 @@ def _operator(spec: Spec, path: Path, shapes: list[str] | None, where: Where, as
     planned = plan(spec, product)
     chosen = problems_of(operator_of(spec), shapes) or planned.problems
     found = [(problem.sizes, cost_estimate(planned, problem, timing)) for problem in chosen]
-    _tell(spec, path, product, found, as_json)
+    _tell(spec, path, where, found, as_json)
 
 
 def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing, as_json: bool) -> None:
@@ -294,11 +296,13 @@ def _composition(built: BuiltDesign, shapes: list[str] | None, timing: Timing, a
     assert isinstance(plan, ComposedPlan)
     chosen = problems_of(operator_of(plan.spec), shapes) or plan.problems
     found = [ModelledComposition.of(plan, each, built.sequence(each.sizes), timing) for each in chosen]
+    load = _load(built.folder, timing)
     if as_json:
-        ModelledDesign(design=plan.spec.name, device=plan.device.name, problems=[*found]).print()
+        ModelledDesign(design=plan.spec.name, device=plan.device.name, problems=[*found], load=load).print()
         return
     for problem, one in zip(chosen, found, strict=True):
         _print_composition(f"{plan.summary}, {problem}: modelled", one)
+    _print_load(load)
 
 
 def _print_composition(title: str, found: ModelledComposition) -> None:
@@ -313,14 +317,40 @@ def _print_composition(title: str, found: ModelledComposition) -> None:
 
 
 def _tell(
-    spec: Spec, path: Path, device: Device, found: Sequence[tuple[Mapping[str, int], Estimate | CostEstimate]],
+    spec: Spec, path: Path, where: Where, found: Sequence[tuple[Mapping[str, int], Estimate | CostEstimate]],
     as_json: bool,
 ) -> None:  # fmt: skip
     """Estimates of problems by their sizes; FileError where a design has none, nor any were given."""
     if not found:
         raise FileError(f"{path}: has no problems; give one with --shape {'x'.join(operator_of(spec).axes)}")
+    (product, timing), told = where, [ModelledProblem.of(sizes, one) for sizes, one in found]
+    load = _load(path, timing)
     if as_json:
-        told = [ModelledProblem.of(sizes, one) for sizes, one in found]
-        ModelledDesign(design=spec.name, device=device.name, problems=[*told]).print()
+        ModelledDesign(design=spec.name, device=product.name, problems=[*told], load=load).print()
         return
     put(screen(), *(report(one) if isinstance(one, Estimate) else cost_report(one) for _, one in found))
+    _print_load(load)
+
+
+def _load(path: Path, timing: Timing) -> ModelledLoad | None:
+    """What loading a built design takes; None where cores lack machine code, so that bytes are missing."""
+    if not path.is_dir():
+        return None
+    built = BuiltDesign.load(path)
+    made = built.manifest.toolchain
+    if "xclbin" not in built.manifest.files or (made is not None and made.host_cores):
+        return None
+    found = load_times(read_bytes(built.image("xclbin"), BuildError), timing)
+    return ModelledLoad(**asdict(found))
+
+
+def _print_load(load: ModelledLoad | None) -> None:
+    if load is None:
+        return
+    beyond = "" if load.cdo_bytes in FITTED_BYTES else " (extrapolated)"
+    cdo, packets = (f"{size / 1e3:.0f} KB" for size in (load.cdo_bytes, load.packet_bytes))
+    say(
+        f"loading it, modelled with low confidence: {load.pdi_us / 1e3:.1f} ms as a PDI of {cdo}{beyond}; "
+        f"{load.writes_us:.0f} us by register writes; {load.packets_us:.0f} us by {packets} of control packets through "
+        "one stream"
+    )

@@ -116,15 +116,27 @@ class ModelledComposition(JsonObject):
         return cls(sizes=dict(problem.sizes), steps=steps, dispatch_us=first, further_us=further)
 
 
+class ModelledLoad(JsonObject):
+    """What bringing a design's whole configuration to the array takes, in three ways; low confidence."""
+
+    cdo_bytes: int = Field(description="of its register writes, as a PDI has them")
+    packet_bytes: int = Field(description="of the same as control packets")
+    pdi_us: float = Field(description="as a PDI, on a fresh context")
+    writes_us: float = Field(description="by register writes of an instruction stream")
+    packets_us: float = Field(description="by control packets through one stream")
+
+
 class ModelledDesign(JsonObject):
     """`bdforge estimate` of a design: all times are modelled."""
 
     design: str = Field(description="its name")
     device: str = Field(description="the product")
     problems: list[ModelledProblem | ModelledComposition] = Field(description="those given, or the design's own")
+    load: ModelledLoad | None = Field(None, description="of a built design with machine code in all cores")
 
 
 OUTPUTS: tuple[type[JsonObject], ...] = (
     VerifiedDesign, Examination, FoundPart, ModelledDesign, ModelledProblem, ModelledComposition, ModelledStep,
+    ModelledLoad,
 )  # fmt: skip
 """Objects in the order of docs/json.md."""

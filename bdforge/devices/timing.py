@@ -198,6 +198,12 @@ STRIX = replace(
     dram_write_gb_s=STRIX_HALO.dram_write_gb_s * STRIX_PORT, dram_gb_s=STRIX_HALO.dram_gb_s * STRIX_PORT,
 )  # fmt: skip
 
+CONTEXT_NS = 1_600_000
+"""What the first run of a fresh context takes beyond others (HS, Strix Halo; M)."""
+
+PDI_BYTE_NS = 34.7
+"""What each byte of a PDI's CDO takes beyond that (FIT: S0's 3.4 and 4.9 ms, `bdforge.perf.bounds.load_time`; L)."""
+
 DISPATCHES = {
     "xrt": "dispatch_ns", "elf": "elf_dispatch_ns", "raw": "raw_dispatch_ns", "runlist": "runlist_dispatch_ns",
 }  # fmt: skip

@@ -80,6 +80,29 @@ def test_words_reconfigure_as_their_mlir_does():
     same(c, (A + np.int32(1)) * np.int32(3))
 
 
+MODES = {
+    "none": ("0 : i32", '"none"'), "write32": ("1 : i32",), "ctrlpkt": ("2 : i32", '"ctrlpkt"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "spelled"), [(mode, one) for mode, all_ in MODES.items() for one in all_])
+def test_however_a_device_is_loaded_it_is_the_same(mode: str, spelled: str):
+    """The words of single writes and of control packets need machine code, so that they have none here."""
+    text = module(run_of("first", "a", "b"), run_of("second", "b", "c"))
+    head, tail = text.rsplit("aiex.configure @second", 1)
+    close = tail.index("}") + 1
+    text = f"{head}aiex.configure @second{tail[:close]} {{expand_mode = {spelled}}}{tail[close:]}"
+    _, c, result = run(text)
+    same(c, (A + np.int32(1)) * np.int32(3))
+    if mode == "none":
+        assert result.warnings == ()
+        encode_mlir(text, sequence="main::whole")
+        return
+    assert result.warnings == (f"@second is loaded by {mode}: here at once, as a PDI is, in a PDI's time",)
+    with pytest.raises(Exception, match=f"expand_mode = {mode} stands for what configures @second"):
+        encode_mlir(text, sequence="main::whole")
+
+
 def test_load_pdi_loads_the_device_that_it_names():
     steps = """
       aiex.npu.load_pdi {device_ref = @second}

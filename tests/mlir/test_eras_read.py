@@ -220,7 +220,9 @@ REFUSED = {
     "aie.packet_flow(0x10, mask = 0x1c) {}": "write one aie.packet_flow for each id",
     "%l = aie.lock(%c)\naie.mem(%c) { aie.dma_start(S2MM, @e, ^a, ^a)\n^a:\n aie.end }": "write the channel's number",
     "aie.mem(%c) { aie.dma_start(S2MM, 0, ^a, ^a) {out_of_order}\n^a:\n aie.end }": "out-of-order BDs",
-    "aie.runtime_sequence() { aiex.npu.load_pdi {device_ref = @m, expand_mode = 1 : i32} }": "leave it out",
+    "aie.runtime_sequence() { aiex.npu.load_pdi {device_ref = @m, expand_mode = 3 : i32} }": (
+        "expand_mode = 3 : i32: is none of none, write32, ctrlpkt"
+    ),
     "aie.shim_dma_allocation @a(%s, MM2S, 0)\naie.runtime_sequence(%x: memref<4xi32>, %n: i32) {\n"
     "aiex.dma_configure_task(%s, MM2S, 0) repeat %n : i32 {\naie.end\n} }": "{repeat_count = n : i32} behind its body",
 }

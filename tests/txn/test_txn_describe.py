@@ -103,6 +103,7 @@ LEVELS = ("none", "memtile", "core tile", "registers", "level 4")
         (Write(0x1D214, 0), "Write shim (0, 0) MM2S 0 queue = repeat 1, bd 0"),
         (MaskWrite(0x1DE10 | 2 << 20, 0xF03, 2), "MaskWrite core (0, 2) MM2S 0 control = reset 1 (mask 0x00000002)"),
         (MaskPoll(0x100, 3, 7), "MaskPoll shim (0, 0) register 0x100 = 3 (0x3) (mask 0x00000007)"),
+        (LoadPdi(1, 0, 0, device="d", expanded="write32"), "LoadPdi 1 @d by write32: 0 bytes at 0x0"),
         (MaskPollBusy(0x100, 3, 7), "MaskPollBusy shim (0, 0) register 0x100 = 3 (0x3) (mask 0x00000007)"),
         (Sync(0, 1, 2, 1, 1, 5), "Sync token of memtile (2, 1) S2MM 5"),
         (Sync(1, 2, 3, 1, 2, 0), "Sync token of core (3, 2) and on, 2 columns x 1 rows MM2S 0"),
@@ -177,6 +178,6 @@ def test_a_loaded_pdi_is_no_register_in_json():
         "major": 0, "minor": 1, "generation": 3, "rows": 6, "columns": 4, "memtile_rows": 1,
     }  # fmt: skip
     pdi, write = document["operations"]
-    assert pdi == {"operation": "LoadPdi", "id": 3, "size": 16, "address": 0x1D000, "device": "d"}
+    assert pdi == {"operation": "LoadPdi", "id": 3, "size": 16, "address": 0x1D000, "device": "d", "expanded": ""}
     assert (write["tile"], write["column"], write["row"], write["offset"]) == ("shim", 3, 0, 0x1D218)
     assert write["name"] == "MM2S 1 control"

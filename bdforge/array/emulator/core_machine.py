@@ -87,6 +87,10 @@ class Machine:
                     raise LoadError(
                         f"@{name} is for {device.device.mlir}, but {self.array.device.mlir} is running{source}"
                     )
+                if operation.expanded:
+                    self.array.strictness.warn(
+                        f"@{name} is loaded by {operation.expanded}: here at once, as a PDI is, in a PDI's time"
+                    )
                 self.load(device)
                 return
         named = f"id {operation.id}" if name is None else f"@{name}"

@@ -55,7 +55,8 @@ _ATTRIBUTES = {
     ("aie.core", "stack_bank"): "stacks start at address 0 here; leave it out",
     ("aie.core", "data_size"): "a core's static data has no place in memory here; give it an aie.buffer",
 }
-_EXPANDED = "loads by single writes or control packets (#3332) make another stream; leave it out or write none"
+_LOADS = "aiex.npu.load_pdi", "aiex.configure"
+_EXPAND_MODES = "none", "write32", "ctrlpkt"  # in the order of their numbers (#3332)
 
 
 def refused_operation(name: str) -> str | None:
@@ -69,9 +70,22 @@ def attribute_problem(op: Operation) -> str | None:
     for name, value in op.attributes.items():
         if (why := _ATTRIBUTES.get((op.name, name))) is not None and not _is_zero(value):
             return f"{name}: {why}"
-        if name == "expand_mode" and op.name in ("aiex.npu.load_pdi", "aiex.configure") and "none" not in str(value):
-            return f"{name} = {value}: {_EXPANDED}"
+        if name == "expand_mode" and op.name in _LOADS and expand_mode(op) is None:
+            return f"{name} = {value}: is none of {', '.join(_EXPAND_MODES)}, or their numbers"
     return None
+
+
+def expand_mode(op: Operation) -> str | None:
+    """How an operation that loads a device does it: none for a PDI, else write32 or ctrlpkt; None for what is unknown.
+
+    mlir-aie resets the array first either way, so that what is loaded is the same.
+    """
+    value = op.attributes.get("expand_mode")
+    if value is None:
+        return "none"
+    if isinstance(value, IntegerAttr):
+        return dict(enumerate(_EXPAND_MODES)).get(value.value.data)
+    return next((mode for mode in _EXPAND_MODES if mode in str(value)), None)
 
 
 def _is_zero(value: Attribute) -> bool:

@@ -16,6 +16,7 @@ from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.control_ops import ConfigureOp, NpuLoadPdiOp, NpuPreemptOp, RunOp, StartBdChainOp
 from bdforge.array.mlir.device_ops import DeviceOp, device_named
 from bdforge.array.mlir.memcpy_ops import NpuDmaMemcpyNdOp
+from bdforge.array.mlir.newer_ops import expand_mode
 from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.register_ops import (
     NpuAddressPatchOp,
@@ -261,7 +262,8 @@ class _Lowering:
         if device is not None:
             device_named(op, device)
             pdi_id = self.pdi_ids.setdefault(device, len(self.pdi_ids) + 1) if pdi_id is None else pdi_id
-        self.target.emit(LoadPdi, pdi_id or 0, size, at, device=device)
+        mode = expand_mode(op) if device is not None else "none"
+        self.target.emit(LoadPdi, pdi_id or 0, size, at, device=device, expanded="" if mode in (None, "none") else mode)
 
     def configure(self, op: ConfigureOp) -> None:
         """Load a device, then run the body against it."""

@@ -123,6 +123,11 @@ def _check(index: int, operation: Operation) -> None:
     data = getattr(operation, "words", ()) or getattr(operation, "payload", ())
     if data and not (min(data) >= 0 and max(data) <= _U32):
         raise TxnError(f"operation {index} {type(operation).__name__}: a data word is outside 0 to {_U32}")
+    if isinstance(operation, LoadPdi) and operation.expanded:
+        raise TxnError(
+            f"operation {index} LoadPdi: expand_mode = {operation.expanded} stands for what configures "
+            f"@{operation.device}, machine code included, which no text holds; leave it out to load a PDI"
+        )
     if isinstance(operation, Unknown) and operation.opcode in (*range(FIRST_SIZED), TCT, DDR_PATCH):
         raise TxnError(f"operation {index} Unknown: code {operation.opcode} is known or below {FIRST_SIZED}")
 

@@ -70,6 +70,7 @@ def describe_operation(operation: Operation, memtile_rows: int = 1) -> str:
             return f"{name} {PREEMPT_LEVELS[level] if level < len(PREEMPT_LEVELS) else f'level {level}'}"
         case LoadPdi():
             device = f" @{operation.device}" if operation.device else ""
+            device += f" by {operation.expanded}" if operation.expanded else ""
             return f"{name} {operation.id}{device}: {operation.size} bytes at {operation.address:#x}"
         case Sync():
             return f"{name} {_sync(operation, memtile_rows)}"

@@ -90,12 +90,17 @@ class Preempt(Operation):
 
 @dataclass(frozen=True, slots=True)
 class LoadPdi(Operation):
-    """Load another array configuration of `size` bytes; `device` is its `aie.device`, known only when lowered here."""
+    """Load another array configuration of `size` bytes; `device` is its `aie.device`, known only when lowered here.
+
+    With `expanded` it stands for the writes or control packets that the text wants instead (write32, ctrlpkt), and has
+    no words.
+    """
 
     id: int
     size: int
     address: int
     device: str | None = field(default=None, compare=False, kw_only=True)
+    expanded: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ ChannelKey = tuple[str, int]
 """A channel's direction and number."""
 
 
-class Wait(NamedTuple):
+class ChannelWait(NamedTuple):
     """The BDs that a channel's tasks go through, and the locks of their tile in them."""
 
     bds: frozenset[int]
@@ -98,7 +98,7 @@ class TileState:
     pushes: list[Operation] = field(default_factory=list)
     pushed: set[ChannelKey] = field(default_factory=set)
     rewritten: set[int] = field(default_factory=set)
-    waits: dict[ChannelKey, Wait] = field(default_factory=dict)
+    waits: dict[ChannelKey, ChannelWait] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memory = WrittenMemory(max(AIE2.limits(self.kind).memory_bytes, self.memory_bytes))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from bdforge.array.lower.array_state import ChannelKey, PushedTask, TileState, Wait
+from bdforge.array.lower.array_state import ChannelKey, PushedTask, TileState, ChannelWait
 from bdforge.array.lower.channel_waits import disturbed, sends_nothing, tasks_of, wait_of
 from bdforge.array.lower.tile_use import Busy, Used
 from bdforge.devices import AIE2, TileKind
@@ -32,7 +32,7 @@ class ChannelChange:
         return Write(address(self.old.column, self.old.row, offset), value)
 
     @cached_property
-    def left(self) -> dict[ChannelKey, Wait]:
+    def left(self) -> dict[ChannelKey, ChannelWait]:
         """Channels that stay as they wait: nothing wanted uses them, or writes their BDs or locks."""
         if self.uses is None or self.old.kind is TileKind.SHIM:
             return {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from bdforge.array.lower.array_state import ChannelKey, TileState, Wait
+from bdforge.array.lower.array_state import ChannelKey, TileState, ChannelWait
 from bdforge.devices import TileKind
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS
 
@@ -14,7 +14,7 @@ def tasks_of(tile: TileState) -> set[ChannelKey]:
     return {(task.direction, task.channel) for task in tile.tasks}
 
 
-def wait_of(tile: TileState, channel: ChannelKey) -> Wait | None:
+def wait_of(tile: TileState, channel: ChannelKey) -> ChannelWait | None:
     """What the tasks go through that a channel runs from the start; None where that is not known, as where runs write
     its BDs, or where it takes or gives a neighbour's locks."""
     bds = frozenset(
@@ -23,7 +23,7 @@ def wait_of(tile: TileState, channel: ChannelKey) -> Wait | None:
     if not bds <= tile.bds.keys() - tile.rewritten:
         return None
     locks = frozenset(lock for bd in bds for lock in _locks(tile, bd))
-    return None if None in locks else Wait(bds, frozenset(lock for lock in locks if lock is not None))
+    return None if None in locks else ChannelWait(bds, frozenset(lock for lock in locks if lock is not None))
 
 
 def sends_nothing(tile: TileState, channel: ChannelKey) -> bool:
@@ -36,7 +36,7 @@ def sends_nothing(tile: TileState, channel: ChannelKey) -> bool:
     return value < -wanted if wanted < 0 else value != wanted
 
 
-def disturbed(wait: Wait, bds: Collection[int], locks: Collection[int]) -> bool:
+def disturbed(wait: ChannelWait, bds: Collection[int], locks: Collection[int]) -> bool:
     """Whether who writes these BDs and locks changes what is waited for."""
     return not (wait.bds.isdisjoint(bds) and wait.locks.isdisjoint(locks))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from bdforge.array.lower.array_state import ArrayState, ChannelKey, StateError, TileState, Wait
+from bdforge.array.lower.array_state import ArrayState, ChannelKey, StateError, TileState, ChannelWait
 from bdforge.array.lower.channel_waits import tasks_of
 from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
 from bdforge.array.lower.tile_use import IDLE, Busy, Used
@@ -170,7 +170,7 @@ def ran(state: ArrayState, touched: Touched, places: Iterable[tuple[int, int]]) 
         tile.rewritten |= used.bds
 
 
-def _end_runs(tile: TileState, waits: Mapping[ChannelKey, Wait]) -> None:
+def _end_runs(tile: TileState, waits: Mapping[ChannelKey, ChannelWait]) -> None:
     """No task is left but of channels that wait; BDs that runs wrote are unknown until somebody writes them again."""
     tile.waits = dict(waits)
     tile.tasks.clear()

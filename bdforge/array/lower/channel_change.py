@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from bdforge.array.lower.array_state import ChannelKey, PushedTask, TileState, ChannelWait
+from bdforge.array.lower.array_state import ChannelKey, ChannelWait, PushedTask, TileState
 from bdforge.array.lower.channel_waits import disturbed, sends_nothing, tasks_of, wait_of
 from bdforge.array.lower.tile_use import Busy, Used
 from bdforge.devices import AIE2, TileKind

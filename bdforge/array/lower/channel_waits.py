@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from bdforge.array.lower.array_state import ChannelKey, TileState, ChannelWait
+from bdforge.array.lower.array_state import ChannelKey, ChannelWait, TileState
 from bdforge.devices import TileKind
 from bdforge.devices.registers import MEMTILE_WINDOW_LOCKS
 

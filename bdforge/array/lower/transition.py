@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from bdforge.array.lower.array_state import ArrayState, ChannelKey, StateError, TileState, ChannelWait
+from bdforge.array.lower.array_state import ArrayState, ChannelKey, ChannelWait, StateError, TileState
 from bdforge.array.lower.channel_waits import tasks_of
 from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
 from bdforge.array.lower.tile_use import IDLE, Busy, Used

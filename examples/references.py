@@ -16,3 +16,8 @@ def transpose(a: np.ndarray) -> np.ndarray:
 def gemm_i8(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A times B, int32."""
     return (A.astype(np.float64) @ B.astype(np.float64)).astype(np.int32)
+
+
+def side_by_side(a: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + 1, and c transposed."""
+    return a + 1, np.ascontiguousarray(c.T)

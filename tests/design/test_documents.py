@@ -132,7 +132,7 @@ def allowed(found: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> 
     return all(allowed(one, known.get(key, other or {}), definitions) for key, one in found.items())
 
 
-@pytest.mark.parametrize("name", ["add_one", "transpose", "gemm_i8", "gemm_i8_i2_bitnet", "add_i8"])
+@pytest.mark.parametrize("name", ["add_one", "transpose", "gemm_i8", "side_by_side", "gemm_i8_i2_bitnet", "add_i8"])
 def test_the_schema_allows_documents_and_no_other_keys(name: str):
     schema = json.loads(json_schema())
     path = DOCUMENTS / f"{name}.toml"

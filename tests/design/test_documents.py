@@ -144,3 +144,9 @@ def test_the_schema_allows_documents_and_no_other_keys(name: str):
     assert not allowed(tables | {"tiles": []}, schema, schema["$defs"])
     assert not allowed(tables | {"tile": [tables["tile"][0] | {"place": [0, 1]}]}, schema, schema["$defs"])
     assert not allowed(tables | {"sequence": tables["sequence"] | {"body": [{"lop": 1}]}}, schema, schema["$defs"])
+
+
+def test_what_a_spec_leaves_empty_is_an_array():
+    """A rope's outputs, which its form holds as a tuple, came to nothing before."""
+    found = planned(ROOT / "designs" / "rope_bf16.toml")
+    assert tomllib.loads(document(found.whole))["made_from"]["outputs"] == []

@@ -96,7 +96,7 @@ def _value(value: Any) -> str:
             return repr(value)
         case str():
             return json.dumps(value, ensure_ascii=False)
-        case list():
+        case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
         case dict():
             said = {key: inner for key, inner in value.items() if key != COMMENT}

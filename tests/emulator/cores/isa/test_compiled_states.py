@@ -1,6 +1,8 @@
 """Compiled states against the executors without them: data, faults, budgets that end midway, requests, poison."""
 
 import random
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 
 import numpy as np
@@ -142,6 +144,52 @@ def test_random_loops_calls_and_branches_do_the_same(compiled, generation, seed)
         values = registers(isa_, rng)
         plain, fast = (outcome(executor, isa_, code, values, again) for executor in (Interpreter, Translated))
         assert differences(plain, fast) == []
+
+
+def dense_loop(rng: random.Random) -> str:
+    """A hardware loop of loads, stores, products and moves of few registers, perhaps in a loop that branches."""
+    start, _, _ = DENSE.partition("        .p2align 4\nloop:")
+    outer = "        movx r7, #3\n        .p2align 4\nagain:  movx lc, #9\n" + 6 * "        nop\n"
+    lines = [" ; ".join(dense_bundle(rng)) or "nop" for _ in range(rng.randint(6, 18))]
+    last = "last:   nopa ; nopb ; nops ; nopx ; mov r2, r1 ; vmac dm3, dm3, x5, x2, r0"
+    body = ["        .p2align 4", "loop:", *lines, "        .p2align 4", last, *8 * ["nop"]]
+    back = [".p2align 4", "jnz r7, #again", "add r7, r7, #-1", *12 * ["nop"]]
+    nested = rng.random() < 0.5
+    modes = "        movxm r4, #0x309\n        movxm r5, #0x108\n" + start.replace("lc, #20", "lc, #9")
+    return "\n".join([modes + outer * nested, *body, *back * nested, "done", ""])
+
+
+def dense_bundle(rng: random.Random) -> Iterator[str]:
+    """Instructions for its slots, each of which may be left empty."""
+    x, dm, r = (lambda: f"x{rng.randrange(8)}"), (lambda: f"dm{rng.randrange(4)}"), rng.choice("00045")
+    for chance, text in ((0.6, "vlda {}, [p0]"), (0.5, "vldb {}, [p1]"), (0.2, "vst {}, [p2]")):
+        if rng.random() < chance:
+            yield f"{text.format(x())}, #{rng.choice((64, -64))}"
+    summed = dm()
+    products = (
+        f"vmac {summed}, {rng.choice((summed, dm()))}, ", f"vmsc {summed}, {summed}, ", f"vmul {dm()}, ",
+        f"vaddmac {dm()}, {dm()}, {dm()}, ",
+    )  # fmt: skip
+    if rng.random() < 0.75:
+        yield f"{rng.choices(products, (5, 1, 1, 1))[0]}{x()}, {x()}, r{r}"
+    if rng.random() < 0.4:
+        yield rng.choice(
+            (f"vadd.8 {x()}, {x()}, {x()}", f"vband {x()}, {x()}, {x()}", f"vbcst.8 {x()}, r1", "mov r2, r1")
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_random_dense_loops_do_the_same(compiled, seed):
+    rng, code = random.Random(seed), None
+    while code is None:
+        with suppress(IsaError):  # not every set of slots is a bundle
+            code = assembled(dense_loop(rng), "aie2p")
+    before, plain = runs(Translated, code), runs(Interpreter, code)
+    assert compiled("aie2p", code, dense_registers(), 1).attached
+    assert runs(Translated, code) == before
+    for name, shown in plain.items():
+        assert [*differing(shown, before[name])] == [], name
 
 
 @pytest.mark.slow

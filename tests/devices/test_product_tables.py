@@ -45,7 +45,7 @@ FACTS = {  # every number and tuple of them that bdforge.devices names, but for 
     "MEMTILE_WINDOW_BYTES": 524288, "MEMTILE_WINDOWS": 3, "MEMTILE_WINDOW_LOCKS": 64, "OFFSET_MASK": 0xFFFFF,
     "SHIM_MUX_OFFSET": 0x1F000, "SHIM_DEMUX_OFFSET": 0x1F004, "MUX_TO_DMA": 1, "CASCADE_OFFSET": 0x36060,
     "NARROW_BUS": 1.287, "STRIX_PORT": 1.168, "JOB_TIMEOUT_SECONDS": 2.0, "RUNLIST_COMMANDS_MAX": 24,
-    "PERMUTED_GB_S": 4.0,
+    "PERMUTED_GB_S": 4.0, "CONTEXT_NS": 1_600_000, "PDI_BYTE_NS": 34.7,
     "ORDERS": ("row", "column", "packed"),
 }  # fmt: skip
 

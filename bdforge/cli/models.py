@@ -37,8 +37,8 @@ DesignFolders = Annotated[
     typer.Option(
         "--design",
         help="Built designs: first that of the linear layers, a GEMM of int8 x int2 to bf16 or int32, then any of "
-        "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v), or a "
-        "composition of a whole layer, by which prompts run.",
+        "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v), or "
+        "compositions of a whole layer, by which prompts run, and tokens.",
     ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]

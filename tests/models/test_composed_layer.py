@@ -1,6 +1,7 @@
 """Prompts and tokens by composed layers: a tiny BitNet, machine code in every core, against float64."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
@@ -197,7 +198,9 @@ def test_tokens_by_layers_over_a_cache_that_grows(
     expected = np.array([plain.step(token) for token in ids])
     for cache, first in zip(caches, (13, 20), strict=True):  # two texts, which take turns
         hidden = [*model.hidden(ids[:first], cache)]
-        hidden += [model.hidden([one], cache)[0] for one in ids[first:]]
+        hidden += [model.hidden([one], cache)[0] for one in ids[first:-1]]
+        with ThreadPoolExecutor(1) as other:
+            hidden += [other.submit(model.hidden, ids[-1:], cache).result()[0]]
         got = model.logits(np.array(hidden))
         assert cache.length == len(ids)
         assert ((got - expected) ** 2).sum() < 3e-3 * (expected**2).sum()

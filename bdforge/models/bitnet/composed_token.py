@@ -63,6 +63,7 @@ class TokenLayers(ComposedLayer):
                 capacity *= 2
             state = self.loaded.prepared(keys=capacity)
             held = cache.resident = _Resident([state, *(state.beside(*self.CACHES) for _ in self.packed[1:])])
+        held.states[0].take()  # of whichever thread used the cache before
         for number, one in enumerate(held.states):
             for name, kept in zip(self.CACHES, cache.kept(number), strict=True):
                 one.arrays[name][held.rows : rows] = kept[held.rows : rows]

@@ -30,6 +30,8 @@ inline void fifo_step(Core& core, const Event& event, std::uint8_t* buffer) {
     save(buffer + kAddress, address);
 }
 
+constexpr U kRegister = 72;  // bytes of one with exponents
+
 // Numbers in a block of so many bytes that are moved at once, 0 if there are no exponents.
 inline int block_of(U size) { return size == 72 ? 8 : size == 68 ? 16 : 0; }
 
@@ -63,7 +65,9 @@ inline void fifo_pop(Core& core, const Event& event, std::uint8_t* buffer) {
     std::uint8_t window[kLines + kLine];
     std::memcpy(window, core.at(event.a[1], buffer), kLines);
     std::memcpy(window + kLines, core.at(event.a[0], buffer), kLine);
-    reorder(window + kLines - position, core.at(event.a[4], buffer), size, true);
+    std::uint8_t* const to = core.at(event.a[4], buffer);
+    reorder(window + kLines - position, to, size, true);
+    if (size > kLine) std::memset(to + size, 0, kRegister - size);
     std::memcpy(core.at(event.a[5], buffer), window + kLine, kLines);
 }
 

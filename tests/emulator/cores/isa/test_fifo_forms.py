@@ -96,6 +96,15 @@ def test_a_pop_with_a_step_goes_on_behind_its_bytes_with_an_empty_fifo(executor,
 
 
 @EACH
+def test_a_pop_of_four_exponents_has_none_behind_them(executor):
+    """Behind sums that have used all of what a core keeps results in."""
+    sums = "vadd.32 x4, x2, x3 ; vmac dm0, dm0, x2, x3, r2\n" * 40
+    text = sums + "vlda.fill.512 [p0, lf0, r24]\nvlda.pop.544 ex0, [p0, lf0, r24]\n"
+    core = run(executor, text, {"p0": BASE, "x2": (1 << 512) - 1, "x3": (1 << 512) - 1, "r2": 0x308}, streamed(5)[0])
+    assert core.read("ex0") >> 8 * 68 == 0
+
+
+@EACH
 @pytest.mark.parametrize(("given", "error", "reason"), [
     ({"r24": 0}, AccessError, "takes 72 bytes of a FIFO at position 0"), ({"r24": 7}, AccessError, "at position 7"),
     ({"r24": 129}, AccessError, "at position 129: it has two lines"),

@@ -99,13 +99,19 @@ class StatesText {
         return false;
     }
 
-    // Where chains begin: where more than the bundle before leads to, and where loops are asked for anew.
+    // Whether a loop or a branch goes on elsewhere behind it: a chain across the end of a loop would never be entered.
+    static bool turns(const State& state) {
+        return std::any_of(state.next, state.next + 2,
+                           [&](const State* next) { return next && next->bundle && !is_behind(*next, state); });
+    }
+
+    // Where chains begin: where more than the bundle before leads to or comes behind it, and where loops are asked for anew.
     void find_heads() {
         std::set<const State*> inner;
         for (const State* state : states_)
             for (const State* next : state->next) {
                 if (!chosen_.count(next)) continue;
-                if (is_behind(*next, *state) && !sets_loop(*next) && !sets_loop(*state)) inner.insert(next);
+                if (is_behind(*next, *state) && !turns(*state) && !sets_loop(*next) && !sets_loop(*state)) inner.insert(next);
                 else heads_.insert(next);
             }
         for (const State* state : states_)

@@ -10,17 +10,20 @@ import pytest
 
 from bdforge.design import render
 from bdforge.design.document import design_of, document
+from bdforge.design.document.document_values import DocumentError
 from bdforge.design.document.schema import json_schema
 from bdforge.design.sequences import Program, ProgramError, interpret
 from bdforge.design.sequences.interpret import values_of
 from bdforge.devices import DEVICES, TileKind
-from bdforge.operators import Plan, design_for, load_spec, operator_of, plan
+from bdforge.operators import Plan, design_for, load_spec, operator_of, plan, spec_from
 from support.examples import EXAMPLES, example
 from support.family import GROUPS, SEED, SIZE, group
 from tools.testing.source_tree import ROOT
 
 NAMED = sorted((ROOT / "designs").glob("*.toml"))
 DAILY = {"gemm_i8_i2_bitnet": 250, "gemm_i8_i8_i32_one_core": 200, "gemv_i8_i2": 250, "add_i8": 200}
+LONGER = {"attention_bf16_bitnet": 500, "attention_bf16_d128": 500, "attention_bf16_d64": 500}
+LINES = DAILY | LONGER
 """Lines that these documents may have; any named design 400. With the sequence of any size twice as many."""
 SAMPLE = [pytest.param(path, marks=[] if path.stem in DAILY else [pytest.mark.slow], id=path.stem) for path in NAMED]
 DOCUMENTS = EXAMPLES / "documents"
@@ -41,7 +44,23 @@ def test_a_document_is_its_design_to_the_byte(path: Path):
     again = design_of(content, path.name)
     assert render(again) == render(design)
     assert document(again) == content
-    assert len(content.splitlines()) <= DAILY.get(path.stem, 400)
+    assert len(content.splitlines()) <= LINES.get(path.stem, 400)
+
+
+@pytest.mark.parametrize("first_row", [0, 2])
+def test_cores_that_differ_by_their_place_share_a_program(first_row: int):
+    array = {"rows": 2, "columns": 4, "first_column": 1, "first_row": first_row}
+    spec = {
+        "kind": "attention", "heads": 4, "kv_heads": 2, "head_dim": 64, "tile": {"queries": 16, "keys": 16},
+        "array": array,
+    }  # fmt: skip
+    design = replace(plan(spec_from(spec, "small"), DEVICES["strix_halo"]).whole, program=None)
+    content = document(design)
+    assert render(design_of(content, "small.toml")) == render(design)
+    assert content.count("[program.") == 1
+    assert f'{{ number = "row - {2 + first_row}" }}, {{ number = "column - 1" }}' in content
+    with pytest.raises(DocumentError, match="word is no number here"):
+        design_of(content.replace(f'"row - {2 + first_row}"', '"row - word"'), "small.toml")
 
 
 @pytest.mark.daily("gemm_i8_i8_i32_one_core", "gemv_i8_i2")
@@ -51,7 +70,7 @@ def test_a_document_with_the_sequence_of_any_size_is_its_program(path: Path):
     content = document(design)
     again = design_of(content, path.name)
     assert document(again) == content
-    assert len(content.splitlines()) <= 2 * DAILY.get(path.stem, 400)
+    assert len(content.splitlines()) <= 2 * LINES.get(path.stem, 400)
     assert design.program is not None
     assert again.program is not None
     for sizes in ((1, 37, 999), (8, 4096, 2560), (700, 768, 3000)):

@@ -6,6 +6,7 @@ Addresses and numbers of BDs are left out where `placed` gives the same.
 from dataclasses import replace
 from typing import Any
 
+from bdforge.design.document.from_core import programs_of
 from bdforge.design.document.from_tile import Plain, element, plain_packet, plain_pattern, plain_tile
 from bdforge.design.document.program_writing import Homes, plain_program
 from bdforge.design.document.repeats import NUMBER, Repeating, written
@@ -28,9 +29,9 @@ def document(design: Design) -> str:
 
 
 def _tables(design: Design) -> Plain:
-    cores: dict[str, Plain] = {}
+    programs, run = programs_of(design.tiles)
     implied = _without_places(design)
-    tiles = [plain_tile(tile, bare, cores) for tile, bare in zip(design.tiles, implied, strict=True)]
+    tiles = [plain_tile(tile, bare, run.get(tile.name, "")) for tile, bare in zip(design.tiles, implied, strict=True)]
     names = [
         {"name": named.name, "channel": f"{named.tile.name} {named.direction} {named.channel}"}
         for named in design.allocations
@@ -50,7 +51,7 @@ def _tables(design: Design) -> Plain:
         tile=[one for alike in _alike(tiles) for one in written(Repeating(alike, longest=1), _PLACES)],
         flow=written(Repeating([_flow(flow) for flow in design.flows]), _PLACES),
         cascade=written(Repeating(cascades), _PLACES),
-        program=written(cores),
+        program=written(programs),
         runtime_sequence=written([_sequence(sequence) for sequence in design.sequences]),
         sequence=written(sequence, _OF_SEQUENCES),
         operand=written(operands),

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from bd_patterns import Pattern
-from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
 from bdforge.design.document.meanings import meaning
 from bdforge.design.document.repeats import Repeating
 from bdforge.design.document.tables import COMMENT
-from bdforge.design.document.to_programs import ADVANCE, CHANNEL, FILL, LOAD, MOVE, PROGRAM, ROTATING, SEND, STORE, TILE
+from bdforge.design.document.to_programs import CHANNEL, FILL, MOVE, SEND, TILE
 from bdforge.design.document.to_tile import BUFFER, LOCK, RING
 from bdforge.design.model import Channel, Tile
 from bdforge.design.tile_memory import PING_PONG, Acquire, Bd, Buffer, Lock, Packet, Release, slot_tags, whole
@@ -21,20 +20,20 @@ Plain = dict[str, Any]
 """A table."""
 
 
-def plain_tile(tile: Tile, shown: Tile, cores: dict[str, Plain]) -> Plain:
-    """The table of a tile, with the addresses and numbers of BDs that `shown` has; programs are added to `cores`."""
-    names, reserved = _Names(shown), tile.reserved_bds
+def plain_tile(tile: Tile, shown: Tile, program: str) -> Plain:
+    """The table of a tile, with the addresses and numbers of BDs that `shown` has; its core runs a program by name."""
+    names, reserved = Names(shown), tile.reserved_bds
     return TILE.filled(
         name=tile.name,
         at=[tile.column, tile.row],
         reserved_bds=[reserved.start, reserved.stop] if reserved else [],
-        core=_core(names, tile.core, cores) if tile.core else "",
+        core=program,
         holds=Repeating(names.holds()),
         channels=Repeating([_channel(names, channel) for channel in shown.channels]),
     )
 
 
-class _Names:
+class Names:
     """What the buffers and locks of a tile are called in its table, and which of them are rings."""
 
     def __init__(self, tile: Tile):
@@ -130,7 +129,7 @@ def _is_ring(tile: Tile, name: str, buffers: Sequence[Buffer]) -> bool:
     )
 
 
-def _channel(names: _Names, channel: Channel) -> Plain:
+def _channel(names: Names, channel: Channel) -> Plain:
     bds = [_bd(names, bd) for bd in channel.bds]
     return CHANNEL.filled(
         dma=f"{channel.direction} {channel.index}",
@@ -141,7 +140,7 @@ def _channel(names: _Names, channel: Channel) -> Plain:
     )
 
 
-def _whole_rings(names: _Names, bds: list[Plain]) -> list[Plain]:
+def _whole_rings(names: Names, bds: list[Plain]) -> list[Plain]:
     """One BD for all slots of a ring in turn, where that is what the chain does."""
     way = next((key for key in ("fill", "send") if key in bds[0]), "")
     ring = bds[0].get(way, "")
@@ -152,7 +151,7 @@ def _whole_rings(names: _Names, bds: list[Plain]) -> list[Plain]:
     return rest[:1]
 
 
-def _bd(names: _Names, bd: Bd) -> Plain:
+def _bd(names: Names, bd: Bd) -> Plain:
     ring, slot = names.slots.get(bd.buffer.name, ("", 0))
     said = plain_pattern(bd.pattern, bd.buffer) | plain_packet(bd.packet)
     said |= {"padding": [list(pair) for pair in bd.padding], "id": bd.bd_id}
@@ -160,7 +159,7 @@ def _bd(names: _Names, bd: Bd) -> Plain:
     if way and bd.acquire and bd.release:
         table = FILL if way == "fill" else SEND
         return table.filled(**{way: ring}, slot=slot, acquire=bd.acquire.count, release=bd.release.count, **said)
-    guards = _guard("acquire", names, bd.acquire) | _guard("release", names, bd.release)
+    guards = plain_guard("acquire", names, bd.acquire) | plain_guard("release", names, bd.release)
     return MOVE.filled(move=names.local(bd.buffer.name), **guards, **said)
 
 
@@ -169,7 +168,7 @@ def plain_packet(packet: Packet | None) -> Plain:
     return {"packet": packet.id, "packet_type": packet.type} if packet else {}
 
 
-def _way(names: _Names, bd: Bd, ring: str) -> str:
+def _way(names: Names, bd: Bd, ring: str) -> str:
     """Whether a BD fills or sends a slot of a ring, as its locks tell; "" where it does neither."""
     if not ring or not bd.acquire or not bd.release or bd.acquire.exactly:
         return ""
@@ -178,7 +177,8 @@ def _way(names: _Names, bd: Bd, ring: str) -> str:
     return {(f"{stem}free", f"{stem}full"): "fill", (f"{stem}full", f"{stem}free"): "send"}.get(locks, "")
 
 
-def _guard(key: str, names: _Names, guard: Acquire | Release | None) -> Plain:
+def plain_guard(key: str, names: Names, guard: Acquire | Release | None) -> Plain:
+    """A lock and by how much it moves, below its key; nothing without one."""
     if guard is None:
         return {}
     name = names.local(guard.lock.name)
@@ -196,60 +196,14 @@ def plain_pattern(pattern: Pattern, buffer: Buffer) -> Plain:
     return {"offset": pattern.offset} | dims | {COMMENT: meaning(pattern)}
 
 
-def _core(names: _Names, core: Core, cores: dict[str, Plain]) -> str:
-    """The name of a program, which equal cores share."""
-    body = [_statement(names, statement) for statement in core.body]
-    plain = {"stack_bytes": core.stack_bytes} | PROGRAM.filled(link_with=core.link_with, body=body)
-    for name, known in cores.items():
-        if known == plain:
-            return name
-    name = f"core_{len(cores)}" if cores else "core"
-    cores[name] = plain
-    return name
-
-
-def _statement(names: _Names, statement: Statement) -> Plain:
-    match statement:
-        case Acquire() | Release():
-            key = "acquire" if isinstance(statement, Acquire) else "release"
-            (found,) = _guard(key, names, statement).values()
-            return {key: found} if isinstance(found, str) else {key: found["lock"], **dict(list(found.items())[1:])}
-        case Advance(rotation):
-            return ADVANCE.filled(advance=rotation.name, turns=rotation.turns)
-        case Call(function, arguments):
-            return {"call": function, "with": [_argument(names, argument) for argument in arguments]}
-        case Load(name, buffer, index):
-            return LOAD.filled(load=name, **element(buffer, index, "from_", "index", names.local(buffer.name)))
-        case Store(value, buffer, index):
-            return STORE.filled(store=_named(value), **element(buffer, index, "to", "index", names.local(buffer.name)))
-        case Loop(count, body, index):
-            times = "forever" if count is None else _named(count)
-            return {"loop": times, "index": index, "body": [_statement(names, inner) for inner in body]}
-
-
 def element(buffer: Buffer, index: int | str, of: str, at: str, called: str = "") -> Plain:
     """An element of a buffer that is `called` so, by its word's name or by its index: the values of keys `of`, `at`."""
     called = called or buffer.name
     if isinstance(index, int) and index < len(buffer.words):
         return {of: f"{called}.{buffer.words[index]}"}
-    return {of: called, at: _named(index)}
+    return {of: called, at: named(index)}
 
 
-def _named(value: float | int | str) -> float | int | str:
+def named(value: float | int | str) -> float | int | str:
+    """A number, or an integer by name."""
     return f"%{value}" if isinstance(value, str) else value
-
-
-def _argument(names: _Names, argument: Argument) -> Any:
-    match argument:
-        case Buffer():
-            return names.local(argument.name)
-        case Rotating(rotation, buffers):
-            found = [names.slots.get(buffer.name, ("", 0)) for buffer in buffers]
-            ring, ahead = found[0]
-            slots = len(names.rings.get(ring, ()))
-            if slots == rotation.turns and found == [(ring, (ahead + i) % slots) for i in range(len(buffers))]:
-                return f"{ring}[{rotation.name}{f' + {ahead}' if ahead else ''}]"
-            of = [names.local(buffer.name) for buffer in buffers]
-            return ROTATING.filled(turn=rotation.name, turns=rotation.turns, of=of)
-        case _:
-            return _named(argument)

@@ -178,8 +178,11 @@ def _times(found: Any, scope: Scope) -> Any:
     return None if found == "forever" else _named(found, scope)
 
 
-@described(lambda: {"anyOf": [{"type": ["string", "integer"]}, ROTATING.schema()]})
+@described(lambda: {"anyOf": [{"type": ["string", "integer"]}, ROTATING.schema(), OF_PLACE.schema()]})
 def _argument(found: Any, scope: Scope) -> Any:
+    if isinstance(found, dict) and "number" in found:
+        column, row = scope.inside.place
+        return OF_PLACE(found, scope.naming({"column": column, "row": row}))["number"]
     if isinstance(found, dict):
         given = ROTATING(found, scope)
         return Rotating(Rotation(given["turn"], given["turns"]), tuple(given["of"]))
@@ -196,6 +199,9 @@ ROTATING = Table(
     {"turn": Key(plain), "turns": Key(number, 2), "of": Key(many(buffer_named, 1))},
     "table",
 )
+
+
+OF_PLACE = Table('A number by the core\'s place: "row - 2", "column".', {"number": Key(number)}, "table")
 
 
 @described({"type": "array", "items": {"$ref": "#/$defs/statement"}})

@@ -10,7 +10,7 @@ from bdforge.design.sequences import OperandError
 from bdforge.operators import plan_of
 from bdforge.runtime import BuiltDesign, Loaded, load, run
 from bdforge.runtime.composition import CompositionFault
-from support.cached_tokens import BF16, DIM, HEADS, built_steps, composed
+from support.cached_tokens import BF16, CACHED, DIM, HEADS, built_steps, composed
 from support.differences import same
 
 
@@ -79,6 +79,10 @@ def test_a_larger_problem_has_no_room_in_the_memory_of_a_smaller_one(built: Path
         loaded.resized(state, keys=21)
 
 
+def on_half(step: dict[str, Any]) -> dict[str, Any]:
+    return step | {"tensors": step["tensors"] | {"Q": "half"}}
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -86,6 +90,14 @@ def test_a_larger_problem_has_no_room_in_the_memory_of_a_smaller_one(built: Path
         ({"views": {"k": {"of": "v_cache", "first": "keys + word"}}}, "word"),
         ({"views": {"k": {"of": "q"}}}, "which no step takes from the host"),
         ({"views": {"x": {"of": "k_cache"}}}, "X is part of k_cache, which no step before makes"),
+        (
+            {
+                "views": {"half": {"of": "q"}},
+                "in_place": {"y": "q"},
+                "steps": [CACHED["steps"][0], on_half(CACHED["steps"][1])],
+            },
+            "Y is y, which is to lie in place of q, of which half is part",
+        ),
         ({"views": {"odd": {"of": "k_cache"}}}, "no step has odd, which is to be part"),
         ({"views": {"k": {"of": "k_cache"}}, "buffers": {"keys": ["k"]}}, "a tensor lies in one place"),
     ],

@@ -273,6 +273,8 @@ class TensorPlaces:
         """Where a view begins in what it is part of."""
         if (own.operand.type, own.operand.bits) != (whole.operand.type, whole.operand.bits):
             raise CompositionError(f"{what}, of type {whole.operand.type}; it is of {own.operand.type}")
+        if own.operand.bits < BYTE_BITS:
+            raise CompositionError(f"{what}, of {own.operand.bits} bits each: parts begin at whole bytes")
         for tensor in (own, whole):
             self._check_plain(what, tensor)
         rows, *row = own.sizes
@@ -323,6 +325,8 @@ class TensorPlaces:
         what = f"step {step.name}: {operand.name} is {name}, which is to lie in place of {old}"
         if (tensor := self.tensors.get(old)) is None or operand.direction != "out":
             raise CompositionError(f"{what}, but {'no step before has that' if tensor is None else 'it is an input'}")
+        if part := next((part for part, view in self._views.items() if view.of == old), None):
+            raise CompositionError(f"{what}, of which {part} is part")
         if old in step.tensors.values():
             raise CompositionError(f"{what}, which the step reads: a tile may be read again after it was written")
         self._check_same(what, tensor, values, operand)

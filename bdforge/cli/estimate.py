@@ -30,7 +30,7 @@ from bdforge.common.files import FileError, read_bytes, read_text
 from bdforge.common.messages import clip, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.devices import Device, device_named
-from bdforge.devices.timing import DISPATCHES, Timing, timing_in, timing_of
+from bdforge.devices.timing import CONTEXT_NS, DISPATCHES, Timing, timing_in, timing_of
 from bdforge.operators import ComposedPlan, ComposedSpec, Spec, load_spec, operator_of, plan, plan_of
 from bdforge.operators.gemm import GemmProblem, GemmSpec, plan_gemm
 from bdforge.perf import Estimate, estimate, estimate_table
@@ -347,10 +347,10 @@ def _load(path: Path, timing: Timing) -> ModelledLoad | None:
 def _print_load(load: ModelledLoad | None) -> None:
     if load is None:
         return
-    beyond = "" if load.cdo_bytes in FITTED_BYTES else " (extrapolated)"
+    least = f"{CONTEXT_NS / 1e6:.1f} to " if load.cdo_bytes >= FITTED_BYTES.stop else ""
     cdo, packets = (f"{size / 1e3:.0f} KB" for size in (load.cdo_bytes, load.packet_bytes))
     say(
-        f"loading it, modelled with low confidence: {load.pdi_us / 1e3:.1f} ms as a PDI of {cdo}{beyond}; "
+        f"loading it, modelled with low confidence: {least}{load.pdi_us / 1e3:.1f} ms as a PDI of {cdo}; "
         f"{load.writes_us:.0f} us by register writes; {load.packets_us:.0f} us by {packets} of control packets through "
         "one stream"
     )

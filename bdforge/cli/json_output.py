@@ -121,7 +121,7 @@ class ModelledLoad(JsonObject):
 
     cdo_bytes: int = Field(description="of its register writes, as a PDI has them")
     packet_bytes: int = Field(description="of the same as control packets")
-    pdi_us: float = Field(description="as a PDI, on a fresh context")
+    pdi_us: float = Field(description="as a PDI, on a fresh context; at most, of more than 93 KB")
     writes_us: float = Field(description="by register writes of an instruction stream")
     packets_us: float = Field(description="by control packets through one stream")
 

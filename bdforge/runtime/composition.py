@@ -73,7 +73,7 @@ class StepForm(_Part):
 
 
 class ViewForm(_Part):
-    """A tensor that is rows of another, from row `first` on."""
+    """A tensor that is part of another, from row `first` on."""
 
     of: Name
     first: int | str = 0

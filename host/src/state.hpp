@@ -19,7 +19,7 @@
 
 namespace bdforge {
 
-/// The streams that a design was asked for last, on its device. Any number of threads may ask.
+/// The streams that were made last of a design, on its device. Any number of threads may ask.
 class Streams {
 public:
     /// ArgumentError for sequences that are to wait in a way that there is none of.

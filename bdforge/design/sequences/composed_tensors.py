@@ -140,7 +140,7 @@ class TensorPlaces:
     """Binds operands of steps to tensors; afterwards `lay_out` tells where slices start.
 
     `buffers` are tensors by the name of their buffer, in order; by name `in_place` those that take another's place, and
-    `views` those that are rows of another.
+    `views` those that are part of another.
     """
 
     def __init__(
@@ -309,7 +309,7 @@ class TensorPlaces:
         return made, start
 
     def _view(self, name: str, view: View) -> None:
-        """Put a tensor where the rows of another are that it is."""
+        """Put a tensor where the part of another is that it is."""
         what = f"{name} is to be part of {view.of}"
         own, whole = self.tensors[name], self.tensors.get(view.of)
         if whole is None or whole.made:

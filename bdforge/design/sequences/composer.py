@@ -36,7 +36,7 @@ class Composer:
 
     `buffers` are tensors by the name of the host buffer that they lie in, in order; those that none names lie in the
     workspace. `outputs` are tensors that the host gets; `in_place` are tensors that take the place of another, `views`
-    those that are rows of another.
+    those that are part of another.
     """
 
     def __init__(

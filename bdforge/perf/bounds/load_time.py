@@ -4,7 +4,7 @@
   GEMMs of 16 and 32 cores; bytes are those of our designs of the same tiles (int8 to int16), 53.5 and 92.3 KB, since
   theirs are not published. The slope is the geometric mean of both rows (2 % off either); from one of them alone the
   other comes out 4 % low and 3 % high. Longer ones are extrapolated: others state 1.0 to 2.6 ms where loaded contexts
-  take turns, for designs of several hundred KB too, so that the slope is rather too steep there.
+  take turns, for designs of several hundred KB too, so that the slope is an upper bound there.
 - By register writes of an instruction stream: the controller's rates, without any fit.
 - By control packets: their words at a stream's rate from one shim, without any fit and without the transfers that
   bring them. iree-amd-aie 1187 (Strix) states runs of 106 us with all, 101 with programs and 79 with one packet, so 27
@@ -24,8 +24,6 @@ from bdforge.perf.bounds.composition_time import change_us
 
 _PACKET_WORDS = CONTROL_PACKET.fields["words"].bounds[1] + 1  # of data
 _HEADERS = 2  # words: a stream's and the packet's own
-
-
 FITTED_BYTES = range(53_000, 93_000)
 """CDOs that the price of a PDI is fitted to."""
 

@@ -26,7 +26,7 @@ COMPOSITION = "composition"  # of built designs
 CONFIGURATIONS = "configurations"  # role of the file with what changes the array's configuration between its steps
 WRITTEN = ("design", "template", COMPOSITION)
 """Kinds of designs that are no operator's."""
-_OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference")
+_OF_RUNS = ("problems", "sequence", "operand", "runtime_sequence", "reference", "roles")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # What C++ takes as well (sequence_program.cpp and manifest.cpp in host/src): what is no hardware's is far above any.

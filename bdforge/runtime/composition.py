@@ -96,6 +96,8 @@ class CompositionForm(_Part):
     outputs: list[Name] = []
     in_place: dict[Name, Name] = {}
     views: dict[Name, ViewForm] = {}
+    roles: dict[Name, Name] = {}
+    """What the host's tensors are to programs that run whole models."""
     problems: list[ProblemSizes] = []
     programs_ahead: bool = False
     """Whether a core's program memory may be written while it runs, where its program is not."""
@@ -226,6 +228,9 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         raise CompositionFault(
             f"{name}: no tensor's shape tells {listed(untold)}: an axis of an input must be just that"
         )
+    hosts = [operand.name for operand in program.operands if operand.direction != "between"]
+    if odd := [tensor for tensor in form.roles if tensor not in hosts]:
+        raise CompositionFault(f"{name}: roles: {listed(odd)}: no such input or output; they are {listed(hosts)}")
     for problem in form.problems:
         _check_problem(problem, program, name)
     return Composition(name, form, designs, program, changes)

@@ -9,99 +9,35 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from bdforge.common.files import read_toml
-from bdforge.devices import device_named
 from bdforge.models import ArrayParts, ModelError, Products, Split
 from bdforge.models.bitnet import BitNet
 from bdforge.models.bitnet.composed_layer import PromptLayers
 from bdforge.models.bitnet.composed_token import ComposedLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
-from bdforge.operators import plan, spec_from
+from bdforge.operators import spec_from
 from bdforge.operators.rope import rope_table
-from bdforge.runtime import BuiltDesign, load
-from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
-from support.built_designs import ROOT, spec_content
-from support.coded_folders import coded_plan
+from bdforge.runtime import load
 from support.differences import same
 from support.plain_bitnet import PlainBitNet
+from support.tiny_layers import PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_hugging_face
 
-HIDDEN, FFN, LAYERS, HEADS, KV, DIM = 128, 256, 2, 2, 1, 64
-CONFIG = config(HIDDEN, FFN, LAYERS, HEADS, KV, DIM, 40, 64)
-END = {"array": {"rows": 1, "columns": 2, "from_end": True}}
-ROWS = {"kind": "rows", "width": HIDDEN} | END
-SUM = ROWS | {"residual": True, "residual_scaled": True}
-CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
-TYPES = ("int8", "int2", "bf16", "int32")
-DESIGNS: dict[str, dict[str, Any]] = {
-    "bitnet_norm": ROWS | CODES,
-    "gemm_i8_i2_raw": spec_content(16, 64, 32, types=TYPES, rows=2, columns=2),
-    "bitnet_rope": {
-        "kind": "rope", "heads": HEADS + 2 * KV, "head_dim": DIM, "scaled": True,
-        "outputs": [{"name": "Q", "heads": HEADS}, {"name": "K", "heads": KV},
-                    {"name": "V", "heads": KV, "turned": False}],
-    } | END,
-    "attention_bf16_bitnet": {
-        "kind": "attention", "heads": HEADS, "kv_heads": KV, "head_dim": DIM, "array": {"rows": 1, "columns": 2},
-    },
-    "bitnet_residual_norm": SUM | CODES,
-    "gemm_i8_i2_gate": spec_content(16, 64, 32, types=TYPES, rows=2, columns=2, epilogue={"gate": "relu2"}),
-    "bitnet_norm_6912": ROWS | CODES | {"width": FFN},
-}  # fmt: skip
-"""Those of examples/layer/bitnet.toml, for the tiny model."""
-
-
-def core(column: int, row: int) -> dict[str, Any]:
-    return {"array": {"rows": 1, "columns": 1, "first_column": column, "first_row": row, "from_end": True}}
-
-
-TOKEN: dict[str, dict[str, Any]] = {
-    "token_residual_norm": SUM | CODES | {"apart": True} | core(0, 1),
-    "token_product": {
-        "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "bf16"}, "tile": {"m": 1, "k": 64, "n": 32},
-        "array": {"rows": 1, "columns": 2},
-    },
-    "token_rope": DESIGNS["bitnet_rope"] | {"apart": True} | core(1, 1),
-    "token_attention": DESIGNS["attention_bf16_bitnet"] | {
-        "tile": {"queries": 16, "keys": 16},
-        "array": {"rows": 1, "columns": 2, "first_column": 1, "first_row": 2, "from_end": True},
-    },
-    "token_norm": ROWS | CODES | core(2, 1),
-    "token_gate": {"kind": "elementwise", "function": "relu2_gate", "type": "bf16", "tile": 64} | core(0, 2),
-    "token_norm_6912": ROWS | CODES | {"width": FFN} | core(2, 0),
-}  # fmt: skip
-"""Those of examples/layer/bitnet_token.toml."""
-GIVEN, MADE = ("x", "sums", "scales", "angles"), ("y", "down_sums", "f_scales", "k", "v")
-SIZES = {2560: HIDDEN, 3840: (HEADS + 2 * KV) * DIM, 6912: FFN, 2 * 6912: 2 * FFN}
-
-
-def tiny(name: str = "bitnet") -> dict[str, Any]:
-    """An example's composition with other sizes."""
-    content = read_toml(ROOT / "examples" / "layer" / f"{name}.toml", CompositionFault)
-    for step in content["steps"]:
-        step["sizes"] = {name: SIZES.get(size, size) for name, size in step["sizes"].items()}
-    if "up" in content.get("views", {}):
-        content["views"]["up"]["first"] = FFN
-    return content
+TINY, LAYERS = TinyLayers(), 2
+CONFIG = config(TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim, 40, 64)
+DESIGNS = TINY.designs(PROMPT)
+GIVEN = ("x", "sums", "scales", "angles")
+MADE = ("y", "down_sums", "f_scales", "k", "v")
 
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return composed(tmp_path_factory.mktemp("layer"), "bitnet", DESIGNS)
+    return TINY.composed(tmp_path_factory.mktemp("layer"), PROMPT)
 
 
 @pytest.fixture(scope="module")
 def token(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return composed(tmp_path_factory.mktemp("token"), "bitnet_token", TOKEN)
-
-
-def composed(folder: Path, name: str, designs: Mapping[str, dict[str, Any]]) -> Path:
-    for design, content in designs.items():
-        coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
-    form = CompositionForm.model_validate(tiny(name))
-    compose(form, name, lambda design: BuiltDesign.load(folder / design)).write(folder / name)
-    return folder / name
+    return TINY.composed(tmp_path_factory.mktemp("token"), TOKEN)
 
 
 def opened(folder: Path, summing: Any, *layers: Path, rule: str = "array") -> BitNet:
@@ -110,28 +46,35 @@ def opened(folder: Path, summing: Any, *layers: Path, rule: str = "array") -> Bi
     return BitNet.load(folder, products, parts=parts, composed=ComposedLayers.among(parts))
 
 
-@pytest.mark.parametrize(("name", "designs"), [("bitnet", DESIGNS), ("bitnet_token", TOKEN)])
-def test_the_tiny_model_has_the_examples_designs(name: str, designs: Mapping[str, Any]):
-    assert {step["design"] for step in tiny(name)["steps"]} == designs.keys()
+@pytest.mark.parametrize("name", [PROMPT, TOKEN])
+def test_the_tiny_model_has_the_examples_designs(name: str):
+    assert {step["design"] for step in TINY.form(name)["steps"]} == TINY.designs(name).keys()
 
 
-def told(directions: Mapping[str, str] = MappingProxyType({})) -> Any:
-    """A plan as the example's manifest tells it, with other operands where they are given."""
-    tensors = {tensor: "in" for step in tiny()["steps"] for tensor in step["tensors"].values()}
+def told(directions: Mapping[str, str] = MappingProxyType({}), **roles: str) -> Any:
+    """A plan as the example's manifest tells it, with other operands and roles where they are given."""
+    form = TINY.form(PROMPT)
+    tensors = {tensor: "in" for step in form["steps"] for tensor in step["tensors"].values()}
     names = {name: way for name, way in tensors.items() if name[:2] in ("w_", "c_") or name in GIVEN}
     operands = (names | dict.fromkeys(MADE, "out") | dict(directions)).items()
     made = [SimpleNamespace(name=name, direction=way, argument=int(name in ("k", "v"))) for name, way in operands]
-    program = SimpleNamespace(operands=made)
     parts = {name: SimpleNamespace(spec=spec_from(content, name)) for name, content in DESIGNS.items()}
-    return SimpleNamespace(program=program, spec=SimpleNamespace(name="bitnet"), parts=parts)
+    spec = SimpleNamespace(name="bitnet", content={"roles": form["roles"] | roles})
+    return SimpleNamespace(program=SimpleNamespace(operands=made), spec=spec, parts=parts)
 
 
 @pytest.mark.parametrize(
-    ("directions", "lacks"), [({"k": "between"}, "k"), ({"w_more": "in"}, "w_more"), ({"w_sub": "out"}, "w_sub")]
-)
-def test_other_compositions_are_no_layer(directions: dict[str, str], lacks: str):
+    ("directions", "roles", "lacks"),
+    [
+        ({"k": "between"}, {}, "keys"), ({"w_more": "in"}, {}, "w_more"), ({"w_sub": "out"}, {}, "attn_sub_norm"),
+        ({}, {"w_up": "gate+up"}, "gate"), ({}, {"w_o": "q scales"}, "o"), ({}, {"angles": "angels"}, "angles, angles"),
+        ({}, {"c_o": "o scale"}, "c_o"), ({}, {"w_ffn": "attn_norm"}, "w_norm, ffn_norm"),
+        ({}, {"w_norm": "key_cache"}, "w_norm, attn_norm"),
+    ],
+)  # fmt: skip
+def test_other_compositions_are_no_layer(directions: dict[str, str], roles: dict[str, str], lacks: str):
     with pytest.raises(ModelError, match=f"design bitnet is no layer of BitNet: {lacks};"):
-        PromptLayers(cast("Any", None), told(directions))
+        PromptLayers(cast("Any", None), told(directions, **roles))
 
 
 def test_keys_and_values_beside_what_layers_share_are_refused():
@@ -216,15 +159,15 @@ def test_one_list_makes_what_a_command_a_layer_makes(tmp_path: Path, summing: An
     """States, keys and values, bit by bit."""
     prompt = opened(write_hugging_face(tmp_path, random_content(CONFIG, 7)), summing, layer).composed.prompt
     assert prompt
-    x = np.random.default_rng(2).normal(size=(37, HIDDEN)).astype(np.float32)
+    x = np.random.default_rng(2).normal(size=(37, TINY.hidden)).astype(np.float32)
     y, kept = prompt(x, 1e4)
     with prompt.loaded.prepared(tokens=len(x)) as state:
         state.arrays["x"][...] = x
         state.arrays["sums"][...], state.arrays["scales"][...] = 0, 0
-        state.arrays["angles"][...] = rope_table(np.arange(len(x)), DIM, 1e4)
+        state.arrays["angles"][...] = rope_table(np.arange(len(x)), TINY.dim, 1e4)
         for packed, both in zip(prompt.packed, kept, strict=True):
             state(weights=packed.operands)
             for name, array in zip("kv", both, strict=True):
                 same(array, state.arrays[name].astype(np.float32).reshape(array.shape), name)
         last, sums, scales = (state.arrays[name].astype(np.float32) for name in MADE[:3])
-        same(y, last + sums * (scales.reshape(-1, 1) * prompt.packed[-1].down_scale), "y")
+        same(y, last + sums * (scales.reshape(-1, 1) * np.float32(prompt.packed[-1].scales["down"])), "y")

@@ -150,6 +150,13 @@ def test_a_run_whose_programs_are_written_ahead(built: Path, tmp_path: Path):
         same(found.outputs[name], array, name)
 
 
+def test_roles_change_nothing_of_a_design(built: Path):
+    """Whoever runs models reads them: a manifest's hash is that of what is loaded."""
+    made = [composed(built, LAYER | roles)._manifest({}) for roles in ({}, {"roles": {"x": "states"}})]
+    assert made[0]["spec_hash"] == made[1]["spec_hash"]
+    assert made[1]["document"]["roles"] == {"x": "states"}
+
+
 def test_a_design_that_runs_twice_in_a_row_changes_nothing(built: Path):
     made = composed(built)
     assert [change == UNCHANGED for change in made.changes.numbers] == [True, False, True, False, False]
@@ -185,6 +192,7 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda content: content["buffers"]["weights"].append("x"), "x: a tensor lies in one place, these have several"),
     (lambda content: content["parameters"].append("more"), "no tensor's shape tells more"),
     (lambda content: content["problems"].append({"tokens": 1 << 50}), "each from 1 to 1099511627776"),
+    (lambda content: content.update(roles={"x": "a", "z": "b"}), "roles: z: no such input or output; they are x, w, "),
 ]
 
 

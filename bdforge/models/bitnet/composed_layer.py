@@ -1,10 +1,4 @@
-"""Layers of a model in one list of commands: a built composition of a layer, with other weights each time.
-
-Its tensors have the names of examples/layer/bitnet.toml: x and y, hidden states; sums and scales, a product's that is
-to be added to x, and down_sums and f_scales, those that the next layer adds to y; angles; w_... and c_..., norms,
-matrices and the matrices' scales; k and v, which a cache keeps, and where one token at a time runs (bitnet_token.toml)
-k_cache and v_cache, of which they are rows. The buffers of these are each layer's own.
-"""
+"""Layers of a model in one list of commands: a built composition of a layer, with other weights each time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bdforge.common.messages import InputError, listed
+from bdforge.common.messages import InputError
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.bitnet.checkpoint import Checkpoint
+from bdforge.models.bitnet.layer_roles import CARRIED, KEPT, MATRICES, NORMS, LayerRoles
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES
@@ -29,21 +24,14 @@ from bdforge.perf.bounds.composition_time import list_us, step_times
 from bdforge.runtime import Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
-_NORMS = {"w_norm": "attn_norm", "w_sub": "attn_sub_norm", "w_ffn": "ffn_norm", "w_ffn_sub": "ffn_sub_norm"}
-_Matrices = dict[str, tuple[str, ...]]
-_MATRICES: _Matrices = {"w_qkv": ("q", "k", "v"), "w_o": ("o",), "w_down": ("down",)}
-_GATE_AND_UP: tuple[_Matrices, _Matrices] = {"w_gate": ("gate",), "w_up": ("up",)}, {"w_gate_up": ("gate", "up")}
-"""Apart, and as one product."""
-_STATE = {"x": "y", "sums": "down_sums", "scales": "f_scales"}
-"""What a layer takes of the one before, and makes for the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedLayer:
-    """The norms and matrices of a layer as the array reads them, and its down projection's scale."""
+    """The norms and matrices of a layer as the array reads them, and the matrices' scales by role."""
 
     operands: PackedOperands
-    down_scale: np.ndarray
+    scales: dict[str, float]
 
 
 @dataclass
@@ -58,30 +46,17 @@ class ComposedLayer:
     """Inputs that hold what came before."""
 
     def __post_init__(self) -> None:
-        operands = {operand.name: operand.direction for operand in self.plan.program.operands}
-        inputs = {name for name, direction in operands.items() if direction == "in"}
-        made = {name for name, direction in operands.items() if direction == "out"}
-        needed = {*_STATE, "angles", "c_before", *_NORMS, *self.matrices, *self.CACHES}
-        known = {*needed, *(name.replace("w_", "c_") for name in self.matrices)}
-        if odd := sorted((inputs - known) | (needed - inputs) | {*_STATE.values(), "k", "v"} - made):
-            raise ModelError(
-                f"design {self.plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has "
-                "the names of its tensors"
-            )
+        self.roles = LayerRoles.of(self.plan, self.CACHES)
         places = {operand.name: operand.argument for operand in self.plan.program.operands}
-        shared = (*_STATE, "angles", *_STATE.values())
-        if beside := [name for name in shared if places[name] in (places["k"], places["v"])]:
+        given, made = self.roles.given, self.roles.made
+        shared = *(given[role] for role in (*CARRIED, "angles")), *(made[role] for role in CARRIED)
+        kept = [made[role] for role in KEPT]
+        if beside := [name for name in shared if places[name] in [places[one] for one in kept]]:
             raise ModelError(
-                f"design {self.plan.spec.name}: k and v lie in one buffer with {beside[0]}, which all layers share; "
-                f"give {beside[0]} another one below [buffers], and compose it again"
+                f"design {self.plan.spec.name}: {kept[0]} and {kept[1]} lie in one buffer with {beside[0]}, which all "
+                f"layers share; give {beside[0]} another one below [buffers], and compose it again"
             )
         self._us = lru_cache(64)(self._modelled)
-
-    @property
-    def matrices(self) -> _Matrices:
-        """What each of its matrices is made of."""
-        together = any(operand.name in _GATE_AND_UP[1] for operand in self.plan.program.operands)
-        return _MATRICES | _GATE_AND_UP[together]
 
     def check(self, config: BitNetConfig) -> None:
         """ModelError where its designs are of another model: other norms, heads or gate."""
@@ -103,27 +78,38 @@ class ComposedLayer:
 
     def pack(self, source: Checkpoint, layer: int) -> None:
         """The norms and matrices of the next layer."""
-        before = self.packed[-1].down_scale if self.packed else np.zeros(1, np.float32)
-        given: dict[str, np.ndarray] = {"c_before": before}
-        shapes = {operand.name for operand in self.plan.program.operands}
-        scales: dict[str, np.ndarray] = {}
-        for name, roles in self.matrices.items():
-            matrix = source.matrix(layer, roles)
-            given[name], scales[name.replace("w_", "c_")] = matrix.weights, np.asarray(matrix.scales, np.float32)
-        given |= {name: scale for name, scale in scales.items() if name in shapes}
-        for (name, role), matrix in zip(_NORMS.items(), ("w_qkv", "w_o", "w_qkv", "w_down"), strict=True):
-            given[name] = source.floats(role, (len(given[matrix]),), layer).astype(_BF16)
+        config, given = source.config, {}
+        scales: dict[str, float] = {}
+        for tensor, parts in self.roles.matrices.items():
+            matrix = source.matrix(layer, parts)
+            given[tensor] = matrix.weights
+            scales |= dict(zip(parts, matrix.scales, strict=True))
+        before = self.packed[-1].scales if self.packed else dict.fromkeys(MATRICES, 0.0)
+        for tensor, (parts, earlier) in self.roles.scales.items():
+            given[tensor] = np.array([(before if earlier else scales)[part] for part in parts], np.float32)
+        sizes = (config.hidden_size, config.query_size, config.hidden_size, config.intermediate_size)
+        for role, size in zip(NORMS, sizes, strict=True):
+            given[self.roles.given[role]] = source.floats(role, (size,), layer).astype(_BF16)
         try:
-            self.packed.append(PackedLayer(self.loaded.pack(**given), scales["c_down"]))
+            self.packed.append(PackedLayer(self.loaded.pack(**given), scales))
         except InputError as error:
             raise ModelError(f"layer {layer}: {error}") from None
 
+    def given(self, state: Prepared, role: str) -> np.ndarray:
+        """What a problem takes in a role."""
+        return state.arrays[self.roles.given[role]]
+
+    def made(self, state: Prepared, role: str) -> np.ndarray:
+        """What a problem leaves in a role."""
+        return state.arrays[self.roles.made[role]]
+
     def begin(self, state: Prepared, x: np.ndarray, positions: np.ndarray, theta: float) -> None:
         """Write states and angles of tokens at these positions; what lies behind them keeps what it is."""
-        arrays = state.arrays
-        arrays["x"][: len(x)] = x
-        arrays["sums"][...], arrays["scales"][...] = 0, 0  # nothing is to be added to the first layer's
-        arrays["angles"][...] = rope_table(positions, arrays["angles"].shape[1], theta)
+        states, product, scales = (self.given(state, role) for role in CARRIED)
+        states[: len(x)] = x
+        product[...], scales[...] = 0, 0  # nothing is to be added to the first layer's
+        angles = self.given(state, "angles")
+        angles[...] = rope_table(positions, angles.shape[1], theta)
 
     def run(self, states: Sequence[Prepared], why: str = "") -> None:
         """All layers as one list, each on its state."""
@@ -135,8 +121,12 @@ class ComposedLayer:
 
     def end(self, state: Prepared, tokens: int) -> np.ndarray:
         """States of the first tokens behind the last layer, float32."""
-        y, sums, scales = (state.arrays[name][:tokens].astype(np.float32) for name in _STATE.values())
-        return y + sums * (scales.reshape(-1, 1) * self.packed[-1].down_scale)
+        y, product, scales = (self.made(state, role)[:tokens].astype(np.float32) for role in CARRIED)
+        return y + product * (scales.reshape(-1, 1) * np.float32(self.packed[-1].scales["down"]))
+
+    def kept(self, state: Prepared, tokens: int) -> tuple[np.ndarray, ...]:
+        """A copy of the first tokens' keys and values, float32."""
+        return tuple(self.made(state, role)[:tokens].astype(np.float32) for role in KEPT)
 
     @cached_property
     def least(self) -> int:
@@ -160,17 +150,12 @@ class ComposedLayer:
 class PromptLayers(ComposedLayer):
     """A prompt, all tokens at once, the first of which has position 0."""
 
-    def __call__(self, x: np.ndarray, theta: float) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    def __call__(self, x: np.ndarray, theta: float) -> tuple[np.ndarray, list[tuple[np.ndarray, ...]]]:
         """States behind the last layer, and of each layer keys, turned, and values (tokens x heads x d), float32."""
         tokens = max(len(x), self.least)  # rows behind the last one, which no other looks at: attention is causal
         with self.loaded.prepared(tokens=tokens) as state:
-            states = [state, *(state.beside("k", "v") for _ in self.packed[1:])]
+            own = [self.roles.made[role] for role in KEPT]
+            states = [state, *(state.beside(*own) for _ in self.packed[1:])]
             self.begin(state, x, np.arange(tokens), theta)
             self.run(states)
-            kept = [(rows_of(one, "k", len(x)), rows_of(one, "v", len(x))) for one in states]
-            return self.end(state, len(x)), kept
-
-
-def rows_of(state: Prepared, name: str, tokens: int) -> np.ndarray:
-    """A copy of the first tokens' keys or values, float32."""
-    return state.arrays[name][:tokens].astype(np.float32)
+            return self.end(state, len(x)), [self.kept(one, len(x)) for one in states]

@@ -8,7 +8,8 @@ import numpy as np
 
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
-from bdforge.models.bitnet.composed_layer import ComposedLayer, PromptLayers, rows_of
+from bdforge.models.bitnet.composed_layer import ComposedLayer, PromptLayers
+from bdforge.models.bitnet.layer_roles import CACHES
 from bdforge.models.errors import ModelError
 from bdforge.models.parts import ArrayParts
 from bdforge.models.split import Decision
@@ -29,7 +30,7 @@ class _Resident:
 class TokenLayers(ComposedLayer):
     """A token behind those that a cache holds."""
 
-    CACHES: ClassVar = ("k_cache", "v_cache")
+    CACHES: ClassVar = CACHES
     decision: Decision | None = None
     """Whether it is faster than the model's other designs and the CPU; None: nobody has compared yet."""
 
@@ -50,23 +51,24 @@ class TokenLayers(ComposedLayer):
         self.begin(states[0], x, np.arange(first, first + 1), theta)
         self.run(states, "" if self.decision is None else f"; {self.decision.why}")
         for number, one in enumerate(states):
-            cache.appended(number, rows_of(one, "k", 1), rows_of(one, "v", 1))
+            cache.appended(number, *self.kept(one, 1))
         held.rows = first + 1
         return self.end(states[0], 1)
 
     def _resident(self, cache: Cache, rows: int) -> _Resident:
         """The cache in the array's memory, with room for one more and all rows so far."""
         held = cache.resident
-        if not isinstance(held, _Resident) or len(held.states[0].arrays["k_cache"]) <= rows:
+        if not isinstance(held, _Resident) or len(self.given(held.states[0], CACHES[0])) <= rows:
             capacity = _FIRST
             while capacity <= rows:
                 capacity *= 2
             state = self.loaded.prepared(keys=capacity)
-            held = cache.resident = _Resident([state, *(state.beside(*self.CACHES) for _ in self.packed[1:])])
+            own = [self.roles.given[role] for role in CACHES]
+            held = cache.resident = _Resident([state, *(state.beside(*own) for _ in self.packed[1:])])
         held.states[0].take()  # of whichever thread used the cache before
         for number, one in enumerate(held.states):
-            for name, kept in zip(self.CACHES, cache.kept(number), strict=True):
-                one.arrays[name][held.rows : rows] = kept[held.rows : rows]
+            for role, kept in zip(CACHES, cache.kept(number), strict=True):
+                self.given(one, role)[held.rows : rows] = kept[held.rows : rows]
         held.rows = rows
         return held
 
@@ -84,8 +86,8 @@ class ComposedLayers:
         found: dict[type[ComposedLayer], list[ComposedLayer]] = {PromptLayers: [], TokenLayers: []}
         for one in parts.designs if parts.rule != "cpu" else ():
             if isinstance(one.plan, ComposedPlan):
-                names = {operand.name for operand in one.plan.program.operands}
-                kind = TokenLayers if names.issuperset(TokenLayers.CACHES) else PromptLayers
+                roles = one.plan.spec.content.get("roles", {}).values()
+                kind = TokenLayers if set(roles).issuperset(CACHES) else PromptLayers
                 found[kind].append(kind(one.loaded, one.plan, parts.ledger))
         for several in found.values():
             if len(several) > 1:

@@ -1,0 +1,94 @@
+"""The compositions of examples/layer for a tiny BitNet, of designs whose cores run machine code."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bdforge.common.files import read_toml
+from bdforge.devices import device_named
+from bdforge.operators import plan, spec_from
+from bdforge.runtime import BuiltDesign
+from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
+from support.built_designs import ROOT, spec_content
+from support.coded_folders import coded_plan
+
+PROMPT, TOKEN = "bitnet", "bitnet_token"
+_TYPES = ("int8", "int2", "bf16", "int32")
+_END = {"array": {"rows": 1, "columns": 2, "from_end": True}}
+_CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
+_SUM = {"residual": True, "residual_scaled": True}
+_BIG = {"hidden": 2560, "qkv": 3840, "ffn": 6912}
+
+
+def _core(column: int, row: int) -> dict[str, Any]:
+    return {"array": {"rows": 1, "columns": 1, "first_column": column, "first_row": row, "from_end": True}}
+
+
+@dataclass(frozen=True)
+class TinyLayers:
+    """Sizes of a model. `designs` are the specs of a composition's designs by name, `form` is the composition."""
+
+    hidden: int = 128
+    ffn: int = 256
+    heads: int = 2
+    kv: int = 1
+    dim: int = 64
+
+    def designs(self, name: str) -> dict[str, dict[str, Any]]:
+        """Those of PROMPT or TOKEN."""
+        rows = {"kind": "rows", "width": self.hidden} | _CODES
+        rope = {
+            "kind": "rope", "heads": self.heads + 2 * self.kv, "head_dim": self.dim, "scaled": True,
+            "outputs": [{"name": "Q", "heads": self.heads}, {"name": "K", "heads": self.kv},
+                        {"name": "V", "heads": self.kv, "turned": False}],
+        }  # fmt: skip
+        attention = {
+            "kind": "attention", "heads": self.heads, "kv_heads": self.kv, "head_dim": self.dim,
+            "array": {"rows": 1, "columns": 2},
+        }  # fmt: skip
+        if name == PROMPT:
+            return {
+                "bitnet_norm": rows | _END,
+                "gemm_i8_i2_raw": spec_content(16, 64, 32, types=_TYPES, rows=2, columns=2),
+                "bitnet_rope": rope | _END,
+                "attention_bf16_bitnet": attention,
+                "bitnet_residual_norm": rows | _SUM | _END,
+                "gemm_i8_i2_gate": spec_content(
+                    16, 64, 32, types=_TYPES, rows=2, columns=2, epilogue={"gate": "relu2"}
+                ),
+                "bitnet_norm_6912": rows | {"width": self.ffn} | _END,
+            }
+        return {
+            "token_residual_norm": rows | _SUM | {"apart": True} | _core(0, 1),
+            "token_product": {
+                "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "bf16"}, "tile": {"m": 1, "k": 64, "n": 32},
+                "array": {"rows": 1, "columns": 2},
+            },
+            "token_rope": rope | {"apart": True} | _core(1, 1),
+            "token_attention": attention | {
+                "tile": {"queries": 16, "keys": 16},
+                "array": {"rows": 1, "columns": 2, "first_column": 1, "first_row": 2, "from_end": True},
+            },
+            "token_norm": rows | _core(2, 1),
+            "token_gate": {"kind": "elementwise", "function": "relu2_gate", "type": "bf16", "tile": 64} | _core(0, 2),
+            "token_norm_6912": rows | {"width": self.ffn} | _core(2, 0),
+        }  # fmt: skip
+
+    def form(self, name: str) -> dict[str, Any]:
+        """The example's composition with these sizes."""
+        content = read_toml(ROOT / "examples" / "layer" / f"{name}.toml", CompositionFault)
+        sizes = {"hidden": self.hidden, "qkv": (self.heads + 2 * self.kv) * self.dim, "ffn": self.ffn}
+        own = {big * times: sizes[which] * times for which, big in _BIG.items() for times in (1, 2)}
+        for step in content["steps"]:
+            step["sizes"] = {name: own.get(size, size) for name, size in step["sizes"].items()}
+        if "up" in content.get("views", {}):
+            content["views"]["up"]["first"] = self.ffn
+        return content
+
+    def composed(self, folder: Path, name: str, **changes: Any) -> Path:
+        """The folder of the built composition, below this one, with its designs beside it."""
+        for design, content in self.designs(name).items():
+            coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
+        form = CompositionForm.model_validate(self.form(name) | changes)
+        compose(form, name, lambda design: BuiltDesign.load(folder / design)).write(folder / name)
+        return folder / name

@@ -21,7 +21,7 @@ from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.watched import part
 from bdforge.models import RULES, ArrayParts, Ledger, Products, Sampler, generate
 from bdforge.models.bitnet import BitNet
-from bdforge.models.bitnet.composed_token import ComposedLayers
+from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.models.rounding import Accuracy, accuracy
 from bdforge.runtime.loading import EMULATED, NPU
 

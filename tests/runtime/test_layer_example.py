@@ -84,8 +84,8 @@ def shapes_of(file: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
 
 def test_a_token_takes_what_a_prompt_leaves():
     """Weights of one token's layer are those of a prompt's, but for tensors that are the other's alone."""
-    token, prompt = shapes_of("bitnet_token.toml", {"keys": 33}), shapes_of("bitnet.toml", {"tokens": 1})
-    own = {"k_cache": (33, 5, 128), "v_cache": (33, 5, 128), "w_gate_up": (2560, 13824)}
+    token, prompt = shapes_of("bitnet_token.toml", {"keys": 33}), shapes_of("bitnet.toml", {"tokens": 1, "keys": 33})
+    own = {"w_gate_up": (2560, 13824)}
     apart = {name: prompt.pop(name) for name in ("w_gate", "w_up")}
     assert token == prompt | own
     assert set(apart.values()) == {(2560, 6912)}
@@ -93,14 +93,14 @@ def test_a_token_takes_what_a_prompt_leaves():
 
 def test_bitnets_steps_fit_together():
     """One array holds each of its designs, and every step finds what the ones before it made, as it takes it."""
-    shapes = shapes_of("bitnet.toml", {"tokens": 1024})
+    shapes = shapes_of("bitnet.toml", {"tokens": 1024, "keys": 2048})
     matrices = {"w_qkv": (2560, 3840), "w_o": (2560, 2560), "w_gate": (2560, 6912), "w_up": (2560, 6912)}
     norms = {"w_norm": (2560,), "w_sub": (2560,), "w_ffn": (2560,), "w_ffn_sub": (6912,)}
     scales = {"c_qkv": (3,), "c_o": (1,), "c_before": (1,)}
     state = dict.fromkeys(("x", "sums", "y", "down_sums"), (1024, 2560))
     assert shapes == matrices | norms | scales | state | {
         "w_down": (6912, 2560), "angles": (1024, 128), "scales": (1024,), "h1_scales": (1024,), "f_scales": (1024,),
-        "k": (1024, 5, 128), "v": (1024, 5, 128),
+        "k": (1024, 5, 128), "v": (1024, 5, 128), "k_cache": (2048, 5, 128), "v_cache": (2048, 5, 128),
     }  # fmt: skip
 
 

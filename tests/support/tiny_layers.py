@@ -38,7 +38,7 @@ class TinyLayers:
         """Those of PROMPT or TOKEN."""
         rows = {"kind": "rows", "width": self.hidden} | _CODES
         rope = {
-            "kind": "rope", "heads": self.heads + 2 * self.kv, "head_dim": self.dim, "scaled": True,
+            "kind": "rope", "heads": self.heads + 2 * self.kv, "head_dim": self.dim, "scaled": True, "apart": True,
             "outputs": [{"name": "Q", "heads": self.heads}, {"name": "K", "heads": self.kv},
                         {"name": "V", "heads": self.kv, "turned": False}],
         }  # fmt: skip
@@ -64,7 +64,7 @@ class TinyLayers:
                 "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "bf16"}, "tile": {"m": 1, "k": 64, "n": 32},
                 "array": {"rows": 1, "columns": 2},
             },
-            "token_rope": rope | {"apart": True} | _core(1, 1),
+            "token_rope": rope | _core(1, 1),
             "token_attention": attention | {
                 "tile": {"queries": 16, "keys": 16},
                 "array": {"rows": 1, "columns": 2, "first_column": 1, "first_row": 2, "from_end": True},

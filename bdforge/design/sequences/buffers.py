@@ -130,17 +130,16 @@ def pack(
 def few_rows(
     program: Program, sizes: Mapping[str, int], plan: Callable[[dict[str, int]], PlannedSequence]
 ) -> PlannedSequence:
-    """What `plan` makes of these sizes and a first one on which nothing that stays depends, as small as it may be.
+    """What `plan` makes of these sizes and of others on which nothing that stays depends, as small as they may be.
 
-    ProgramError where no first size will do.
+    ProgramError where no such sizes will do.
     """
-    first = next(iter(program.sizes), None)
-    if first is None or first in sizes:
-        return plan(dict(sizes))
+    told = {name for operand in staying(program) for place in operand.places for name in program.needs[place]}
+    free = program.sizes[:1] + tuple(name for name in program.sizes[1:] if name not in told)
     for rows in _FEW[:-1]:
         with suppress(ProgramError):
-            return plan({first: rows, **sizes})
-    return plan({first: _FEW[-1], **sizes})
+            return plan({**dict.fromkeys(free, rows), **sizes})
+    return plan({**dict.fromkeys(free, _FEW[-1]), **sizes})
 
 
 def operands_in(program: Program, argument: int) -> list[Operand]:

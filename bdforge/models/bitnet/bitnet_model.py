@@ -14,8 +14,7 @@ import numpy as np
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.composed_layer import PromptLayers
-from bdforge.models.bitnet.composed_token import ComposedLayers, TokenLayers
+from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.functions import GATES, attention, quantised, rms_norm, rotated
@@ -81,7 +80,7 @@ class BitNet:
         """Read a folder of Hugging Face's or a .gguf file, layer by layer, straight into the array's layout.
 
         `loaded` is told of each layer that is there; `override` and errors as of `Checkpoint.open`. Functions for which
-        `parts` has no design are numpy's. Prompts and tokens go through `composed`, as far as it has layers for them.
+        `parts` has no design are numpy's. Tokens go through `composed` as far as it has layers for them.
         """
         source = Checkpoint.open(path, override)
         config, parts, composed = source.config, parts or ArrayParts(), composed or ComposedLayers()
@@ -130,19 +129,20 @@ class BitNet:
             return self._hidden(ids, cache, micro_batch)
 
     def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
-        first = cache.length
+        first, size = cache.length, micro_batch or len(ids)
         self.check_length(first + len(ids))
-        if self.composed.prompt is not None and not first and not micro_batch:
-            return self._prompt(self.composed.prompt, ids, cache)
-        token = self.composed.token
-        if token is None or not token.takes(len(ids), cache) or (token.decision and not token.decision.array):
+        found = self.composed.fastest(size, first)
+        if found is None:
             return self._by_parts(ids, cache, micro_batch)
-        if token.decision is None and self.parts.rule == "estimate":
+        if len(ids) > 1 or self.parts.rule != "estimate":
+            return np.concatenate([self._layers(ids[i : i + size], cache) for i in range(0, len(ids), size)])
+        layer, _ = found
+        if layer.decision is None:
             before = self.products.ledger.us
             y = self._by_parts(ids, cache)
-            token.compare(cache, self.products.ledger.us - before)
+            layer.compare(first, self.products.ledger.us - before)
             return y
-        return self._token(token, ids, cache)
+        return (self._layers if layer.decision.array else self._by_parts)(ids, cache)
 
     def _by_parts(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
         """Product by product."""
@@ -155,18 +155,10 @@ class BitNet:
         with self._cpu("embedding"):
             return self.embedding[np.asarray(ids)].astype(np.float32)
 
-    def _token(self, layers: TokenLayers, ids: Sequence[int], cache: Cache) -> np.ndarray:
-        """One token, a command a layer."""
-        y = layers(self._embedded(ids), cache, self.config.rope_theta)
+    def _layers(self, ids: Sequence[int], cache: Cache) -> np.ndarray:
+        """By compositions, a command a layer."""
+        y = self.composed(self._embedded(ids), cache, self.config.rope_theta)
         _check_finite(y, "what the last layer gives")
-        return y
-
-    def _prompt(self, layers: PromptLayers, ids: Sequence[int], cache: Cache) -> np.ndarray:
-        """The whole prompt, a command a layer."""
-        y, kept = layers(self._embedded(ids), self.config.rope_theta)
-        _check_finite(y, "what the last layer gives")
-        for number, (k, v) in enumerate(kept):
-            cache.appended(number, k, v)
         return y
 
     def logits(self, hidden: np.ndarray) -> np.ndarray:

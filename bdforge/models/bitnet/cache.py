@@ -19,8 +19,8 @@ class Cache:
     layers: int
     heads: int
     size: int
-    resident: object = None
-    """What a device keeps of it."""
+    resident: dict[object, object] = field(default_factory=dict, repr=False)
+    """What devices keep of it, by whose it is."""
     _kept: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, repr=False)
     _used: Lock = field(default_factory=Lock, repr=False)
 

@@ -1,29 +1,28 @@
 """Layers of a model in one list of commands: a built composition of a layer, with other weights each time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
 
 from bdforge.common.messages import InputError
 from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
+from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.layer_roles import CARRIED, KEPT, MATRICES, NORMS, LayerRoles
+from bdforge.models.bitnet.layer_roles import CACHES, CARRIED, KEPT, MATRICES, NORMS, LayerRoles, check_model
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
-from bdforge.models.functions import GATES
-from bdforge.models.split import PLACES, Ledger
+from bdforge.models.split import PLACES, Decision, Ledger
 from bdforge.operators import ComposedPlan
 from bdforge.operators.attention import AttentionPlan
-from bdforge.operators.gemm import GemmSpec
 from bdforge.operators.rope import rope_table
 from bdforge.perf.bounds.composition_time import list_us, step_times
 from bdforge.runtime import Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
+_FIRST = 1024  # positions of a cache in the array's memory; capacity doubles from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,19 @@ class PackedLayer:
     scales: dict[str, float]
 
 
-@dataclass
+@dataclass(slots=True)
+class _Resident:
+    """What the array's memory holds of a cache: a problem of each layer, as large as it may become, and its rows."""
+
+    states: list[Prepared]
+    rows: int = 0
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it is large enough for a problem."""
+        return all(self.states[0].sizes[name] >= size for name, size in sizes.items())
+
+
+@dataclass(eq=False)
 class ComposedLayer:
     """A loaded composition and the layers of a model that run by it; each list is an entry of the ledger."""
 
@@ -42,39 +53,17 @@ class ComposedLayer:
     plan: ComposedPlan
     ledger: Ledger = field(default_factory=Ledger)
     packed: list[PackedLayer] = field(default_factory=list)
-    CACHES: ClassVar[tuple[str, ...]] = ()
-    """Inputs that hold what came before."""
+    decision: Decision | None = None
+    """Of one token, whether it is faster than the model's other designs and the CPU; None: nobody has compared yet."""
 
     def __post_init__(self) -> None:
-        self.roles = LayerRoles.of(self.plan, self.CACHES)
-        places = {operand.name: operand.argument for operand in self.plan.program.operands}
-        given, made = self.roles.given, self.roles.made
-        shared = *(given[role] for role in (*CARRIED, "angles")), *(made[role] for role in CARRIED)
-        kept = [made[role] for role in KEPT]
-        if beside := [name for name in shared if places[name] in [places[one] for one in kept]]:
-            raise ModelError(
-                f"design {self.plan.spec.name}: {kept[0]} and {kept[1]} lie in one buffer with {beside[0]}, which all "
-                f"layers share; give {beside[0]} another one below [buffers], and compose it again"
-            )
+        self.roles = LayerRoles.of(self.plan)
+        self.caches = tuple(self.roles.given[role] for role in CACHES)
         self._us = lru_cache(64)(self._modelled)
 
     def check(self, config: BitNetConfig) -> None:
         """ModelError where its designs are of another model: other norms, heads or gate."""
-        heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
-        wanted: dict[str, dict[str, Any]] = {
-            "rows": {"epsilon": config.rms_norm_eps},
-            "attention": {"head_dim": config.head_dim, "causal": True, "window": 0, **heads},
-        }  # fmt: skip
-        specs = [plan.spec for plan in self.plan.parts.values()]
-        gates = {spec.epilogue.gate for spec in specs if isinstance(spec, GemmSpec)}
-        gates |= {str(spec.facts["function"]).removesuffix("_gate") for spec in specs if spec.kind == "elementwise"}
-        if (gate := GATES[config.hidden_act].__name__.removesuffix("_gate")) not in gates:
-            raise ModelError(f"design {self.plan.spec.name}: none of its products has the gate {gate} of this model")
-        for name, plan in self.plan.parts.items():
-            facts = plan.spec.facts
-            for key, value in wanted.get(plan.spec.kind, {}).items():
-                if facts.get(key, value) != value:
-                    raise ModelError(f"design {name} has {key} = {facts[key]}, this model {value}")
+        check_model(self.plan, config)
 
     def pack(self, source: Checkpoint, layer: int) -> None:
         """The norms and matrices of the next layer."""
@@ -103,37 +92,75 @@ class ComposedLayer:
         """What a problem leaves in a role."""
         return state.arrays[self.roles.made[role]]
 
-    def begin(self, state: Prepared, x: np.ndarray, positions: np.ndarray, theta: float) -> None:
-        """Write states and angles of tokens at these positions; what lies behind them keeps what it is."""
-        states, product, scales = (self.given(state, role) for role in CARRIED)
-        states[: len(x)] = x
-        product[...], scales[...] = 0, 0  # nothing is to be added to the first layer's
-        angles = self.given(state, "angles")
-        angles[...] = rope_table(positions, angles.shape[1], theta)
+    def sizes(self, tokens: int, first: int) -> dict[str, int] | None:
+        """Those of a run of tokens behind `first` others; None where it is none of its runs.
 
-    def run(self, states: Sequence[Prepared], why: str = "") -> None:
-        """All layers as one list, each on its state."""
-        place, us = PLACES[self.loaded.device], self.us(**states[0].sizes)
-        with self.ledger.timed("layers", place, f"{len(states)} in one list{why}", us):
+        Rows of no token stand behind them where attention has a larger tile: it is causal, so no token sees them.
+        Else a tile would reach behind them, where other tensors lay in runs of other sizes: any bits, read as floats.
+        """
+        queries, keys = self.tile
+        if "tokens" in self.plan.program.sizes:
+            tokens = max(tokens, queries, keys - first)
+            return {"tokens": tokens, "keys": first + tokens}
+        return {"keys": first + 1} if tokens == 1 and first + 1 >= keys else None
+
+    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> np.ndarray:
+        """States behind the last layer of the tokens of `x`, behind those of a cache, which has theirs then.
+
+        Float32, tokens x hidden, both; the tokens are those of one of its runs.
+        """
+        first, sizes = cache.length, self.sizes(len(x), cache.length)
+        assert sizes is not None
+        held = self._resident(cache, sizes)
+        states = [self.loaded.resized(one, **sizes) for one in held.states]
+        self._begin(states[0], x, first, theta)
+        place, why = PLACES[self.loaded.device], "" if self.decision is None else f"; {self.decision.why}"
+        with self.ledger.timed("layers", place, f"{len(states)} in one list{why}", self.us(**sizes)):
             self.loaded.run_batch(
                 [(one, {"weights": packed.operands}) for one, packed in zip(states, self.packed, strict=True)]
             )
-
-    def end(self, state: Prepared, tokens: int) -> np.ndarray:
-        """States of the first tokens behind the last layer, float32."""
-        y, product, scales = (self.made(state, role)[:tokens].astype(np.float32) for role in CARRIED)
+        for number, one in enumerate(states):
+            cache.appended(number, *(self.made(one, role)[: len(x)].astype(np.float32) for role in KEPT))
+        held.rows = first + len(x)
+        y, product, scales = (self.made(states[0], role)[: len(x)].astype(np.float32) for role in CARRIED)
         return y + product * (scales.reshape(-1, 1) * np.float32(self.packed[-1].scales["down"]))
 
-    def kept(self, state: Prepared, tokens: int) -> tuple[np.ndarray, ...]:
-        """A copy of the first tokens' keys and values, float32."""
-        return tuple(self.made(state, role)[:tokens].astype(np.float32) for role in KEPT)
+    def compare(self, first: int, other_us: float) -> None:
+        """Decide by what another way took for a token behind `first` others."""
+        sizes = self.sizes(1, first)
+        assert sizes is not None
+        what = f"of {first + 1} tokens the last"
+        self.decision = Decision.faster(what, self.us(**sizes), other_us, "one token timed")
+
+    def _begin(self, state: Prepared, x: np.ndarray, first: int, theta: float) -> None:
+        """Write states and angles of tokens and of the rows behind them."""
+        states, product, scales = (self.given(state, role) for role in CARRIED)
+        states[: len(x)], states[len(x) :] = x, 0
+        product[...], scales[...] = 0, 0  # nothing is to be added to the first layer's
+        angles = self.given(state, "angles")
+        angles[...] = rope_table(np.arange(first, first + len(states)), angles.shape[1], theta)
+
+    def _resident(self, cache: Cache, sizes: Mapping[str, int]) -> _Resident:
+        """The cache in the array's memory, with all its rows and room for a run of these sizes."""
+        held, rows = cache.resident.get(self), cache.length
+        if not isinstance(held, _Resident) or not held.holds(sizes):
+            capacity = _FIRST
+            while capacity < sizes["keys"]:
+                capacity *= 2
+            state = self.loaded.prepared(**{**sizes, "keys": capacity})
+            held = cache.resident[self] = _Resident([state, *(state.beside(*self.caches) for _ in self.packed[1:])])
+        held.states[0].take()  # of whichever thread used the cache before
+        for number, one in enumerate(held.states if rows else ()):
+            for name, kept in zip(self.caches, cache.kept(number), strict=True):
+                one.arrays[name][held.rows : rows] = kept[held.rows : rows]
+        held.rows = rows
+        return held
 
     @cached_property
-    def least(self) -> int:
-        """Keys of the shortest run: attention takes no fewer than a tile has."""
-        return max(
-            (plan.tiling.keys for plan in self.plan.parts.values() if isinstance(plan, AttentionPlan)), default=1
-        )
+    def tile(self) -> tuple[int, int]:
+        """Queries and keys of attention's tiles."""
+        tilings = [plan.tiling for plan in self.plan.parts.values() if isinstance(plan, AttentionPlan)]
+        return max(tiling.queries for tiling in tilings), max(tiling.keys for tiling in tilings)
 
     def us(self, **sizes: int) -> float:
         """Microseconds of all layers, modelled, as one list."""
@@ -145,17 +172,3 @@ class ComposedLayer:
         steps = step_times(self.plan, problem, sequence, timing)
         layers = len(self.packed)
         return layers * sum(step.us + step.change_us for step in steps) + list_us(layers, timing)
-
-
-class PromptLayers(ComposedLayer):
-    """A prompt, all tokens at once, the first of which has position 0."""
-
-    def __call__(self, x: np.ndarray, theta: float) -> tuple[np.ndarray, list[tuple[np.ndarray, ...]]]:
-        """States behind the last layer, and of each layer keys, turned, and values (tokens x heads x d), float32."""
-        tokens = max(len(x), self.least)  # rows behind the last one, which no other looks at: attention is causal
-        with self.loaded.prepared(tokens=tokens) as state:
-            own = [self.roles.made[role] for role in KEPT]
-            states = [state, *(state.beside(*own) for _ in self.packed[1:])]
-            self.begin(state, x, np.arange(tokens), theta)
-            self.run(states)
-            return self.end(state, len(x)), [self.kept(one, len(x)) for one in states]

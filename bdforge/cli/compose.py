@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bdforge.cli.options import DEFAULT_PRODUCT, ProductName
+from bdforge.cli.step_resources import resource_table
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip_path, listed
 from bdforge.common.screen import new_table, put, say, screen
@@ -96,7 +97,12 @@ def _print(made: Composition) -> None:
     used = [number for change in made.changes.numbers for number in change if number is not None]
     kb = sum(map(made.change_bytes, made.changes.numbers)) / 1024
     us = sum(change_us(made.changes.operations[number], timing) for number in used)
-    put(screen(), table, f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)")
+    put(
+        screen(),
+        table,
+        resource_table([*made.designs.values()]),
+        f"changes of a run: {kb:.0f} KB of its instruction stream, {us:.0f} us (modelled)",
+    )
 
 
 def _change(made: Composition, numbers: ChangeNumbers, timing: Timing) -> Sequence[str]:

@@ -127,14 +127,18 @@ class ComposedPlan(Plan):
         return "none"
 
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
-        """Inputs as the steps that take them first would have them."""
+        """Inputs as the steps that take them first would have them, floats an eighth of that.
+
+        Products of products, such as attention's scores, are then about as large as in models, not thousands.
+        """
         found: dict[str, np.ndarray] = {}
         taken = {operand.name for operand in self.program.operands if operand.direction == "in"}
         for number, (_, plan, own, tensors) in enumerate(self.steps(problem.sizes)):
             inputs = plan.random(own, seed + number)
             named = {tensors[name]: array for name, array in inputs.items() if name in tensors}
             found |= {name: array for name, array in named.items() if name in taken and name not in found}
-        return found
+        floats = {name: array for name, array in found.items() if not np.issubdtype(array.dtype, np.integer)}
+        return found | {name: (array * np.float32(1 / 8)).astype(array.dtype) for name, array in floats.items()}
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Nothing: errors of a step are the inputs of the next one."""

@@ -1,6 +1,6 @@
 // attention_rescale_bf16: moves M where a sum of weights would be too large or small (kernels/include/attention.h).
 //
-// Contract. Of rows whose sum state.next is outside of 2^-40 to 2^40, M becomes so large that the largest weight of the
+// Contract. Of rows whose sum state.next is outside of 2^-40 to 2^80, M becomes so large that the largest weight of the
 //   block is 2^-3 to 1, or the sum before it 1 to 2 where that is larger; rows that have seen no key stay. s,
 //   state.sums and o are those of the new M; weights and next are to be made again. o and sums are multiplied by
 //   2^(j - j'), exactly but for what falls below 2^-126: that is 0.
@@ -61,7 +61,7 @@ static inline void shifted(int32 *__restrict values, const int32 *__restrict shi
 /// Row i moves; what its scores change by, as a float in `change`.
 static inline void move_row(State *state, const int32 *scores, unsigned i, int32 *change) {
     const int32 sum = state->next[i][0];
-    const bool outside = sum < (127 - 40) << 23 || sum > (127 + 40) << 23;
+    const bool outside = sum < low_sum || sum > high_sum;
     const int32 move = outside ? wanted(state, scores, i) : none;
     const int32 before = state->power[i], power = move == none ? before : within(before + move, 65535);
     const int32 offset = power == before ? state->offset[i] : offset_of(power);

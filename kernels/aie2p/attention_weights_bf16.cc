@@ -7,14 +7,13 @@
 //   So p is within 2^-8 + 2.2e-3 + (2^-9 + 2^-9 c1) log(2) of 2^x. Every step is exact or rounded as told, so that all
 //   implementations give the same bits; the core's own exponential is not used: what it rounds to is not published.
 //   state.next = state.sums + sums of p's rows, of the digits that products of p have, tile by tile, high and low.
-//   state.has_moved: 1 where one of next is outside of 2^-40 to 2^40 and there is no SOFT_CAP, else 0.
+//   state.has_moved: 1 where one of next is outside of 2^-40 to 2^80 and there is no SOFT_CAP, else 0.
 #include "../include/attention.h"
 
 namespace attention {
 
 using Words = aie::vector<uint16, 32>;
 constexpr int bias = 127 * 256;  // u = x + 127
-constexpr int32 low_sum = (127 - 40) << 23, high_sum = (127 + 40) << 23;
 
 static inline Words words_of(unsigned value) { return aie::broadcast<uint16, 32>(static_cast<uint16>(value)); }
 

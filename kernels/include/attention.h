@@ -12,8 +12,9 @@
 //
 // c = SCORE_SCALE log2(e) = c1 2^-K with c1 in [1, 2). M is a number for each query, so that weights are numbers of
 // float32 whatever the scores are: c M = j, an integer up to what float32 rounds. It is 2^-14 2^K at first, which
-// serves scores from -40 to 40, and moves only where a row's sum of weights leaves 2^-40 to 2^40
-// (attention_rescale_bf16): the sums and o are multiplied by a power of two then, which is exact.
+// serves c q k^T from -40 to 80, and moves only where a row's sum of weights leaves 2^-40 to 2^80
+// (attention_rescale_bf16): the sums and o are multiplied by a power of two then, which is exact. A row of cores waits
+// for the one that moves, so sums may become almost what float32 holds: times values, which are below 2^46.
 //
 // Masked scores are MASKED, whose weight is 0 exactly. With a SOFT_CAP M stays: no weight is beyond 2^87.
 #pragma once
@@ -62,6 +63,7 @@ constexpr Scale scale;
 constexpr int32 magic = ((15 + scale.exponent + 127) << 23) | 0x400000;
 constexpr int32 masked = static_cast<int32>(0xf1800000);  // -2^100
 constexpr int largest_power = 100, smallest_power = -96;  // of weights; digits of smaller ones are no floats
+constexpr int32 low_sum = (127 - 40) << 23, high_sum = (127 + 80) << 23;  // of sums that need no other M, in floats' bits
 
 /// The 32-bit words of the buffer `state`.
 struct State {

@@ -190,6 +190,14 @@ def test_hostile_scores(kernel_library, case):
     assert mean <= most
 
 
+@pytest.mark.parametrize(("largest", "moves"), [(54, False), (64, True)])
+def test_large_scores_move_nothing_while_sums_are_floats(kernel_library, largest: float, moves: bool):
+    q, k, v = normal(WIDE, 40, 90)
+    k *= largest / (q @ k.T * WIDE.scale).max()
+    mean, moved = near(kernel_library(WIDE.build), WIDE, q, k, v)
+    assert (bool(moved), mean <= 0.01) == (moves, True)
+
+
 def test_values_of_zero_stay_zero(kernel_library):
     q, k, v = normal(WIDE, 33, 40)
     v[:, ::3] = 0

@@ -84,7 +84,7 @@ class Attended:
         sizes = _blocks(np.abs(q)) @ _blocks(np.abs(k)).T * factor
         products = {1: 2 * _DIGIT, 2: 3 * _DIGIT**2}[self.digits] + _SUM * 3 * q.shape[1] / SHARING
         exponent = SHARING * products * sizes
-        largest = np.abs(scores).max(axis=1, keepdims=True) * LOG2_E + 64  # of M: a row's weights move it beyond 2^40
+        largest = np.abs(scores).max(axis=1, keepdims=True) * LOG2_E + 64  # of M: as sums of weights were before
         exponent += largest * _SUM * q.shape[1]
         if self.cap:  # far beyond the cap, scores that are off are the same
             moved = exponent / LOG2_E

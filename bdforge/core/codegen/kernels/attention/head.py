@@ -100,8 +100,8 @@ class Head:
         return _HEADER + words[part] * self.queries
 
 
-LOW_SUM, HIGH_SUM = (127 - 40) << 23, (127 + 40) << 23
-"""Bits of 2^-40 and 2^40, between which sums are as they should be."""
+LOW_SUM, HIGH_SUM = (127 - 40) << 23, (127 + 80) << 23
+"""Bits of 2^-40 and 2^80, between which sums are as they should be."""
 MASKED = 0xF1800000
 """Bits of -2^100."""
 

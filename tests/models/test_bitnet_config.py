@@ -1,6 +1,7 @@
 """What a BitNet's configuration may hold: the ends of every number, defaults, and what files say by other names."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,15 @@ def test_metadata_of_a_gguf_say_every_member(kind: str):
     }  # fmt: skip
     assert of_gguf(kind).eos == ()
     assert str(found) == "BitNet of 2 layers, 12 / 10, 4 heads on 2, vocabulary 7"
+
+
+@pytest.mark.parametrize("said", [1e-5, 1e-6, 1e-12, 0.25, 3.0])
+def test_floats_of_a_gguf_are_the_decimals_that_they_stand_for(said: float):
+    """Files have them in float32; specs of designs and config.json say 1e-5."""
+    (stored,) = struct.unpack("<f", struct.pack("<f", said))
+    for value, expected in ((stored, said), (said, said), (1 / 3, 1 / 3)):
+        more: dict[str, Any] = {"bitnet.attention.layer_norm_rms_epsilon": value}
+        assert of_gguf(**more).rms_norm_eps == expected
 
 
 @pytest.mark.parametrize(

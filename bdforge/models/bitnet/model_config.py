@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bdforge.common.files import read_json
@@ -175,7 +176,7 @@ def from_metadata(
     names = unknown(path, settings, {*_KEYS.values(), *_JUDGED}, OF_GGUF, IDLE_OF_GGUF)
     factor = settings.get("rope.scaling.factor", settings.get("rope.scale_linear"))
     refuse_scaled(path, f"{kind}.rope.scaling", settings.get("rope.scaling.type", "linear"), factor)
-    found = {ours: settings[theirs] for ours, theirs in _KEYS.items() if theirs in settings}
+    found = {ours: _decimal(settings[theirs]) for ours, theirs in _KEYS.items() if theirs in settings}
     found = {"rope_theta": _THETA, "num_key_value_heads": found.get("num_attention_heads")} | found
     eos = [metadata[f"tokenizer.ggml.{end}_token_id"] for end in _ENDS if f"tokenizer.ggml.{end}_token_id" in metadata]
     more = {"vocab_size": vocabulary, "eos": eos, "unknown": names}
@@ -184,6 +185,13 @@ def from_metadata(
         if (value := settings.get(key, right)) != right:
             raise ModelError(f"{path}: {kind}.{key} is {clip(repr(value))}, only {right} is computed here")
     return config
+
+
+def _decimal(value: Any) -> Any:
+    """A float32, as GGUF has most, as the shortest decimal that rounds to it: as specs and config.json say it."""
+    if not isinstance(value, float) or float(np.float32(value)) != value:
+        return value
+    return float(str(np.float32(value)))
 
 
 _KEYS = {

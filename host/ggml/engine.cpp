@@ -32,16 +32,11 @@ bool scaling(const LoadedManifest& manifest) {
 }
 
 Design loaded(const Settings& settings) {
-    std::filesystem::path path(settings.design);
     std::error_code fault;
-    if (!std::filesystem::exists(path, fault))
+    if (!std::filesystem::exists(settings.design, fault))
         throw ArgumentError("BDFORGE_GGML_DESIGN=" + settings.design +
                             ": there is no such folder or file; build the design");
-    if (!std::filesystem::is_directory(path, fault)) return Design::load(Device::open(settings.device), path.string());
-    const LoadedManifest manifest = load_manifest((path / "manifest.json").string());
-    const auto image = manifest.files.find("xclbin");
-    path /= image == manifest.files.end() ? manifest.design + ".xclbin" : image->second.path;
-    return Design::load(Device::open(settings.device), path.string());
+    return Design::load(Device::open(settings.device), settings.design);
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ typedef struct bdforge_weights bdforge_resident; /* any operand that stays; weig
 typedef struct bdforge_job bdforge_job;
 typedef struct bdforge_gemm bdforge_gemm;
 typedef struct bdforge_batch bdforge_batch;
+typedef struct bdforge_layers bdforge_layers;
+typedef struct bdforge_text bdforge_text;
 
 /* Message of this thread's last failed call, "" when none failed; valid until its next call. */
 const char* bdforge_message(void);
@@ -56,7 +58,7 @@ const char* bdforge_device_name(const bdforge_device* device);
 int bdforge_device_is_npu(const bdforge_device* device);
 void bdforge_device_free(bdforge_device* device);
 
-/* Loads an xclbin (or full ELF, *.elf) with the manifest.json beside it. Once per process is enough for all sizes. */
+/* Loads an xclbin (or the folder that it was built into, or a full ELF, *.elf) with the manifest.json beside it. Once per process is enough for all sizes. */
 bdforge_status bdforge_design_load(const bdforge_device* device, const char* path, bdforge_design** design);
 void bdforge_design_free(bdforge_design* design);
 
@@ -189,6 +191,51 @@ bdforge_status bdforge_job_run_async(bdforge_job* job);
 bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms);
 bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
                                          bdforge_batch** batch);
+
+/* Layers of BitNet b1.58, by compositions of a layer whose tensors have roles: one that runs prompts, one that runs a token
+ * over a cache, or both. The host gives states before the first layer and gets those behind the last one. */
+
+/* What the layers of a model have in common; `gate`: "relu2" or "silu". */
+typedef struct bdforge_model {
+    size_t heads, key_heads, head_size;
+    float epsilon, theta;
+    const char* gate;
+} bdforge_model;
+
+/* A tensor of a layer by its role: a norm's floats, rows = 1 (attn_norm, attn_sub_norm, ffn_norm, ffn_sub_norm); or a matrix
+ * (q, k, v, o, gate, up, down), int8 of -1, 0, 1, inputs x outputs, and the scale of its products. */
+typedef struct bdforge_tensor {
+    const char* role;
+    const void* data;
+    size_t rows, columns;
+    float scale;
+} bdforge_tensor;
+
+bdforge_status bdforge_layers_create(bdforge_design* const* designs, size_t count, const bdforge_model* model,
+                                     bdforge_layers** layers);
+/* Packs the next layer; the caller's memory may be freed then. BDFORGE_STATE once there is a text. */
+bdforge_status bdforge_layers_add(bdforge_layers* layers, const bdforge_tensor* tensors, size_t count);
+/* Elements of a token's states. */
+size_t bdforge_layers_width(const bdforge_layers* layers);
+void bdforge_layers_free(bdforge_layers* layers);
+
+/* A text under way, for one thread at a time: keys and values of its tokens, in memory for `room` of them at first, which
+ * doubles whenever it is full. */
+bdforge_status bdforge_text_create(const bdforge_layers* layers, size_t room, bdforge_text** text);
+/* Tokens so far. */
+size_t bdforge_text_tokens(const bdforge_text* text);
+/* 1 where bdforge_text_run takes so many tokens next: any number at first, if there is a composition for prompts; then one,
+ * behind as many as attention takes, if there is one for tokens. */
+int bdforge_text_takes(const bdforge_text* text, size_t tokens);
+/* The next tokens through all layers as one list: states in and out, tokens x width. After a fault the text is as before. */
+bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms);
+/* Keys, turned, and values of tokens of one layer, tokens x key heads x head size. */
+bdforge_status bdforge_text_read(const bdforge_text* text, size_t layer, size_t first, size_t tokens, float* keys,
+                                 float* values);
+/* Takes those of the next tokens, which ran elsewhere: an array of each of `layers` layers. */
+bdforge_status bdforge_text_extend(bdforge_text* text, size_t tokens, const float* const* keys,
+                                   const float* const* values, size_t layers);
+void bdforge_text_free(bdforge_text* text);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <exception>
 #include <new>
 #include <string>
@@ -48,15 +47,6 @@ namespace {
 
 using namespace bdforge::c_api;
 
-/// Clears `out`, then sets it to what `make` returns.
-template <class Handle, class Make>
-bdforge_status made(Handle** out, Make make) noexcept {
-    return guarded([&] {
-        *given(out, "the handle's place") = nullptr;
-        *out = new Handle{make()};
-    });
-}
-
 bdforge::Sizes sizes_of(const bdforge_size* sizes, std::size_t count) {
     bdforge::Sizes found;
     for (const bdforge_size& size : listed("sizes", sizes, count)) {
@@ -72,8 +62,6 @@ std::vector<bdforge::Resident> residents_of(bdforge_resident* const* residents, 
         found.push_back(given(resident, "a resident")->resident);
     return found;
 }
-
-std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
 
 /// A batch of the jobs of handles.
 template <class Handle, class JobOf>

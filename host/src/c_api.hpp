@@ -1,6 +1,7 @@
 #pragma once
 // What the parts of the C API share: handles, and statuses of exceptions.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,17 @@ Pointer* given(Pointer* pointer, const char* name) {
     if (pointer == nullptr) throw ArgumentError(std::string(name) + " is NULL; pass what the call before it made");
     return pointer;
 }
+
+/// Clears `out`, then sets it to what `make` returns.
+template <class Handle, class Make>
+bdforge_status made(Handle** out, Make make) noexcept {
+    return guarded([&] {
+        *given(out, "the handle's place") = nullptr;
+        *out = new Handle{make()};
+    });
+}
+
+inline std::chrono::milliseconds milliseconds(unsigned count) { return std::chrono::milliseconds{count}; }
 
 /// The entries of a caller's list.
 template <class Entry>

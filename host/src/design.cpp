@@ -1,5 +1,7 @@
 #include "bdforge/design.hpp"
 
+#include <filesystem>
+
 #include "bdforge/error.hpp"
 #include "files.hpp"
 #include "state.hpp"
@@ -9,6 +11,16 @@ namespace bdforge {
 namespace {
 
 constexpr std::size_t image_limit_bytes = std::size_t{1} << 30;
+
+/// The file that is loaded: in a built design's folder the xclbin that its manifest names.
+std::string image_of(const std::string& path, const LoadOptions& options) {
+    std::error_code fault;
+    if (!std::filesystem::is_directory(path, fault)) return path;
+    const std::string folder = path + '/';
+    const LoadedManifest manifest = load_manifest(options.manifest.empty() ? folder + "manifest.json" : options.manifest);
+    const auto found = manifest.files.find("xclbin");
+    return folder + (found == manifest.files.end() ? manifest.design + ".xclbin" : found->second.path);
+}
 
 std::string name_of(const std::string& path) { return path.substr(folder_of(path).size()); }
 
@@ -51,7 +63,8 @@ void check_image(const Manifest& manifest, const std::string& path, bool full_el
 
 }  // namespace
 
-Design Design::load(const Device& device, const std::string& path, const LoadOptions& options) {
+Design Design::load(const Device& device, const std::string& built, const LoadOptions& options) {
+    const std::string path = image_of(built, options);
     const bool full_elf = path.ends_with(".elf");
     LoadedManifest manifest = load_manifest(options.manifest.empty() ? manifest_beside(path) : options.manifest);
     check_spec(manifest, options);

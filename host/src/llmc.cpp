@@ -22,10 +22,10 @@ struct Named {
 };
 
 /// Where linear layers run: on designs, and on the processor where these cannot.
-class Layers {
+class LayerProducts {
 public:
-    Layers() = default;
-    Layers(std::vector<Design> designs, bool keep_weights, std::chrono::milliseconds timeout)
+    LayerProducts() = default;
+    LayerProducts(std::vector<Design> designs, bool keep_weights, std::chrono::milliseconds timeout)
         : products_(std::in_place, std::move(designs)), keep_weights_(keep_weights), timeout_(timeout) {}
 
     bool keep_weights() const { return keep_weights_; }
@@ -92,16 +92,16 @@ private:
 class Held {
 public:
     Held() : lock_(guard()) {}
-    Layers* operator->() const { return layers(); }
-    Layers& operator*() const { return *layers(); }
+    LayerProducts* operator->() const { return layers(); }
+    LayerProducts& operator*() const { return *layers(); }
 
 private:
     static std::mutex& guard() {
         static auto* const made = new std::mutex;
         return *made;
     }
-    static Layers* layers() {
-        static auto* const made = new Layers;
+    static LayerProducts* layers() {
+        static auto* const made = new LayerProducts;
         return made;
     }
     const std::lock_guard<std::mutex> lock_;
@@ -133,13 +133,13 @@ bdforge_status bdforge_llmc_start(bdforge_design* const* designs, size_t count, 
         const bdforge_llmc_options chosen = options == nullptr ? bdforge_llmc_options{0, 0} : *options;
         const auto timeout =
             chosen.timeout_ms == 0 ? bdforge::default_timeout : std::chrono::milliseconds{chosen.timeout_ms};
-        *Held() = bdforge::Layers(std::move(loaded), chosen.keep_weights != 0, timeout);
+        *Held() = bdforge::LayerProducts(std::move(loaded), chosen.keep_weights != 0, timeout);
     });
 }
 
 void bdforge_llmc_updated(void) { Held()->updated(); }
 
-void bdforge_llmc_stop(void) { *Held() = bdforge::Layers(); }
+void bdforge_llmc_stop(void) { *Held() = bdforge::LayerProducts(); }
 
 bdforge_llmc_counts bdforge_llmc_counted(void) { return Held()->counts(); }
 

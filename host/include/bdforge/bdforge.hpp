@@ -6,3 +6,4 @@
 #include "bdforge/floats.hpp"
 #include "bdforge/gemm.hpp"
 #include "bdforge/job.hpp"
+#include "bdforge/layers.hpp"

@@ -84,9 +84,9 @@ struct LoadOptions {
 /// A built design, loaded once on a device; any number of problems of any size run on it. Copies are the same design.
 class Design {
 public:
-    /// Loads an xclbin, or a full ELF when `path` ends in ".elf".
+    /// Loads an xclbin, that of a built design's folder, or a full ELF when `built` ends in ".elf".
     /// FileError, ManifestError or DeviceError say what does not fit; nothing stays loaded then.
-    static Design load(const Device& device, const std::string& path, const LoadOptions& options = {});
+    static Design load(const Device& device, const std::string& built, const LoadOptions& options = {});
 
     const Manifest& manifest() const;
     const Device& device() const;

@@ -1,0 +1,87 @@
+#pragma once
+/// Layers of BitNet b1.58 on the array, by built compositions of a layer (docs/layer.md): prompts as one list of commands,
+/// tokens behind them over caches that grow in the array's memory.
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bdforge/job.hpp"
+
+namespace bdforge {
+
+class LayersState;
+class TextState;
+
+/// What the layers of a model have in common: heads of queries, of keys and of values, elements of a head; the epsilon of
+/// norms, the base of rotary angles, and what gates the feed-forward, "relu2" or "silu".
+struct LayerModel {
+    std::size_t heads, key_heads, head_size;
+    float epsilon, theta;
+    std::string gate;
+};
+
+/// A tensor of a layer: a norm's floats, rows = 1; or a ternary matrix, int8 of -1, 0, 1, inputs x outputs without gaps,
+/// and the scale that its products are multiplied with.
+struct LayerTensor {
+    const void* data;
+    std::size_t rows, columns;
+    float scale = 1;
+};
+
+/// The layers of a model, packed for one composition that runs prompts, one that runs tokens, or both. Copies are the same.
+/// Any number of texts may use them, in any threads.
+class Layers {
+public:
+    /// ArgumentError for designs that are no layer of such a model, or two of a kind; ManifestError for malformed ones.
+    Layers(const std::vector<Design>& designs, const LayerModel& model);
+
+    /// Packs the next layer. Its tensors by role: q, k, v, o, gate, up, down; attn_norm, attn_sub_norm, ffn_norm,
+    /// ffn_sub_norm. ArgumentError for one that is missing or of another size, WeightError for values that are not ternary,
+    /// StateError once there is a text.
+    void add(const std::map<std::string, LayerTensor>& tensors);
+
+    std::size_t count() const;
+    /// Whether they run on an NPU.
+    bool is_npu() const;
+    /// Elements of a token's states.
+    std::size_t width() const;
+
+    const std::shared_ptr<LayersState>& state() const { return state_; }
+
+private:
+    std::shared_ptr<LayersState> state_;
+};
+
+/// A text under way: its tokens' keys and values, where the array reads them. Copies are the same text, for one thread at a
+/// time.
+class Text {
+public:
+    /// Memory is made for `room` tokens at first, and for twice as many whenever it is full. ArgumentError for no layers.
+    explicit Text(const Layers& layers, std::size_t room = 1024);
+
+    /// Tokens so far.
+    std::size_t tokens() const;
+    /// Whether `run` takes so many tokens next: any number where there are none, if there is a composition for prompts, and
+    /// one at a time behind as many as attention takes, if there is one for tokens.
+    bool takes(std::size_t tokens) const;
+
+    /// Runs the next tokens through all layers, as one list of commands: `x` are their states before the first layer, `y`
+    /// those behind the last one, tokens x width. ArgumentError for what `takes` says no to;
+    /// TimeoutError and RunError as Batch: the text is what it was before.
+    void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout = default_timeout);
+
+    /// Keys, turned, and values of tokens from `first` on, of one layer: tokens x key heads x head size. ArgumentError for
+    /// tokens and layers that there are none of.
+    void read(std::size_t layer, std::size_t first, std::size_t tokens, float* keys, float* values) const;
+    /// Takes those of the next tokens, which ran elsewhere, of each layer; they are rounded to bf16.
+    void extend(std::size_t tokens, const std::vector<const float*>& keys, const std::vector<const float*>& values);
+
+private:
+    std::shared_ptr<TextState> state_;
+};
+
+}  // namespace bdforge

@@ -1,0 +1,50 @@
+#include "layer_elements.hpp"
+
+#include <cstring>
+
+#include "bdforge/error.hpp"
+#include "number_formats.hpp"
+
+namespace bdforge {
+
+Elements::Elements(const Job& job, const std::string& tensor) : job_(job), placed_(&job_.state()->operand(tensor)) {
+    const sequence::Layout& layout = placed_->layout;
+    const std::string& type = layout.operand().type;
+    if (type != "bf16" && type != "f32")
+        throw ArgumentError(job_.state()->design->manifest.design + ": " + tensor + " is of type " + type +
+                            ", expected bf16 or f32");
+    const auto& direct = placed_->direct;
+    data_ =
+        direct ? static_cast<std::byte*>(job_.state()->buffer(*placed_).data()) + direct->first : job_.memory(tensor);
+    rows_ = static_cast<std::size_t>(layout.rows()), columns_ = static_cast<std::size_t>(layout.columns());
+    stride_ = job_.stride(tensor), narrow_ = type == "bf16";
+}
+
+void Elements::write(std::size_t first, const float* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+        if (narrow_)
+            static_cast<Bf16*>(data_)[place(first + i)] = narrowed(values[i]);
+        else
+            static_cast<float*>(data_)[place(first + i)] = values[i];
+    if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
+}
+
+void Elements::read(std::size_t first, float* values, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = place(first + i);
+        values[i] = narrow_ ? widened(static_cast<const Bf16*>(data_)[at]) : static_cast<const float*>(data_)[at];
+    }
+}
+
+void Elements::take(const Elements& from, std::size_t count) {
+    if (narrow_ && from.narrow_ && stride_ == columns_ && from.stride_ == from.columns_) {
+        std::memcpy(data_, from.data_, count * sizeof(Bf16));
+        if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
+        return;
+    }
+    std::vector<float> values(count);
+    from.read(0, values.data(), count);
+    write(0, values.data(), count);
+}
+
+}  // namespace bdforge

@@ -1,0 +1,157 @@
+#include "layer_roles.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "bdforge/error.hpp"
+#include "messages.hpp"
+
+namespace bdforge {
+namespace {
+
+using Names = std::map<std::string, std::string>;
+
+/// The roles that a composition's document says, by tensor; none where it is another kind of design.
+Names told(const LoadedManifest& manifest) {
+    Names found;
+    const JsonView document = manifest.view().at("document");
+    if (manifest.kind != "composition" || !document.has("roles")) return found;
+    for (const auto& [tensor, role] : document.at("roles").members()) found[tensor] = role.text();
+    return found;
+}
+
+/// Takes an end off a text, if it is there.
+bool take_end(std::string& text, std::string_view end) {
+    if (!text.ends_with(end)) return false;
+    text.resize(text.size() - end.size());
+    return true;
+}
+
+/// What a role says of matrices; of others none.
+LayerRoles::Weight weight_of(const std::string& tensor, std::string role) {
+    LayerRoles::Weight made{tensor, {}, false, false};
+    made.before = take_end(role, " scales before");
+    made.scales = made.before || take_end(role, " scales");
+    for (std::size_t first = 0; first <= role.size();) {
+        const std::size_t end = std::min(role.find('+', first), role.size());
+        made.matrices.push_back(role.substr(first, end - first));
+        if (std::find(matrix_roles.begin(), matrix_roles.end(), made.matrices.back()) == matrix_roles.end()) return {};
+        first = end + 1;
+    }
+    return made;
+}
+
+std::ptrdiff_t times(const LayerRoles& roles, const std::string& matrix) {
+    std::ptrdiff_t found = 0;
+    for (const LayerRoles::Weight& weight : roles.weights)
+        if (!weight.scales) found += std::count(weight.matrices.begin(), weight.matrices.end(), matrix);
+    return found;
+}
+
+/// Adds the names that a table lacks.
+void lacking(const Names& table, const std::vector<std::string>& needed, std::vector<std::string>& odd) {
+    std::copy_if(needed.begin(), needed.end(), std::back_inserter(odd),
+                 [&](const std::string& role) { return !table.contains(role); });
+}
+
+}  // namespace
+
+bool over_cache(const LoadedManifest& manifest) {
+    const Names roles = told(manifest);
+    return std::any_of(roles.begin(), roles.end(), [](const auto& one) { return one.second == "key_cache"; });
+}
+
+LayerRoles layer_roles(const LoadedManifest& manifest) {
+    const Names roles = told(manifest);
+    const std::vector<std::string> carried{"states", "product", "product_scales"};
+    std::vector<std::string> needed = carried, made = carried, odd;
+    needed.emplace_back("angles"), made.insert(made.end(), {"keys", "values"});
+    needed.insert(needed.end(), norm_roles.begin(), norm_roles.end());
+    if (over_cache(manifest)) needed.insert(needed.end(), {"key_cache", "value_cache"});
+    LayerRoles found;
+    for (const sequence::Operand& operand : manifest.source.program.operands) {
+        const auto role = roles.find(operand.name);
+        if (operand.between || (operand.out && role == roles.end())) continue;
+        const LayerRoles::Weight weight =
+            role == roles.end() ? LayerRoles::Weight{} : weight_of(operand.name, role->second);
+        const bool known = role != roles.end() && (!weight.matrices.empty() || std::find(needed.begin(), needed.end(),
+                                                                                         role->second) != needed.end());
+        if (operand.out)
+            found.made[role->second] = operand.name;
+        else if (!known || !found.given.emplace(role->second, operand.name).second)
+            odd.push_back(operand.name);
+        else if (!weight.matrices.empty())
+            found.weights.push_back(weight);
+    }
+    for (const char* matrix : matrix_roles)
+        if (times(found, matrix) != 1) odd.emplace_back(matrix);
+    lacking(found.given, needed, odd), lacking(found.made, made, odd);
+    if (!odd.empty())
+        throw ArgumentError("design " + manifest.design + " is no layer of BitNet: " + listed(odd) +
+                            "; examples/layer/bitnet.toml has the roles of its tensors");
+    return found;
+}
+
+namespace {
+
+[[noreturn]] void refuse_fact(const std::string& design, const std::string& fact, const std::string& has,
+                              const std::string& wants) {
+    throw ArgumentError("design " + design + " has " + fact + " = " + has + ", this model " + wants);
+}
+
+/// A number with six digits.
+std::string short_text(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
+
+/// A design's sizes as its spec says them; what it does not say is the model's.
+void check_sizes(const std::string& design, const JsonView& spec, const std::map<std::string, std::size_t>& sizes) {
+    for (const auto& [name, size] : sizes) {
+        if (!spec.has(name)) continue;
+        const auto found = static_cast<std::size_t>(spec.at(name).integer(0, INT64_MAX));
+        if (found != size) refuse_fact(design, name, std::to_string(found), std::to_string(size));
+    }
+}
+
+void check_spec(const std::string& design, const JsonView& spec, const LayerModel& model) {
+    const std::string& kind = spec.at("kind").text();
+    if (kind == "rows" && spec.has("epsilon")) {
+        const double epsilon = spec.at("epsilon").real();
+        if (static_cast<float>(epsilon) != model.epsilon)
+            refuse_fact(design, "epsilon", short_text(epsilon), short_text(static_cast<double>(model.epsilon)));
+    }
+    if (kind != "attention") return;
+    if (spec.has("causal") && !spec.at("causal").boolean()) refuse_fact(design, "causal", "false", "true");
+    check_sizes(design, spec,
+                {{"heads", model.heads}, {"kv_heads", model.key_heads}, {"head_dim", model.head_size}, {"window", 0}});
+}
+
+/// What a design gates with, "" where it gates nothing.
+std::string gate_of(const JsonView& spec) {
+    const std::string& kind = spec.at("kind").text();
+    if (kind == "gemm" && spec.at("epilogue").has("gate")) return spec.at("epilogue").at("gate").text();
+    if (kind != "elementwise") return "";
+    std::string function = spec.at("function").text();
+    return take_end(function, "_gate") ? function : "";
+}
+
+}  // namespace
+
+void check_model(const LoadedManifest& manifest, const LayerModel& model) {
+    bool gated = false;
+    for (const auto& [name, design] : manifest.view().at("document").at("designs").members()) {
+        const JsonView document = design.at("document");
+        if (!document.has("made_from")) continue;
+        const JsonView spec = document.at("made_from");
+        check_spec(name, spec, model);
+        gated = gated || gate_of(spec) == model.gate;
+    }
+    if (!gated)
+        throw ArgumentError("design " + manifest.design + ": none of its products has the gate " + model.gate +
+                            " of this model");
+}
+
+}  // namespace bdforge

@@ -1,0 +1,39 @@
+#pragma once
+// Which tensor of a layer's composition is what to a BitNet: the table `roles` of its document. The same as
+// bdforge/models/bitnet/layer_roles.py.
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bdforge/layers.hpp"
+#include "manifest.hpp"
+
+namespace bdforge {
+
+constexpr std::array norm_roles{"attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"};
+constexpr std::array matrix_roles{"q", "k", "v", "o", "gate", "up", "down"};
+
+/// Tensors by role: those that a layer is given, and those that it has made.
+struct LayerRoles {
+    /// Matrices side by side, or with `scales` their scales, with `before` those of the layer before.
+    struct Weight {
+        std::string tensor;
+        std::vector<std::string> matrices;
+        bool scales, before;
+    };
+    std::map<std::string, std::string> given, made;
+    std::vector<Weight> weights;
+};
+
+/// Whether a composition runs one token over a cache.
+bool over_cache(const LoadedManifest& manifest);
+
+/// ArgumentError for a tensor without a role that is known, and for a role that no tensor has.
+LayerRoles layer_roles(const LoadedManifest& manifest);
+
+/// ArgumentError where a composition's designs are of another model: other norms, heads or gate.
+void check_model(const LoadedManifest& manifest, const LayerModel& model);
+
+}  // namespace bdforge

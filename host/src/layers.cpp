@@ -1,0 +1,164 @@
+#include "bdforge/layers.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bdforge/error.hpp"
+#include "layers_state.hpp"
+#include "messages.hpp"
+#include "number_formats.hpp"
+
+namespace bdforge {
+namespace {
+
+constexpr std::size_t least_most = 4096;  // more keys than any tile of attention has
+
+/// The fewest of its parameter that a composition takes: attention takes no fewer keys than a tile has.
+std::size_t least_of(const DesignState& design, const std::string& parameter) {
+    for (std::size_t size = 1;; ++size) try {
+            design.streams.values(all_parameters(design, {{parameter, size}}));
+            return size;
+        } catch (const ArgumentError&) {
+            if (size == least_most) throw;
+        }
+}
+
+const LayerTensor& tensor_of(const std::map<std::string, LayerTensor>& tensors, const std::string& role) {
+    const auto found = tensors.find(role);
+    if (found == tensors.end() || found->second.data == nullptr)
+        throw ArgumentError("the layer has no tensor " + role + "; give all seven matrices and four norms");
+    return found->second;
+}
+
+/// Whatever shares a buffer with what each layer keeps would be each layer's own.
+void check_buffers(const DesignState& design, const LayerRoles& roles) {
+    const auto place = [&](const std::string& tensor) { return design.operand(tensor).argument; };
+    const std::string &keys = roles.made.at("keys"), &values = roles.made.at("values");
+    std::vector<std::string> shared{roles.given.at("angles")};
+    for (const char* role : {"states", "product", "product_scales"})
+        shared.insert(shared.end(), {roles.given.at(role), roles.made.at(role)});
+    for (const std::string& tensor : shared)
+        if (place(tensor) == place(keys) || place(tensor) == place(values))
+            throw ArgumentError("design " + design.manifest.design + ": " + keys + " and " + values +
+                                " lie in one buffer with " + tensor + ", which all layers share; give " + tensor +
+                                " another one below [buffers], and compose it again");
+}
+
+/// Writes floats as an operand has them.
+void place_floats(Resident& resident, const std::string& type, const std::string& tensor,
+                  const std::vector<float>& values) {
+    if (type == "f32") return resident.place(tensor, {values.data(), values.size() * sizeof(float)});
+    std::vector<Bf16> narrow(values.size());
+    std::transform(values.begin(), values.end(), narrow.begin(), narrowed);
+    resident.place(tensor, {narrow.data(), narrow.size() * sizeof(Bf16)});
+}
+
+/// Matrices side by side.
+std::vector<std::int8_t> joined(const std::vector<LayerTensor>& parts, std::size_t columns) {
+    std::vector<std::int8_t> made(parts.front().rows * columns);
+    std::size_t first = 0;
+    for (const LayerTensor& part : parts) {
+        for (std::size_t row = 0; row < part.rows; ++row)
+            std::memcpy(&made[row * columns + first], static_cast<const std::int8_t*>(part.data) + row * part.columns,
+                        part.columns);
+        first += part.columns;
+    }
+    return made;
+}
+
+void place_matrices(Resident& resident, const LayerRoles::Weight& weight,
+                    const std::map<std::string, LayerTensor>& tensors) {
+    std::vector<LayerTensor> parts;
+    std::size_t columns = 0;
+    for (const std::string& role : weight.matrices) {
+        parts.push_back(tensor_of(tensors, role));
+        columns += parts.back().columns;
+        if (parts.back().rows != parts.front().rows)
+            throw ArgumentError(concat(role, " has ", parts.back().rows, " rows, ", weight.matrices.front(),
+                                       " beside it ", parts.front().rows, "; give matrices of one model"));
+    }
+    const auto& layouts = resident.state()->layouts;
+    const auto named = [&](const auto& layout) { return layout.operand().name == weight.tensor; };
+    const auto found = std::find_if(layouts.begin(), layouts.end(), named);
+    const std::size_t rows = parts.front().rows;
+    if (found != layouts.end() &&
+        (found->rows() != static_cast<std::int64_t>(rows) || found->columns() != static_cast<std::int64_t>(columns)))
+        throw ArgumentError(concat(listed(weight.matrices, "+"), ": ", rows, " x ", columns, " elements, where ",
+                                   weight.tensor, " has ", found->rows(), " x ", found->columns(),
+                                   "; take a composition for this model"));
+    if (parts.size() == 1) return resident.place(weight.tensor, {parts.front().data, rows * columns});
+    const std::vector<std::int8_t> all = joined(parts, columns);
+    resident.place(weight.tensor, {all.data(), all.size()});
+}
+
+}  // namespace
+
+PackedLayers::PackedLayers(const Design& loaded, const LayerModel& model)
+    : design(loaded),
+      roles(layer_roles(loaded.state()->manifest)),
+      size(over_cache(loaded.state()->manifest) ? "keys" : "tokens"),
+      least(least_of(*loaded.state(), size)) {
+    const DesignState& state = *loaded.state();
+    check_model(state.manifest, model);
+    check_buffers(state, roles);
+    const Layouts made = layouts(state, state.streams.values(all_parameters(state, {{size, least}})));
+    for (const sequence::Layout& layout : made.operands)
+        if (layout.operand().name == roles.given.at("states")) width = static_cast<std::size_t>(layout.columns());
+}
+
+Resident PackedLayers::packed(const std::map<std::string, LayerTensor>& tensors,
+                              const std::map<std::string, float>& before) const {
+    const auto type = [&](const std::string& tensor) { return design.state()->operand(tensor).type; };
+    Resident made(design, roles.given.at(norm_roles[0]), {});
+    for (const LayerRoles::Weight& weight : roles.weights) {
+        if (!weight.scales) {
+            place_matrices(made, weight, tensors);
+            continue;
+        }
+        std::vector<float> scales;
+        for (const std::string& role : weight.matrices)
+            scales.push_back(!weight.before ? tensor_of(tensors, role).scale : before.empty() ? 0 : before.at(role));
+        place_floats(made, type(weight.tensor), weight.tensor, scales);
+    }
+    for (const std::string role : norm_roles) {
+        const LayerTensor& norm = tensor_of(tensors, role);
+        const auto* const first = static_cast<const float*>(norm.data);
+        place_floats(made, type(roles.given.at(role)), roles.given.at(role), {first, first + norm.rows * norm.columns});
+    }
+    return made;
+}
+
+Layers::Layers(const std::vector<Design>& designs, const LayerModel& model) : state_(std::make_shared<LayersState>()) {
+    state_->model = model;
+    for (const Design& design : designs) {
+        auto& place = over_cache(design.state()->manifest) ? state_->token : state_->prompt;
+        if (place)
+            throw ArgumentError(place->design.manifest().design + ", " + design.manifest().design +
+                                " are compositions of a layer; give one");
+        place.emplace(design, model);
+        if (state_->width != 0 && place->width != state_->width)
+            throw ArgumentError(concat(design.manifest().design, " has states of ", place->width,
+                                       " elements, the other ", "composition of ", state_->width,
+                                       "; give two of one model"));
+        state_->width = place->width;
+    }
+    if (designs.empty()) throw ArgumentError("no composition of a layer was given; bdforge compose builds one");
+}
+
+void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
+    if (state_->used) throw StateError("a text uses these layers; add all of them before the first text");
+    std::map<std::string, float> scales;
+    for (const char* role : matrix_roles) scales[role] = tensor_of(tensors, role).scale;
+    std::vector<std::pair<PackedLayers*, Resident>> made;
+    for (auto* place : {&state_->prompt, &state_->token})
+        if (*place) made.emplace_back(&**place, (*place)->packed(tensors, state_->scales));
+    for (auto& [place, packed] : made) place->layers.push_back(packed);
+    state_->scales = std::move(scales);
+    ++state_->count;
+}
+
+std::size_t Layers::count() const { return state_->count; }
+bool Layers::is_npu() const { return (state_->prompt ? state_->prompt : state_->token)->design.device().is_npu(); }
+std::size_t Layers::width() const { return state_->width; }
+
+}  // namespace bdforge

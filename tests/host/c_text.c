@@ -1,0 +1,133 @@
+/* c_text DEVICE FOLDER DESIGNS ROOM PIECE...: a text by the layers of a tiny BitNet, in pieces of so many tokens; with '+'
+ * before them, they ran elsewhere. Files of FOLDER: `model` (numbers, then the gate), `LAYER.ROLE`, `LAYER.scales`, `x`, and
+ * what ran elsewhere, `LAYER.k_before` and `LAYER.v_before`; `y`, and `LAYER.keys` and `LAYER.values` of all tokens, go
+ * there. DESIGNS have commas between them. A fault of the library's is printed, and the exit code is its status. */
+#include "c_expect.h"
+
+enum { DESIGNS_MOST = 4, FLOATS_MOST = 1 << 18, LAYERS_MOST = 4, ROLES = 11 };
+
+static const char* folder;
+static float x[FLOATS_MOST], y[FLOATS_MOST], k[LAYERS_MOST][FLOATS_MOST], v[LAYERS_MOST][FLOATS_MOST];
+static struct {
+    size_t hidden, inner, layers;
+    bdforge_model of;
+    char gate[16];
+} model;
+
+static void good(bdforge_status status) {
+    if (status == BDFORGE_OK) return;
+    fprintf(stderr, "%s\n", bdforge_message());
+    exit((int)status);
+}
+
+static FILE* opened(int layer, const char* name, const char* mode) {
+    char path[4096];
+    if (layer < 0)
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+    else
+        snprintf(path, sizeof path, "%s/%d.%s", folder, layer, name);
+    FILE* file = fopen(path, mode);
+    require(file != NULL, path);
+    return file;
+}
+
+static size_t content(int layer, const char* name, void* data, size_t most) {
+    FILE* file = opened(layer, name, "rb");
+    const size_t bytes = fread(data, 1, most, file);
+    fclose(file);
+    return bytes;
+}
+
+static void keep(int layer, const char* name, const float* data, size_t count) {
+    FILE* file = opened(layer, name, "wb");
+    require(fwrite(data, sizeof *data, count, file) == count, name);
+    fclose(file);
+}
+
+static void read_model(void) {
+    FILE* file = opened(-1, "model", "r");
+    const int found = fscanf(file, "%zu %zu %zu %zu %zu %zu %f %f %15s", &model.hidden, &model.inner, &model.layers,
+                             &model.of.heads, &model.of.key_heads, &model.of.head_size, &model.of.epsilon,
+                             &model.of.theta, model.gate);
+    require(found == 9, "model");
+    model.of.gate = model.gate;
+    fclose(file);
+}
+
+static void add(bdforge_layers* layers, int layer) {
+    static char data[ROLES][1 << 18];
+    float scales[7];
+    const size_t wide = model.of.heads * model.of.head_size, narrow = model.of.key_heads * model.of.head_size;
+    bdforge_tensor tensors[ROLES] = {
+        {"q", NULL, model.hidden, wide, 0},         {"k", NULL, model.hidden, narrow, 0},
+        {"v", NULL, model.hidden, narrow, 0},       {"o", NULL, wide, model.hidden, 0},
+        {"gate", NULL, model.hidden, model.inner, 0}, {"up", NULL, model.hidden, model.inner, 0},
+        {"down", NULL, model.inner, model.hidden, 0}, {"attn_norm", NULL, 1, model.hidden, 0},
+        {"attn_sub_norm", NULL, 1, wide, 0},        {"ffn_norm", NULL, 1, model.hidden, 0},
+        {"ffn_sub_norm", NULL, 1, model.inner, 0},
+    };
+    content(layer, "scales", scales, sizeof scales);
+    for (size_t i = 0; i < ROLES; ++i) {
+        tensors[i].data = data[i];
+        if (i < 7) tensors[i].scale = scales[i];
+        content(layer, tensors[i].role, data[i], sizeof data[i]);
+    }
+    good(bdforge_layers_add(layers, tensors, ROLES));
+    expect(bdforge_layers_add(layers, tensors, ROLES - 1), BDFORGE_ARGUMENT, "the layer has no tensor ffn_sub_norm");
+}
+
+/* The next tokens, which run here, or ran elsewhere. */
+static void next(bdforge_text* text, size_t tokens, int elsewhere) {
+    const size_t first = bdforge_text_tokens(text), size = model.of.key_heads * model.of.head_size;
+    const float *keys[LAYERS_MOST], *values[LAYERS_MOST];
+    for (size_t layer = 0; layer < model.layers; ++layer)
+        keys[layer] = k[layer] + first * size, values[layer] = v[layer] + first * size;
+    if (elsewhere) {
+        require(!bdforge_text_takes(text, tokens), "it takes what is to run elsewhere");
+        expect(bdforge_text_run(text, x, tokens, y, 1000), BDFORGE_ARGUMENT, "run them elsewhere");
+        expect(bdforge_text_extend(text, tokens, keys, values, model.layers - 1), BDFORGE_ARGUMENT, "give those of all");
+        good(bdforge_text_extend(text, tokens, keys, values, model.layers));
+        return;
+    }
+    require(bdforge_text_takes(text, tokens), "it does not take so many");
+    good(bdforge_text_run(text, x + first * model.hidden, tokens, y + first * model.hidden, 1000000));
+}
+
+int main(int count, char** words) {
+    bdforge_device* device;
+    bdforge_design* designs[DESIGNS_MOST];
+    bdforge_layers* layers;
+    bdforge_text* text;
+    size_t made = 0;
+    require(count > 4, "four words");
+    folder = words[2];
+    read_model();
+    expect(bdforge_device_open(words[1], &device), BDFORGE_OK, "");
+    for (char* name = strtok(words[3], ","); name != NULL; name = strtok(NULL, ","))
+        good(bdforge_design_load(device, name, designs + made++));
+    good(bdforge_layers_create(designs, made, &model.of, &layers));
+    for (size_t i = 0; i < made; ++i) bdforge_design_free(designs[i]);
+    require(bdforge_layers_width(layers) == model.hidden, "width");
+    expect(bdforge_text_create(layers, 1, &text), BDFORGE_ARGUMENT, "there is no layer yet");
+    for (size_t layer = 0; layer < model.layers; ++layer) {
+        add(layers, (int)layer);
+        content((int)layer, "k_before", k[layer], sizeof k[layer]);
+        content((int)layer, "v_before", v[layer], sizeof v[layer]);
+    }
+    content(-1, "x", x, sizeof x);
+    good(bdforge_text_create(layers, (size_t)atoi(words[4]), &text));
+    good(bdforge_text_read(text, 0, 0, 0, k[0], v[0]));
+    for (int i = 5; i < count; ++i) next(text, (size_t)atoi(words[i]), words[i][0] == '+');
+    const size_t tokens = bdforge_text_tokens(text), size = model.of.key_heads * model.of.head_size;
+    for (size_t layer = 0; layer < model.layers; ++layer) {
+        good(bdforge_text_read(text, layer, 0, tokens, k[layer], v[layer]));
+        keep((int)layer, "keys", k[layer], tokens * size), keep((int)layer, "values", v[layer], tokens * size);
+    }
+    expect(bdforge_text_read(text, 0, 1, tokens, k[0], v[0]), BDFORGE_ARGUMENT, "the text has");
+    expect(bdforge_layers_add(layers, NULL, 0), BDFORGE_STATE, "add all of them before the first text");
+    keep(-1, "y", y, tokens * model.hidden);
+    bdforge_text_free(text);
+    bdforge_layers_free(layers);
+    bdforge_device_free(device);
+    return 0;
+}

@@ -12,8 +12,8 @@
 
 namespace bdforge {
 
-constexpr std::array norm_roles{"attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"};
-constexpr std::array matrix_roles{"q", "k", "v", "o", "gate", "up", "down"};
+inline constexpr std::array norm_roles{"attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"};
+inline constexpr std::array matrix_roles{"q", "k", "v", "o", "gate", "up", "down"};
 
 /// Tensors by role: those that a layer is given, and those that it has made.
 struct LayerRoles {

@@ -192,8 +192,8 @@ bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms);
 bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
                                          bdforge_batch** batch);
 
-/* Layers of BitNet b1.58, by compositions of a layer whose tensors have roles: one that runs prompts, one that runs a token
- * over a cache, or both. The host gives states before the first layer and gets those behind the last one. */
+/* Layers of BitNet b1.58, by compositions of a layer whose tensors have roles: of several tokens behind others, of one token, or
+ * both. The host gives states before the first layer and gets those behind the last one. */
 
 /* What the layers of a model have in common; `gate`: "relu2" or "silu". */
 typedef struct bdforge_model {
@@ -224,8 +224,8 @@ void bdforge_layers_free(bdforge_layers* layers);
 bdforge_status bdforge_text_create(const bdforge_layers* layers, size_t room, bdforge_text** text);
 /* Tokens so far. */
 size_t bdforge_text_tokens(const bdforge_text* text);
-/* 1 where bdforge_text_run takes so many tokens next: any number at first, if there is a composition for prompts; then one,
- * behind as many as attention takes, if there is one for tokens. */
+/* 1 where bdforge_text_run takes so many tokens next: any number, if there is a composition of several; else one, behind as
+ * many as attention's tile has keys, its own counted. */
 int bdforge_text_takes(const bdforge_text* text, size_t tokens);
 /* The next tokens through all layers as one list: states in and out, tokens x width. After a fault the text is as before. */
 bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms);

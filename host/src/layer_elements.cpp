@@ -1,6 +1,7 @@
 #include "layer_elements.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "bdforge/error.hpp"
 #include "number_formats.hpp"
@@ -36,15 +37,16 @@ void Elements::read(std::size_t first, float* values, std::size_t count) const {
     }
 }
 
-void Elements::take(const Elements& from, std::size_t count) {
+void Elements::take(const Elements& from, std::size_t first, std::size_t count) {
     if (narrow_ && from.narrow_ && stride_ == columns_ && from.stride_ == from.columns_) {
-        std::memcpy(data_, from.data_, count * sizeof(Bf16));
+        std::memcpy(static_cast<Bf16*>(data_) + first, static_cast<const Bf16*>(from.data_) + first,
+                    count * sizeof(Bf16));
         if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
         return;
     }
     std::vector<float> values(count);
-    from.read(0, values.data(), count);
-    write(0, values.data(), count);
+    from.read(first, values.data(), count);
+    write(first, values.data(), count);
 }
 
 }  // namespace bdforge

@@ -1,6 +1,7 @@
 #include "layer_roles.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <string_view>
 
@@ -55,12 +56,30 @@ void lacking(const Names& table, const std::vector<std::string>& needed, std::ve
                  [&](const std::string& role) { return !table.contains(role); });
 }
 
-}  // namespace
-
-bool over_cache(const LoadedManifest& manifest) {
-    const Names roles = told(manifest);
-    return std::any_of(roles.begin(), roles.end(), [](const auto& one) { return one.second == "key_cache"; });
+/// What shares a buffer with a cache would be each layer's own.
+void check_places(const LoadedManifest& manifest, const LayerRoles& roles) {
+    const sequence::Program& program = manifest.source.program;
+    std::vector<std::string> parameters = program.parameters;
+    std::sort(parameters.begin(), parameters.end());
+    if (parameters != std::vector<std::string>{"keys"} && parameters != std::vector<std::string>{"keys", "tokens"})
+        throw ArgumentError("design " + manifest.design + " has parameters " + listed(parameters) +
+                            "; a layer of BitNet has tokens and keys, or keys alone");
+    const auto place = [&](const std::string& tensor) {
+        const auto named = [&](const sequence::Operand& operand) { return operand.name == tensor; };
+        return std::find_if(program.operands.begin(), program.operands.end(), named)->argument;
+    };
+    std::vector<std::string> shared{roles.given.at("angles")};
+    for (const char* role : {"states", "product", "product_scales"})
+        shared.insert(shared.end(), {roles.given.at(role), roles.made.at(role)});
+    for (const std::string& tensor : shared)
+        for (const char* cache : {"key_cache", "value_cache"})
+            if (place(tensor) == place(roles.given.at(cache)))
+                throw ArgumentError("design " + manifest.design + ": a cache lies in one buffer with " + tensor +
+                                    ", which all layers share; give " + tensor +
+                                    " another one below [buffers], and compose it again");
 }
+
+}  // namespace
 
 LayerRoles layer_roles(const LoadedManifest& manifest) {
     const Names roles = told(manifest);
@@ -68,7 +87,7 @@ LayerRoles layer_roles(const LoadedManifest& manifest) {
     std::vector<std::string> needed = carried, made = carried, odd;
     needed.emplace_back("angles"), made.insert(made.end(), {"keys", "values"});
     needed.insert(needed.end(), norm_roles.begin(), norm_roles.end());
-    if (over_cache(manifest)) needed.insert(needed.end(), {"key_cache", "value_cache"});
+    needed.insert(needed.end(), {"key_cache", "value_cache"});
     LayerRoles found;
     for (const sequence::Operand& operand : manifest.source.program.operands) {
         const auto role = roles.find(operand.name);
@@ -90,6 +109,7 @@ LayerRoles layer_roles(const LoadedManifest& manifest) {
     if (!odd.empty())
         throw ArgumentError("design " + manifest.design + " is no layer of BitNet: " + listed(odd) +
                             "; examples/layer/bitnet.toml has the roles of its tensors");
+    check_places(manifest, found);
     return found;
 }
 
@@ -152,6 +172,29 @@ void check_model(const LoadedManifest& manifest, const LayerModel& model) {
     if (!gated)
         throw ArgumentError("design " + manifest.design + ": none of its products has the gate " + model.gate +
                             " of this model");
+}
+
+namespace {
+
+/// The number of a macro NAME=NUMBER; 0 where it is another one.
+std::size_t number_of(const std::string& macro, std::string_view name) {
+    std::size_t found = 0;
+    if (macro.starts_with(name)) std::from_chars(macro.data() + name.size(), macro.data() + macro.size(), found);
+    return found;
+}
+
+}  // namespace
+
+AttentionTile attention_tile(const LoadedManifest& manifest) {
+    AttentionTile found;
+    for (const auto& [name, design] : manifest.view().at("document").at("designs").members()) {
+        if (design.at("kind").text() != "attention") continue;
+        for (const JsonView& macro : design.at("document").at("macros").elements()) {  // of its kernels
+            found.queries = std::max(found.queries, number_of(macro.text(), "DIM_M="));
+            found.keys = std::max(found.keys, number_of(macro.text(), "DIM_N="));
+        }
+    }
+    return found;
 }
 
 }  // namespace bdforge

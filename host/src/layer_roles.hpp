@@ -27,13 +27,17 @@ struct LayerRoles {
     std::vector<Weight> weights;
 };
 
-/// Whether a composition runs one token over a cache.
-bool over_cache(const LoadedManifest& manifest);
-
-/// ArgumentError for a tensor without a role that is known, and for a role that no tensor has.
+/// ArgumentError for a tensor without a role that is known, for a role that no tensor has, for other parameters than a
+/// layer's, and where a cache lies with what all layers share.
 LayerRoles layer_roles(const LoadedManifest& manifest);
 
 /// ArgumentError where a composition's designs are of another model: other norms, heads or gate.
 void check_model(const LoadedManifest& manifest, const LayerModel& model);
+
+/// Queries and keys of attention's tiles: of those of its designs the largest.
+struct AttentionTile {
+    std::size_t queries = 1, keys = 1;
+};
+AttentionTile attention_tile(const LoadedManifest& manifest);
 
 }  // namespace bdforge

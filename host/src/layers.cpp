@@ -11,37 +11,11 @@
 namespace bdforge {
 namespace {
 
-constexpr std::size_t least_most = 4096;  // more keys than any tile of attention has
-
-/// The fewest of its parameter that a composition takes: attention takes no fewer keys than a tile has.
-std::size_t least_of(const DesignState& design, const std::string& parameter) {
-    for (std::size_t size = 1;; ++size) try {
-            design.streams.values(all_parameters(design, {{parameter, size}}));
-            return size;
-        } catch (const ArgumentError&) {
-            if (size == least_most) throw;
-        }
-}
-
 const LayerTensor& tensor_of(const std::map<std::string, LayerTensor>& tensors, const std::string& role) {
     const auto found = tensors.find(role);
     if (found == tensors.end() || found->second.data == nullptr)
         throw ArgumentError("the layer has no tensor " + role + "; give all seven matrices and four norms");
     return found->second;
-}
-
-/// Whatever shares a buffer with what each layer keeps would be each layer's own.
-void check_buffers(const DesignState& design, const LayerRoles& roles) {
-    const auto place = [&](const std::string& tensor) { return design.operand(tensor).argument; };
-    const std::string &keys = roles.made.at("keys"), &values = roles.made.at("values");
-    std::vector<std::string> shared{roles.given.at("angles")};
-    for (const char* role : {"states", "product", "product_scales"})
-        shared.insert(shared.end(), {roles.given.at(role), roles.made.at(role)});
-    for (const std::string& tensor : shared)
-        if (place(tensor) == place(keys) || place(tensor) == place(values))
-            throw ArgumentError("design " + design.manifest.design + ": " + keys + " and " + values +
-                                " lie in one buffer with " + tensor + ", which all layers share; give " + tensor +
-                                " another one below [buffers], and compose it again");
 }
 
 /// Writes floats as an operand has them.
@@ -96,14 +70,21 @@ void place_matrices(Resident& resident, const LayerRoles::Weight& weight,
 PackedLayers::PackedLayers(const Design& loaded, const LayerModel& model)
     : design(loaded),
       roles(layer_roles(loaded.state()->manifest)),
-      size(over_cache(loaded.state()->manifest) ? "keys" : "tokens"),
-      least(least_of(*loaded.state(), size)) {
+      several(loaded.state()->program().parameters.size() > 1),
+      tile(attention_tile(loaded.state()->manifest)) {
     const DesignState& state = *loaded.state();
     check_model(state.manifest, model);
-    check_buffers(state, roles);
-    const Layouts made = layouts(state, state.streams.values(all_parameters(state, {{size, least}})));
+    const Sizes smallest = *sizes(1, tile.keys - 1);
+    const Layouts made = layouts(state, state.streams.values(all_parameters(state, smallest)));
     for (const sequence::Layout& layout : made.operands)
         if (layout.operand().name == roles.given.at("states")) width = static_cast<std::size_t>(layout.columns());
+}
+
+std::optional<Sizes> PackedLayers::sizes(std::size_t tokens, std::size_t first) const {
+    if (!several)
+        return tokens == 1 && first + 1 >= tile.keys ? std::optional<Sizes>({{"keys", first + 1}}) : std::nullopt;
+    const std::size_t rows = std::max({tokens, tile.queries, tile.keys - std::min(first, tile.keys)});
+    return Sizes{{"tokens", rows}, {"keys", first + rows}};
 }
 
 Resident PackedLayers::packed(const std::map<std::string, LayerTensor>& tensors,
@@ -131,11 +112,12 @@ Resident PackedLayers::packed(const std::map<std::string, LayerTensor>& tensors,
 Layers::Layers(const std::vector<Design>& designs, const LayerModel& model) : state_(std::make_shared<LayersState>()) {
     state_->model = model;
     for (const Design& design : designs) {
-        auto& place = over_cache(design.state()->manifest) ? state_->token : state_->prompt;
+        PackedLayers made(design, model);
+        auto& place = made.several ? state_->several : state_->single;
         if (place)
             throw ArgumentError(place->design.manifest().design + ", " + design.manifest().design +
                                 " are compositions of a layer; give one");
-        place.emplace(design, model);
+        place.emplace(std::move(made));
         if (state_->width != 0 && place->width != state_->width)
             throw ArgumentError(concat(design.manifest().design, " has states of ", place->width,
                                        " elements, the other ", "composition of ", state_->width,
@@ -150,7 +132,7 @@ void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
     std::map<std::string, float> scales;
     for (const char* role : matrix_roles) scales[role] = tensor_of(tensors, role).scale;
     std::vector<std::pair<PackedLayers*, Resident>> made;
-    for (auto* place : {&state_->prompt, &state_->token})
+    for (auto* place : {&state_->several, &state_->single})
         if (*place) made.emplace_back(&**place, (*place)->packed(tensors, state_->scales));
     for (auto& [place, packed] : made) place->layers.push_back(packed);
     state_->scales = std::move(scales);
@@ -158,7 +140,7 @@ void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
 }
 
 std::size_t Layers::count() const { return state_->count; }
-bool Layers::is_npu() const { return (state_->prompt ? state_->prompt : state_->token)->design.device().is_npu(); }
+bool Layers::is_npu() const { return (state_->several ? state_->several : state_->single)->design.device().is_npu(); }
 std::size_t Layers::width() const { return state_->width; }
 
 }  // namespace bdforge

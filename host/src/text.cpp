@@ -10,123 +10,155 @@
 #include "messages.hpp"
 
 namespace bdforge {
-namespace {
 
-constexpr std::array kept_roles{"keys", "values"}, cache_roles{"key_cache", "value_cache"};
+/// A text's keys and values in the memory of a composition, which runs its tokens there.
+class Cache {
+public:
+    explicit Cache(const PackedLayers& design) : design_(&design) {}
 
-}  // namespace
+    const PackedLayers& design() const { return *design_; }
+    /// Tokens whose keys and values it holds.
+    std::size_t held = 0;
+
+    /// Keys (0) or values (1) of a layer.
+    Elements& rows(std::size_t layer, std::size_t which) { return rows_[layer][which]; }
+
+    /// Takes rows of tokens that it lacks from another one, which holds so many; `elements` of each.
+    void take(Cache& from, std::size_t tokens, std::size_t elements) {
+        if (held >= tokens) return;
+        for (std::size_t layer = 0; layer < rows_.size(); ++layer)
+            for (const std::size_t which : {0U, 1U})
+                rows(layer, which).take(from.rows(layer, which), held * elements, (tokens - held) * elements);
+        held = tokens;
+    }
+
+    /// Whether its memory is large enough for a problem.
+    bool holds(const Sizes& sizes) const {
+        return !largest_.empty() && std::all_of(sizes.begin(), sizes.end(), [&](const auto& size) {
+            return largest_.front().sizes().at(size.first) >= size.second;
+        });
+    }
+
+    /// The same in larger memory, of the problem of these sizes at most.
+    Cache larger(Sizes sizes, std::size_t elements) {
+        for (auto& [name, size] : sizes)
+            if (!largest_.empty()) size = std::max(size, largest_.front().sizes().at(name));
+        Cache made(*design_);
+        const auto& given = design_->roles.given;
+        const std::vector<std::string> own{given.at("key_cache"), given.at("value_cache")};
+        for (const Resident& weights : design_->layers) {
+            made.largest_.push_back(made.largest_.empty() ? Job(design_->design, sizes, {{}, {weights}})
+                                                          : made.largest_.front().beside(own, {weights}));
+            made.rows_.push_back({Elements(made.largest_.back(), own[0]), Elements(made.largest_.back(), own[1])});
+        }
+        made.take(*this, held, elements);
+        return made;
+    }
+
+    /// A job for each layer.
+    std::vector<Job> jobs(const Sizes& sizes) const {
+        std::vector<Job> made;
+        for (const Job& largest : largest_) made.push_back(largest.resized(sizes));
+        return made;
+    }
+
+private:
+    const PackedLayers* design_;
+    std::vector<Job> largest_;
+    std::vector<std::array<Elements, 2>> rows_;
+};
 
 class TextState {
 public:
     /// ArgumentError for no layers.
     TextState(std::shared_ptr<LayersState> layers, std::size_t room)
-        : layers_(std::move(layers)), first_room_(std::max<std::size_t>(room, 1)) {
+        : layers_(std::move(layers)), room_(std::max<std::size_t>(room, 1)) {
         if (layers_->count == 0) throw ArgumentError("there is no layer yet; add them before a text");
         layers_->used = true;
+        for (const auto* design : {&layers_->several, &layers_->single})
+            if (*design) caches_.emplace_back(**design);
     }
 
     std::size_t tokens() const { return tokens_; }
     const LayersState& layers() const { return *layers_; }
 
-    bool takes(std::size_t tokens) const {
-        if (tokens_ == 0 && layers_->prompt) return tokens > 0;
-        return layers_->token && tokens == 1 && tokens_ + 1 >= layers_->token->least;
+    /// Which composition runs so many tokens next: one by that for one, where it has such a run. Null: none.
+    const PackedLayers* runs(std::size_t tokens) const {
+        if (tokens == 0) return nullptr;
+        for (const auto* design : {&layers_->single, &layers_->several})
+            if (*design && (*design)->sizes(tokens, tokens_)) return &**design;
+        return nullptr;
     }
 
-    void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout) {
-        const bool prompt = tokens_ == 0 && layers_->prompt;
-        if (!prompt) reserve(tokens_ + 1);
-        const std::vector<Job> jobs = prompt ? prompt_jobs(tokens) : token_jobs();
-        const PackedLayers& design = prompt ? *layers_->prompt : *layers_->token;
+    void run(const PackedLayers& design, const float* x, std::size_t tokens, float* y,
+             std::chrono::milliseconds timeout) {
+        const Sizes sizes = *design.sizes(tokens, tokens_);
+        Cache& cache = ready(design, sizes);
+        const std::vector<Job> jobs = cache.jobs(sizes);
         begin(design, jobs.front(), x, tokens);
         Batch::of(design.design, jobs).run(timeout);
-        if (prompt) keep(design, jobs, tokens);
         end(design, jobs.front(), tokens, y);
-        tokens_ += tokens;
+        tokens_ = cache.held = tokens_ + tokens;
     }
 
-    /// Keys (0) or values (1) of a layer.
-    KeptRows& kept(std::size_t layer, std::size_t which) { return kept_[layer][which]; }
+    /// All keys and values so far.
+    Cache& latest() {
+        return *std::max_element(caches_.begin(), caches_.end(),
+                                 [](const Cache& one, const Cache& other) { return one.held < other.held; });
+    }
 
-    /// Makes room for so many tokens.
-    void reserve(std::size_t tokens) {
-        if (tokens <= room_) return;
-        std::size_t room = std::max(room_, first_room_);
-        while (room < tokens) room *= 2;
-        std::vector<Job> caches;
-        if (layers_->token) caches = cache_jobs(std::max(room, layers_->token->least));
-        std::vector<std::array<KeptRows, 2>> kept;
+    void extend(std::size_t tokens, const std::vector<const float*>& keys, const std::vector<const float*>& values) {
+        const std::size_t elements = layers_->key_elements(), all = tokens_ + tokens;
+        const PackedLayers& design = latest().design();
+        Cache& cache = ready(design, *design.sizes(1, std::max(all, design.tile.keys) - 1));
         for (std::size_t layer = 0; layer < layers_->count; ++layer) {
-            kept.push_back({made(caches, layer, 0, room), made(caches, layer, 1, room)});
-            if (tokens_ == 0) continue;
-            for (const std::size_t which : {0u, 1u})
-                kept[layer][which].take(kept_[layer][which], tokens_ * layers_->key_elements());
+            cache.rows(layer, 0).write(tokens_ * elements, keys[layer], tokens * elements);
+            cache.rows(layer, 1).write(tokens_ * elements, values[layer], tokens * elements);
         }
-        caches_ = std::move(caches), kept_ = std::move(kept), room_ = room;
+        tokens_ = cache.held = all;
     }
-
-    void extend(std::size_t tokens) { tokens_ += tokens; }
 
 private:
-    /// A job for each layer, with its weights and buffers of its own for some tensors.
-    static std::vector<Job> jobs_of(const PackedLayers& design, std::size_t size, const std::vector<std::string>& own) {
-        std::vector<Job> jobs{Job(design.design, {{design.size, size}}, {{}, {design.layers.front()}})};
-        for (std::size_t layer = 1; layer < design.layers.size(); ++layer)
-            jobs.push_back(jobs.front().beside(own, {design.layers[layer]}));
-        return jobs;
+    /// The cache of a composition, with all that is held so far and room for a problem.
+    Cache& ready(const PackedLayers& design, Sizes sizes) {
+        Cache& cache = &caches_.front().design() == &design ? caches_.front() : caches_.back();
+        if (!cache.holds(sizes)) {
+            std::size_t room = room_;
+            while (room < sizes["keys"]) room *= 2;
+            sizes["keys"] = room;
+            cache = cache.larger(sizes, layers_->key_elements());
+        }
+        cache.take(latest(), tokens_, layers_->key_elements());
+        return cache;
     }
 
-    std::vector<Job> prompt_jobs(std::size_t tokens) const {
-        const PackedLayers& design = *layers_->prompt;
-        const auto& made = design.roles.made;
-        return jobs_of(design, std::max(tokens, design.least), {made.at(kept_roles[0]), made.at(kept_roles[1])});
-    }
-
-    std::vector<Job> cache_jobs(std::size_t room) const {
-        const auto& given = layers_->token->roles.given;
-        return jobs_of(*layers_->token, room, {given.at(cache_roles[0]), given.at(cache_roles[1])});
-    }
-
-    std::vector<Job> token_jobs() const {
-        std::vector<Job> jobs;
-        for (const Job& largest : caches_) jobs.push_back(largest.resized({{layers_->token->size, tokens_ + 1}}));
-        return jobs;
-    }
-
-    KeptRows made(const std::vector<Job>& caches, std::size_t layer, std::size_t which, std::size_t room) const {
-        if (caches.empty()) return KeptRows(room * layers_->key_elements());
-        return KeptRows(Elements(caches[layer], layers_->token->roles.given.at(cache_roles[which])));
-    }
-
-    /// Writes states and angles; rows behind the last token, which no other looks at, keep what they are.
+    /// Writes states and angles of tokens and of the rows behind them.
     void begin(const PackedLayers& design, const Job& job, const float* x, std::size_t tokens) const {
         const auto given = [&](const char* role) { return Elements(job, design.roles.given.at(role)); };
-        given("states").write(0, x, tokens * design.width);
-        for (const char* role : {"product", "product_scales"}) {  // nothing is to be added to the first layer's
+        for (const char* role : {"states", "product", "product_scales"}) {  // nothing is added to the first layer's
             Elements none = given(role);
-            none.write(0, std::vector<float>(none.rows() * none.columns()).data(), none.rows() * none.columns());
+            const std::vector<float> zeros(none.rows() * none.columns());
+            none.write(0, zeros.data(), zeros.size());
         }
+        given("states").write(0, x, tokens * design.width);
         Elements angles = given("angles");
-        const std::size_t half = angles.columns() / 2;
-        std::vector<float> table(angles.rows() * angles.columns());
-        for (std::size_t i = 0; i < angles.rows() * half; ++i) {
-            const double exponent = -2 * static_cast<double>(i % half) / static_cast<double>(angles.columns());
-            const double angle =
-                static_cast<double>(tokens_ + i / half) * std::pow(double{layers_->model.theta}, exponent);
-            float* const row = &table[i / half * angles.columns()];
-            row[i % half] = static_cast<float>(std::cos(angle)),
-                    row[half + i % half] = static_cast<float>(std::sin(angle));
-        }
+        const std::vector<float> table = turning(tokens_, angles.rows(), angles.columns());
         angles.write(0, table.data(), table.size());
     }
 
-    /// Keeps keys and values of a prompt.
-    void keep(const PackedLayers& design, const std::vector<Job>& jobs, std::size_t tokens) {
-        reserve(tokens);
-        for (std::size_t layer = 0; layer < jobs.size(); ++layer)
-            for (const std::size_t which : {0u, 1u})
-                kept_[layer][which].take(Elements(jobs[layer], design.roles.made.at(kept_roles[which])),
-                                         tokens * layers_->key_elements());
+    /// Cosines, then sines, of position * theta^(-2 i / size), i below size / 2, as bdforge/operators/rope/angles.py has them.
+    std::vector<float> turning(std::size_t first, std::size_t count, std::size_t size) const {
+        std::vector<float> table(count * size);
+        for (std::size_t i = 0; i < size / 2; ++i) {
+            const double exponent = -2 * static_cast<double>(i) / static_cast<double>(size);
+            const double step = std::pow(double{layers_->model.theta}, exponent);
+            for (std::size_t row = 0; row < count; ++row) {
+                const double angle = static_cast<double>(first + row) * step;
+                table[row * size + i] = static_cast<float>(std::cos(angle));
+                table[row * size + size / 2 + i] = static_cast<float>(std::sin(angle));
+            }
+        }
+        return table;
     }
 
     /// States behind the last layer: y + product * (scale of the row * scale of down).
@@ -143,22 +175,22 @@ private:
     }
 
     std::shared_ptr<LayersState> layers_;
-    std::size_t first_room_, room_ = 0, tokens_ = 0;
-    std::vector<Job> caches_;  // the largest of each layer, with a composition for tokens
-    std::vector<std::array<KeptRows, 2>> kept_;
+    std::size_t room_, tokens_ = 0;
+    std::vector<Cache> caches_;  // of each composition
 };
 
 Text::Text(const Layers& layers, std::size_t room) : state_(std::make_shared<TextState>(layers.state(), room)) {}
 
 std::size_t Text::tokens() const { return state_->tokens(); }
-bool Text::takes(std::size_t tokens) const { return state_->takes(tokens); }
+bool Text::takes(std::size_t tokens) const { return state_->runs(tokens) != nullptr; }
 
 void Text::run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout) {
-    if (!takes(tokens))
+    const PackedLayers* const design = state_->runs(tokens);
+    if (design == nullptr)
         throw ArgumentError(concat("no composition runs ", tokens, " tokens behind ", state_->tokens(),
                                    "; run them elsewhere, and give their keys and values to the text"));
     if (x == nullptr || y == nullptr) throw ArgumentError("x or y is NULL; give states of all tokens");
-    state_->run(x, tokens, y, timeout);
+    state_->run(*design, x, tokens, y, timeout);
 }
 
 void Text::read(std::size_t layer, std::size_t first, std::size_t tokens, float* keys, float* values) const {
@@ -167,22 +199,16 @@ void Text::read(std::size_t layer, std::size_t first, std::size_t tokens, float*
         throw ArgumentError(concat("tokens ", first, " to ", first + tokens, " of layer ", layer, ": the text has ",
                                    all, ", of ", state_->layers().count, " layers"));
     if (tokens == 0) return;
-    state_->kept(layer, 0).read(first * elements, keys, tokens * elements);
-    state_->kept(layer, 1).read(first * elements, values, tokens * elements);
+    state_->latest().rows(layer, 0).read(first * elements, keys, tokens * elements);
+    state_->latest().rows(layer, 1).read(first * elements, values, tokens * elements);
 }
 
 void Text::extend(std::size_t tokens, const std::vector<const float*>& keys, const std::vector<const float*>& values) {
-    const std::size_t elements = state_->layers().key_elements(), count = state_->layers().count;
+    const std::size_t count = state_->layers().count;
     if (keys.size() != count || values.size() != count)
         throw ArgumentError(
             concat("keys of ", keys.size(), " and values of ", values.size(), " layers; give those of all ", count));
-    if (tokens == 0) return;
-    state_->reserve(state_->tokens() + tokens);
-    for (std::size_t layer = 0; layer < count; ++layer) {
-        state_->kept(layer, 0).write(state_->tokens() * elements, keys[layer], tokens * elements);
-        state_->kept(layer, 1).write(state_->tokens() * elements, values[layer], tokens * elements);
-    }
-    state_->extend(tokens);
+    if (tokens != 0) state_->extend(tokens, keys, values);
 }
 
 }  // namespace bdforge

@@ -14,7 +14,7 @@ from library_builds import c_program, run, small_design
 from bdforge.models import ArrayParts, Ledger
 from bdforge.models.bitnet import Checkpoint
 from bdforge.models.bitnet.cache import Cache
-from bdforge.models.bitnet.composed_token import ComposedLayers
+from bdforge.models.bitnet.composed_layers import ComposedLayers
 from support.differences import same
 from support.plain_bitnet import PlainBitNet
 from support.tiny_layers import PROMPT, TOKEN, TinyLayers
@@ -77,13 +77,9 @@ def by_python(built: Built, designs: Sequence[str], x: np.ndarray, kept: np.ndar
         if piece[0] == "+":
             for layer in range(LAYERS):
                 cache.appended(layer, *kept[layer, :, new])
-        elif first == 0 and composed.prompt:
-            y[new], made = composed.prompt(x[new], THETA)
-            for layer, both in enumerate(made):
-                cache.appended(layer, *both)
-        else:
-            assert composed.token
-            y[new] = composed.token(x[new], cache, THETA)
+            continue
+        runs = [one for one in (composed.single, composed.several) if one and one.sizes(count, first)]
+        y[new] = runs[0](x[new], cache, THETA)
     return y, cache
 
 
@@ -94,9 +90,9 @@ def floats(file: Path, *shape: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [
-        ((PROMPT, TOKEN), 16, ["3", "+12", *["1"] * 18]),  # too few keys at first; memory is full twice
-        ((TOKEN, PROMPT), 1024, ["37", "1", "1"]),
-        ((PROMPT,), 5, ["7", "+1"]),
+        ((PROMPT, TOKEN), 16, ["3", "12", *["1"] * 18]),  # memory is full twice
+        ((TOKEN, PROMPT), 1024, ["37", "1", "5", "1", "2"]),
+        ((PROMPT,), 5, ["1", "7", "1", "30"]),
         ((TOKEN,), 1, ["+20", "1", "1", "+2"]),
     ],
 )
@@ -178,7 +174,7 @@ def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     ("role", "odd"),
     [
         ("gate+up", "gate"), ("q scales", "up"), ("down scale", "w_up, up"), ("o", "w_up, up"),
-        ("key_cache", "up, value_cache"), (None, "w_up, up"),
+        ("key_cache", "w_up, up"), (None, "w_up, up"),
     ],
 )  # fmt: skip
 def test_roles_that_do_not_fit_are_named(built: Built, tmp_path: Path, role: str | None, odd: str):

@@ -1,6 +1,6 @@
 #pragma once
-/// Layers of BitNet b1.58 on the array, by built compositions of a layer (docs/layer.md): prompts as one list of commands,
-/// tokens behind them over caches that grow in the array's memory.
+/// Layers of BitNet b1.58 on the array, by built compositions of a layer (docs/layer.md): tokens as one list of commands, over
+/// caches that grow in the array's memory.
 
 #include <chrono>
 #include <cstddef>
@@ -32,7 +32,7 @@ struct LayerTensor {
     float scale = 1;
 };
 
-/// The layers of a model, packed for one composition that runs prompts, one that runs tokens, or both. Copies are the same.
+/// The layers of a model, packed for a composition of several tokens, for one of one token, or both. Copies are the same.
 /// Any number of texts may use them, in any threads.
 class Layers {
 public:
@@ -65,11 +65,11 @@ public:
 
     /// Tokens so far.
     std::size_t tokens() const;
-    /// Whether `run` takes so many tokens next: any number where there are none, if there is a composition for prompts, and
-    /// one at a time behind as many as attention takes, if there is one for tokens.
+    /// Whether `run` takes so many tokens next: any number, if there is a composition of several; else one, behind as many as
+    /// attention's tile has keys, its own counted.
     bool takes(std::size_t tokens) const;
 
-    /// Runs the next tokens through all layers, as one list of commands: `x` are their states before the first layer, `y`
+    /// Runs the next tokens through all layers, as one list of commands, one alone by the composition for one if that can: `x` are their states before the first layer, `y`
     /// those behind the last one, tokens x width. ArgumentError for what `takes` says no to;
     /// TimeoutError and RunError as Batch: the text is what it was before.
     void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout = default_timeout);

@@ -15,21 +15,9 @@
 #include <vector>
 
 #include "bdforge/bdforge.hpp"
-#include "rows.hpp"
+#include "ternary.hpp"
 
 namespace bdforge::ggml {
-
-/// A matrix where ggml has it: N rows of K elements, `stride` bytes apart, in blocks along K that have a scale each.
-struct Plane {
-    const std::byte* data;
-    ggml_type type;
-    std::size_t K, N, stride;
-
-    std::size_t blocks() const { return K / static_cast<std::size_t>(ggml_blck_size(type)); }
-    const std::byte* block(std::size_t row, std::size_t index) const {
-        return data + row * stride + index * ggml_type_size(type);
-    }
-};
 
 /// Some of a matrix's blocks along K, in which each of the N columns of K x N has one scale: a product of its own.
 struct Part {

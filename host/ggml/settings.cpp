@@ -23,10 +23,14 @@ std::size_t number(const char* name) {
 
 }  // namespace
 
+std::string device_name() {
+    std::string name = setting("BDFORGE_GGML_DEVICE");
+    return name.empty() ? std::string(1, '0') : name;  // g++ 12 warns of "0"
+}
+
 Settings settings() {
-    Settings found{setting("BDFORGE_GGML_DESIGN"), setting("BDFORGE_GGML_DEVICE"), number("BDFORGE_GGML_ROWS"),
+    Settings found{setting("BDFORGE_GGML_DESIGN"), device_name(), number("BDFORGE_GGML_ROWS"),
                    !setting("BDFORGE_GGML_COUNTS").empty()};
-    if (found.device.empty()) found.device = "0";
     if (found.design.empty())
         throw ArgumentError(
             "BDFORGE_GGML_DESIGN is not set; name the folder of a built design, such as "

@@ -15,6 +15,8 @@ struct Settings {
     bool counts = false;   // BDFORGE_GGML_COUNTS: whether a stream tells at its end what it did
 };
 
+/// BDFORGE_GGML_DEVICE.
+std::string device_name();
 /// ArgumentError names the variable, its value and what it may be.
 Settings settings();
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import Done, run
+from library_builds import FOREIGN, Done, run
 from stock_ggml import HOST, ours, small_design, stock_ggml
 
 from bdforge.models import Products, Sampler, Split, generate
@@ -31,7 +31,7 @@ def program() -> Generate:
 
     def call(*arguments: Path | str, environ: dict[str, str] = ON_CPU) -> Done:
         command = packages.command(HOST / "bin" / "bdforge-generate", *arguments)
-        return run(*command, environ={"OMP_NUM_THREADS": "1"} | environ)
+        return run(*command, environ={"OMP_NUM_THREADS": "1"} | FOREIGN | environ)
 
     return call
 
@@ -127,6 +127,7 @@ def test_without_our_device_it_says_so(program: Generate, licence: Path):
         (["m.gguf", "--prompt-ids", "1", "-n", "0"], "-n 0: give a number from 1 to 1000000"),
         (["m.gguf", "--prompt-ids"], "--prompt-ids needs a value"),
         (["m.gguf", "--promt", "x"], "there is no option --promt"),
+        (["m.gguf", "--prompt", "x", "--design"], "--design needs a value"),
         (["/nowhere.gguf", "--prompt", "x"], "/nowhere.gguf: is no GGUF file that ggml reads"),
     ],
 )

@@ -5,7 +5,7 @@ sequences; `placed` gives what has no address or BD number one, `check` tells wh
 writes it. `examples/stencil` is a whole one.
 """
 
-from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Store, SwitchOn
 from bdforge.design.design_check import check
 from bdforge.design.model import Allocation, Cascade, Channel, Design, Flow, Port, Tile
 from bdforge.design.parameters import Parameters, RtpAddresses, rtp_addresses
@@ -31,6 +31,6 @@ from bdforge.design.tile_memory import (
 __all__ = [
     "Acquire", "Advance", "Allocation", "Bd", "Buffer", "Call", "Cascade", "Channel", "Core", "Design", "DesignError",
     "Event", "Flow", "Load", "Lock", "LockWrite", "Locks", "Loop", "Packet", "Parameters", "Port", "Reason", "Release",
-    "Rotating", "Rotation", "RtpAddresses", "RtpWrite", "Sequence", "Slots", "Store", "Task", "TaskBd", "Tile",
-    "TokenWait", "check", "in_turn", "ping_pong", "placed", "render", "ring", "rtp_addresses", "whole",
+    "Rotating", "Rotation", "RtpAddresses", "RtpWrite", "Sequence", "Slots", "Store", "SwitchOn", "Task", "TaskBd",
+    "Tile", "TokenWait", "check", "in_turn", "ping_pong", "placed", "render", "ring", "rtp_addresses", "whole",
 ]  # fmt: skip

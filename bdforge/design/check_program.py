@@ -1,8 +1,9 @@
 """Whether a core reaches what its program names, and turns and numbers are what they can be."""
 
+from collections import Counter
 from collections.abc import Iterator
 
-from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Statement, Store, statements
+from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Statement, Store, SwitchOn, statements
 from bdforge.design.model import Tile
 from bdforge.design.reasons import Places, Reason, within
 from bdforge.design.tile_memory import Acquire, Buffer, Release
@@ -53,6 +54,8 @@ def _statement(statement: Statement) -> Iterator[Reason]:
             yield Reason("store", f"{number} is no {buffer.type}", "use a number or a buffer of another type")
         case Loop(int(count)) if count < 0:
             yield Reason("loop", f"{count} rounds", "use 0 or more")
+        case SwitchOn(name, cases):
+            yield from _cases(name, [number for number, _ in cases])
         case Advance(rotation) if rotation.turns < 1:
             yield Reason("rotation", f"{rotation.name} has {rotation.turns} turns", "give it 1 or more")
         case Call(function, arguments):
@@ -63,6 +66,16 @@ def _statement(statement: Statement) -> Iterator[Reason]:
                     rotation, got = argument.rotation, len(argument.buffers)
                     what = f"{function} gets {got} buffers for the {rotation.turns} turns of {rotation.name}"
                     yield Reason("rotation", what, "give one buffer for each turn")
+
+
+def _cases(name: str, numbers: list[int]) -> Iterator[Reason]:
+    if not numbers:
+        yield Reason("switch", f"a switch on {name} has no case", "give it one, or leave it out")
+    for number, count in Counter(numbers).items():
+        if count > 1:
+            yield Reason("switch", f"{count} cases of {name} are {number}", "join them")
+        if not _fits(number, "i32"):
+            yield Reason("switch", f"a case of {name} is {number}, which is no i32", "give it a smaller one")
 
 
 def _fits(number: float, type_: str) -> bool:

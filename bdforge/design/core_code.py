@@ -1,4 +1,4 @@
-"""What a core runs, as data: loops, locks, calls of kernels with buffers that take turns, run-time parameters.
+"""What a core runs, as data: loops, switches, locks, calls of kernels with buffers in turns, run-time parameters.
 
 Names stand for integers: of a `Load`, or of the index of a `Loop` around. A `Rotation` is a counter that each `Advance`
 moves on by one; buffers that rotate follow it, from one round of a loop to the next and beyond its end.
@@ -81,7 +81,16 @@ class Loop:
     index: str = "round"
 
 
-Statement = Acquire | Release | Advance | Call | Load | Store | Loop
+@dataclass(frozen=True, slots=True)
+class SwitchOn:
+    """Run the body of the case whose number the integer called `name` is, else `default`."""
+
+    name: str
+    cases: tuple[tuple[int, tuple["Statement", ...]], ...]
+    default: tuple["Statement", ...] = ()
+
+
+Statement = Acquire | Release | Advance | Call | Load | Store | Loop | SwitchOn
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +103,20 @@ class Core:
 
 
 def statements(body: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements, those in loops included."""
+    """All statements, those in loops and switches included, in the order of the text."""
     for statement in body:
         yield statement
-        if isinstance(statement, Loop):
-            yield from statements(statement.body)
+        for inner in _bodies(statement):
+            yield from statements(inner)
+
+
+def _bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+    match statement:
+        case Loop(_, body):
+            return (body,)
+        case SwitchOn(_, cases, default):
+            return (*(body for _, body in cases), default)
+    return ()
 
 
 def rotations(body: Iterable[Statement]) -> tuple[Rotation, ...]:

@@ -1,10 +1,22 @@
-"""From a core program to operations on SSA values: turns of rotations become values that loops carry."""
+"""From a core program to operations on SSA values: turns of rotations become values that loops and switches give."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from bdforge.design.core_code import Advance, Call, Core, Load, Loop, Rotating, Rotation, Statement, Store, rotations
+from bdforge.design.core_code import (
+    Advance,
+    Call,
+    Core,
+    Load,
+    Loop,
+    Rotating,
+    Rotation,
+    Statement,
+    Store,
+    SwitchOn,
+    rotations,
+)
 from bdforge.design.model import Tile
 from bdforge.design.op_tree import Op, Value
 from bdforge.design.reasons import Reason
@@ -14,6 +26,8 @@ FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit
 INTEGER = "i32"  # of numbers and indices that kernels get
 
 Argument = Buffer | Rotating | Value
+Body = Sequence[Statement]
+Case = tuple[int, Body]
 Kernels = dict[str, Sequence[Buffer | Value]]
 """By name, arguments like those of its calls: what a declaration needs."""
 
@@ -103,6 +117,8 @@ class _Lowering:
                 return self.store(statement)
             case Loop():
                 return [self.loop(statement)]
+            case SwitchOn():
+                return self.switch(statement)
 
     def load(self, load: Load) -> list[Op]:
         """A loaded integer as it is, and as a number of rounds."""
@@ -130,6 +146,32 @@ class _Lowering:
         results = [self.turn(rotation) for rotation in moved]
         head = (index, self.constant(0), end, self.constant(1), results, list(zip(carried, before, strict=True)))
         return Op("scf_for", head, ((*body, Op("scf_yield", (after,))) if moved else body,))
+
+    def switch(self, switch: SwitchOn) -> Sequence[Op]:
+        """A choice for each case, the next one inside what is else; it gives the turns that change in any.
+
+        mlir-aie's cores are known to be compiled with scf.if; of scf.index_switch nobody shows that in a core.
+        """
+        moved = [rotation for rotation in rotations([switch]) if rotation.turns > 1]
+        return self.cases(self.value(switch.name), list(switch.cases), switch.default, moved)
+
+    def cases(self, value: Value, cases: Sequence[Case], default: Body, moved: list[Rotation]) -> Sequence[Op]:
+        if not cases:
+            return self.body(default)
+        (number, body), *others = cases
+        mine = self.fresh("mine", "i1")
+        compare = Op("cmpi_eq", (mine, value, self.constant(number)))
+        then = self.arm(lambda: self.body(body), moved)
+        otherwise = self.arm(lambda: self.cases(value, others, default, moved), moved)
+        results = [self.turn(rotation) for rotation in moved]
+        return [compare, Op("scf_if", (mine, results), (then, otherwise) if otherwise else (then,))]
+
+    def arm(self, inside: Callable[[], Sequence[Op]], moved: list[Rotation]) -> tuple[Op, ...]:
+        """What an arm of a choice does and gives; its names and turns end with it."""
+        turns, named = dict(self.turns), dict(self.named)
+        body, after = inside(), [self.turns[rotation] for rotation in moved]
+        self.turns, self.named = turns, named
+        return (*body, Op("scf_yield", (after,))) if moved else tuple(body)
 
     def advance(self, rotation: Rotation) -> list[Op]:
         if rotation.turns == 1:
@@ -184,10 +226,10 @@ class _Lowering:
         if not others:
             return last
         if turn.type == "i1":
-            return [Op("scf_if", (turn,), (tuple(last), tuple(others[0])))]
+            return [Op("scf_if", (turn, ()), (tuple(last), tuple(others[0])))]
         mine = self.fresh("mine", "i1")
         compare = Op("cmpi_eq", (mine, turn, self.constant(len(others))))
-        return [compare, Op("scf_if", (mine,), (tuple(last), tuple(self.choice(turn, others))))]
+        return [compare, Op("scf_if", (mine, ()), (tuple(last), tuple(self.choice(turn, others))))]
 
 
 def _told(argument: Buffer | Value) -> str:

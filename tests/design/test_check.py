@@ -28,6 +28,7 @@ from bdforge.design import (
     Release,
     Rotation,
     Store,
+    SwitchOn,
     Tile,
     check,
     placed,
@@ -273,6 +274,27 @@ FAULTS = {
         {"body": (Advance(Rotation("turn", 0)),)},
         r"core \(0, 2\): turn has 0 turns; give it 1 or more",
     ),
+    "no case": (
+        {"body": (Load("x", LINE), SwitchOn("x", ()))},
+        r"core \(0, 2\): a switch on x has no case; give it one, .*",
+    ),
+    "two cases": (
+        {"body": (Load("x", LINE), SwitchOn("x", ((1, ()), (2, ()), (1, ()))))},
+        r"core \(0, 2\): 2 cases of x are 1; join them",
+    ),
+    "wide case": (
+        {"body": (Load("x", LINE), SwitchOn("x", ((1 << 32, ()),)))},
+        r"core \(0, 2\): a case of x is 4294967296, which is no i32; give it a smaller one",
+    ),
+    "switch": ({"body": (SwitchOn("x", ((1, ()),)),)}, r"core \(0, 2\): x is no name here, but none; load it first"),
+    "scope of a case": (
+        {"body": (Load("x", LINE), SwitchOn("x", ((1, (Load("y", LINE),)),)), Store("y", LINE))},
+        r"core \(0, 2\): y is no name here, but x; load it first",
+    ),
+    "in a case": (
+        {"body": (Load("x", LINE), SwitchOn("x", ((1, ()), (2, (Store(1, LINE, 64),))), ()))},
+        r"core \(0, 2\): element 64 of line, which has 64; stay inside",
+    ),
     "rounds": ({"body": (Loop(-1, ()),)}, r"core \(0, 2\): -1 rounds; use 0 or more"),
     "packet without a flow": (
         {
@@ -351,6 +373,7 @@ LAST = {
     "core count": {"body": (Acquire(GO, 63), Release(GO, 63), Acquire(GO), Release(GO))},
     "index": {"body": (Store(1, LINE, 63), Load("x", LINE, 63), Store(2, LINE, 0))},
     "rounds": {"body": (Loop(0, ()),)},
+    "cases": {"body": (Load("x", LINE), SwitchOn("x", ((-(1 << 31), ()), (0, ()), ((1 << 31) - 1, ()))))},
     "numbers": {"body": (Store(-(1 << 31), LINE), Store((1 << 32) - 1, LINE))},
     "arguments": {"body": (Call("work", (LINE, -(1 << 31), (1 << 32) - 1)),)},
     "one turn": {"body": (Advance(Rotation("turn", 1)), Call("work", (Rotation("turn", 1).of([LINE]),)))},

@@ -18,11 +18,14 @@ from bdforge.design import (
     Rotating,
     Rotation,
     Store,
+    SwitchOn,
     Tile,
     placed,
     render,
 )
-from bdforge.design.core_code import Statement
+from bdforge.design.core_code import Statement, rotations, statements
+from bdforge.design.document import design_of as design_told
+from bdforge.design.document import document
 from bdforge.devices import TileKind
 
 PARAMETERS = (3, 0, 2, 1)
@@ -44,19 +47,27 @@ class Writer:
 
     def body(self, names: tuple[str, ...], depth: int) -> tuple[Statement, ...]:
         made: list[Statement] = []
-        for _ in range(self.rng.randint(1, 4)):
+        for _ in range(self.rng.randint(1, 5)):
             made.append(self.statement(names, depth))
             if isinstance(made[-1], Load):
                 names = (*names, made[-1].name)
         return tuple(made)
 
     def statement(self, names: tuple[str, ...], depth: int) -> Statement:
-        kind = self.rng.choice(["call", "call", "advance", "advance", "loop", "loop", "load", "store"])
+        kind = self.rng.choice(
+            ["call", "call", "advance", "advance", "loop", "loop", "switch", "load", "load", "store"]
+        )
         if kind == "loop" and depth:
             self.loops += 1
             index, loaded = f"round_{self.loops}", [name for name in names if name.startswith("load")]
             count = self.rng.choice([0, 1, 2, 3, *loaded])
             return Loop(count, self.body((*names, index), depth - 1), index)
+        if kind == "switch" and depth and names:
+            numbers = self.rng.sample([-1, 0, 1, 2, 3], self.rng.randint(1, 3))
+            cases = tuple((number, self.body(names, depth - 1)) for number in numbers)
+            return SwitchOn(
+                self.rng.choice(names), cases, self.body(names, depth - 1) if self.rng.random() < 0.6 else ()
+            )
         if kind == "load":
             self.loads += 1
             return Load(f"load_{self.loads}", PARAMETER, self.rng.randrange(4))
@@ -82,6 +93,8 @@ def meaning(
                 for i in range(number(count or 0)):
                     names[index] = i
                     yield from meaning(inner, turns, names, memory)
+            case SwitchOn(name, cases, default):
+                yield from meaning(dict(cases).get(names[name], default), turns, names, memory)
             case Load(name, _, index):
                 names[name] = PARAMETERS[number(index)]
             case Store(value, _, index):
@@ -116,14 +129,24 @@ def test_turns_indices_and_parameters_are_what_the_data_say(seed):
 
 def test_random_programs_use_every_statement_and_turn_every_rotation():
     """Otherwise the test above would say little."""
-    seen, turned = set(), dict.fromkeys(ROTATIONS, 0)
+    seen, turned, switched = set(), dict.fromkeys(ROTATIONS, 0), 0
     for seed in range(60):
         body, turns = Writer(seed).body((), 3), dict.fromkeys(ROTATIONS, 0)
         calls = list(meaning(body, turns, {}, [0] * 16))
-        seen |= {type(s) for s in body if calls}
+        seen |= {type(s) for s in statements(body) if calls}
+        switched += sum(isinstance(s, SwitchOn) and bool(rotations([s])) for s in statements(body))
         turned = {r: max(turned[r], turns[r]) for r in ROTATIONS}
-    assert seen == {Loop, Load, Store, Advance, Call}
+    assert seen == {Loop, SwitchOn, Load, Store, Advance, Call}
+    assert switched > 10
     assert all(turned[r] > r.turns for r in ROTATIONS)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 4))
+def test_random_programs_are_their_documents(seed):
+    design = design_of(*Writer(seed).body((), 3))
+    content = document(design)
+    again = design_told(content, "again.toml")
+    assert (render(again), document(again)) == (render(design), content)
 
 
 def test_a_turn_outlives_the_loops_that_moved_it():

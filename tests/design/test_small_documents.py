@@ -167,6 +167,7 @@ body = [
   { loop = 3, body = [
     { call = "work", with = ["x"] },
     { load = "n", from = "x" },
+    { switch = "%n", cases = [{ case = 1, body = [] }], default = [{ store = 2, to = "x", index = 7 }] },
   ] },
 ]
 """
@@ -195,6 +196,7 @@ UNHELD = {
     "shim MM2S 0": ("shim MM2S 2", '{ name = "into"', "shim's DMA : 2 does not send: a shim has 2 of DMA"),
     '"into"': ('"in to"', '{ name = "in to"', "'in to' is no name in MLIR"),
     'from = "x"': ('from = "x", index = 8', "{ load", "core (0, 2): element 8 of core_x, which has 8"),
+    "index = 7": ("index = 9", "{ store", "core (0, 2): element 9 of core_x, which has 8"),
     '"x"] }': ('"x", "%m"] }', "[program.p]", "core (0, 2): m is no name here"),
 }
 """Of what no array holds: a wrong text for a right one, where that is told, what is told."""

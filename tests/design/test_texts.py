@@ -25,6 +25,7 @@ from bdforge.design import (
     Release,
     Rotation,
     Store,
+    SwitchOn,
     Tile,
     placed,
     render,
@@ -63,6 +64,10 @@ def parts() -> tuple[Tile, ...]:
         Load("rounds", PARAMETERS, 1),
         Loop("rounds", (Call("work", (PAIR.of(LINES), LINES[0], -3, "rounds")), Advance(PAIR)), "i"),
         Loop(2, (Call("other", (THREE.of((*LINES, LINES[0])).ahead(1), "k")), Advance(THREE)), "k"),
+        SwitchOn(
+            "rounds", ((1, (Advance(PAIR), Advance(THREE))), (-2, (Call("work", (*LINES, 2, 3)),))), (Release(GO),)
+        ),
+        SwitchOn("rounds", ((0, (Load("more", PARAMETERS, "rounds"), Store("more", PARAMETERS))),)),
         Loop(None, (Store("rounds", PARAMETERS, 2), Store(1.5, LINES[1]), Release(GO, 2))),
     )
     core = Tile("core", 0, 2, TileKind.CORE, (PARAMETERS, *LINES), (GO,), core=Core(body, 2048, "work.o"))

@@ -173,6 +173,23 @@ def _choice(w: _Writer) -> None:
         w.scope["i32"].append(result)
 
 
+def _switch(w: _Writer) -> None:
+    if w.depth > 4:
+        return _arithmetic(w)
+    place, result = w.any("index"), w.name()
+    gives = w.random.random() < 0.6
+    w.line(f"{f'{result} = ' if gives else ''}scf.index_switch {place} {'-> i32' if gives else ''}")
+    for arm in (*(f"case {n}" for n in w.random.sample(range(-1, 4), w.random.randint(1, 3))), "default"):
+        w.line(f"{arm} {{")
+        with w.inside():
+            _some(w, 2)
+            w.line(f"scf.yield {w.any('i32')} : i32" if gives else "scf.yield")
+        w.line("}")
+    if gives:
+        w.scope["i32"].append(result)
+    return None
+
+
 def _loop(w: _Writer) -> None:
     if w.depth > 4:
         return _arithmetic(w)
@@ -201,7 +218,7 @@ def _loop(w: _Writer) -> None:
 
 _KINDS = (
     _arithmetic, _arithmetic, _comparison, _selection, _cast, _shift, _load, _store, _store, _locks, _call, _choice,
-    _loop, _loop,
+    _switch, _loop, _loop,
 )  # fmt: skip
 
 

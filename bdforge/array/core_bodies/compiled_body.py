@@ -220,6 +220,8 @@ class CompiledBody:
                 control.while_loop(self, op)
             case scf.IfOp():
                 control.condition(self, op)
+            case scf.IndexSwitchOp():
+                control.index_switch(self, op)
             case scf.YieldOp():
                 control.yielded(self, op)
             case func.CallOp():

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from bdforge.array.core_bodies.value_locations import constant_of, is_number, refused
 from bdforge.array.mlir.locations import value_name
 from bdforge.core.codegen.abi import NUMBERS, POINTERS, RESULT
+from bdforge.core.isa.meaning.semantics import signed
 
 if TYPE_CHECKING:
     from bdforge.array.core_bodies.compiled_body import CompiledBody
@@ -93,6 +94,24 @@ def condition(b: "CompiledBody", op: scf.IfOp) -> None:
     b.start(end)
 
 
+def index_switch(b: "CompiledBody", op: scf.IndexSwitchOp) -> None:
+    """A comparison for each case, in order; the default is where all have failed."""
+    end = b.label("end")
+    for case, region in zip(op.cases.get_values(), op.case_regions, strict=True):
+        if case != signed(case, 32):
+            raise refused(op, f"case {case} is no number of 32 bits, which is what an index has in machine code")
+        other, same = b.label("case"), b.temporary()
+        b.emit(f"eq {same}, {b.read(op.arg)}, {b.number(case)}")
+        b.branch(f"jz {same}, #{other}", other)
+        b.start(b.label("then"))
+        b.block(region.block)
+        b.branch(f"j #{end}", end)
+        b.end()
+        b.start(other)
+    b.block(op.default_region.block)
+    b.start(end)
+
+
 def yielded(b: "CompiledBody", op: scf.YieldOp) -> None:
     """Values for the next pass, or of the arm."""
     parent = op.parent_op()
@@ -101,7 +120,7 @@ def yielded(b: "CompiledBody", op: scf.YieldOp) -> None:
             b.copy(parent.body.block.args[1:], op.operands)
         case scf.WhileOp():
             b.copy(parent.before_region.block.args, op.operands)
-        case scf.IfOp():
+        case scf.IfOp() | scf.IndexSwitchOp():
             b.copy(parent.results, op.operands)
         case _:
             raise refused(op, "no machine code is made for it here")

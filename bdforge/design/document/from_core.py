@@ -1,14 +1,14 @@
 """Programs of cores as tables of a document: one for all that differ by nothing but their own column or row.
 
-A number that a core gives to a kernel is then said by its place: `{ number = "row - 2" }`.
+A number that a core gives to a kernel, or of a case, is then said by its place: `{ number = "row - 2" }`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store
+from bdforge.design.core_code import Advance, Argument, Call, Core, Load, Loop, Rotating, Statement, Store, SwitchOn
 from bdforge.design.document.from_tile import Names, Plain, element, named, plain_guard
-from bdforge.design.document.to_programs import ADVANCE, LOAD, PROGRAM, ROTATING, STORE
+from bdforge.design.document.to_programs import ADVANCE, CASE, LOAD, PROGRAM, ROTATING, STORE, SWITCH
 from bdforge.design.model import Tile
 from bdforge.design.tile_memory import Acquire, Buffer, Release
 
@@ -63,10 +63,10 @@ def _common(parts: _Placed) -> Any:
 
 
 def _without_numbers(plain: Any, given: bool = False) -> Any:
-    """A program without the numbers that it gives to kernels."""
+    """A program without the numbers that it gives to kernels, and those of its cases."""
     match plain:
         case dict():
-            return {key: _without_numbers(part, key == "with") for key, part in plain.items()}
+            return {key: _without_numbers(part, key in ("with", "case")) for key, part in plain.items()}
         case list():
             return [_without_numbers(part, given) for part in plain]
         case int() if given:
@@ -76,8 +76,7 @@ def _without_numbers(plain: Any, given: bool = False) -> Any:
 
 def _program(tile: Tile, core: Core) -> Plain:
     names = Names(tile)
-    body = [_statement(names, statement) for statement in core.body]
-    return {"stack_bytes": core.stack_bytes} | PROGRAM.filled(link_with=core.link_with, body=body)
+    return {"stack_bytes": core.stack_bytes} | PROGRAM.filled(link_with=core.link_with, body=_body(names, core.body))
 
 
 def _statement(names: Names, statement: Statement) -> Plain:
@@ -96,7 +95,14 @@ def _statement(names: Names, statement: Statement) -> Plain:
             return STORE.filled(store=named(value), **element(buffer, index, "to", "index", names.local(buffer.name)))
         case Loop(count, body, index):
             times = "forever" if count is None else named(count)
-            return {"loop": times, "index": index, "body": [_statement(names, inner) for inner in body]}
+            return {"loop": times, "index": index, "body": _body(names, body)}
+        case SwitchOn(name, cases, default):
+            told = [CASE.filled(case=number, body=_body(names, body)) for number, body in cases]
+            return SWITCH.filled(switch=named(name), cases=told, default=_body(names, default))
+
+
+def _body(names: Names, body: Iterable[Statement]) -> list[Plain]:
+    return [_statement(names, statement) for statement in body]
 
 
 def _argument(names: Names, argument: Argument) -> Any:

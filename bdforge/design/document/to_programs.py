@@ -6,7 +6,7 @@ from typing import Any
 
 from bd_patterns import Pattern, PatternError
 from bdforge.common.messages import clip
-from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Store
+from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Rotation, Store, SwitchOn
 from bdforge.design.document.document_values import (
     STRING,
     Kind,
@@ -181,8 +181,7 @@ def _times(found: Any, scope: Scope) -> Any:
 @described(lambda: {"anyOf": [{"type": ["string", "integer"]}, ROTATING.schema(), OF_PLACE.schema()]})
 def _argument(found: Any, scope: Scope) -> Any:
     if isinstance(found, dict) and "number" in found:
-        column, row = scope.inside.place
-        return OF_PLACE(found, scope.naming({"column": column, "row": row}))["number"]
+        return _of_place(found, scope)
     if isinstance(found, dict):
         given = ROTATING(found, scope)
         return Rotating(Rotation(given["turn"], given["turns"]), tuple(given["of"]))
@@ -204,6 +203,16 @@ ROTATING = Table(
 OF_PLACE = Table('A number by the core\'s place: "row - 2", "column".', {"number": Key(number)}, "table")
 
 
+@described(lambda: {"anyOf": [schema_of(number), OF_PLACE.schema()]})
+def _case_number(found: Any, scope: Scope) -> int:
+    return _of_place(found, scope) if isinstance(found, dict) else number(found, scope)
+
+
+def _of_place(found: Any, scope: Scope) -> int:
+    column, row = scope.inside.place
+    return OF_PLACE(found, scope.naming({"column": column, "row": row}))["number"]
+
+
 @described({"type": "array", "items": {"$ref": "#/$defs/statement"}})
 def _body(found: Any, scope: Scope) -> tuple[Any, ...]:
     return tuple(many(_placed_statement)(found, scope))
@@ -217,6 +226,20 @@ LOAD = Table(
 STORE = Table(
     "Write a number, or an integer by name, to an element of a buffer.",
     {"store": Key(_named), "to": Key(element_named), "index": Key(_named, 0)},
+)
+_integer = described(STRING)(lambda found, scope: _known(_named(found, scope)))
+
+
+def _known(name: Any) -> str:
+    if not isinstance(name, str):
+        raise Wrong(f'{name} is known beforehand; switch on an integer by name, such as "%opcode"')
+    return name
+
+
+CASE = Table("What is run where the integer is `case`.", {"case": Key(_case_number), "body": Key(_body)})
+SWITCH = Table(
+    "Run the body of the `case` whose number an integer by name is, else `default`; names of a body end with it.",
+    {"switch": Key(_integer), "cases": Key(many(CASE, 1)), "default": Key(_body, ())},
 )
 _STATEMENTS: dict[str, tuple[Table, Any]] = {
     "acquire": (
@@ -247,7 +270,12 @@ _STATEMENTS: dict[str, tuple[Table, Any]] = {
         ),
         lambda given: Loop(given["loop"], given["body"], given["index"]),
     ),
+    "switch": (SWITCH, lambda given: SwitchOn(given["switch"], _cases(given["cases"]), given["default"])),
 }
+
+
+def _cases(cases: list[Given]) -> tuple[tuple[int, tuple[Any, ...]], ...]:
+    return tuple((case["case"], case["body"]) for case in cases)
 
 
 def _statement(table: Table, make: Any) -> Kind:

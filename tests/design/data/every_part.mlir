@@ -76,6 +76,9 @@ module {
       %true = arith.constant true
       %c2 = arith.constant 2 : index
       %c3 = arith.constant 3 : index
+      %cm2 = arith.constant -2 : index
+      %c2_i32 = arith.constant 2 : i32
+      %c3_i32 = arith.constant 3 : i32
       %forever = arith.constant 9223372036854775807 : index
       %c1p5_f32 = arith.constant 1.5 : f32
       aie.use_lock(%go, AcquireGreaterEqual, 1)
@@ -107,6 +110,30 @@ module {
         %around = arith.cmpi eq, %next, %c3 : index
         %three_turn_1 = arith.select %around, %c0, %next : index
         scf.yield %three_turn_1 : index
+      }
+      %mine_2 = arith.cmpi eq, %rounds, %c1 : index
+      %pair_turn_5, %three_turn_5 = scf.if %mine_2 -> (i1, index) {
+        %pair_turn_3 = arith.xori %pair_turn_2, %true : i1
+        %next_1 = arith.addi %three_turn_2, %c1 : index
+        %around_1 = arith.cmpi eq, %next_1, %c3 : index
+        %three_turn_3 = arith.select %around_1, %c0, %next_1 : index
+        scf.yield %pair_turn_3, %three_turn_3 : i1, index
+      } else {
+        %mine_3 = arith.cmpi eq, %rounds, %cm2 : index
+        %pair_turn_4, %three_turn_4 = scf.if %mine_3 -> (i1, index) {
+          func.call @work(%line_0, %line_1, %c2_i32, %c3_i32) : (memref<16xf32>, memref<16xf32>, i32, i32) -> ()
+          scf.yield %pair_turn_2, %three_turn_2 : i1, index
+        } else {
+          aie.use_lock(%go, Release, 1)
+          scf.yield %pair_turn_2, %three_turn_2 : i1, index
+        }
+        scf.yield %pair_turn_4, %three_turn_4 : i1, index
+      }
+      %mine_4 = arith.cmpi eq, %rounds, %c0 : index
+      scf.if %mine_4 {
+        %more_word = memref.load %parameters[%rounds] : memref<65xi32>
+        %more = arith.index_cast %more_word : i32 to index
+        memref.store %more_word, %parameters[%c0] : memref<65xi32>
       }
       scf.for %round = %c0 to %forever step %c1 {
         memref.store %rounds_word, %parameters[%c2] : memref<65xi32>

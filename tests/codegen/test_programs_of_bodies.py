@@ -55,6 +55,7 @@ HEAD = """module { aie.device(npu2) {
     %words = aie.buffer(%tile) {sym_name = "words", address = 4096 : i32} : memref<4x8xi32>
     %other = aie.buffer(%tile) {sym_name = "other", address = 8192 : i32} : memref<4x8xi32>
     %floats = aie.buffer(%tile) {sym_name = "floats", address = 16384 : i32} : memref<8xf32>
+    %bytes = aie.buffer(%tile) {sym_name = "bytes", address = 20480 : i32} : memref<256xi8>
     %lock = aie.lock(%tile, 5) {init = 3 : i32, sym_name = "lock"}
     func.func private @twice(i32) -> i32
     func.func private @bump(memref<4x8xi32>, i32)
@@ -149,6 +150,35 @@ def test_a_memref_can_be_chosen(tmp_path):
     assert ran(body, tmp_path, "other")[1, 3] == 7
 
 
+def test_bytes_are_seen_as_words(tmp_path):
+    """From a place that the text tells, in turns of one that a register holds, and of a view."""
+    body = """
+      %c16 = arith.constant 16 : index
+      %c64 = arith.constant 64 : index
+      %fixed = memref.view %bytes[%c64][] : memref<256xi8> to memref<2x4xi32>
+      memref.store %i7, %fixed[%c1, %c1] : memref<2x4xi32>
+      %half = memref.view %bytes[%c64][] : memref<256xi8> to memref<192xi8>
+      scf.for %i = %c1 to %c3 step %c1 {
+        %shift = arith.muli %i, %c16 : index
+        %own = memref.view %bytes[%shift][] : memref<256xi8> to memref<16xi16>
+        %of = memref.view %half[%shift][] : memref<192xi8> to memref<4xi32>
+        %n = arith.index_cast %i : index to i32
+        %short = arith.trunci %n : i32 to i16
+        memref.store %short, %own[%i] : memref<16xi16>
+        memref.store %n, %of[%i] : memref<4xi32>
+      }
+      %all = memref.view %half[%c16][] : memref<192xi8> to memref<4x8xi32>
+      %least = memref.load %all[%c0, %c1] : memref<4x8xi32>
+      func.call @bump(%all, %least) : (memref<4x8xi32>, i32) -> ()"""
+    wanted = np.zeros(256, np.int8)
+    words, shorts = wanted.view(np.int32), wanted.view(np.int16)
+    words[16 + 4 + 1] = 7
+    for i in (1, 2):
+        shorts[8 * i + i], words[16 + 4 * i + i] = i, i
+    bump(words[20:52], 1)
+    same(ran(body, tmp_path, "bytes"), wanted)
+
+
 def test_a_loop_leaves_what_it_begins_with_to_others_who_read_it(tmp_path):
     body = """
       memref.store %i7, %words[%c0, %c0] : memref<4x8xi32>
@@ -221,6 +251,7 @@ def test_a_lock_waits_for_one_right_before_the_loop(tmp_path):
         ("func.call @bump(%words, %i7) : (memref<4x8xi32>, i32) -> ()", r"there is no machine code of bump"),
         ("%f = arith.constant 1.0 : f32", r"no machine code is made of arith.constant"),
         ("%x = memref.load %floats[%c1] : memref<8xf32>", r"elements of f32 are neither loaded nor stored"),
+        ("%v = memref.view %bytes[%c0][%c3] : memref<256xi8> to memref<?xi32>", r"a view whose size only the running"),
         ("scf.index_switch %c1\ncase 2147483648 { scf.yield }\ndefault { scf.yield }", r"case 2147483648 is no number"),
         ("%q = arith.divsi %i7, %i7 : i32", r"no machine code is made of arith.divsi here; give the core an elf_file"),
         (

@@ -65,6 +65,44 @@ def test_a_reinterpreted_memref_counts_from_the_base_of_its_memory():
     same(filled(view, type_, (3, 2)), expected(strided))
 
 
+BYTES = np.arange(-20, 44, dtype=np.int8)
+
+
+def test_bytes_are_seen_as_elements_of_any_type():
+    """A view, one whose begin and size follow from data, and one of a view."""
+    body = """%v = memref.view %b[%c8][] : memref<64xi8> to memref<2x4xi32>
+      %n = memref.load %at[%c0] : memref<2xi32>
+      %shift = arith.index_cast %n : i32 to index
+      %w = memref.view %b[%shift][%c3] : memref<64xi8> to memref<?xbf16>
+      %inner = memref.view %b[%c4][] : memref<64xi8> to memref<16xi8>
+      %x = memref.view %inner[%c2][] : memref<16xi8> to memref<3xi16>
+      %k = arith.constant 7 : i16
+      %one = arith.constant 1.0 : bf16
+      memref.store %n, %v[%c1, %c2] : memref<2x4xi32>
+      memref.store %one, %w[%c2] : memref<?xbf16>
+      memref.store %k, %x[%c0] : memref<3xi16>"""
+    wanted = BYTES.copy()
+    wanted[8 + 24 : 8 + 28].view(np.int32)[:] = 50
+    wanted[50 + 4 : 50 + 6].view(np.uint16)[:] = bf16([1.0])[0]
+    wanted[6:8].view(np.int16)[:] = 7
+    same(run_core(body, {"b": BYTES, "at": np.array([50, 0], np.int32)})["b"], wanted)
+
+
+@pytest.mark.parametrize(("shift", "size", "reason"), [
+    (-2, 2, "a view of 4 bytes from byte -2 on leaves a memref of 64"), (60, 3, "a view of 6 bytes from byte 60 on"),
+    (3, 2, "a view begins at byte 3, inside an element of 2 bytes"), (2, -1, "a view of -2 bytes"),
+])  # fmt: skip
+def test_a_view_stays_in_its_memory(shift, size, reason):
+    body = """%n = memref.load %at[%c0] : memref<2xi32>
+      %m = memref.load %at[%c1] : memref<2xi32>
+      %shift = arith.index_cast %n : i32 to index
+      %size = arith.index_cast %m : i32 to index
+      %v = memref.view %b[%shift][%size] : memref<64xi8> to memref<?xi16>"""
+    with pytest.raises(CoreError, match=rf"{reason}.* \(.*:\d+:\d+\)"):
+        run_core(body, {"b": BYTES, "at": np.array([shift, size], np.int32)})
+    run_core(body, {"b": BYTES, "at": np.array([58, 3], np.int32)})
+
+
 def test_shapes_collapse_and_expand():
     view = """%f = memref.collapse_shape %g [[0, 1]] : memref<6x8xi32> into memref<48xi32>
       %v = memref.expand_shape %f [[0, 1, 2]] output_shape [4, 3, 4] : memref<48xi32> into memref<4x3x4xi32>"""

@@ -96,6 +96,14 @@ def test_a_stored_element_can_be_loaded_but_not_its_neighbour():
         tiles(extra=program(store + LOAD.replace("%c1, %c0", "%c0, %c1"), ""))
 
 
+def test_a_view_knows_which_bytes_were_written():
+    view = "      %c4 = arith.constant 4 : index\n      %w = memref.view %n[%c4][] : memref<16xi8> to memref<3xi16>\n"
+    stored = view + "      memref.store %one, %w[%c1] : memref<3xi16>\n      %r = memref.load %w[{}] : memref<3xi16>"
+    tiles(extra=program(stored.format("%c1"), "").replace("2x4xi16", "16xi8"))
+    with pytest.raises(PoisonError, match=r"element \[0\] of buffer %w is read, but nobody wrote it"):
+        tiles(extra=program(stored.format("%c0"), "").replace("2x4xi16", "16xi8"))
+
+
 def test_half_a_word_written_by_a_core_is_not_a_word():
     """DMAs read whole words: both 16-bit halves must have been written."""
     store = "      memref.store %one, %n[%c0, %c0] : memref<2x4xi16>\n"

@@ -73,6 +73,25 @@ def test_a_view_has_the_layout_that_it_makes(view: str, layout: str, good: bool,
         parse(text)
 
 
+@pytest.mark.parametrize(
+    ("shift", "kind", "reason"),
+    [
+        (0, "8x8xi32", None), (32, "7x8xi32", None), (33, "7x8xi32", "begins at byte 33, inside an element of 4 bytes"),
+        (36, "7x8xi32", "224 bytes from byte 36 on leave memref<256xi8>, which has 256; move it"),
+        (-4, "1xi32", "4 bytes from byte -4 on leave"), (255, "1xi8", None), (256, "0xi8", None), (1, "2xi4", None),
+    ],
+)  # fmt: skip
+def test_a_view_of_bytes_holds_whole_elements_of_them(shift: int, kind: str, reason: str | None):
+    text = f"""aie.device(npu2) {{ %t = aie.tile(0, 2) aie.core(%t) {{ %a = memref.alloca() : memref<256xi8>
+      %n = arith.constant {shift} : index
+      %v = memref.view %a[%n][] : memref<256xi8> to memref<{kind}> aie.end }} }}"""
+    if reason is None:
+        parse(text)
+        return
+    with pytest.raises(MlirError, match=reason):
+        parse(text)
+
+
 def test_a_view_of_every_row_alone_may_leave_its_strides_out():
     parse("""aie.device(npu2) { aie.runtime_sequence(%a : memref<8x8xi32>) {
         %v = memref.subview %a[0, 0] [2, 8] [1, 1] : memref<8x8xi32> to memref<2x8xi32> } }""")

@@ -8,7 +8,15 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from bdforge.array.core_bodies import compiled_control as control
 from bdforge.array.core_bodies.arithmetic import arithmetic, bits_of
-from bdforge.array.core_bodies.value_locations import Constants, Homes, check_type, constant_of, is_same, refused
+from bdforge.array.core_bodies.value_locations import (
+    Constants,
+    Homes,
+    check_type,
+    constant_of,
+    fixed_view,
+    is_same,
+    refused,
+)
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import EndOp
 from bdforge.array.mlir.locations import location
@@ -136,6 +144,8 @@ class CompiledBody:
             if (name := self.names(owner)) is None:
                 raise refused(owner, f"a core that does not reach buffer {owner.symbol or ''} uses it")
             return name
+        if (view := fixed_view(value)) is not None:
+            return f"{self.immediate(view.source)} + {constant_of(view.byte_shift)}"
         number = constant_of(value)
         return None if number is None else str(signed(number, 32))
 
@@ -214,6 +224,8 @@ class CompiledBody:
                 self._load(op)
             case memref.StoreOp():
                 self._store(op)
+            case memref.ViewOp():
+                self._view(op)
             case scf.ForOp():
                 control.for_loop(self, op)
             case scf.WhileOp():
@@ -256,6 +268,13 @@ class CompiledBody:
         register = self.read(op.value)
         place = self._place(op, op.memref, op.indices)
         self.emit(f"st{suffix} {register}, {place}")
+
+    def _view(self, op: memref.ViewOp) -> None:
+        if op.sizes:
+            raise refused(op, "a view whose size only the running program knows has no machine code here")
+        if self.immediate(op.result) is None:
+            source, shift = self.read(op.source), self.read(op.byte_shift)
+            self.result(op.result, lambda d: self.emit(f"add {d}, {source}, {shift}"))
 
     def _place(self, op: Operation, memory: SSAValue, indices: Sequence[SSAValue]) -> str:
         """Point at an element."""

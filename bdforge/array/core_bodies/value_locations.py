@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from bdforge.array.mlir.locations import location
+from bdforge.array.mlir.memory_ops import BufferOp
 from bdforge.core.codegen.errors import CodegenError
 
 
@@ -83,7 +84,8 @@ class Homes:
             for result, same in _shared(op).items():
                 self._same[result] = same
             for value in (*op.results, *(arg for region in op.regions for b in region.blocks for arg in b.args)):
-                if value not in self._same and constant_of(value) is None and not op.name.startswith("aie."):
+                fixed = constant_of(value) is not None or op.name.startswith("aie.") or fixed_view(value) is not None
+                if value not in self._same and not fixed:
                     weights.setdefault(value, 0)
             for value in map(self._root, op.operands):
                 if value in weights:
@@ -116,6 +118,14 @@ def _shared(op: Operation) -> Mapping[SSAValue, SSAValue]:
 def is_same(op: Operation) -> bool:
     """Whether the result is the operand, in a register: an index and its 32 bits."""
     return op.name == "arith.index_cast" and IntegerType(32) in (op.operands[0].type, op.results[0].type)
+
+
+def fixed_view(value: SSAValue) -> memref.ViewOp | None:
+    """The view of a buffer from a byte on that the text tells, which a value is: an address."""
+    op = value.owner
+    if not isinstance(op, memref.ViewOp) or constant_of(op.byte_shift) is None:
+        return None
+    return op if isinstance(op.source.owner, BufferOp) or fixed_view(op.source) else None
 
 
 def _hands_over(first: SSAValue, loop: scf.ForOp) -> bool:

@@ -9,9 +9,10 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, MemRefType
 from xdsl.ir import Operation
 
-from bdforge.array.mlir.allocate import is_row_major
+from bdforge.array.mlir.allocate import element_bits, is_row_major, memref_bytes
 from bdforge.array.mlir.control_ops import RunOp
 from bdforge.array.mlir.memory_ops import BufferOp, ExternalBufferOp
+from bdforge.array.mlir.operation import constant_of
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.mlir.upstream import GlobalOp
 from bdforge.array.mlir.verify_array import Faults, rule
@@ -93,6 +94,19 @@ def reinterpret_cast(op: memref.ReinterpretCastOp) -> Faults:
         strides = [None if n == DYNAMIC_INDEX else int(n) for n in op.static_strides.get_values()]
         (first,) = op.static_offsets.get_values()
         yield from _as_made(op, target, strides, None if first == DYNAMIC_INDEX else int(first))
+
+
+@rule
+def view(op: memref.ViewOp) -> Faults:
+    """Whole elements inside of its source, where the text says where it begins and ends."""
+    source, target, shift = op.source.type, op.result.type, constant_of(op.byte_shift)
+    if shift is None or not isinstance(source, MemRefType) or not isinstance(target, MemRefType):
+        return
+    each, held = element_bits(target.element_type) // 8, memref_bytes(source)
+    if each and shift % each:
+        yield op, f"it begins at byte {shift}, inside an element of {each} bytes; move it"
+    if not op.sizes and not 0 <= shift <= held - memref_bytes(target):
+        yield op, f"{memref_bytes(target)} bytes from byte {shift} on leave {source}, which has {held}; move it"
 
 
 @rule

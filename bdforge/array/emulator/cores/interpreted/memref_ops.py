@@ -20,8 +20,9 @@ from bdforge.array.emulator.cores.interpreted.emit import Where, emits, literal,
 from bdforge.array.emulator.cores.interpreted.number_formats import bf16_of_bits, bits_of_bf16, dtype_of_memory
 from bdforge.array.emulator.cores.interpreted.translation import Translation
 from bdforge.array.emulator.errors import CoreError
-from bdforge.array.emulator.poison import checked_load
+from bdforge.array.emulator.poison import PoisonedView, checked_load
 from bdforge.array.mlir.dense import numpy_of
+from bdforge.array.mlir.locations import value_name
 from bdforge.array.mlir.upstream import GlobalOp
 from bdforge.devices.limits import CORE
 
@@ -152,6 +153,31 @@ def reinterpret_cast(t: Translation, op: memref.ReinterpretCastOp) -> None:
     sizes = tuple_of(t.mixed(op.static_sizes.get_values(), op.sizes))
     strides = tuple_of(t.mixed(op.static_strides.get_values(), op.strides))
     t.assign(op, f"{t.helper(_strided)}({t.value(root)}, {offset} - {start}, {sizes}, {strides}, {t.where(op)})")
+
+
+@emits("memref.view")
+def view(t: Translation, op: memref.ViewOp) -> None:
+    kind = op.result.type
+    assert isinstance(kind, MemRefType)
+    shape, dtype = tuple_of(t.mixed(kind.get_shape(), op.sizes)), t.object("D", dtype_of_memory(kind.element_type))
+    called = f"%{known}" if (known := value_name(op.result)) else ""
+    seen = f"({t.value(op.source)}, {t.value(op.byte_shift)}, {shape}, {dtype}, {called!r}, {t.where(op)})"
+    t.assign(op, f"{t.helper(_seen)}{seen}")
+
+
+def _seen(memory: np.ndarray, shift: int, shape: tuple[int, ...], dtype: np.dtype, name: str, where: Where):
+    """Bytes of a memref as elements of any type; CoreError where they leave it, or begin inside of an element."""
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or not 0 <= shift <= memory.size - size:
+        told = f"a view of {size} bytes from byte {shift} on leaves a memref of {memory.size}"
+        raise CoreError(f"{told}; begin earlier or make it smaller{where()}")
+    if shift % dtype.itemsize:
+        raise CoreError(f"a view begins at byte {shift}, inside an element of {dtype.itemsize} bytes{where()}")
+    part = memory[shift : shift + size]
+    seen = part.view(np.ndarray).view(dtype).reshape(shape)
+    if isinstance(part, PoisonedView) and part.written is not None:
+        return PoisonedView.of(seen, part.written, name or part.name)
+    return seen
 
 
 _VIEWS = (memref.SubviewOp, memref.CastOp, memref.MemorySpaceCastOp, memref.ReinterpretCastOp,

@@ -155,6 +155,14 @@ class Pattern:
         """The same walk, `distance` elements further on."""
         return Pattern(self.sizes, self.strides, self.offset + distance)
 
+    def refined(self, parts: int) -> "Pattern":
+        """The same walk where each element is so many smaller ones side by side, which are visited in their order."""
+        if parts == 1:
+            return self
+        dims = [(size, stride * parts) for size, stride in self.dims()]
+        inner = [(dims.pop()[0] * parts, 1)] if self.strides[-1] == 1 else [(parts, 1)]
+        return Pattern._of_dims(dims + inner, self.offset * parts)
+
     def repeated(self, times: int) -> "Pattern":
         """The whole walk `times` times: an outermost dimension of stride 0."""
         return Pattern((times, *self.sizes), (0, *self.strides), self.offset)

@@ -9,6 +9,7 @@ from bdforge.design.check_program import program_reasons
 from bdforge.design.check_tile import tile_reasons
 from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Allocation, Cascade, Design, Flow, Port, Tile
+from bdforge.design.modes import parts_of
 from bdforge.design.reasons import Reason, told_once, within
 from bdforge.devices import DeviceError, Generation, TileKind, switch_of
 from bdforge.devices.limits import SHIM
@@ -41,6 +42,7 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
     names = [tile.name for tile in design.tiles] + [allocation.name for allocation in design.allocations]
     names += [named.name for tile in design.tiles for named in (*tile.buffers, *tile.locks)]
     names += [sequence.name for sequence in design.sequences]
+    names += dict.fromkeys(part.within.name for part in parts_of(design.tiles).values())
     for name, count in Counter(names).items():
         if not NAME.fullmatch(name):
             what = f"{clip(name)!r} is no name in MLIR"
@@ -63,6 +65,7 @@ def _names_and_places(design: Design) -> Iterator[Reason]:
 def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reason]]:
     places = {(tile.column, tile.row): tile for tile in design.tiles}
     kernels: Kernels = {}
+    parts = parts_of(design.tiles)
     packets: dict[Port, set[int | None]] = {}
     for flow in design.flows:
         packets.setdefault(flow.source, set()).add(flow.packet)
@@ -71,7 +74,7 @@ def _tiles(design: Design, generation: Generation) -> Iterator[tuple[Tile, Reaso
         yield from ((tile, reason) for reason in _headers(packets, tile))
         wrong = list(program_reasons(tile, places))
         if tile.core and not wrong:
-            wrong = list(within(("core",), core_program(tile, tile.core, (), kernels)[1]))
+            wrong = list(within(("core",), core_program(tile, tile.core, (), kernels, parts)[1]))
         yield from ((tile, reason) for reason in wrong)
 
 

@@ -123,12 +123,12 @@ def _task(allocation: str, name: str, task: StartedTask, buffers: tuple[Buffer, 
 
 
 def homes_of(design: Design) -> dict[int, tuple[Buffer, int] | Lock]:
-    """What stands at a full address: a word of a core's buffer, or a lock."""
+    """What stands at a full address: a word of a core's buffer that is in no mode, or a lock."""
     homes: dict[int, tuple[Buffer, int] | Lock] = {}
     for tile in design.tiles:
         homes |= {tile.address(lock): lock for lock in tile.locks}
         for buffer in tile.buffers if tile.kind is TileKind.CORE else ():
             base = tile.address(buffer)
-            slots = buffer.elements if buffer.type == "i32" else 0
+            slots = buffer.elements if buffer.type == "i32" and not buffer.mode else 0
             homes |= {base + GRANULE_BYTES * slot: (buffer, slot) for slot in range(min(slots, _MOST_SLOTS))}
     return homes

@@ -18,6 +18,7 @@ from bdforge.design.core_code import (
     rotations,
 )
 from bdforge.design.model import Tile
+from bdforge.design.modes import Parts
 from bdforge.design.op_tree import Op, Value
 from bdforge.design.reasons import Reason
 from bdforge.design.tile_memory import Acquire, Buffer, Release
@@ -32,16 +33,20 @@ Kernels = dict[str, Sequence[Buffer | Value]]
 """By name, arguments like those of its calls: what a declaration needs."""
 
 
-def core_program(tile: Tile, core: Core, taken: Iterable[str], kernels: Kernels) -> tuple[Op, list[Reason]]:
+def core_program(
+    tile: Tile, core: Core, taken: Iterable[str], kernels: Kernels, parts: Parts
+) -> tuple[Op, list[Reason]]:
     """The program of a tile's core, and what is wrong with its names and calls; `taken` are names of other values.
 
-    Kernels that it calls are added to `kernels`; those that are there must be called in the same way.
+    `parts` say where buffers of modes lie, which the core sees as views. Kernels that it calls are added to `kernels`;
+    those that are there must be called in the same way.
     """
-    lowering = _Lowering(set(taken), kernels)
+    lowering = _Lowering(set(taken), kernels, parts)
     lowering.turns = {r: lowering.constant(0, _type(r)) for r in rotations(core.body) if r.turns > 1}
     body = lowering.body(core.body)
     constants = tuple(Op("constant", (value,)) for value in lowering.constants.values())
-    return Op("core", (tile,), ((*constants, *body, Op("end")),)), lowering.reasons
+    inside = (*constants, *lowering.views.values(), *body, Op("end"))
+    return Op("core", (tile,), (inside,)), lowering.reasons
 
 
 def _type(rotation: Rotation) -> str:
@@ -52,6 +57,9 @@ def _type(rotation: Rotation) -> str:
 class _Lowering:
     taken: set[str]
     kernels: Kernels
+    parts: Parts
+    views: dict[str, Op] = field(default_factory=dict)
+    """What the core sees of modes, by name; it stands at the core's start."""
     reasons: list[Reason] = field(default_factory=list)
     constants: dict[tuple[float, str], Value] = field(default_factory=dict)
     named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
@@ -68,6 +76,14 @@ class _Lowering:
         """The next value of a rotation, from here on its turn."""
         self.turns[rotation] = self.fresh(f"{rotation.name}_turn", _type(rotation))
         return self.turns[rotation]
+
+    def reach(self, buffer: Buffer) -> Buffer:
+        """A buffer that is named; of a mode, a view of the mode's bytes."""
+        part = self.parts.get(buffer.name)
+        if part and buffer.name not in self.views:
+            view = buffer, self.reach(part.within), self.constant(part.start)
+            self.views[buffer.name] = Op("view", view)
+        return buffer
 
     def constant(self, number: float, type_: str = "index") -> Value:
         """A constant, which stands at the core's start."""
@@ -125,14 +141,14 @@ class _Lowering:
         place = self.value(load.index)
         word, index = self.fresh(f"{load.name}_word", load.buffer.type), self.fresh(load.name, "index")
         self.named[load.name] = (word, index)
-        return [Op("load", (word, load.buffer, place)), Op("index_cast", (index, word))]
+        return [Op("load", (word, self.reach(load.buffer), place)), Op("index_cast", (index, word))]
 
     def store(self, store: Store) -> list[Op]:
         ops, value = self.integer(store.value, store.buffer.type)
         if value.type != store.buffer.type:
             what = f"{store.value} is {value.type}, an element of {store.buffer.name} {store.buffer.type}"
             self.reasons.append(Reason("store", what, "use one type"))
-        return [*ops, Op("store", (value, store.buffer, self.value(store.index)))]
+        return [*ops, Op("store", (value, self.reach(store.buffer), self.value(store.index)))]
 
     def loop(self, loop: Loop) -> Op:
         """A loop carries the turns that change inside."""
@@ -206,6 +222,7 @@ class _Lowering:
         """The call, inside a choice for each rotation whose turn is still open."""
         if not open_:
             chosen = [a.buffers[turns.get(a.rotation, 0)] if isinstance(a, Rotating) else a for a in given]
+            chosen = [self.reach(a) if isinstance(a, Buffer) else a for a in chosen]
             self.declare(function, chosen)
             return [Op("call", (function, chosen))]
         rotation, *rest = open_

@@ -12,6 +12,7 @@ from itertools import chain, count
 from typing import TypeVar, cast
 
 from bdforge.design.model import Channel, Design, Flow, Port, Tile
+from bdforge.design.modes import modes
 from bdforge.design.tile_memory import Bd, Buffer, Lock
 from bdforge.devices import TileKind, TileLimits
 from bdforge.devices.limits import BUFFER_ALIGN_BYTES, CORE
@@ -154,12 +155,15 @@ def moved(design: Design, columns: int, rows: int) -> Design:
         names[tile.name] += f"_{column}" + (f"_{row}" if tile.kind is TileKind.CORE else "")
     of_tile = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
+    def elsewhere_named(name: str) -> str:
+        return of_tile.sub(lambda found: names[found[0]], name, count=1)
+
     def renamed(part: object) -> object:
         if isinstance(part, Port):
             return replace(part, tile=names[part.tile])
-        if isinstance(part, Buffer | Lock):
-            return replace(part, name=of_tile.sub(lambda found: names[found[0]], part.name, count=1))
-        return None
+        if isinstance(part, Buffer):
+            return replace(part, name=elsewhere_named(part.name), over=elsewhere_named(part.over))
+        return replace(part, name=elsewhere_named(part.name)) if isinstance(part, Lock) else None
 
     def elsewhere(tile: Tile) -> Tile:
         column, row = place(tile)
@@ -205,24 +209,65 @@ def _placed(tile: Tile, limits: TileLimits) -> Tile:
     return replace(tile, buffers=tuple(buffers.get(b.name, b) for b in tile.buffers), channels=channels)
 
 
-def _addressed(tile: Tile, limits: TileLimits) -> Iterator[Buffer]:
-    """What no channel moves, a core's parameters, lies right above the stack; the rest as banks want it."""
-    at, turns = aligned(tile.stack_bytes), _turns(tile)
-    given = [(buffer.address, buffer) for buffer in tile.buffers if buffer.address is not None]
-    for address, buffer in given:
-        yield _at(buffer, address, limits)
-        at = max(at, aligned(address + buffer.bytes))
-    open_ = [buffer for buffer in tile.buffers if buffer.address is None]
-    for buffer in open_:
-        if buffer.name not in turns:
-            yield _at(buffer, at, limits)
-            at += aligned(buffer.bytes)
+def _addressed(tile: Tile, limits: TileLimits) -> list[Buffer]:
+    """Those of no mode lie right above the stack, in a row where there are modes; each mode begins above them."""
+    in_modes, stack = modes(tile.buffers), aligned(tile.stack_bytes)
+    given = _end(b for b in tile.buffers if b.mode and b.address is not None and not b.over)
+    own = [buffer for buffer in tile.buffers if not buffer.mode]
+    laid = _laid(tile, own, max(given, stack), limits, spread=not in_modes)
+    floor = max(_end(laid), stack)
+    for held in sorted(in_modes.values(), key=lambda held: any(buffer.over for buffer in held)):
+        laid += _of_mode(tile, held, {buffer.name: buffer for buffer in laid}, floor, limits)
+    known = {buffer.name: buffer for buffer in laid}
+    return laid + [_over(b, known, limits) for b in tile.buffers if b.over in known and b.name not in known]
+
+
+def _over(buffer: Buffer, laid: dict[str, Buffer], limits: TileLimits) -> Buffer:
+    return _at(buffer, laid[buffer.over].address or 0, limits)
+
+
+def _of_mode(tile: Tile, held: list[Buffer], laid: dict[str, Buffer], floor: int, limits: TileLimits) -> list[Buffer]:
+    """A mode's buffers: those that lie over what is laid where that is, the others around them, if any, where there is
+    room first; else as banks want it."""
+    over = [_over(buffer, laid, limits) for buffer in held if buffer.over in laid]
+    rest = [buffer for buffer in held if not buffer.over]
+    if not over:
+        return _laid(tile, rest, floor, limits, spread=True)
+    taken = over + [_at(b, b.address, limits) for b in rest if b.address is not None]
+    for buffer in sorted((b for b in rest if b.address is None), key=lambda b: -b.bytes):
+        taken.append(_at(buffer, _gap(taken, buffer.bytes, floor), limits))
+    return taken
+
+
+def _gap(taken: list[Buffer], size: int, at: int) -> int:
+    """The first place from `at` on where so many bytes touch nothing that is taken."""
+    for start, end in sorted((b.address or 0, (b.address or 0) + b.bytes) for b in taken):
+        if at < end and start < at + size:
+            at = aligned(end)
+    return at
+
+
+def _end(buffers: Iterable[Buffer]) -> int:
+    """Where the next buffer may start."""
+    return max((aligned((buffer.address or 0) + buffer.bytes) for buffer in buffers), default=0)
+
+
+def _laid(tile: Tile, buffers: Iterable[Buffer], at: int, limits: TileLimits, *, spread: bool) -> list[Buffer]:
+    """What no channel moves, a core's parameters, lies first, from `at` on; the rest behind it, if `spread` as banks
+    want it."""
+    turns, laid = _turns(tile), [_at(b, b.address, limits) for b in buffers if b.address is not None]
+    at, open_ = max(at, _end(laid)), [buffer for buffer in buffers if buffer.address is None]
     moved = sorted((b for b in open_ if b.name in turns), key=lambda b: (turns[b.name][1], -b.bytes))
+    for buffer in [b for b in open_ if b.name not in turns] + ([] if spread else moved):
+        laid.append(_at(buffer, at, limits))
+        at += aligned(buffer.bytes)
+    return laid + (_apart(tile.kind, moved, [turns[b.name] for b in moved], at, limits) if spread else [])
+
+
+def _apart(kind: TileKind, moved: list[Buffer], turns: list["_Turn"], at: int, limits: TileLimits) -> list[Buffer]:
     sizes = tuple(aligned(b.bytes) for b in moved)
-    of_moved = [turns[b.name] for b in moved]
-    weights = tuple(tuple(_weight(tile.kind, one, other) for other in of_moved) for one in of_moved)
-    for buffer, address in zip(moved, apart(sizes, weights, at, limits), strict=True):
-        yield _at(buffer, address, limits)
+    weights = tuple(tuple(_weight(kind, one, other) for other in turns) for one in turns)
+    return [_at(b, address, limits) for b, address in zip(moved, apart(sizes, weights, at, limits), strict=True)]
 
 
 def _at(buffer: Buffer, address: int, limits: TileLimits) -> Buffer:

@@ -9,6 +9,7 @@ from bdforge.common.tree import tree
 from bdforge.design.design_check import check
 from bdforge.design.lowering import Kernels, core_program
 from bdforge.design.model import Design
+from bdforge.design.modes import declared, parts_of
 from bdforge.design.op_tree import Op, dma_program
 from bdforge.design.reasons import DesignError
 from bdforge.design.sandbox import Sandbox, limited, rendered
@@ -20,15 +21,16 @@ _OF_PROJECT: list[Path] = []
 def render(design: Design, template: Path | None = None, **values: Any) -> str:
     """The MLIR text of a design, or what a template of your own makes of it.
 
-    A template gets `design`, its `dmas` and `cores` as operations, which `written` writes, its `kernels` by name, and
-    `values`; it may import the macros of `templates/`. DesignError lists the reasons why no array holds the design; a
-    name that a template lacks, or an error in it, is an error of Jinja.
+    A template gets `design`, whose tiles' modes are one buffer of bytes each, its `dmas` and `cores` as operations,
+    which `written` writes, its `kernels` by name, and `values`; it may import the macros of `templates/`. DesignError
+    lists the reasons why no array holds the design; a name that a template lacks, or an error in it, is one of Jinja.
     """
     if reasons := check(design):
         raise DesignError(design.name, reasons)
     kernels: Kernels = {}
-    names = {named.name for tile in design.tiles for named in (tile, *tile.buffers, *tile.locks)}
-    cores = [core_program(tile, tile.core, names, kernels)[0] for tile in design.tiles if tile.core]
+    parts, design = parts_of(design.tiles), declared(design)
+    names = {named.name for tile in design.tiles for named in (tile, *tile.buffers, *tile.locks)} | parts.keys()
+    cores = [core_program(tile, tile.core, names, kernels, parts)[0] for tile in design.tiles if tile.core]
     dmas = [dma_program(tile) for tile in design.tiles if tile.channels]
     given = {"design": design, "dmas": dmas, "cores": cores, "kernels": kernels}
     with limited():

@@ -17,7 +17,9 @@ class Buffer:
     """Tile memory: `elements` of MLIR type `type`, which start as `values` where given.
 
     `address` is its first byte in its tile's memory, which lies in `banks`; what a sequence's arguments name is memory
-    of the host and has none. `words` are what people call its words of 32 bits, from the first on.
+    of the host and has none. `words` are what people call its words of 32 bits, from the first on. One that belongs to
+    a `mode` may share bytes with those of its tile that belong to others; MLIR has it as a part of a buffer of bytes.
+    One that lies `over` another of them, by name, is what that mode's bytes are in its own mode.
     """
 
     name: str
@@ -28,6 +30,8 @@ class Buffer:
     banks: range = range(0)
     values: tuple[int, ...] | tuple[float, ...] = ()
     words: tuple[str, ...] = ()
+    mode: str = ""
+    over: str = ""
 
     @property
     def bits(self) -> int:

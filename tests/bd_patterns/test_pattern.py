@@ -72,6 +72,14 @@ def test_repeating_and_shifting_visit_again_and_further_on(pattern: Pattern, tim
     assert visits(pattern.shifted(distance)) == [offset + distance for offset in visits(pattern)]
 
 
+@quick
+@given(patterns(), st.integers(1, 4))
+def test_refined_visits_the_parts_of_each_element_in_order(pattern: Pattern, parts: int):
+    assert visits(pattern.refined(parts)) == [
+        parts * offset + part for offset in visits(pattern) for part in range(parts)
+    ]
+
+
 def test_tiling_visits_tile_after_tile():
     matrix = np.arange(6 * 20).reshape(6, 20)
     expected = [matrix[i : i + 3, j : j + 4].ravel() for i in range(0, 6, 3) for j in range(0, 20, 4)]

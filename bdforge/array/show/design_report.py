@@ -18,7 +18,7 @@ from bdforge.array.mlir.task_ops import ConfigureTaskOp
 from bdforge.array.routing import LinkUse, Net
 from bdforge.array.show.array_use import Coordinates, DesignUse, TileUse, devices_of, places, ranges, use_of
 from bdforge.array.show.bank_use import BankUse
-from bdforge.array.show.memory_map import FREE, STACK, Span
+from bdforge.array.show.memory_map import FREE, STACK, BufferView, Span, buffer_views
 from bdforge.common.screen import new_table
 from bdforge.devices import TileKind
 
@@ -35,8 +35,8 @@ def tables(module: ModuleOp) -> list[RenderableType]:
 
 def design_tables(use: DesignUse) -> list[RenderableType]:
     """Tables of one device."""
-    parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _bank_table(use)]
-    parts += [_lock_table(use), _chain_table(use)]
+    parts = [_summary(use), _tile_table(use), _stream_table(use), _memory_table(use), _view_table(use)]
+    parts += [_bank_table(use), _lock_table(use), _chain_table(use)]
     return [part for part in parts if not isinstance(part, Table) or part.row_count]
 
 
@@ -196,6 +196,22 @@ def _memory_table(use: DesignUse) -> Table:
         for span, label in zip_longest(first.spans, labels[: len(first.spans)], fillvalue=""):
             assert isinstance(span, Span)
             table.add_row(label, f"{span.start:#x}", f"{span.end:#x}", str(span.size_bytes), Text(span.what))
+        table.add_section()
+    return table
+
+
+def _view_table(use: DesignUse) -> Table:
+    """Of cores: modes of a tile, which share bytes, are such views."""
+    table = new_table("Views of buffers, bytes", "tile", ">start", ">end", ">size", "view", "of")
+    tiles: dict[Coordinates, list[BufferView]] = defaultdict(list)
+    for view in buffer_views(use.device):
+        tiles[view.place].append(view)
+    for group in _alike((tuple((v.start, v.end) for v in views), views) for views in tiles.values()):
+        labels = _labels(use.tiles[group[0][0].place].kind, [views[0].place for views in group])
+        for view, label in zip_longest(group[0], labels[: len(group[0])], fillvalue=""):
+            assert isinstance(view, BufferView)
+            size = str(view.end - view.start)
+            table.add_row(label, f"{view.start:#x}", f"{view.end:#x}", size, Text(view.name), Text(view.within))
         table.add_section()
     return table
 

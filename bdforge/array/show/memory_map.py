@@ -1,11 +1,18 @@
 """Memory maps: which bytes of each tile are taken, and by what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bdforge.array.mlir.allocate import allocate, buffer_bytes
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+
+from bdforge.array.mlir.allocate import allocate, buffer_bytes, memref_bytes
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
+from bdforge.array.mlir.locations import value_name
+from bdforge.array.mlir.memory_ops import BufferOp
+from bdforge.array.mlir.operation import constant_of
 from bdforge.devices import TileKind, TileLimits
 
 STACK, FREE = "stack", "free"
@@ -46,6 +53,44 @@ class TileMemory(NamedTuple):
     def used_bytes(self) -> int:
         """Bytes of stack and buffers."""
         return sum(span.size_bytes for span in self.spans if span.what != FREE)
+
+
+class BufferView(NamedTuple):
+    """Bytes `start` to `end` (exclusive) of the tile at `place` that cores see as a value `name`, part of `within`."""
+
+    place: tuple[int, int]
+    start: int
+    end: int
+    name: str
+    within: str
+
+
+def buffer_views(device: DeviceOp) -> list[BufferView]:
+    """What cores see of buffers by `memref.view`, where the text tells from where on, by tile, each once."""
+    placed = allocate(device).buffers
+    found = (_view(op, placed) for op in device.walk() if isinstance(op, memref.ViewOp))
+    return sorted(dict.fromkeys(view for view in found if view), key=lambda view: (view.place, view.start, -view.end))
+
+
+def _view(op: memref.ViewOp, placed: Mapping[BufferOp, int]) -> BufferView | None:
+    held, kind = _held(op.result), op.result.type
+    if held is None or op.sizes or not isinstance(kind, MemRefType):
+        return None
+    buffer, shift = held
+    start = placed[buffer] + shift
+    names = (f"%{value_name(value) or '?'}" for value in (op.result, op.source))
+    return BufferView(buffer.tile.place, start, start + memref_bytes(kind), *names)
+
+
+def _held(value: SSAValue) -> tuple[BufferOp, int] | None:
+    """The buffer that a value is seen in, and from which byte on."""
+    op = value.owner
+    if isinstance(op, BufferOp):
+        return op, 0
+    if not isinstance(op, memref.ViewOp) or (shift := constant_of(op.byte_shift)) is None:
+        return None
+    below = _held(op.source)
+    return below and (below[0], below[1] + shift)
 
 
 def memory_map(device: DeviceOp) -> list[TileMemory]:

@@ -54,7 +54,7 @@ class Names:
                 found.append(self._buffer(buffer))
                 continue
             ring = self.slots[buffer.name][0]
-            while (lock := locks.pop(0)).name != f"{self.tile.name}_{ring}_free":
+            while not buffer.over and (lock := locks.pop(0)).name != f"{self.tile.name}_{ring}_free":
                 found.append(self._lock(lock))
             found.append(self._ring(ring))
         return found + [self._lock(lock) for lock in locks]
@@ -66,17 +66,20 @@ class Names:
 
     def _ring(self, name: str) -> Plain:
         buffers = self.rings[name]
-        free = next(lock for lock in self.tile.locks if lock.name == f"{self.tile.name}_{name}_free")
-        role, counts = buffers[0].role.rpartition(", ")[0], free.role.removesuffix(": room")
+        below, role = buffers[0].over, buffers[0].role.rpartition(", ")[0]
+        free = next((lock for lock in self.tile.locks if lock.name == f"{self.tile.name}_{name}_free"), None)
+        counts = free.role.removesuffix(": room") if free else role
         return RING.filled(
             ring=name,
             elements=buffers[0].elements,
             type=buffers[0].type,
             slots=len(buffers),
-            room=None if free.init == len(buffers) else free.init,
+            room=None if free is None or free.init == len(buffers) else free.init,
             role=role,
             counts=None if counts == role else counts,
             addresses=[] if buffers[0].address is None else [buffer.address for buffer in buffers],
+            mode=buffers[0].mode,
+            over=self.slots[below][0] if below else "",
         )
 
     def _buffer(self, buffer: Buffer) -> Plain:
@@ -85,7 +88,8 @@ class Names:
             values = values[0]
         return BUFFER.filled(
             buffer=self.local(buffer.name), elements=buffer.elements, type=buffer.type, role=buffer.role,
-            address=buffer.address, words=list(buffer.words), values=values,
+            address=buffer.address, words=list(buffer.words), values=values, mode=buffer.mode,
+            over=self.local(buffer.over) if buffer.over else "",
         )  # fmt: skip
 
     def _lock(self, lock: Lock) -> Plain:
@@ -101,22 +105,33 @@ def _rings(tile: Tile) -> dict[str, list[Buffer]]:
         if stem.startswith(f"{tile.name}_") and (tag in PING_PONG or tag.isdigit()):
             named.setdefault(stem.removeprefix(f"{tile.name}_"), []).append(buffer)
     order = [lock.name for lock in tile.locks]
-    rings = {name: buffers for name, buffers in named.items() if _is_ring(tile, name, buffers)}
-    starts = [order.index(f"{tile.name}_{name}_free") for name in rings]
+    in_turn = {name: buffers for name, buffers in named.items() if _alike(tile, name, buffers)}
+    locked = {name: buffers for name, buffers in in_turn.items() if not buffers[0].over and _between_locks(tile, name)}
+    below = [[buffer.name for buffer in buffers] for buffers in locked.values()]
+    over = {name for name, buffers in in_turn.items() if [buffer.over for buffer in buffers] in below}
+    over -= {lock.removeprefix(f"{tile.name}_").rpartition("_")[0] for lock in order}
+    rings = {name: buffers for name, buffers in in_turn.items() if name in locked or name in over}
+    starts = [order.index(f"{tile.name}_{name}_free") for name in locked]
     first = [tile.buffers.index(buffers[0]) for buffers in rings.values()]
     return rings if starts == sorted(starts) and first == sorted(first) else {}
 
 
-def _is_ring(tile: Tile, name: str, buffers: Sequence[Buffer]) -> bool:
+def _alike(tile: Tile, name: str, buffers: Sequence[Buffer]) -> bool:
+    """Whether buffers are slots of a ring: one behind the other, the same but for name, place and what lies below."""
     tags = slot_tags(len(buffers))
     stem, role = f"{tile.name}_{name}", buffers[0].role.rpartition(", ")[0]
     at = tile.buffers.index(buffers[0])
     alike = [
-        replace(buffers[0], name=f"{stem}_{tag}", role=f"{role}, {tag}", address=b.address, banks=b.banks)
+        replace(buffers[0], name=f"{stem}_{tag}", role=f"{role}, {tag}", address=b.address, banks=b.banks, over=b.over)
         for tag, b in zip(tags, buffers, strict=True)
     ]
+    return tuple(alike) == tile.buffers[at : at + len(buffers)] and not buffers[0].values
+
+
+def _between_locks(tile: Tile, name: str) -> bool:
+    stem = f"{tile.name}_{name}"
     locks = [lock for lock in tile.locks if lock.name in (f"{stem}_free", f"{stem}_full")]
-    if tuple(alike) != tile.buffers[at : at + len(buffers)] or len(locks) != 2 or buffers[0].values:
+    if len(locks) != 2:
         return False
     free, full = locks
     counts = free.role.removesuffix(": room")

@@ -152,14 +152,20 @@ def _ring(given: Given, scope: Scope) -> None:
     counts = role if given["counts"] is None else given["counts"]
     if not 1 <= slots <= _MOST_SLOTS:
         raise Wrong(f"slots = {slots}: a ring has 1 to {_MOST_SLOTS}")
+    below = tile.ring(given["over"]) if given["over"] else []
+    if below and len(below) != slots:
+        raise Wrong(f"{slots} slots over a ring of {len(below)}; give it as many")
     addresses = given["addresses"] or [None] * slots
     if len(addresses) != slots:
         raise Wrong(f"{len(addresses)} addresses for {slots} slots")
+    what, mode = (given["elements"], given["type"]), given["mode"]
     tile.rings[name] = [
-        Buffer(tile.full(f"{name}_{tag}"), given["elements"], given["type"], f"{role}, {tag}", address)
-        for tag, address in zip(slot_tags(slots), addresses, strict=True)
+        Buffer(tile.full(f"{name}_{tag}"), *what, f"{role}, {tag}", address, mode=mode, over=over)
+        for tag, address, over in zip(slot_tags(slots), addresses, [b.name for b in below] or [""] * slots, strict=True)
     ]
     tile.buffers += tile.rings[name]
+    if below:
+        return
     tile.lock(f"{name}_free", slots if given["room"] is None else given["room"], f"{counts}: room")
     tile.lock(f"{name}_full", 0, f"{counts}: data")
 
@@ -172,7 +178,10 @@ def _buffer(given: Given, scope: Scope) -> None:
     words = tuple(given["words"])
     if len(words) > elements or len(set(words)) < len(words) or (words and given["type"] != "i32"):
         raise Wrong(f"words: {listed(words)} are no names of different words of {elements} x {given['type']}")
-    made = Buffer(name, elements, given["type"], role, given["address"], values=tuple(values), words=words)
+    over = scope.inside.full(given["over"]) if given["over"] else ""
+    made = Buffer(
+        name, elements, given["type"], role, given["address"], range(0), tuple(values), words, given["mode"], over
+    )
     scope.inside.buffers.append(made)
 
 
@@ -189,18 +198,21 @@ def _start(found: Any, scope: Scope) -> Any:
 
 RING = Table(
     "Buffers that take turns between two locks, `ring`_free (which starts at `room`) and `ring`_full. They are called "
-    "ping and pong, three or more by numbers. `counts`: what the locks count, if not `role`.",
+    "ping and pong, three or more by numbers. `counts`: what the locks count, if not `role`. One that lies "
+    "`over` another ring, which is of another `mode`, has its bytes and its locks.",
     {
         "ring": Key(text), "elements": Key(number), "type": Key(element_type), "slots": Key(number, 2),
         "room": Key(number, None), "role": Key(text, ""), "counts": Key(text, None),
-        "addresses": Key(many(number), None),
+        "addresses": Key(many(number), None), "mode": Key(word, ""), "over": Key(text, ""),
     },
 )  # fmt: skip
 BUFFER = Table(
-    "A buffer; its memory starts as `values`, one for all or one each. `words` are names of its i32, in order.",
+    "A buffer; its memory starts as `values`, one for all or one each. `words` are names of its i32, in order. Those "
+    "of different modes of a tile may share bytes, and do where one lies `over` the other.",
     {
         "buffer": Key(text), "elements": Key(number), "type": Key(element_type), "role": Key(text, ""),
         "address": Key(number, None), "words": Key(many(word), ()), "values": Key(_start, None),
+        "mode": Key(word, ""), "over": Key(text, ""),
     },
 )  # fmt: skip
 LOCK = Table(

@@ -40,6 +40,7 @@ scf.if %p { aie.event(0) } else { aie.event(1) }
 scf.while : () -> () { scf.condition(%p) } do { scf.yield }
 %x = scf.while (%a = %i) : (i32) -> i32 { scf.condition(%p) %a : i32 } do { ^bb0(%z: i32): scf.yield %z : i32 }
 %x = scf.index_switch %c0 -> i32 case 0 { scf.yield %i : i32 } default { scf.yield %i : i32 }
+scf.index_switch %c0 case 0 { aie.event(0) } case 3 { } default { }
 scf.execute_region { scf.yield }
 affine.for %j = 0 to 64 step 2 { memref.store %i, %b[%j] : memref<64xi32> }
 affine.for %j = 0 to 8 { %y = affine.load %b[%j * 8 + 3] : memref<64xi32> }

@@ -34,7 +34,7 @@ from xdsl.irdl import (
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import SymbolOpInterface
+from xdsl.traits import SingleBlockImplicitTerminator, SymbolOpInterface, ensure_terminator
 
 from bdforge.array.mlir import elementwise_ops as elementwise
 from bdforge.array.mlir.operation import AieOperation
@@ -151,6 +151,13 @@ def _parse_while(cls: type[scf.WhileOp], parser: Parser) -> scf.WhileOp:
     return op
 
 
+def _parse_index_switch(cls: type[scf.IndexSwitchOp], parser: Parser) -> scf.IndexSwitchOp:
+    """Regions that end without a yield, and empty ones, which MLIR itself writes so."""
+    op = cast(scf.IndexSwitchOp, super(cls, cls).parse(parser))  # pyrefly: ignore[invalid-argument]
+    ensure_terminator(op, SingleBlockImplicitTerminator(scf.YieldOp))
+    return op
+
+
 def _parse_affine_if(cls: type[AffineIfOp], parser: Parser) -> AffineIfOp:
     start = parser.pos
     condition = parser.parse_attribute()
@@ -224,6 +231,7 @@ REPLACED: Mapping[str, type[Operation]] = {
         _in_form(memref.CastOp, _CAST),
         _in_form(memref.MemorySpaceCastOp, _CAST),
         _changed(scf.WhileOp, parse=_parse_while),
+        _changed(scf.IndexSwitchOp, parse=_parse_index_switch),
         _changed(AffineIfOp, parse=_parse_affine_if),
         _changed(scf.ExecuteRegionOp, print=_print_execute_region),
     )

@@ -1,7 +1,8 @@
 """Whether a core reaches what its program names, and turns and numbers are what they can be."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import combinations, product
 
 from bdforge.design.core_code import Advance, Call, Load, Loop, Rotating, Statement, Store, SwitchOn, statements
 from bdforge.design.model import Tile
@@ -21,12 +22,31 @@ def program_reasons(tile: Tile, places: Places) -> Iterator[Reason]:
     around = [(tile.column + east, tile.row + north) for east, north in CORE_LOCK_WINDOWS]
     near = [places[place] for place in around if place in places and places[place].kind is TileKind.CORE]
     reach = {held.name for each in near for held in (*each.buffers, *each.locks)}
+    in_modes = {buffer.name: (each.name, buffer) for each in near for buffer in each.buffers if buffer.mode}
     for number, statement in enumerate(statements(tile.core.body)):
         for name in _named(statement):
             if name not in reach:
                 what = f"{name} is nothing of the core or its neighbours"
                 yield Reason("reach", what, "use what is nearer", about=("core", number))
-        yield from within(("core", number), _statement(statement))
+        yield from within(("core", number), (*_statement(statement), *_sharing(statement, in_modes)))
+
+
+def _sharing(statement: Statement, in_modes: Mapping[str, tuple[str, Buffer]]) -> Iterator[Reason]:
+    """Arguments of a call whose bytes are the same, since they belong to two modes of a tile."""
+    if not isinstance(statement, Call):
+        return
+    given = [a.buffers if isinstance(a, Rotating) else (a,) for a in statement.arguments]
+    known = [[in_modes[b.name] for b in some if isinstance(b, Buffer) and b.name in in_modes] for some in given]
+    for some, others in combinations(known, 2):
+        for (tile, one), (other_tile, other) in product(some, others):
+            if tile == other_tile and one.mode != other.mode and _meet(one, other):
+                what = f"{statement.function} gets {one.name} and {other.name}, which share bytes as two modes"
+                yield Reason("mode", what, "give it buffers of one mode")
+
+
+def _meet(one: Buffer, other: Buffer) -> bool:
+    first, second = one.address or 0, other.address or 0
+    return first < second + other.bytes and second < first + one.bytes
 
 
 def _named(statement: Statement) -> Iterator[str]:

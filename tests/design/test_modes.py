@@ -12,6 +12,7 @@ from bdforge.array.mlir import parse
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.design import (
     Acquire,
+    Advance,
     Bd,
     Buffer,
     Call,
@@ -23,6 +24,7 @@ from bdforge.design import (
     Load,
     Lock,
     Release,
+    Rotation,
     Store,
     SwitchOn,
     Tile,
@@ -137,6 +139,26 @@ REFUSED = {
 def test_what_modes_cannot_share_is_told(buffers: list[Buffer], reason: str):
     with pytest.raises(DesignError, match=rf"(?m)^shared: core \(0, 2\): {reason}$"):
         render(design(*buffers))
+
+
+TURN = Rotation("turn")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shared"),
+    [
+        ((BYTES, OVER), "core_bytes and core_over"),
+        ((3, TURN.of((WORDS, OVER)), BYTES), "core_over and core_bytes"),
+        ((BYTES, WORDS), None),
+        ((ROWS, OVER, OVER), None),
+        ((WORDS, OVER), None),
+        ((TURN.of((OVER, BYTES)),), None),
+    ],
+)
+def test_a_kernel_gets_no_bytes_twice_as_two_modes(arguments: tuple, shared: str | None):
+    told = [str(reason) for reason in check(design(*HELD, body=(Call("work", arguments), Advance(TURN))))]
+    what = f"core (0, 2): work gets {shared}, which share bytes as two modes; give it buffers of one mode"
+    assert [one for one in told if "share bytes" in one] == ([what] if shared else [])
 
 
 def test_a_bd_in_bytes_takes_no_more_dimensions_than_the_tile_has():

@@ -1,8 +1,7 @@
 """From a core program to operations on SSA values: turns of rotations become values that loops and switches give."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from dataclasses import dataclass, field
 
 from bdforge.design.core_code import (
     Advance,
@@ -17,14 +16,12 @@ from bdforge.design.core_code import (
     SwitchOn,
     rotations,
 )
+from bdforge.design.core_values import FOREVER, INTEGER, CoreValues, turn_type
 from bdforge.design.model import Tile
 from bdforge.design.modes import Parts
 from bdforge.design.op_tree import Op, Value
 from bdforge.design.reasons import Reason
 from bdforge.design.tile_memory import Acquire, Buffer, Release
-
-FOREVER = (1 << 63) - 1  # rounds of an scf.for, whose bounds are signed 64 bit
-INTEGER = "i32"  # of numbers and indices that kernels get
 
 Argument = Buffer | Rotating | Value
 Body = Sequence[Statement]
@@ -41,78 +38,17 @@ def core_program(
     `parts` say where buffers of modes lie, which the core sees as views. Kernels that it calls are added to `kernels`;
     those that are there must be called in the same way.
     """
-    lowering = _Lowering(set(taken), kernels, parts)
-    lowering.turns = {r: lowering.constant(0, _type(r)) for r in rotations(core.body) if r.turns > 1}
+    lowering = _Lowering(set(taken), parts, kernels=kernels)
+    lowering.turns = {r: lowering.constant(0, turn_type(r)) for r in rotations(core.body) if r.turns > 1}
     body = lowering.body(core.body)
     constants = tuple(Op("constant", (value,)) for value in lowering.constants.values())
     inside = (*constants, *lowering.views.values(), *body, Op("end"))
     return Op("core", (tile,), (inside,)), lowering.reasons
 
 
-def _type(rotation: Rotation) -> str:
-    return "i1" if rotation.turns == 2 else "index"
-
-
 @dataclass(slots=True)
-class _Lowering:
-    taken: set[str]
-    kernels: Kernels
-    parts: Parts
-    views: dict[str, Op] = field(default_factory=dict)
-    """What the core sees of modes, by name; it stands at the core's start."""
-    reasons: list[Reason] = field(default_factory=list)
-    constants: dict[tuple[float, str], Value] = field(default_factory=dict)
-    named: dict[str, tuple[Value, ...]] = field(default_factory=dict)
-    """What a program's names stand for: one value of each type."""
-    turns: dict[Rotation, Value] = field(default_factory=dict)
-
-    def fresh(self, name: str, type_: str) -> Value:
-        """A value called `name`, or that with a number behind."""
-        free = next(n for n in chain([name], (f"{name}_{i}" for i in count(1))) if n not in self.taken)
-        self.taken.add(free)
-        return Value(free, type_)
-
-    def turn(self, rotation: Rotation) -> Value:
-        """The next value of a rotation, from here on its turn."""
-        self.turns[rotation] = self.fresh(f"{rotation.name}_turn", _type(rotation))
-        return self.turns[rotation]
-
-    def reach(self, buffer: Buffer) -> Buffer:
-        """A buffer that is named; of a mode, a view of the mode's bytes."""
-        part = self.parts.get(buffer.name)
-        if part and buffer.name not in self.views:
-            view = buffer, self.reach(part.within), self.constant(part.start)
-            self.views[buffer.name] = Op("view", view)
-        return buffer
-
-    def constant(self, number: float, type_: str = "index") -> Value:
-        """A constant, which stands at the core's start."""
-        if (number, type_) not in self.constants:
-            plain = f"c{number}".replace("-", "m").replace(".", "p")
-            name = plain if type_ == "index" else f"{plain}_{type_}"
-            name = "forever" if number == FOREVER else ("true" if number else "false") if type_ == "i1" else name
-            exact = float(number) if "f" in type_ else number
-            self.constants[number, type_] = replace(self.fresh(name, type_), number=exact)
-        return self.constants[number, type_]
-
-    def value(self, number: float | str, type_: str = "index") -> Value:
-        """A constant of a type, or what a name stands for in it."""
-        if not isinstance(number, str):
-            return self.constant(number, type_)
-        if number not in self.named:
-            known = ", ".join(self.named) or "none"
-            self.reasons.append(Reason("name", f"{number} is no name here, but {known}", "load it first"))
-        found = [value for value in self.named.get(number, ()) if value.type == type_]
-        return found[0] if found else self.constant(0, type_)
-
-    def integer(self, number: float | str, type_: str) -> tuple[list[Op], Value]:
-        """A constant of a type, or what a name stands for as memory and kernels get it, with its cast."""
-        if not isinstance(number, str) or number not in self.named:
-            return [], self.value(number, type_)
-        if (value := self.named[number][0]).type != "index":
-            return [], value
-        cast = self.fresh(f"{number}_{INTEGER}", INTEGER)
-        return [Op("index_cast", (cast, value))], cast
+class _Lowering(CoreValues):
+    kernels: Kernels = field(default_factory=dict)
 
     def body(self, body: Iterable[Statement]) -> tuple[Op, ...]:
         return tuple(op for statement in body for op in self.statement(statement))

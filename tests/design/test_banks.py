@@ -7,7 +7,8 @@ from itertools import combinations, permutations, product
 import pytest
 
 from bdforge.design import Acquire, Bd, Buffer, Channel, Core, Design, Lock, Tile, check, placed, whole
-from bdforge.design.placement import CROSSWISE, TOGETHER, TURNS, _turns, _weight, apart, occupied
+from bdforge.design.bank_search import apart
+from bdforge.design.buffer_addresses import CROSSWISE, TOGETHER, TURNS, _turns, _weight, occupied
 from bdforge.devices import AIE2P, TileKind
 
 CORE = AIE2P.limits(TileKind.CORE)

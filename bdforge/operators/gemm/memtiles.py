@@ -9,8 +9,8 @@ from itertools import product
 from math import lcm
 
 from bd_patterns import Pattern
+from bdforge.design.buffer_addresses import aligned
 from bdforge.design.model import Channel, Tile
-from bdforge.design.placement import aligned
 from bdforge.design.tile_memory import Bd, Locks, Slots, in_turn
 from bdforge.devices import TileKind
 from bdforge.devices.types import TYPES, ElementType

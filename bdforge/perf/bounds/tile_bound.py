@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import product
 from math import ceil
 
-from bdforge.design.placement import occupied
+from bdforge.design.buffer_addresses import occupied
 from bdforge.devices.limits import CORE
 from bdforge.operators.gemm.core_tiles import core_parts
 from bdforge.operators.specs import STACK_BYTES

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bd_patterns import static_fits
-from bdforge.design.placement import occupied
+from bdforge.design.buffer_addresses import occupied
 from bdforge.devices import TileKind
 from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.reorders import c_lines, slab_slice

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bdforge.design.placement import occupied
+from bdforge.design.buffer_addresses import occupied
 from bdforge.devices import Device, TileKind
 from bdforge.devices.types import TYPES, ElementType, type_named
 from bdforge.operators.gemm import GemmSpec, plan_gemm, spec_from

@@ -79,6 +79,31 @@ def test_ping_and_pong_in_one_bank_and_buffers_across_a_border_are_named():
     assert cells == {"kind": "core", "column": "(0,", "row": "2)", "bank": "0", "bytes": "9280"}
 
 
+def test_what_cores_see_of_a_buffer_counts_instead_of_it():
+    """Modes of a tile: a and b of one share a bank, with c and d of the other at the same places; e is in none."""
+    views = {"a": ("one", 0, 4096), "b": ("one", 8192, 2048), "c": ("two", 0, 4096), "d": ("two", 8192, 1024)}
+    lines = ["%c0 = arith.constant 0 : index", "%c8192 = arith.constant 8192 : index"]
+    lines += [f"%{of} = memref.view %pool[%c0][] : memref<12288xi8> to memref<12288xi8>" for of in ("one", "two")]
+    lines += [
+        f"%{name} = memref.view %{of}[%c{at}][] : memref<12288xi8> to memref<{size}xi8>"
+        for name, (of, at, size) in views.items()
+    ]
+    fills = [f"aie.dma_bd(%pool : memref<12288xi8>, {at}, 1024)" for at in (0, 8192)]
+    text = module(
+        "npu2_1col", tile(0, 2), buffer("pool", "02", 12288, element="i8", address=1024),
+        buffer("e", "02", 64, element="i8", address=16384),
+        "\n".join(["aie.core(%t02) {", *lines, "aie.end } {stack_size = 1024 : i32}"]),
+        program("02", Task("S2MM", 0, [fills[0]], loop=True), Task("S2MM", 1, [fills[1]], loop=True),
+                Task("MM2S", 0, [bd("e", 64, element="i8")], loop=True)),
+    )  # fmt: skip
+    (device,) = devices_of(parse(text))
+    bank, other = use_of(device).tiles[0, 2].banks
+    assert (bank.used_bytes, other.holds) == (1024 + 12288, ("@e",))
+    assert bank.holds == ("stack", "%a", "%c", "%b", "%d")
+    told = [(one.one, one.other, one.channels) for one in bank.conflicts]
+    assert told == [("%a", "%b", ("S2MM 0", "S2MM 1")), ("%c", "%d", ("S2MM 0", "S2MM 1"))]
+
+
 def test_only_turns_of_one_lock_count_in_a_memtile():
     """x1 lies across the border of banks 0 and 1, with x0 in bank 0; y is another operand of the channel."""
     text = memtile_design()

@@ -17,7 +17,7 @@ from bdforge.array.mlir.stream_ops import CascadeFlowOp
 from bdforge.array.mlir.task_ops import DmaConfigureTaskForOp, DmaConfigureTaskOp
 from bdforge.array.routing import Routing, route
 from bdforge.array.show.bank_use import BankUse, bank_use, movers_of
-from bdforge.array.show.memory_map import TileMemory, memory_map
+from bdforge.array.show.memory_map import TileMemory, buffer_views, memory_map
 from bdforge.devices import TileKind, TileLimits
 
 Coordinates = tuple[int, int]
@@ -62,12 +62,13 @@ def use_of(device: DeviceOp) -> DesignUse:
     """Everything that a device uses; AllocationError and RoutingError where it does not fit."""
     memory = {(m.column, m.row): m for m in memory_map(device)}
     tiles: dict[Coordinates, TileUse] = {}
-    ops, movers = list(device.walk()), movers_of(device)
+    ops, movers, views = list(device.walk()), movers_of(device), buffer_views(device)
     for op in ops:
         if isinstance(op, TileOp):
             at = (op.column, op.row)
             if at not in tiles:
-                banks = bank_use(memory[at], movers) if at in memory else []
+                seen = [view for view in views if view.place == at]
+                banks = bank_use(memory[at], movers, seen) if at in memory else []
                 tiles[at] = TileUse(*at, op.kind, op.limits, memory.get(at), banks)
     for op, lock_id in allocate(device).locks.items():
         _at(tiles, op.tile).locks.append((lock_id, op))

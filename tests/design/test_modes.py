@@ -1,6 +1,8 @@
 """Modes: buffers of a tile that share bytes, where they lie, what MLIR has of them, what is refused."""
 
+import random
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -80,6 +82,30 @@ def test_a_tile_needs_the_bytes_of_its_largest_mode():
         f"core (0, 2): {CORE.memory_bytes + 64} bytes of {CORE.memory_bytes} (c: 64, mode two: {room}, "
         f"mode three: {room // 2 - 64}, stack: 1024); choose smaller or fewer buffers"
     ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_fits_is_placed_without_overlap(seed: int):
+    """Random buffers of none to three modes, of which channels move some: good as long as the largest mode fits."""
+    rng = random.Random(seed)
+    modes = ["", "one", "two", "three"][: rng.randint(1, 4)]
+    held, left = [], dict.fromkeys(modes, (CORE.memory_bytes - 1024) // 2)
+    while len(held) < 12 and max(left.values()) >= 64:
+        mode = rng.choice([mode for mode, room in left.items() if room >= 64])
+        size = rng.choice([left[mode], 64, 1024, rng.randrange(4, left[mode] + 1, 4)])
+        size = min(size, left[mode])
+        held.append(Buffer(f"b{len(held)}", size, "i8", mode=mode))
+        left[mode] -= -(-size // 64) * 64
+    chains = [tuple(Bd(b, whole(b)) for b in held if rng.random() < 0.4) for _ in range(2)]
+    channels = tuple(Channel("MM2S", n, bds, back=None) for n, bds in enumerate(chains) if bds)
+    made = design(*held, channels=channels)
+    assert [str(reason) for reason in check(made) if reason.rule in ("address", "memory")] == []
+    taken = [(b.mode, span) for b, span in zip(made.tiles[0].buffers, spans(made).values(), strict=True)]
+    for (mode, one), (other_mode, other) in combinations(taken, 2):
+        apart = one.stop <= other.start or other.stop <= one.start
+        assert apart or (mode != other_mode and mode and other_mode)
+    again = design_of(document(made), "again")
+    assert render(again) == render(made)
 
 
 def test_mlir_has_one_buffer_of_bytes_and_views_of_it():

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from bdforge.array.emulator.core_machine import parsed
 from bdforge.array.emulator.module_choice import choose, zero_arrays
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.show.page import page
 from bdforge.array.show.page.run_record import RunRecord

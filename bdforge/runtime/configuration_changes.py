@@ -16,7 +16,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.transition import Locks, Running, Touched, left_by, transition
-from bdforge.array.mlir import parse
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
 from bdforge.array.mlir.dma_ops import DmaProgramOp
@@ -77,7 +77,7 @@ class _Configuration:
 
     @cached_property
     def _device(self) -> DeviceOp:
-        module = parse(self.design.mlir, str(self.design.mlir_file))
+        module = parsed(self.design.mlir, str(self.design.mlir_file))
         return next(op for op in module.walk() if isinstance(op, DeviceOp))
 
     @cached_property

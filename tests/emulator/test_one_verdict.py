@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.core_machine import Machine, parsed
+from bdforge.array.emulator.core_machine import Machine
 from bdforge.array.emulator.errors import EmulationError, LoadError
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.scheduler import Scheduler
@@ -14,7 +14,7 @@ from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.verification import check_device, verify_design
 from bdforge.array.images.image_build import program_of
 from bdforge.array.lower import configuration
-from bdforge.array.mlir import MlirError, parse
+from bdforge.array.mlir import MlirError, parse, parsed
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.txn.lower import lower

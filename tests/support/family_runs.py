@@ -3,9 +3,9 @@
 import numpy as np
 
 from bdforge.array.emulator import emulate
-from bdforge.array.emulator.core_machine import parsed
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import configuration
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators import render

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bdforge.array.emulator.api import emulate
-from bdforge.array.emulator.core_machine import parsed
 from bdforge.array.emulator.module_choice import choose, zero_arrays
+from bdforge.array.mlir import parsed
 from bdforge.common.messages import InputError, listed
 from bdforge.common.mismatch import first_mismatch
 from bdforge.common.watched import foreign

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.core_machine import Machine, empty_design, only_configuration, parsed, stream_operations
+from bdforge.array.emulator.core_machine import Machine, empty_design, only_configuration, stream_operations
 from bdforge.array.emulator.cores.core import Frame, frames_of
 from bdforge.array.emulator.cores.machine_code_core import Breakpoints, profiles
 from bdforge.array.emulator.diagnose import quiet
@@ -23,6 +23,7 @@ from bdforge.array.emulator.scheduler import STEP_BUDGET, Observer, scheduler_na
 from bdforge.array.emulator.strictness import Strictness
 from bdforge.array.emulator.timed import TimingOptions, TimingReport, replay
 from bdforge.array.emulator.trace import Recorder, Trace
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.mlir.trace_ops import trace_warnings

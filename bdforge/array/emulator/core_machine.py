@@ -8,7 +8,6 @@ values are written and locks set as on the first load; everything else in memory
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +18,6 @@ from bdforge.array.emulator.cores.interpreted.number_formats import modes
 from bdforge.array.emulator.device_load import LoadedDevice
 from bdforge.array.emulator.errors import LoadError
 from bdforge.array.images.read import read_image
-from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.mlir.sequence_ops import RuntimeSequenceOp
 from bdforge.array.txn.lower import lower
@@ -137,12 +135,6 @@ def empty_design(device: str | None, instructions: np.ndarray | bytes | None) ->
     if device not in MLIR_DEVICES:
         raise LoadError(f"an image does not tell its array: name the device ({', '.join(MLIR_DEVICES)})")
     return f"aie.device({device}) {{\n}}\n"
-
-
-@lru_cache(maxsize=4)
-def parsed(mlir: str, file: str) -> ModuleOp:
-    """The module of a text: designs are run more often than they change, and a run leaves the module as it is."""
-    return parse(mlir, file)
 
 
 def stream_operations(array: Array, instructions: np.ndarray | bytes) -> Sequence[Operation]:

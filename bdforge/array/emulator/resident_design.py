@@ -6,11 +6,12 @@ from threading import Lock
 import numpy as np
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.core_machine import Machine, only_configuration, parsed, stream_operations
+from bdforge.array.emulator.core_machine import Machine, only_configuration, stream_operations
 from bdforge.array.emulator.host import HostBuffers
 from bdforge.array.emulator.module_choice import choose, host_arrays
 from bdforge.array.emulator.scheduler import STEP_BUDGET, Scheduler
 from bdforge.array.emulator.strictness import Strictness
+from bdforge.array.mlir import parsed
 
 
 class Resident:

@@ -22,7 +22,7 @@ from bdforge.array.emulator.tokens import lost_tokens
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.dma_programs import PlacedBd, placed_bds, static_tasks
-from bdforge.array.mlir import MlirError, location, parse
+from bdforge.array.mlir import MlirError, location, parsed
 from bdforge.array.mlir.allocate import AddressMap
 from bdforge.array.mlir.array_ops import CoreOp, FlowOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -73,7 +73,7 @@ def verify_design(mlir: str, file: str = "<string>", permissive: Collection[str]
 
     MlirError for text that is no valid MLIR; all other faults are in the result.
     """
-    return verify_module(parse(mlir, file), file, permissive)
+    return verify_module(parsed(mlir, file), file, permissive)
 
 
 def verify_module(module: ModuleOp, file: str = "<string>", permissive: Collection[str] = ()) -> Verification:

@@ -1,11 +1,11 @@
 """The aie and aiex dialects: text to operations and back.
 
-`parse` reads and verifies text; `print_module` writes the custom form, `print_generic` the generic one. Operations
-stand in modules by what they are for (`bd_ops`, `task_ops`, ...) and carry accessors (`TileOp.column`, `DmaBdOp.dims`,
-...); `location` tells where each stood in its text.
+`parse` reads and verifies text, `parsed` keeps what it read; `print_module` writes the custom form, `print_generic` the
+generic one. Operations stand in modules by what they are for (`bd_ops`, `task_ops`, ...) and carry accessors
+(`TileOp.column`, `DmaBdOp.dims`, ...); `location` tells where each stood in its text.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -29,6 +29,13 @@ def parse(text: str, file: str = "<string>") -> ModuleOp:
     return read_module(_context(), SourceText(text, file))
 
 
+@lru_cache(maxsize=8)
+def parsed(text: str, file: str = "<string>") -> ModuleOp:
+    """What `parse` reads, for those who leave the module as it is: of the last few texts it is kept, since designs are
+    run, built and joined more often than they change."""
+    return parse(text, file)
+
+
 def convert(text: str, era: Era, file: str = "<string>") -> str:
     """A design's text in the form of `era`: what differs is written anew, comments and layout stay.
 
@@ -46,6 +53,7 @@ __all__ = [
     "era_of",
     "location",
     "parse",
+    "parsed",
     "print_generic",
     "print_module",
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bdforge.array.core_bodies.core_program import Tile, core_program, core_symbols, device_programs
-from bdforge.array.mlir import parse
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.core.codegen.errors import CodegenError
@@ -67,7 +67,7 @@ def core_costs(plan: GemmPlan) -> CoreCosts:
 @lru_cache(maxsize=64)
 def _costs(spec: GemmSpec, device: Device) -> CoreCosts:
     plan = plan_gemm(spec, device)
-    core = next(op for op in parse(render(plan, [])).walk() if isinstance(op, CoreOp))
+    core = next(op for op in parsed(render(plan, [])).walk() if isinstance(op, CoreOp))
     generation = device.generation.name.lower()
     kernels = {name: assembled(name, generation, plan.kernels.defines) for name in plan.kernels.symbols}
     program = core_program(core, kernels)
@@ -92,7 +92,7 @@ def _costs(spec: GemmSpec, device: Device) -> CoreCosts:
 
 def core_elfs(plan: GemmPlan, text: str) -> dict[Tile, ElfProgram]:
     """What the cores of a plan run, by column and row; `text` is its MLIR. CodegenError as `core_costs`."""
-    device = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
+    device = next(op for op in parsed(text).walk() if isinstance(op, DeviceOp))
     generation = plan.device.generation.name.lower()
     made = device_programs(device, lambda name: assembled(name, generation, plan.kernels.defines))
     if made.without:

@@ -17,7 +17,7 @@ from bdforge.array.core_bodies.core_program import (
 )
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import StaticConfiguration, configuration
-from bdforge.array.mlir import parse
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.insts import encode_module
 from bdforge.array.txn.target import REFUSING, Policy
@@ -52,7 +52,7 @@ def built_image(
     Cores whose kernels have no machine code are left without a program. MlirError, LoweringError, RoutingError,
     AllocationError, CodegenError and AssemblyError for what cannot be built.
     """
-    module = parse(text, file)
+    module = parsed(text, file)
     device = next(op for op in module.walk() if isinstance(op, DeviceOp))
     generation = device.device.generation.name.lower()
     known = given or {}

@@ -8,9 +8,8 @@ from functools import cache
 from pkgutil import get_data
 from typing import Any, NamedTuple
 
-from bdforge.array.emulator.core_machine import parsed
 from bdforge.array.emulator.verification import verify_module
-from bdforge.array.mlir import MlirError
+from bdforge.array.mlir import MlirError, parsed
 from bdforge.array.show.array_use import use_of
 from bdforge.array.show.image import ShowError, chosen_device
 from bdforge.array.show.page.design_data import design_data

@@ -1,10 +1,10 @@
 """What stands at an address of the array: memory, or a register with its name and layout."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 from bdforge.devices.bd_registers import RegisterGroup
 from bdforge.devices.limits import AIE2, GRANULE_BYTES, TileKind
@@ -49,8 +49,7 @@ class What(StrEnum):
     OTHER = "register"
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(NamedTuple):
     """What stands at an address: a tile, a name within it, and the layout of its word or words if it has one.
 
     `index` are its numbers: byte of memory; BD and word; lock; channel; port and rule. A master port's `layout` is

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
 from operator import or_
+from typing import NamedTuple
 
 BUDGET = 8  # placements per task, interval and order before the next is tried (Rau finds 6 to suffice)
 
@@ -21,8 +22,7 @@ Places = tuple[tuple[tuple[str, int], ...], ...]
 """Alternatives of a task, each the (unit, cycle after issue) that it takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """`later` issues at least `delay` cycles after the `earlier` of `distance` iterations before."""
 
     earlier: int

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from bdforge.core.codegen.basic_block import instruction
 from bdforge.core.isa import Instruction, Isa
@@ -61,8 +62,7 @@ def named_op(text: str, bank: str | None = None, key: str = "") -> DataflowOp:
     return DataflowOp(key or text, (text,), values, bank=bank)
 
 
-@dataclass(frozen=True, slots=True)
-class OpTouch:
+class OpTouch(NamedTuple):
     """A read or write by an op: of a leaf of a register that stays, or of a leaf of a value's register."""
 
     op: int

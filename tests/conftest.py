@@ -11,14 +11,14 @@ import pytest
 HELPERS = [p.stem for p in Path(__file__).parent.rglob("*.py") if not p.stem.startswith(("test_", "conftest"))]
 pytest.register_assert_rewrite("support", "oracle", "fuzz", "input", *HELPERS)  # their asserts show values too
 
-from bdforge.cli import SEARCHES, main  # noqa: E402
-from bdforge.operators.gemm import GemmPlan, load_spec  # noqa: E402
-from support.built_designs import ROOT, PlannedDesign, build, spec_content  # noqa: E402
-from support.cpu_time import CpuTime  # noqa: E402
-from support.daily import DailyCases  # noqa: E402
-from support.failures import compared, explain  # noqa: E402
+from bdforge.cli import importing, main  # noqa: E402
 
-gc.set_threshold(*SEARCHES)
+with importing():  # memory is searched seldom from then on
+    from bdforge.operators.gemm import GemmPlan, load_spec
+    from support.built_designs import ROOT, PlannedDesign, build, spec_content
+    from support.cpu_time import CpuTime
+    from support.daily import DailyCases
+    from support.failures import compared, explain
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SEARCHES = (100_000, 50, 100)
+SEARCHES = (400_000, 50, 100)
 """New objects until the youngest generation is searched for what can be freed, and such searches until the next two."""
 
 

@@ -97,6 +97,7 @@ def built(name: str) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
     return tuple(read_image(made.xclbin).configurations[0]), tuple(lower_module(parse(DESIGNS[name][0]))[1])
 
 
+@cache
 def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
     """The locks of a design, by the place of their tiles."""
     device = next(op for op in parse(DESIGNS[name][0]).walk() if isinstance(op, DeviceOp))

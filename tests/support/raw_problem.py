@@ -8,7 +8,7 @@ import numpy as np
 
 from bdforge.array.images.image_build import image, program_of
 from bdforge.array.lower import configuration
-from bdforge.array.mlir import parse
+from bdforge.array.mlir import parsed
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.design.sequences.buffers import fetched
 from bdforge.operators import Plan
@@ -38,7 +38,7 @@ def read_result(design: PlannedDesign, sizes: tuple[int, int, int]) -> np.ndarra
 
 def marked_xclbin(text: str) -> bytes:
     """An xclbin of a design's text, whose cores have no machine code."""
-    device = next(op for op in parse(text).walk() if isinstance(op, DeviceOp))
+    device = next(op for op in parsed(text).walk() if isinstance(op, DeviceOp))
     return image(configuration(device, program_of), ".xclbin", bare=True)
 
 

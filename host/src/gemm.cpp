@@ -80,7 +80,7 @@ OwnLines own_lines(const Job& job, const char* name, const void* callers, std::s
     const Layout& own = placed.direct ? placed.layout : placed.lines;
     const std::int64_t given = leading_of(placed.lines, callers, SIZE_MAX, stride), side = own.side();
     void* const memory =
-        placed.direct ? job.state()->buffer(placed).data() : const_cast<std::byte*>(placed.memory.data());
+        placed.direct ? job.state()->memory_of(placed).shown() : const_cast<std::byte*>(placed.memory.data());
     OwnLines found{own.units(), given / side + (given % side != 0), memory};
     refuse_overlap({name, callers, found.layout.extent(found.leading)},
                    {concat("the Gemm's ", name), memory, found.layout.reach()},

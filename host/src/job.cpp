@@ -85,7 +85,7 @@ public:
 
 private:
     static std::shared_ptr<Memory> made(std::shared_ptr<Buffer> buffer, bool touched) {
-        return std::make_shared<Memory>(Memory{std::move(buffer), touched});
+        return std::make_shared<Memory>(std::move(buffer), touched);
     }
 
     std::string described() const {
@@ -148,6 +148,7 @@ private:
             taken.emplace_back(memory, operand.out);
             memory_[operand.argument] =
                 made(design_->context->adopt(operand.argument, found->second, memory.bytes), true);
+            memory_[operand.argument]->kept = true;
             placed.callers = true;
         }
     }
@@ -229,11 +230,16 @@ void JobState::begin() {
 void JobState::send() {
     for (const auto& placed : operands) {
         Memory& to = memory_of(*placed);
+        const bool input = placed->direct && !placed->resident && !placed->layout.operand().out;
+        if (input && to.kept && !to.sent) to.touched = true;  // which the user may write at any time
+    }
+    for (const auto& placed : operands) {
+        Memory& to = memory_of(*placed);
         if (to.sent || placed->layout.operand().out || placed->memory.empty()) continue;
         const Layout lines = placed->lines.units();
         place(placed->layout.units(),
               {placed->memory.data(), placed->memory.size(), static_cast<std::size_t>(lines.line())},
-              to.buffer->data());
+              to.current());
         to.touched = true;
     }
     for (const auto& each : memory) {
@@ -242,8 +248,6 @@ void JobState::send() {
         each->touched = false;
         each->sent = true;
     }
-    for (const auto& placed : operands)  // which the user may write at any time
-        if (placed->direct && !placed->resident && !placed->layout.operand().out) memory_of(*placed).touched = true;
 }
 
 void JobState::receive() {
@@ -251,9 +255,10 @@ void JobState::receive() {
     for (const auto& placed : operands) {
         Memory& from = memory_of(*placed);
         if (from.received || !placed->layout.operand().out) continue;
-        from.buffer->from_device();
+        from.behind = true;
+        if (from.kept || placed->resident) from.current();  // else when somebody asks
         if (!placed->memory.empty())
-            placed->layout.units().fetch(from.buffer->data(), placed->memory.data(), placed->lines.units().line());
+            placed->layout.units().fetch(from.current(), placed->memory.data(), placed->lines.units().line());
     }
     for (const auto& each : memory) each->received = true;
 }
@@ -296,7 +301,7 @@ void Job::place(const std::string& operand, const ConstArray& array) {
     state_->users->check_place(state_->execution.what(), operand);
     const bool lines = !placed.memory.empty();
     bdforge::place(lines ? placed.lines : placed.layout, array,
-                   lines ? placed.memory.data() : state_->buffer(placed).data());
+                   lines ? placed.memory.data() : state_->memory_of(placed).current());
     if (!lines) state_->memory_of(placed).touched = true;
     state_->users->placed(operand);
 }
@@ -309,7 +314,7 @@ void Job::fetch(const std::string& operand, const Array& array) const {
     if (!placed.layout.operand().out)
         throw ArgumentError("operand " + operand + " is an input; only outputs are fetched");
     state_->users->fetch(state_->execution.what());
-    placed.layout.fetch(state_->buffer(placed).data(), array.data, leading);
+    placed.layout.fetch(state_->memory_of(placed).current(), array.data, leading);
 }
 
 void* Job::memory(const std::string& operand) {
@@ -331,7 +336,7 @@ const void* Job::memory(const std::string& operand) const {
         const Users::Turn turn = state_->turn();
         return placed.memory.data();
     }
-    return static_cast<const std::byte*>(state_->buffer(placed).data()) + placed.direct->first;
+    return static_cast<const std::byte*>(state_->memory_of(placed).shown()) + placed.direct->first;
 }
 
 std::size_t Job::stride(const std::string& operand) const {

@@ -14,34 +14,43 @@ Elements::Elements(const Job& job, const std::string& tensor) : job_(job), place
     if (type != "bf16" && type != "f32")
         throw ArgumentError(job_.state()->design->manifest.design + ": " + tensor + " is of type " + type +
                             ", expected bf16 or f32");
-    const auto& direct = placed_->direct;
-    data_ =
-        direct ? static_cast<std::byte*>(job_.state()->buffer(*placed_).data()) + direct->first : job_.memory(tensor);
+    if (!placed_->direct) lines_ = job_.memory(tensor);
     rows_ = static_cast<std::size_t>(layout.rows()), columns_ = static_cast<std::size_t>(layout.columns());
     stride_ = job_.stride(tensor), narrow_ = type == "bf16";
 }
 
+void* Elements::data() const {
+    if (!placed_->direct) return lines_;
+    return static_cast<std::byte*>(job_.state()->memory_of(*placed_).current()) + placed_->direct->first;
+}
+
+void* Elements::written() {
+    void* const found = data();
+    if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
+    return found;
+}
+
 void Elements::write(std::size_t first, const float* values, std::size_t count) {
+    void* const to = written();
     for (std::size_t i = 0; i < count; ++i)
         if (narrow_)
-            static_cast<Bf16*>(data_)[place(first + i)] = narrowed(values[i]);
+            static_cast<Bf16*>(to)[place(first + i)] = narrowed(values[i]);
         else
-            static_cast<float*>(data_)[place(first + i)] = values[i];
-    if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
+            static_cast<float*>(to)[place(first + i)] = values[i];
 }
 
 void Elements::read(std::size_t first, float* values, std::size_t count) const {
+    const void* const from = data();
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t at = place(first + i);
-        values[i] = narrow_ ? widened(static_cast<const Bf16*>(data_)[at]) : static_cast<const float*>(data_)[at];
+        values[i] = narrow_ ? widened(static_cast<const Bf16*>(from)[at]) : static_cast<const float*>(from)[at];
     }
 }
 
 void Elements::take(const Elements& from, std::size_t first, std::size_t count) {
     if (narrow_ && from.narrow_ && stride_ == columns_ && from.stride_ == from.columns_) {
-        std::memcpy(static_cast<Bf16*>(data_) + first, static_cast<const Bf16*>(from.data_) + first,
-                    count * sizeof(Bf16));
-        if (placed_->direct) job_.state()->memory_of(*placed_).touched = true;
+        const auto* const others = static_cast<const Bf16*>(from.data());
+        std::memcpy(static_cast<Bf16*>(written()) + first, others + first, count * sizeof(Bf16));
         return;
     }
     std::vector<float> values(count);

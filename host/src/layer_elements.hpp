@@ -23,9 +23,13 @@ public:
 private:
     std::size_t place(std::size_t element) const { return element / columns_ * stride_ + element % columns_; }
 
+    /// Where the first one is, for this moment, as the device left it; `written`: the host will write there.
+    void* data() const;
+    void* written();
+
     Job job_;
     Placed* placed_;
-    void* data_;
+    void* lines_ = nullptr;  // of the job's own, where its buffer has another form
     std::size_t rows_, columns_, stride_;
     bool narrow_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // What the library's handles hold, and what they share.
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <future>
@@ -120,10 +121,26 @@ struct Placed {
 };
 
 /// An argument's memory. Jobs of a batch may have it in common: it is sent once for all of them, and fetched once.
-struct Memory {
-    std::shared_ptr<Buffer> buffer;
-    bool touched = false;  // the host may have written it since it was sent
+class Memory {
+public:
+    Memory(std::shared_ptr<Buffer> of, bool written) : buffer(std::move(of)), touched(written) {}
+
+    /// The memory for the host to write to or read from; from now on at any time, if it keeps the pointer.
+    void* shown() {
+        kept = true;
+        return current();
+    }
+    /// The same for this moment, with what the device wrote.
+    void* current() {
+        if (behind.exchange(false)) buffer->from_device();
+        return buffer->data();
+    }
+
+    const std::shared_ptr<Buffer> buffer;
+    bool touched;                         // the host may have written it since it was sent
     bool sent = false, received = false;  // for the run or batch that was begun last
+    std::atomic<bool> kept{false};        // whether the host has a pointer
+    std::atomic<bool> behind{false};      // the device may have written it since it was fetched
 };
 
 class JobState {

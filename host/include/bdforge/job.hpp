@@ -112,7 +112,8 @@ public:
     void fetch(const std::string& operand, const Array& array) const;
 
     /// Where to write an input or read an output without a copy, in the operand's orders; block floats lie in lines of 8
-    /// rows, 72 bytes for every 8 columns. Not while a run is going.
+    /// rows, 72 bytes for every 8 columns. Not while a run is going. From then on each run synchronises the buffer, as the
+    /// pointer may be used at any time; without, only what was placed goes to the device, and what is fetched comes back.
     void* memory(const std::string& operand);
     const void* memory(const std::string& operand) const;
     /// Elements from line to line there.

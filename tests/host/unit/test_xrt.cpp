@@ -166,6 +166,46 @@ UNIT_CASE("xrt", what_either_side_writes_the_other_gets) {
     }
 }
 
+UNIT_CASE("xrt", memory_is_synchronised_where_somebody_looks) {
+    const Npu npu;
+    npu.runs_emulated();
+    const Design design = npu.design();
+    Operands given = operands(33, 40, 70);
+    Job job(design, {{"M", 33}, {"K", 40}, {"N", 70}}, {{}, {design.pack(given.weights.data(), 40, 70)}});
+    std::vector<std::int32_t> found(33 * 70);
+    const auto synced = [&](const std::string& after) {
+        std::string told;
+        for (const auto& [direction, bytes] : npu->syncs) told += direction == XCL_BO_SYNC_BO_TO_DEVICE ? ">" : "<";
+        npu->syncs.clear();
+        return after + told;
+    };
+    const auto fetch = [&] {
+        job.fetch("C", {found.data(), found.size() * 4});
+        check_equal(found, given.c, "C");
+    };
+    job.place("A", {given.a.data(), given.a.size()});
+    job.run();
+    synced("");
+    job.run();
+    check_equal(synced("nothing new: "), std::string("nothing new: "), "syncs");
+    fetch(), fetch();
+    check_equal(synced("fetched twice: "), std::string("fetched twice: <"), "syncs");
+    job.place("A", {given.a.data(), given.a.size()});
+    job.run();
+    check_equal(synced("placed: "), std::string("placed: >"), "syncs");
+    const auto* const c = static_cast<const std::int32_t*>(std::as_const(job).memory("C"));
+    check_equal(synced("shown: "), std::string("shown: <"), "syncs");
+    auto* const a = static_cast<std::int8_t*>(job.memory("A"));
+    a[0] = static_cast<std::int8_t>(a[0] ^ 1), given.a[0] = a[0];
+    unit::multiply(given);
+    job.run();
+    check_equal(synced("written and read at any time: "), std::string("written and read at any time: ><"), "syncs");
+    check_equal(c[0], given.c[0], "C where it was shown");
+    fetch();
+    check_equal(synced("seen already: "), std::string("seen already: "), "syncs");
+    no_crimes(npu);
+}
+
 UNIT_CASE("xrt", each_buffer_is_synchronised_in_the_direction_that_is_asked_for) {
     for (const bool full_elf : {false, true}) {
         const Npu npu(full_elf);

@@ -64,6 +64,7 @@ struct World {
     std::deque<std::cv_status> list_waits;          // of runlists, likewise
     std::function<void(const Launch&)> act = [](const Launch&) {};
     std::vector<std::pair<unsigned, int>> buffers;  // flags and memory groups of those that were made; ELFs' have neither
+    std::vector<std::pair<xclBOSyncDirection, std::size_t>> syncs;  // direction and bytes of each
     std::vector<std::string> crimes;                // what XRT ends a process for
 
     void may_throw() const {
@@ -152,6 +153,7 @@ public:
     std::size_t size() const { return memory->device.size(); }
     void sync(xclBOSyncDirection direction) {
         stub::world()->may_throw();
+        stub::world()->syncs.emplace_back(direction, size());
         std::byte *const host = memory->host, *const other = memory->device.data();
         direction == XCL_BO_SYNC_BO_TO_DEVICE ? std::memcpy(other, host, size()) : std::memcpy(host, other, size());
     }

@@ -136,6 +136,14 @@ def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     assert ((normal @ built.content.embedding.T - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
 
 
+def test_texts_on_memory_that_is_apart(build: Path, built: Built, tmp_path: Path):
+    """What one side writes the other one sees when it is told to, and not before: no cache goes to and fro unseen."""
+    for design in built.designs.values():
+        (tmp_path / design.name).symlink_to(design.parent)
+    done = run(build / "tests" / "unit", tmp_path, "layers")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
 def refused(built: Built, folder: Path, designs: Sequence[Path], status: int, reason: str) -> None:
     """c_text says why it takes no layers."""
     for layer in range(LAYERS):

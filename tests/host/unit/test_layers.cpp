@@ -1,0 +1,120 @@
+// A text's layers on a device whose memory is apart from the host's, against the emulated array, which shares it.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bdforge/error.hpp"
+#include "devices.hpp"
+#include "unit.hpp"
+
+using namespace bdforge;
+using unit::check_contains, unit::check_equal;
+
+namespace tiny {
+
+constexpr std::size_t hidden = 128, inner = 256, heads = 2, key_heads = 1, size = 64, layers = 2;
+
+/// A model's tensors; they live as long as it does.
+class Tensors {
+public:
+    explicit Tensors(unsigned seed) : random_(seed) {
+        const std::map<std::string, std::pair<std::size_t, std::size_t>> matrices{
+            {"q", {hidden, heads * size}}, {"k", {hidden, key_heads * size}}, {"v", {hidden, key_heads * size}},
+            {"o", {heads * size, hidden}}, {"gate", {hidden, inner}}, {"up", {hidden, inner}}, {"down", {inner, hidden}}};
+        for (const auto& [role, shape] : matrices) {
+            std::vector<std::int8_t>& made = codes_[role];
+            for (std::size_t i = 0; i < shape.first * shape.second; ++i) made.push_back(static_cast<std::int8_t>(static_cast<int>(random_() % 3) - 1));
+            tensors[role] = {made.data(), shape.first, shape.second, 0.0625F};
+        }
+        for (const char* role : {"attn_norm", "attn_sub_norm", "ffn_norm", "ffn_sub_norm"}) {
+            std::vector<float>& made = norms_[role];
+            made.assign(std::string(role) == "ffn_sub_norm" ? inner : hidden, 1.0F);
+            tensors[role] = {made.data(), 1, made.size()};
+        }
+    }
+
+    std::map<std::string, LayerTensor> tensors;
+
+private:
+    std::mt19937 random_;
+    std::map<std::string, std::vector<std::int8_t>> codes_;
+    std::map<std::string, std::vector<float>> norms_;
+};
+
+Layers packed(const Device& device, const std::vector<std::string>& names) {
+    std::vector<Design> designs;
+    for (const std::string& name : names) designs.push_back(Design::load(device, unit::data_folder() + "/" + name + "/" + name));
+    Layers made(designs, {heads, key_heads, size, 1e-5F, 500000, "relu2"});
+    for (unsigned layer = 0; layer < layers; ++layer) made.add(Tensors(layer).tensors);
+    return made;
+}
+
+std::vector<float> random_states(std::size_t tokens) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    std::vector<float> made(tokens * hidden);
+    for (float& value : made) value = normal(random);
+    return made;
+}
+
+/// The next tokens of `x` by a text.
+std::vector<float> next(Text& text, const std::vector<float>& x, std::size_t tokens) {
+    std::vector<float> y(tokens * hidden);
+    text.run(x.data() + text.tokens() * hidden, tokens, y.data());
+    return y;
+}
+
+std::vector<float> kept(const Text& text) {
+    std::vector<float> keys(text.tokens() * key_heads * size), values(keys.size());
+    text.read(layers - 1, 0, text.tokens(), keys.data(), values.data());
+    keys.insert(keys.end(), values.begin(), values.end());
+    return keys;
+}
+
+}  // namespace tiny
+
+UNIT_CASE("layers", what_either_side_writes_of_a_text_the_other_gets) {
+    const std::vector<std::string> names{"bitnet", "bitnet_token"};
+    const auto script = std::make_shared<unit::Script>();
+    const std::vector<float> x = tiny::random_states(64);
+    Text apart(tiny::packed(unit::scripted_device(script), names), 16), shared(tiny::packed(unit::emulated_device(), names), 16);
+    for (const std::size_t tokens : {15, 1, 1, 20, 1, 3, 1}) {
+        const std::string which = std::to_string(tokens) + " behind " + std::to_string(apart.tokens());
+        check_equal(tiny::next(apart, x, tokens), tiny::next(shared, x, tokens), "states of " + which);
+        if (tokens == 3) check_equal(tiny::kept(apart), tiny::kept(shared), "keys and values of " + which);
+    }
+    check_equal(tiny::kept(apart), tiny::kept(shared), "keys and values of all");
+}
+
+UNIT_CASE("layers", tokens_that_ran_elsewhere_are_there) {
+    const std::vector<std::string> names{"bitnet_token"};
+    const auto script = std::make_shared<unit::Script>();
+    const std::vector<float> x = tiny::random_states(32), old = tiny::random_states(20);
+    const std::vector<const float*> keys(tiny::layers, old.data()), values(tiny::layers, old.data() + tiny::hidden);
+    Text apart(tiny::packed(unit::scripted_device(script), names), 8), shared(tiny::packed(unit::emulated_device(), names), 8);
+    for (Text* text : {&apart, &shared}) text->extend(15, keys, values);
+    check_equal(tiny::next(apart, x, 1), tiny::next(shared, x, 1), "states");
+    for (Text* text : {&apart, &shared}) text->extend(1, keys, values);
+    check_equal(tiny::next(apart, x, 1), tiny::next(shared, x, 1), "states behind another one that ran elsewhere");
+    check_equal(tiny::kept(apart), tiny::kept(shared), "keys and values");
+}
+
+UNIT_CASE("layers", a_text_is_after_a_fault_what_it_was) {
+    const std::vector<std::string> names{"bitnet", "bitnet_token"};
+    const auto script = std::make_shared<unit::Script>();
+    const std::vector<float> x = tiny::random_states(32);
+    Text text(tiny::packed(unit::scripted_device(script), names)), right(tiny::packed(unit::emulated_device(), names));
+    for (const std::size_t tokens : {17, 1}) {
+        std::vector<float> y(tokens * tiny::hidden);
+        const std::size_t before = text.tokens();
+        script->failing_batches = 1;
+        const auto fails = [&] { text.run(x.data() + before * tiny::hidden, tokens, y.data()); };
+        check_contains(unit::message_of<RunError>(fails), "the chain was lost");
+        check_equal(text.tokens(), before, "tokens");
+        check_equal(tiny::next(text, x, tokens), tiny::next(right, x, tokens), "states of the second try");
+    }
+}

@@ -37,6 +37,7 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Statement
 from bdforge.design.document import DocumentError, design_of, document
+from bdforge.design.modes import in_bytes
 from bdforge.design.placement import moved
 from bdforge.devices import TileKind
 from bdforge.devices.limits import CORE
@@ -170,6 +171,12 @@ def test_what_modes_cannot_share_is_told(buffers: list[Buffer], reason: str):
 TURN = Rotation("turn")
 
 
+def test_bytes_that_two_have_are_told_once():
+    """Not that one of them lies between others, too."""
+    held = [replace(BYTES, address=2048), replace(RTP, address=2400), replace(ROWS, address=3072)]
+    assert [reason.what for reason in check(design(*held))] == ["core_rtp starts at 0x960, core_bytes ends at 0x990"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "shared"),
     [
@@ -197,6 +204,22 @@ def test_a_bd_in_bytes_takes_no_more_dimensions_than_the_tile_has():
     assert check(design(plain, channels=(alone,))) == []
     beyond = Channel("MM2S", 0, (Bd(words, Pattern((4,), (1,), 61)),), back=None)
     assert "last index 259 is outside" in str(check(design(words, ROWS, channels=(beyond,)))[0])
+
+
+def walked(bd: Bd, data: np.ndarray) -> np.ndarray:
+    """What a BD sends of a buffer's elements, zeros around each dimension included."""
+    found = data[bd.pattern.order()].reshape(bd.pattern.sizes)
+    return np.pad(found, bd.padding or ((0, 0),) * bd.pattern.rank).ravel()
+
+
+@pytest.mark.parametrize(("type_", "pattern", "padding"), [
+    ("i32", Pattern((3, 2, 4), (8, 4, 1), 2), ((1, 0), (0, 2), (3, 1))), ("i16", Pattern((2, 6), (8, 1), 4), ()),
+    ("i32", Pattern((4, 3), (1, 8)), ((0, 1), (2, 0))), ("i8", Pattern((2, 4), (4, 2)), ((1, 1), (0, 2))),
+])  # fmt: skip
+def test_a_bd_in_bytes_sends_what_it_sends_in_elements(type_: str, pattern: Pattern, padding: tuple):
+    bd = Bd(Buffer("some", 32, type_, mode="one"), pattern, padding=padding)
+    data = np.random.default_rng(5).integers(1, 100, 32).astype(f"int{type_[1:]}")
+    same(walked(in_bytes(bd), data.view(np.int8)), walked(bd, data).view(np.int8))
 
 
 def turns_and_pads() -> Design:

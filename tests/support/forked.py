@@ -22,14 +22,14 @@ SCONS, BDFORGE = "SCons.Script:main", "bdforge.cli:main"
 
 
 class Forks:
-    """Forks of a process that has imported `modules`, and forgotten the packages `forgotten` again: each fork imports
-    those from its own folder. It ends with this process.
+    """Forks of a process that has imported `modules`, those that are below `home` from there. It ends with this
+    process.
     """
 
-    def __init__(self, modules: Sequence[str], forgotten: Sequence[str] = ()) -> None:
+    def __init__(self, modules: Sequence[str], home: Path | None = None) -> None:
         self._folder = TemporaryDirectory(prefix="forks")
         self.address = f"{self._folder.name}/socket"
-        words = [sys.executable, "-B", __file__, self.address, ",".join(modules), ",".join(forgotten)]
+        words = [sys.executable, "-B", __file__, self.address, ",".join(modules), str(home or "")]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
@@ -76,11 +76,10 @@ def ask(
         return int(server.makefile().readline())
 
 
-def _serve(address: str, modules: Sequence[str], forgotten: Sequence[str]) -> None:
+def _serve(address: str, modules: Sequence[str], home: str) -> None:
+    sys.path[0] = home or sys.path[0]
     for module in modules:
         import_module(module)
-    for name in [name for name in sys.modules if name.partition(".")[0] in forgotten]:
-        del sys.modules[name]
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
@@ -122,4 +121,4 @@ def _run(entry: str, words: list[str], folder: str, environ: dict[str, str]) -> 
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], sys.argv[2].split(","), sys.argv[3].split(","))
+    _serve(sys.argv[1], sys.argv[2].split(","), sys.argv[3])

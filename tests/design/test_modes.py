@@ -74,6 +74,17 @@ def test_buffers_of_one_mode_lie_apart_and_modes_at_the_same_place(moved: bool):
     assert min(at["core_bytes"].start, at["core_words"].start) == 1024 + 64 <= at["core_rows"].start < 1600
 
 
+def test_what_lies_beside_what_lies_over_others_takes_the_first_gap():
+    """The largest first: between the two, exactly; below them, exactly; above them."""
+    below = [replace(BYTES, name=name, address=at) for name, at in (("low", 2048), ("high", 4096))]
+    over = [replace(OVER, name=f"over_{b.name}", elements=200, over=b.name) for b in below]
+    sizes = {"small": 64, "middle": 1024, "large": 4096 - 2496}
+    made = design(*below, *over, *(Buffer(name, size, "i8", mode="two") for name, size in sizes.items()))
+    assert check(made) == []
+    at = {name: span.start for name, span in spans(made).items() if name in sizes}
+    assert at == {"small": 4096 + 448, "middle": 1024, "large": 2496}
+
+
 def test_a_tile_needs_the_bytes_of_its_largest_mode():
     room = CORE.memory_bytes - 1024
     fits = [Buffer(f"b{n}", room // 2 - 64 * (n == 2), "i8", mode="two" if n < 2 else "three") for n in range(3)]

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bdforge.design.model import Channel, Design, Tile
+from bdforge.design.sequence import Event, RegisterWrite, RtpWrite
 from bdforge.design.tile_memory import Bd, Buffer
+from bdforge.devices.limits import GRANULE_BYTES
 
 BYTE_BITS = 8
 _BYTE = "i8"
@@ -52,8 +54,26 @@ def _parts(tile: Tile) -> Iterator[tuple[str, PartOfBytes]]:
 
 def declared(design: Design) -> Design:
     """A placed design as MLIR has it: of each tile's modes one buffer of bytes, behind its other buffers."""
-    parts = parts_of(design.tiles)
-    return replace(design, tiles=tuple(_declared(tile, parts) for tile in design.tiles)) if parts else design
+    if not (parts := parts_of(design.tiles)):
+        return design
+    tiles = tuple(_declared(tile, parts) for tile in design.tiles)
+    places = {buffer.name: tile.address(buffer) for tile in design.tiles for buffer in tile.buffers if buffer.mode}
+    sequences = tuple(
+        replace(sequence, events=tuple(_writing(event, places) for event in sequence.events))
+        for sequence in design.sequences
+    )
+    return replace(design, tiles=tiles, sequences=sequences)
+
+
+def _writing(event: Event, places: Mapping[str, int]) -> Event:
+    """An event that writes to the addresses of words in modes, which no name in MLIR stands for."""
+    writes = (
+        RegisterWrite(places[write.buffer.name] + GRANULE_BYTES * write.slot, (write.value,))
+        if isinstance(write, RtpWrite) and write.buffer.name in places
+        else write
+        for write in event.writes
+    )
+    return replace(event, writes=tuple(writes))
 
 
 def _declared(tile: Tile, parts: Parts) -> Tile:

@@ -39,7 +39,8 @@ from bdforge.design.core_code import Statement
 from bdforge.design.document import DocumentError, design_of, document
 from bdforge.design.modes import in_bytes
 from bdforge.design.placement import moved
-from bdforge.devices import TileKind
+from bdforge.design.sequences import Start, Stored, interpret
+from bdforge.devices import DEVICES, TileKind
 from bdforge.devices.limits import CORE
 from support.differences import same
 
@@ -177,6 +178,15 @@ REFUSED = {
 def test_what_modes_cannot_share_is_told(buffers: list[Buffer], reason: str):
     with pytest.raises(DesignError, match=rf"(?m)^shared: core \(0, 2\): {reason}$"):
         render(design(*buffers))
+
+
+@pytest.mark.parametrize(("buffer", "reason"), [
+    (Buffer("core_modes", 4, "i8"), "2 of tiles, buffers, locks, allocations and sequences are called core_modes"),
+    (Buffer("core_mode_one", 4, "i8"), "2 of tiles, buffers, locks, allocations and sequences are called core_mode_one"),
+    (Buffer("other", 4, "i8", mode="a b"), "'core_mode_a b' is no name in MLIR"),
+])  # fmt: skip
+def test_modes_take_names_of_their_own(buffer: Buffer, reason: str):
+    assert [told.what for told in check(design(BYTES, buffer))] == [reason]
 
 
 TURN = Rotation("turn")
@@ -319,6 +329,50 @@ body = [
     for wrong, reason in (('over = "c"', "core has no ring c"), ('over = "a", slots = 3', "3 slots over a ring of 2")):
         with pytest.raises(DocumentError, match=reason):
             design_of(text.replace('over = "a"', wrong), "said.toml")
+
+
+WRITES = """kind = "design"
+name = "written"
+device = "npu2_1col"
+tile = [{ name = "core", at = [0, 2], core = "p", holds = [
+  { buffer = "more", elements = 7, type = "i16", mode = "one" },
+  { buffer = "words", elements = 4, type = "i32", words = ["a", "b"], mode = "two" },
+  { buffer = "seen", elements = 2, type = "i32" }, { lock = "go" },
+] }]
+program.p.body = [
+  { acquire = "go" }, { load = "b", from = "words.b" }, { load = "c", from = "words", index = 2 },
+  { store = "%b", to = "seen" }, { store = "%c", to = "seen", index = 1 },
+]
+"""
+ONCE = """[[runtime_sequence]]
+name = "once"
+arguments = []
+events = [{ writes = [
+  { rtp = "core_words.b", value = 70000 }, { rtp = "core_words", slot = 2, value = 9 }, { lock = "core_go", value = 1 },
+] }]
+"""
+ANY = """[sequence]
+sizes = ["n"]
+arguments = []
+body = [
+  { rtp = "core_words.b", value = "n" }, { rtp = "core_words", slot = 2, value = 9 }, { lock = "core_go", value = 1 },
+]
+"""
+
+
+def test_sequences_write_words_of_a_mode_by_their_addresses():
+    text = render(design_of(WRITES + ONCE, "written.toml"))
+    assert "rtp_write" not in text
+    assert bdforge.emulate(text, ()).buffers["core_seen"].tolist() == [70000, 9]
+    again = design_of(document(design_of(WRITES + ONCE, "written.toml")), "again.toml")
+    assert render(again) == text
+    program = design_of(WRITES + ANY, "written.toml").program
+    assert program is not None
+    limits = DEVICES["strix_halo"].generation.limits(TileKind.SHIM)
+    events = [event for event in interpret(program, {"n": 70000}, limits) if isinstance(event, Start)]
+    stored = [item for event in events for item in event.items if isinstance(item, Stored)]
+    assert len(stored) == 3
+    assert all(f"address = {one.address} : ui32, value = {one.values[0]} " in text for one in stored[:2])
 
 
 def test_a_moved_design_keeps_what_lies_over_what():

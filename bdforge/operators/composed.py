@@ -129,7 +129,7 @@ class ComposedPlan(Plan):
     def random(self, problem: Problem, seed: int) -> dict[str, np.ndarray]:
         """Inputs as the steps that take them first would have them, floats an eighth of that.
 
-        Products of products, such as attention's scores, are then about as large as in models, not thousands.
+        Products of products, such as attention's scores, would be thousands else, as no model has them.
         """
         found: dict[str, np.ndarray] = {}
         taken = {operand.name for operand in self.program.operands if operand.direction == "in"}

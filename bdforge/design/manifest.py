@@ -23,6 +23,7 @@ OWN_TOOLCHAIN = "bdforge"  # makes images without a compiler
 XCLBIN_KERNEL = "MLIR_AIE"  # aiecc's default for --xclbin-kernel-name
 ELF_KERNEL = "main"  # a full ELF's kernels are its MLIR's devices, their instances the runtime sequences
 COMPOSITION = "composition"  # of built designs
+REFERENCE = "reference"  # role of the file with what outputs must be
 CONFIGURATIONS = "configurations"  # role of the file with what changes the array's configuration between its steps
 WRITTEN = ("design", "template", COMPOSITION)
 """Kinds of designs that are no operator's."""
@@ -159,8 +160,9 @@ class Manifest(_Part):
     )
     files: dict[str, BuiltFile] = Field(
         description="What the build made: mlir, host_kernels, xclbin (emulated: one that is not for silicon), elf, "
-        "placement, toolchain, reference (what outputs must be, copied), insts_<sequence>, configurations (of a "
-        "composition: instruction streams, one behind the other, that change the array's configuration)."
+        "placement, toolchain, reference (what outputs must be, copied; reference_<design> of a composition's), "
+        "insts_<sequence>, configurations (of a composition: instruction streams, one behind the other, that change "
+        "the array's configuration)."
     )
     problems: list[BuiltProblem]
 

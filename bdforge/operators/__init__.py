@@ -139,7 +139,7 @@ def plan_of(built: Manifest, folder: Path | None = None) -> Plan:
     """
     name = built.design
     if built.kind == COMPOSITION:
-        return ComposedPlan(ComposedSpec(built), device_named(built.device), partial(_part, built))
+        return ComposedPlan(ComposedSpec(built), device_named(built.device), partial(_part, built, folder))
     if built.kind in KINDS:
         spec = written_spec(built.document, name, name, folder=folder, program=built.sequence.program)
     else:
@@ -156,11 +156,11 @@ def of_own_code(plan: Plan) -> bool:
     return plan.spec.kind in own_kinds()
 
 
-def _part(composition: Manifest, name: str, facts: Mapping[str, Any]) -> Plan:
+def _part(composition: Manifest, folder: Path | None, name: str, facts: Mapping[str, Any]) -> Plan:
     """The plan of a design of a composition, by what its document says of it."""
     document = facts["document"]
     spec = (
-        written_spec(document, name, name)
+        written_spec(document, name, name, folder=folder)
         if facts["kind"] in KINDS
         else spec_from(document.get("made_from", {}), name, name)
     )

@@ -26,6 +26,7 @@ from bdforge.design.manifest import (
     CONFIGURATIONS,
     ELF_KERNEL,
     OWN_TOOLCHAIN,
+    REFERENCE,
     SCHEMA_VERSION,
     SIZE_MAX,
     XCLBIN_KERNEL,
@@ -133,7 +134,7 @@ class Composition:
     def document(self) -> dict[str, Any]:
         """Its tables, with those of the designs that it is made of."""
         parts = {
-            name: {"kind": one.manifest.kind, "spec_hash": one.manifest.spec_hash, "document": one.manifest.document}
+            name: {"kind": one.manifest.kind, "spec_hash": one.manifest.spec_hash, "document": _document(name, one)}
             for name, one in self.designs.items()
         }
         return self.form.model_dump(exclude_defaults=True) | {"kind": COMPOSITION, "name": self.name, "designs": parts}
@@ -146,6 +147,10 @@ class Composition:
             "xclbin": (f"{self.name}.xclbin", self._image()),
             CONFIGURATIONS: (f"{CONFIGURATIONS}.bin", self._encoded()),
         }
+        for name, one in self.designs.items():
+            if REFERENCE in one.manifest.files:
+                file = one.image(REFERENCE)
+                files[f"{REFERENCE}_{name}"] = f"{name}_{file.name}", read_bytes(file, BuildError)
         for path, content in files.values():
             write_whole(folder / path, content)
         hashes = {
@@ -188,6 +193,14 @@ class Composition:
             "document": self.document, "files": dict(files),
             "problems": [{"name": p.name, "sequence": "", "sizes": sizes_of_problem(p)} for p in self.form.problems],
         }  # fmt: skip
+
+
+def _document(name: str, design: BuiltDesign) -> dict[str, Any]:
+    """A step's design, its reference, if that is a file, under the name of its copy."""
+    document = design.manifest.document
+    if REFERENCE not in design.manifest.files:
+        return document
+    return document | {REFERENCE: f"{name}_{document[REFERENCE]}"}
 
 
 def sizes_of_problem(problem: ProblemSizes) -> dict[str, int]:

@@ -60,6 +60,8 @@ def coded_plan(folder: Path, planned: Plan) -> BuiltDesign:
     files, text = built_files(planned, ()), render(planned, [])
     made = built_image(text, files["mlir"], planned.kernels.defines, [], code_at_end=planned.design.code_at_end)
     content = {"mlir": text.encode(), "xclbin": made.xclbin, "host_kernels": b""}
+    if planned.reference_file is not None:
+        content["reference"] = planned.reference_file.read_bytes()
     for role, data in content.items():
         (folder / files[role]).parent.mkdir(exist_ok=True)
         (folder / files[role]).write_bytes(data)

@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
 
 from bdforge.common.messages import clip
 from bdforge.design.sequences import Program, ProgramError
@@ -47,7 +46,7 @@ class _Part(BaseModel):
 def _below(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-        raise PydanticCustomError("path", f"{clip(repr(path))} is no place below the manifest's folder")  # pyrefly: ignore
+        raise ValueError(f"{clip(repr(path))} is no place below the manifest's folder")
     return path
 
 
@@ -182,7 +181,7 @@ def manifest_fault(content: Any) -> str | None:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        reason = first["msg"]
+        reason = first["msg"].removeprefix("Value error, ")
         return f"{place} is missing" if first["type"] == "missing" else f"{place}: {reason[:1].lower()}{reason[1:]}"
     except ProgramError as error:
         return f"sequence.program: {error}"

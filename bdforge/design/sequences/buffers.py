@@ -16,8 +16,8 @@ from bdforge.devices.types import TYPES
 _FEW = (1, 64, 1024)
 """First sizes that are tried: one row is refused where operators of tiles follow each other."""
 _RANKS = {1: "vector", 2: "matrix"}
-_MEMORY = {type_.memory: type_.dtype for type_ in TYPES.values() if type_.memory_bits == type_.bits}
-"""What numpy holds for each MLIR type of a buffer's elements."""
+_MEMORY = {type_.memory: type_ for type_ in TYPES.values() if type_.memory_bits == type_.bits}
+"""What a buffer of elements of each MLIR type holds."""
 
 
 def inputs_of(program: Program) -> list[Operand]:
@@ -180,7 +180,7 @@ def check_buffer(sequence: PlannedSequence, argument: int, buffer: np.ndarray) -
 
 def empty(sequence: PlannedSequence, argument: int) -> np.ndarray:
     """An argument's buffer of zeros."""
-    dtype = _MEMORY[sequence.program.arguments[argument].type]
+    dtype = _MEMORY[sequence.program.arguments[argument].type].dtype
     return np.zeros(sequence.argument_bytes[argument] // dtype.itemsize, dtype)
 
 

@@ -12,7 +12,6 @@ Tiles are 8 x 8 values, 72 bytes: 8 blocks, a row of A each. Hosts hold A (M x K
 with its blocks along N, can be the A of a next product.
 """
 
-import ml_dtypes
 import numpy as np
 
 from bdforge.common.messages import InputError
@@ -35,7 +34,7 @@ BLOCK_BYTES = BFP16EBS8.bytes
 
 _MANTISSA_BIAS = 127 + 6
 _LARGEST_EXPONENT = 254
-_FLOATS = (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16))
+_FLOATS = ("float32", "bfloat16", "float16")
 
 
 def encode(values: np.ndarray) -> np.ndarray:
@@ -87,7 +86,7 @@ def _mantissas(values: np.ndarray, shared: np.ndarray) -> np.ndarray:
 
 def _value_problems(values: np.ndarray) -> list[str]:
     problems = []
-    if values.dtype not in _FLOATS:
+    if values.dtype.name not in _FLOATS:
         problems.append(f"values are {values.dtype}, expected float32, float16 or bfloat16; use .astype(np.float32)")
     if values.ndim == 0 or values.shape[-1] % BLOCK or not values.size:
         problems.append(f"values have shape {values.shape}, the last must be a positive multiple of {BLOCK}")

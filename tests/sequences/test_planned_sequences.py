@@ -157,3 +157,11 @@ def test_values_of_two_loops_are_computed_in_the_inner_one():
     events = planned(build.program, {}, DEVICE).events
     values = [event.items[0].values[0] for event in events]  # type: ignore[union-attr]
     same(values, [0, 1, 2, 10, 11, 12], "values written")
+
+
+def test_parameters_stand_in_the_programs_order_whatever_their_hashes():
+    leading = [f"ld{letter}" for letter in "hgfedcba"]
+    build = Builder([*leading, "n"])
+    n = build.parameter("n")
+    build.operand("X", build.argument("X", "i32", 32, n), "in", "int32", 32, [(n, n, None, False)])
+    assert [*planned(build.program, {"n": 4}, DEVICE).parameters] == [*leading, "n"]

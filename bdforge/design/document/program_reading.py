@@ -78,7 +78,7 @@ def read_program(tables: Mapping[str, Any], scope: Scope, around: Callable[[], S
     if head is None:
         return None
     reading = _Reading(Builder(head["sizes"], head["in_flight"], head["in_flight_max"]), around)
-    for name in set(head["sizes"]) & set(scope.names):
+    for name in (size for size in head["sizes"] if size in scope.names):
         inside.at("sizes").tell(f"{clip(name)} is a number of the document already; call the size otherwise")
     names = {**scope.names, **{name: reading.build.parameter(name) for name in head["sizes"]}}
     try:

@@ -133,7 +133,7 @@ def planned(
     says which operand gives an element no place or several; WalkError says why the array cannot do what it is told.
     """
     limits = device.generation.limits(TileKind.SHIM)
-    given = dict.fromkeys(set(program.parameters) - set(program.sizes), 0) | dict(parameters)
+    given = {name: 0 for name in program.parameters if name not in program.sizes} | dict(parameters)
     events = tuple(interpret(program, given, limits, options.steps if options else None))
     if faults := illegal(program, events, device):
         raise WalkError("\n  - ".join(["cannot be walked:", *faults]))

@@ -6,8 +6,6 @@ from shutil import which
 
 import pytest
 
-from bdforge.cli.design_texts import rendered
-from bdforge.cli.options import DEFAULT_PRODUCT
 from cli.test_puzzle_command import STEPS, solve
 from support.browser import MISSING, Browser, browser, serving
 from support.built_designs import ROOT
@@ -22,6 +20,20 @@ return new Promise((done) => {
   const look = () => { if (wanted.includes(state())) { seen.disconnect(); done(state()); } };
   const seen = new MutationObserver(look);
   seen.observe(document.body, { attributes: true });
+  look();
+});
+"""
+
+
+CHOSEN = """
+const marks = document.querySelector(`.editor[data-file=${arguments[0]}] .marks`);
+return new Promise((done) => {
+  const seen = (mark, box) => box.top <= mark.top && mark.bottom <= box.bottom && mark.height > 0;
+  const look = () => {
+    const mark = marks.querySelector(".chosen");
+    if (mark) setTimeout(() => done(seen(mark.getBoundingClientRect(), marks.parentNode.getBoundingClientRect())));
+  };
+  new MutationObserver(look).observe(marks, { childList: true });
   look();
 });
 """
@@ -48,11 +60,11 @@ class Playground:
     def wait(self, *states: str) -> str:
         return self.browser.run(WAIT, states)
 
-    def write(self, text: str) -> str:
-        """Another text in the editor, and its state."""
+    def write(self, text: str, box: str = ".editor textarea") -> str:
+        """Another text in the editor, or in another box, and the design's state."""
         self.browser.run(
-            "document.body.dataset.state = ''; const text = document.querySelector('.editor textarea');"
-            "text.value = arguments[0]; text.dispatchEvent(new Event('input'))", text,
+            "document.body.dataset.state = ''; const text = document.querySelector(arguments[1]);"
+            "text.value = arguments[0]; text.dispatchEvent(new Event('input'))", text, box,
         )  # fmt: skip
         return self.wait("checked", "wrong")
 
@@ -76,10 +88,31 @@ class Playground:
     def said(self) -> str:
         return self.browser.run("return document.getElementById('messages').innerText")
 
-    def marked(self, kind: str) -> list[int]:
-        """Lines of the text that are marked so."""
-        marks = "document.querySelectorAll(`.editor .marks .${arguments[0]}`)"
-        return self.browser.run(f"return [...{marks}].map((mark) => +mark.dataset.line)", kind)
+    @property
+    def mlir(self) -> str:
+        """What a document made, "" where its tab is not there."""
+        return self.browser.run(
+            "return document.querySelector('nav [data-file=mlir]').hidden ? ''"
+            " : document.querySelector('.editor[data-file=mlir] textarea').value"
+        )
+
+    @property
+    def tab(self) -> str:
+        """Of the text that is seen."""
+        return self.browser.run("return document.querySelector('.editor:not([hidden])').dataset.file")
+
+    def marked(self, kind: str, file: str = "text") -> list[int]:
+        """Lines of a text that are marked so."""
+        marks = "document.querySelectorAll(`.editor[data-file=${arguments[1]}] .marks .${arguments[0]}`)"
+        return self.browser.run(f"return [...{marks}].map((mark) => +mark.dataset.line)", kind, file)
+
+    def click(self, item: str, file: str) -> bool:
+        """Click on something of the array, an expression there, and wait for its mark in a text: whether it is seen."""
+        self.browser.run("document.querySelectorAll('.marks .chosen').forEach((mark) => mark.remove())")
+        self.browser.inside(0)
+        self.browser.run(f"{item}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        self.browser.inside(None)
+        return self.browser.run(CHOSEN, file)
 
 
 @pytest.fixture(scope="module")
@@ -121,28 +154,69 @@ def test_array_and_text_lead_to_each_other(playground: Playground):
     playground.browser.inside(0)
     assert playground.browser.run("return [design.tiles.length, run.events.length > 50]") == [3, True]
     assert playground.browser.run("return getComputedStyle(at('text')).display") == "none"
-    playground.browser.run("shown.tiles.get('0,2').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
     playground.browser.inside(None)
-    playground.browser.run(
-        "const marks = document.querySelector('.marks'), chosen = () => marks.querySelector('.chosen');"
-        "return new Promise((done) => { const seen = new MutationObserver(() => chosen() && done(true));"
-        " seen.observe(marks, {childList: true}); if (chosen()) done(true); })"
-    )
+    assert playground.click("shown.tiles.get('0,2')", "text")
     assert playground.marked("chosen") == [place]
 
 
 @pytest.mark.parametrize("number", [2, 14])
-def test_a_puzzles_start_fails_and_its_solution_passes(playground: Playground, number: int, tmp_path: Path):
+def test_a_puzzles_start_fails_and_its_solution_passes(playground: Playground, number: int):
     file = next(path.name for path in (ROOT / "examples/puzzles").glob(f"{number:02}_*"))
     assert playground.open(f"task={Path(file).stem}") == "checked"
     assert playground.start() in ("failed", "different")
     solution = solve(file, STEPS[number])
-    if file.endswith(".toml"):  # the text is what the document renders
-        (tmp_path / file).write_text(solution)
-        solution = rendered(tmp_path / file, DEFAULT_PRODUCT)
     assert solution != playground.text
     playground.write(solution)
     assert playground.start() == "solved"
+
+
+def test_a_document_is_broken_mended_and_run(playground: Playground):
+    assert playground.open("task=01_copy") == "checked"
+    text = playground.text
+    assert text == (ROOT / "examples/puzzles/01_copy.toml").read_text()
+    assert playground.mlir.startswith("module {")
+    broken = text.replace("send =", "sent =")
+    assert playground.write(broken) == "wrong"
+    assert (playground.marked("error"), playground.mlir) == ([line(broken, "sent =")], "")
+    assert f"01_copy.toml:{line(broken, 'sent =')}:30: " in playground.said
+    assert playground.write(text.replace("id = 1", "id = 17")) == "wrong"  # a document, but no MLIR to run
+    assert playground.marked("error") == []
+    assert playground.marked("error", "mlir") == [line(playground.mlir, "bd_id = 17")]
+    assert f"01_copy.toml's MLIR:{line(playground.mlir, 'bd_id = 17')}:9: " in playground.said
+    playground.browser.run("document.querySelector('#messages a').click()")
+    assert playground.tab == "mlir"
+    playground.browser.run("document.querySelector('nav [data-file=text]').click()")
+    assert playground.write(text.replace("[[64, 1]]", "[[96, 1]]")) == "checked"
+    assert playground.start() == "solved"
+    assert "all 96 elements equal the reference's" in playground.said
+
+
+def test_the_array_of_a_document_leads_to_its_mlir(playground: Playground):
+    playground.open("task=01_copy")
+    place = line(playground.mlir, "%mem = aie.tile")
+    assert not playground.click("shown.tiles.get('0,1')", "mlir")
+    assert playground.marked("chosen", "mlir") == [place]
+    assert (playground.marked("chosen"), playground.tab) == ([], "text")
+    links = "[...document.querySelectorAll('#details a')]"
+    assert playground.click(f"{links}.find((one) => one.textContent === 'line {place}')", "mlir")
+    assert (playground.marked("chosen", "mlir"), playground.tab) == ([place], "mlir")
+
+
+def test_a_document_runs_for_sizes_that_are_written(playground: Playground):
+    assert playground.open("task=transpose") == "checked"
+    assert playground.browser.run("return document.getElementById('shape').value") == "32x64"
+    assert playground.start() == "right"
+    assert "all 2,048 elements equal" in playground.said
+    assert playground.write("48x16", "#shape") == "checked"
+    assert "%a: memref<768xi32>" in playground.mlir
+    assert playground.start() == "ended"  # the task's reference is for its sizes
+    assert playground.write("48x17", "#shape") == "wrong"
+    assert "48 x 17 is no number of blocks" in playground.said
+    assert playground.write("", "#shape") == "checked"
+    assert playground.browser.run("return document.getElementById('shape').placeholder") == "16x16"
+    playground.open("task=add_one")
+    assert playground.browser.run("return document.getElementById('sizes').hidden")
+    assert playground.mlir == ""
 
 
 CURSOR = """
@@ -185,9 +259,13 @@ def test_a_file_is_dropped_and_a_link_holds_it(playground: Playground):
     assert playground.wait("checked", "wrong") == "checked"
     assert (playground.text, playground.said.split(":")[0]) == (mine, "mine.mlir")
     assert playground.start() == "ended"
-    playground.drop("design.toml", "kind = 'design'")
-    assert playground.text == mine
-    assert "open what bdforge render design.toml writes" in playground.said
+    playground.drop("spec.toml", "kind = 'gemm'")
+    assert playground.wait("checked", "wrong") == "wrong"
+    assert "open what bdforge render spec.toml writes" in playground.said
+    mine = "# mine: <b>&\n" + (ROOT / "examples/documents/add_one.toml").read_text()
+    playground.drop("mine.toml", mine)
+    assert playground.wait("checked", "wrong") == "checked"
+    assert playground.write("48", "#shape") == "checked"
     fragment = playground.browser.run(
         "document.getElementById('link').click();"
         "return new Promise((done) => { const seen = new MutationObserver(() => done(location.hash));"
@@ -195,6 +273,7 @@ def test_a_file_is_dropped_and_a_link_holds_it(playground: Playground):
     )
     assert playground.open(fragment.removeprefix("#")) == "checked"
     assert playground.text == mine
+    assert "memref<48xi32>" in playground.mlir
     playground.open("design=cut")
     assert "this link cannot be read" in playground.said
 

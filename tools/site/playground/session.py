@@ -1,19 +1,27 @@
 """What the playground's page asks of Python: a design checked, or run. Answers are JSON.
 
+A design is MLIR or, by its file's name, a document: then it is the MLIR of that, with the sequence of a problem of
+`shape` ("32x64"). Without, that is the document's first problem, or the smallest that it takes.
+
 A *task* is what the page says of an example or a puzzle (`tasks.py` makes them): the functions that its cores call and
 its reference are texts of Python modules, as a link may hold them.
 """
 
 import gc
 import json
+import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 
+import bdforge
 from bdforge.array.emulator import emulate
 from bdforge.array.emulator.against_reference import random_arrays, wrong_element
 from bdforge.array.show.page import CheckedDesign, RunRecord
@@ -34,42 +42,78 @@ def prepare() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
-def check(text: str, file: str) -> str:
-    """The page of a design, its messages with their lines, and a summary where nothing is wrong."""
-    start, found = time.perf_counter(), _checked(text, file)
-    said = "" if found.faults else f"{file}: {found.summary} ({time.perf_counter() - start:.1f} s)"
-    return json.dumps({"html": found.page().html, "messages": found.messages, "said": said, "state": _state(found)})
+def add_documents(archive: str) -> None:
+    """Once, before the first document: what reads them is an archive of its own; templates are unpacked beside it."""
+    folder = Path(archive).parent
+    with ZipFile(archive) as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if name.startswith("templates/")])
+    sys.path.append(archive)
+    bdforge.__path__.append(f"{archive}/bdforge")
+    from bdforge.design.render import search_first
+
+    search_first(folder / "templates")
 
 
-def run(text: str, file: str, task: str, arrays: bytes | None, budget: int) -> str:
+def check(text: str, file: str, shape: str = "") -> str:
+    """The page of a design, its messages with their lines, and a summary where nothing is wrong.
+
+    `mlir` is the text that a document makes, to which all lines belong then; `shape` that of its sequence.
+    """
+    start, found = time.perf_counter(), _checked(text, file, shape)
+    design = found.design
+    said = "" if design.faults else f"{file}: {design.summary} ({time.perf_counter() - start:.1f} s)"
+    return found.answer(said=said, state="wrong" if design.faults else "checked", html=design.page().html)
+
+
+def run(text: str, file: str, task: str, arrays: bytes | None, budget: int, shape: str = "") -> str:
     """As `check`, after a run of at most so many steps; `task` is JSON.
 
     `arrays` is an .npz with the host buffers in order, the last of them as it must be; else they are random.
     """
-    found = _checked(text, file)
-    if found.faults:
-        return check(text, file)
+    found = _checked(text, file, shape)
+    if found.design.faults:
+        return check(text, file, shape)
     start, record = time.perf_counter(), RunRecord()
     try:
-        state, said = _ran(found, json.loads(task), arrays, budget, record)
+        state, said = _ran(found.design, json.loads(task), arrays, budget, record)
         fault = ""
     except Fault as error:
         state, said = "failed", []
         fault = " ".join([str(error), *getattr(error, "__notes__", ())])
     said = [f"{file}: {'failed' if fault else 'ended'} (emulated, {time.perf_counter() - start:.1f} s)", *said]
-    page = found.page(record, fault).html
-    return json.dumps({
-        "html": page, "messages": found.messages, "said": "\n".join(said), "state": state, "fault": fault,
-    })  # fmt: skip
+    return found.answer(html=found.design.page(record, fault).html, said="\n".join(said), state=state, fault=fault)
+
+
+class _Checked(NamedTuple):
+    """A design's MLIR; whether a document made it, and of which sizes. Of one that made none, what is wrong with it."""
+
+    design: CheckedDesign
+    made: bool = False
+    shape: str = ""
+
+    def answer(self, **more: Any) -> str:
+        """What the page is told."""
+        mlir = self.design.text if self.made else None
+        return json.dumps({"messages": self.design.messages, "mlir": mlir, "shape": self.shape, **more})
 
 
 @lru_cache(maxsize=2)
-def _checked(text: str, file: str) -> CheckedDesign:
-    return CheckedDesign.of(text, file)
+def _checked(text: str, file: str, shape: str) -> _Checked:
+    if not file.endswith(".toml"):
+        return _Checked(CheckedDesign.of(text, file))
+    try:
+        from tools.site.playground.documents import rendered  # its imports are of the other archive
+
+        mlir, chosen = rendered(text, file, shape)
+    except InputError as error:
+        told = _SYNTAX.sub(r"\1:\3:\4: \2", str(error))
+        faults = re.split(rf"\n(?={re.escape(file)}:)", told)
+        return _Checked(CheckedDesign(text, file, tuple(faults), (), "", None))
+    return _Checked(CheckedDesign.of(mlir, f"{file}'s MLIR"), True, chosen)
 
 
-def _state(found: CheckedDesign) -> str:
-    return "wrong" if found.faults else "checked"
+_SYNTAX = re.compile(r"^(.*?): (is no TOML .*) \(at line (\d+), column (\d+)\)$")
+"""Where `tomllib` says its place."""
 
 
 def _ran(

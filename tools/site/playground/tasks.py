@@ -1,4 +1,4 @@
-"""Examples and puzzles of the playground, rendered beforehand: documents need pydantic, which browsers have not."""
+"""Examples and puzzles of the playground, as people write them; the flagship, a spec, as MLIR."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bdforge.cli.demo import DESIGN, LAYER
-from bdforge.cli.design_texts import is_made, rendered
 from bdforge.cli.options import DEFAULT_PRODUCT
 from bdforge.cli.puzzle import Puzzle, puzzles
 from bdforge.design.sequences.buffers import arguments, outputs_of, placed
@@ -34,7 +33,7 @@ _EXAMPLES = {
     ),
 }  # fmt: skip
 """Title, file, kernels and reference of each, below `examples`."""
-_SHAPES = {"transpose": ["32x64"]}
+_SHAPES = {"transpose": "32x64"}
 FLAGSHIP = "gemm_i8_i2"
 
 
@@ -45,31 +44,30 @@ def write_tasks(folder: Path) -> None:
     (folder / f"{FLAGSHIP}.npz").write_bytes(arrays)
     made = [*map(_example, _EXAMPLES), (_flagship_task(), text), *map(puzzle_task, puzzles())]
     for task, text in made:
-        (folder / f"{task['name']}.mlir").write_text(text, encoding="utf-8")
+        (folder / task["file"]).write_text(text, encoding="utf-8")
     (folder / "tasks.json").write_text(json.dumps([task for task, _ in made], indent=1), encoding="utf-8")
 
 
 def _example(name: str) -> tuple[dict[str, Any], str]:
     title, file, kernels, reference = _EXAMPLES[name]
     path = ROOT / "examples" / file
-    text = rendered(path, DEFAULT_PRODUCT, _SHAPES.get(name)) if is_made(path) else path.read_text(encoding="utf-8")
     task = {
-        "name": name, "kind": "example", "title": title, "said": [], "references": reference,
+        "name": name, "file": path.name, "kind": "example", "title": title, "said": [], "references": reference,
+        "shape": _SHAPES.get(name, ""),
         "kernels": (ROOT / "examples" / kernels).read_text(encoding="utf-8") if kernels else "",
     }  # fmt: skip
-    return task | ({"reference": "right"} if reference else {}), text
+    return task | ({"reference": "right"} if reference else {}), path.read_text(encoding="utf-8")
 
 
 def puzzle_task(puzzle: Puzzle) -> tuple[dict[str, Any], str]:
-    """A puzzle and its starting point, of a document the MLIR that it renders."""
-    made = is_made(puzzle.start)
+    """A puzzle and its starting point."""
     title, *said = puzzle.said
-    source = puzzle.start.read_text(encoding="utf-8")
     task = {
-        "name": str(puzzle), "kind": "puzzle", "title": f"{puzzle.number}. {title}", "said": said, "hint": puzzle.hint,
-        "reference": str(puzzle).partition("_")[2], **dict(_modules(puzzle)), "document": source if made else "",
+        "name": str(puzzle), "file": puzzle.file, "kind": "puzzle", "hint": puzzle.hint,
+        "title": f"{puzzle.number}. {title}", "said": said,
+        "reference": str(puzzle).partition("_")[2], **dict(_modules(puzzle)),
     }  # fmt: skip
-    return task, rendered(puzzle.start, DEFAULT_PRODUCT) if made else source
+    return task, puzzle.start.read_text(encoding="utf-8")
 
 
 def _modules(puzzle: Puzzle) -> Iterator[tuple[str, str]]:
@@ -80,7 +78,8 @@ def _modules(puzzle: Puzzle) -> Iterator[tuple[str, str]]:
 def _flagship_task() -> dict[str, Any]:
     kernels = Path(__file__).with_name("ternary_kernels.py").read_text(encoding="utf-8")
     return {
-        "name": FLAGSHIP, "kind": "example", "title": f"BitNet's GEMM, int8 x ternary, {LAYER}, on 32 cores",
+        "name": FLAGSHIP, "file": f"{FLAGSHIP}.mlir", "kind": "example",
+        "title": f"BitNet's GEMM, int8 x ternary, {LAYER}, on 32 cores",
         "said": [], "kernels": kernels, "references": "", "arrays": f"{FLAGSHIP}.npz",
     }  # fmt: skip
 

@@ -34,7 +34,7 @@ function pressedKey(event) {
 function embed() {
   if (!embedded) return;
   document.body.classList.add("embedded");
-  watchers.push((item, scrolls) => scrolls && parent.postMessage({ lines: linesOf(item) }, "*"));
+  watchers.push((item, scrolls) => scrolls && parent.postMessage({ lines: linesOf(item), asked: item !== null && item.kind === "line" }, "*"));
   addEventListener("message", (event) => {
     const { line, step } = event.source === parent ? event.data : {};
     if (items.has(line)) select(next(items.get(line)), false);

@@ -4,10 +4,11 @@ const LINE = 17; // pixels, as in the style
 
 export class Editor {
   constructor(box, changed, moved) {
+    this.box = box;
     this.text = box.querySelector("textarea");
     this.numbers = box.querySelector(".numbers");
     this.marks = box.querySelector(".marks");
-    this.count = 0;
+    this.count = this.wanted = 0;
     this.text.addEventListener("input", () => { this.number(); this.mark([]); changed(); });
     this.text.addEventListener("scroll", () => this.scrolled());
     for (const event of ["click", "keyup"]) this.text.addEventListener(event, () => moved(this.line));
@@ -64,7 +65,9 @@ export class Editor {
     this.marks.style.transform = moved;
   }
 
+  // Go to a line, of a text that is hidden when it appears.
   toLine(line, selects = false) {
+    this.wanted = this.text.clientHeight ? 0 : line;
     this.text.scrollTop = (line - 1) * LINE - this.text.clientHeight / 3;
     if (!selects) return;
     const before = this.text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1);
@@ -72,9 +75,13 @@ export class Editor {
     this.text.setSelectionRange(before, before);
   }
 
+  appear() {
+    if (this.wanted) this.toLine(this.wanted);
+  }
+
   // Tab indents; Escape before it leaves the text, as keyboards must.
   key(event) {
-    if (event.key === "Tab" && !event.shiftKey && !this.leaving) {
+    if (event.key === "Tab" && !event.shiftKey && !this.leaving && !this.text.readOnly) {
       event.preventDefault();
       document.execCommand("insertText", false, "  ");
     }

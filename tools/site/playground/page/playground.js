@@ -12,11 +12,14 @@ import { Viewer } from "./viewer.js";
 const at = (id) => document.getElementById(id);
 const SOON = 500; // ms after the last key
 let tasks = [], task = null, file = "design.mlir", arrays = null, timer = 0, ran = false, wanted = false, unread = "";
+let made = false, seen = ""; // whether messages and the array speak of MLIR that a document made; the text that the viewer shows
 
 const box = (name) => document.querySelector(`.editor[data-file=${name}]`);
-const editor = new Editor(box("text"), changed, (line) => viewer.tell({ line }));
+const editor = new Editor(box("text"), changed, (line) => { if (editor.value === seen) viewer.tell({ line }); });
 const kernels = new Editor(box("kernels"), changed, () => {});
-const messages = new Messages(at("messages"), (line) => { showTab("text"); editor.toLine(line, true); viewer.tell({ line }); });
+const mlir = new Editor(box("mlir"), () => {}, (line) => viewer.tell({ line }));
+const told = () => (made ? mlir : editor); // what lines are of
+const messages = new Messages(at("messages"), (line) => { showTold(); told().toLine(line, true); viewer.tell({ line }); });
 const viewer = new Viewer(at("view"), heard);
 const python = new Asked((loading, error) => {
   say(error || (loading ? `starting: ${loading} …` : ""));
@@ -27,10 +30,12 @@ function say(text) {
   at("state").textContent = text;
 }
 
-// A line or a BD was chosen in the viewer, or runs at its step.
-function heard({ lines, runs }) {
-  if (lines) { editor.show("chosen", lines); if (lines.length) editor.toLine(lines[0]); }
-  if (runs !== undefined) editor.show("runs", runs ? [runs] : []);
+// A line or a BD was chosen in the viewer, a line by its number, or something runs at its step.
+function heard({ lines, asked, runs }) {
+  if (told().value !== seen) return; // it was changed meanwhile
+  if (asked) showTold();
+  if (lines) { told().show("chosen", lines); if (lines.length) told().toLine(lines[0]); }
+  if (runs !== undefined) told().show("runs", runs ? [runs] : []);
 }
 
 function changed() {
@@ -58,34 +63,52 @@ async function ask(saying, name, ...given) {
 async function check() {
   clearTimeout(timer);
   if (python.busy) { wanted = true; return; }
-  show(await ask("checking …", "check", editor.value, file), editor.value);
+  const asked = question();
+  show(await ask("checking …", "check", ...asked), asked);
 }
 
 async function start() {
   clearTimeout(timer);
   if (python.busy) return;
   messages.clear();
-  const text = editor.value, about = { ...task, kernels: kernels.value };
-  const found = await ask("running …", "run", text, file, JSON.stringify(about), arrays, Math.max(1, Math.round(+at("budget").value) || 1));
-  show(found, text);
+  const asked = question(), [text, name, shape] = asked, ofTask = shape === (task.shape ?? "");
+  const about = { ...task, kernels: kernels.value, reference: ofTask ? task.reference : "" };
+  const found = await ask("running …", "run", text, name, JSON.stringify(about), arrays, Math.max(1, Math.round(+at("budget").value) || 1), shape);
+  show(found, asked);
   ran = Boolean(found) && found.state !== "wrong";
   if (ran && found.state === "right" && task.kind === "puzzle") solve(at("choice"), task);
 }
 
 const STATES = { wrong: "errors", checked: "no errors found", failed: "the run failed", ended: "ended", different: "ended, with a wrong element", right: "ended, right" };
 
-// Show an answer, unless the text has changed since it was asked for: then it is asked for again.
-function show(found, text) {
+// The design in the editor, its file's name, and the sizes of a document's sequence.
+const question = () => [editor.value, file, at("shape").value.trim()];
+
+// Show an answer, unless the design has changed since it was asked for: then it is asked for again.
+function show(found, asked) {
   if (wanted) { wanted = false; timer = setTimeout(check, 0); }
-  if (!found || text !== editor.value) return;
+  if (!found || asked.some((part, index) => part !== question()[index])) return;
   const solved = found.state === "right" && task.kind === "puzzle";
   say(solved ? "solved" : STATES[found.state]);
+  showMade(found);
   messages.show(found);
   if (unread) messages.say("error", unread);
-  editor.mark(found.messages.filter(({ line }) => line).map(({ line, kind, text: title }) => [line, kind, title]));
+  told().mark(found.messages.filter(({ line }) => line).map(({ line, kind, text: title }) => [line, kind, title]));
   const first = found.messages.find(({ kind, line }) => kind === "error" && line);
-  if (first && document.activeElement !== editor.text) editor.toLine(first.line);
+  if (first && document.activeElement !== told().text) told().toLine(first.line);
+  seen = told().value;
   viewer.show(found.html).then(() => { document.body.dataset.state = solved ? "solved" : found.state; });
+}
+
+// The MLIR that a document made, and the sizes that were taken where none are said.
+function showMade(found) {
+  made = found.mlir !== null;
+  mlir.value = found.mlir ?? "";
+  editor.mark([]);
+  tab("mlir").hidden = !made;
+  at("shape").placeholder = found.shape;
+  if (made || found.shape) at("sizes").hidden = !found.shape;
+  if (!made && !mlir.box.hidden) showTab("text");
 }
 
 async function step() {
@@ -97,6 +120,10 @@ function open(design) {
   task = design.task || { name: "", kind: "yours", title: "", said: [] };
   [file, arrays, ran] = [design.file, design.arrays || null, false];
   editor.value = design.text;
+  showMade({ mlir: null, shape: "" });
+  at("shape").value = design.shape ?? "";
+  at("sizes").hidden = !design.shape;
+  tab("text").textContent = file;
   kernels.value = design.kernels ?? task.kernels ?? "";
   at("choice").value = task.name;
   showTask(at("task"), task);
@@ -127,7 +154,7 @@ async function fromLink() {
 }
 
 async function link() {
-  history.replaceState(null, "", `#design=${await packed({ file, text: editor.value, kernels: kernels.value, task: task.name })}`);
+  history.replaceState(null, "", `#design=${await packed({ file, text: editor.value, kernels: kernels.value, task: task.name, shape: at("shape").value })}`);
   try {
     await navigator.clipboard.writeText(location.href);
     say("the link is copied");
@@ -138,22 +165,27 @@ async function link() {
 
 async function read(dropped) {
   if (!dropped) return;
-  if (dropped.name.endsWith(".toml")) return messages.say("error", `${dropped.name} is a document or spec, which are read on your machine: open what bdforge render ${dropped.name} writes`);
   const text = await dropped.text();
   if (dropped.name.endsWith(".py")) { kernels.value = text; showTab("kernels"); changed(); return; }
   open({ file: dropped.name, text, kernels: kernels.value });
 }
 
+const tab = (name) => document.querySelector(`nav button[data-file=${name}]`);
+
 function showTab(name) {
-  for (const tab of document.querySelectorAll("nav button")) tab.setAttribute("aria-selected", String(tab.dataset.file === name));
+  for (const each of document.querySelectorAll("nav button")) each.setAttribute("aria-selected", String(each.dataset.file === name));
   for (const each of document.querySelectorAll(".editor")) each.hidden = each.dataset.file !== name;
+  for (const each of [editor, mlir]) each.appear();
 }
+
+const showTold = () => showTab(made ? "mlir" : "text");
 
 connect(at, {
   start, step, link, read, showTab,
   stop: () => python.stop(),
   choose: (name) => { history.replaceState(null, "", `#task=${name}`); fromLink(); },
 });
+at("shape").addEventListener("input", changed);
 addEventListener("hashchange", fromLink);
 tasks = await (await fetch("tasks/tasks.json")).json();
 fillChoice(at("choice"), tasks);

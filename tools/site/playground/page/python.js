@@ -26,8 +26,15 @@ async function startPython(loadPyodide, indexURL, read, tell) {
 import ctypes, sys
 ctypes.CDLL("/backtrace.so", ctypes.RTLD_GLOBAL)
 sys.path.insert(0, "/bdforge.zip")
-import session
+from tools.site.playground import session
 session.prepare()
 `);
   return python;
+}
+
+// What reads documents, when the first one comes.
+async function addDocuments(python, read, tell) {
+  tell("documents");
+  python.FS.writeFile("/documents.zip", await read("documents.zip"));
+  python.pyimport("tools.site.playground.session").add_documents("/documents.zip");
 }

@@ -32,12 +32,10 @@ export function solve(choice, task) {
 }
 
 export function showTask(box, task) {
-  const [hint, document_] = box.querySelectorAll("details");
+  const hint = box.querySelector("details");
   box.hidden = task.kind !== "puzzle";
   box.querySelector("h2").textContent = task.title;
   box.querySelector("p").textContent = task.said.join(" ");
   hint.querySelector("p").textContent = task.hint || "";
-  hint.open = document_.open = false;
-  document_.hidden = !task.document;
-  document_.querySelector("pre").textContent = task.document || "";
+  hint.open = false;
 }

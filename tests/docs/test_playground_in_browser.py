@@ -202,6 +202,19 @@ def test_the_array_of_a_document_leads_to_its_mlir(playground: Playground):
     assert (playground.marked("chosen", "mlir"), playground.tab) == ([place], "mlir")
 
 
+def test_lines_are_marked_only_in_the_text_that_was_drawn(playground: Playground):
+    playground.open("task=chain")
+    marks = playground.browser.run(
+        "const [text, view] = ['.editor textarea', '#view'].map((name) => document.querySelector(name));"
+        "const told = { source: view.contentWindow, data: { lines: [2] } }, marks = () => {"
+        "  dispatchEvent(new MessageEvent('message', told)); return document.querySelectorAll('.chosen').length; };"
+        "const before = marks();"
+        "text.value = `// more\n${text.value}`; text.dispatchEvent(new Event('input'));"
+        "return [before, marks()]"
+    )
+    assert marks == [1, 0]
+
+
 def test_a_document_runs_for_sizes_that_are_written(playground: Playground):
     assert playground.open("task=transpose") == "checked"
     assert playground.browser.run("return document.getElementById('shape').value") == "32x64"

@@ -227,7 +227,8 @@ size_t bdforge_text_tokens(const bdforge_text* text);
 /* 1 where bdforge_text_run takes so many tokens next: any number, if there is a composition of several; else one, behind as
  * many as attention's tile has keys, its own counted. */
 int bdforge_text_takes(const bdforge_text* text, size_t tokens);
-/* The next tokens through all layers as one list: states in and out, tokens x width. After a fault the text is as before. */
+/* The next tokens through all layers as one list: states in and out, tokens x width. After a fault the text is as before;
+ * what timed out may still be at work in its memory: begin another text then. */
 bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms);
 /* Keys, turned, and values of tokens of one layer, tokens x key heads x head size. */
 bdforge_status bdforge_text_read(const bdforge_text* text, size_t layer, size_t first, size_t tokens, float* keys,

@@ -71,7 +71,8 @@ public:
 
     /// Runs the next tokens through all layers, as one list of commands, one alone by the composition for one if that can: `x` are their states before the first layer, `y`
     /// those behind the last one, tokens x width. ArgumentError for what `takes` says no to;
-    /// TimeoutError and RunError as Batch: the text is what it was before.
+    /// TimeoutError and RunError as Batch: the text is what it was before. What timed out may still be at work in its
+    /// memory: begin another text then.
     void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout = default_timeout);
 
     /// Keys, turned, and values of tokens from `first` on, of one layer: tokens x key heads x head size. ArgumentError for

@@ -74,7 +74,8 @@ public:
     }
 
     Outcome wait(std::chrono::milliseconds timeout) override {
-        if (script_->failing_batches == 0) return batch_.wait(timeout);
+        const Outcome outcome = batch_.wait(timeout);  // a chain that was lost has ended, too
+        if (script_->failing_batches == 0) return outcome;
         --script_->failing_batches;
         throw RunError("the chain was lost");
     }

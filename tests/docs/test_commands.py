@@ -35,7 +35,13 @@ ELSEWHERE = {
     **{path.name: "tests/docs/test_tutorials.py follows it" for path in (ROOT / "docs" / "tutorials").glob("*.md")},
     "your_project.md": "tests/build/test_wheel.py makes, builds and runs a project",
 }
-SLOW = ("bdforge tune ", "bdforge plot roofline", "bdforge plot utilisation", "bdforge run $flagship")
+SLOW = (
+    "bdforge compose examples/layer/bitnet",
+    "bdforge tune ",
+    "bdforge plot roofline",
+    "bdforge plot utilisation",
+    "bdforge run $flagship",
+)
 NOT_HERE = {
     "bdforge demo": "takes long: tests/cli/test_demo_command.py, tests/build/test_wheel.py",
     "bdforge doctor": "tells of this machine: tests/cli/test_small_commands.py",

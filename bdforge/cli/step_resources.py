@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.table import Table
 
 from bdforge.array.images.programs import read_programs
-from bdforge.array.mlir import parse
+from bdforge.array.mlir import parsed
 from bdforge.array.show.array_use import TileUse, devices_of, use_of
 from bdforge.common.files import read_bytes
 from bdforge.common.screen import new_table
@@ -33,7 +33,7 @@ def resource_table(designs: Sequence[BuiltDesign]) -> Table:
 
 
 def _row(design: BuiltDesign) -> Iterator[str]:
-    (device,) = devices_of(parse(design.mlir, str(design.mlir_file)))
+    (device,) = devices_of(parsed(design.mlir, str(design.mlir_file)))
     tiles = use_of(device).tiles.values()
     programs = read_programs(read_bytes(design.image("xclbin"), BuildError))
     yield str(sum(tile.kind is TileKind.CORE for tile in tiles))

@@ -6,11 +6,11 @@ from operator import itemgetter
 
 from bdforge.design.buffer_addresses import aligned, occupied
 from bdforge.design.model import Tile
-from bdforge.design.modes import BYTE_BITS, modes
+from bdforge.design.modes import modes
 from bdforge.design.reasons import Reason, within
 from bdforge.design.tile_memory import Buffer
 from bdforge.devices import TileLimits
-from bdforge.devices.limits import DEFAULT_STACK_BYTES, GRANULE_BYTES
+from bdforge.devices.limits import BYTE_BITS, DEFAULT_STACK_BYTES, GRANULE_BYTES
 
 
 def memory_reasons(tile: Tile, limits: TileLimits) -> Iterator[Reason]:

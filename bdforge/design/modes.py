@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from bdforge.design.model import Channel, Design, Tile
 from bdforge.design.sequence import Event, RegisterWrite, RtpWrite
 from bdforge.design.tile_memory import Bd, Buffer
-from bdforge.devices.limits import GRANULE_BYTES
+from bdforge.devices.limits import BYTE_BITS, GRANULE_BYTES
 
-BYTE_BITS = 8
 _BYTE = "i8"
 
 

@@ -128,6 +128,7 @@ Layers::Layers(const std::vector<Design>& designs, const LayerModel& model) : st
 }
 
 void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
+    const std::scoped_lock lock(state_->guard);
     if (state_->used) throw StateError("a text uses these layers; add all of them before the first text");
     std::map<std::string, float> scales;
     for (const char* role : matrix_roles) scales[role] = tensor_of(tensors, role).scale;

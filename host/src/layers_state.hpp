@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ public:
     std::size_t count = 0, width = 0;
     std::map<std::string, float> scales;  // of the last layer's matrices
     bool used = false;                    // by a text: no layer comes any more
+    std::mutex guard;                     // of layers that come, and of texts that begin
 
     std::size_t key_elements() const { return model.key_heads * model.head_size; }
 };

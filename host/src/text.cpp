@@ -73,6 +73,7 @@ public:
     /// ArgumentError for no layers.
     TextState(std::shared_ptr<LayersState> layers, std::size_t room)
         : layers_(std::move(layers)), room_(std::max<std::size_t>(room, 1)) {
+        const std::scoped_lock lock(layers_->guard);
         if (layers_->count == 0) throw ArgumentError("there is no layer yet; add them before a text");
         layers_->used = true;
         for (const auto* design : {&layers_->several, &layers_->single})

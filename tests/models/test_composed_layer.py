@@ -162,14 +162,14 @@ def test_tokens_run_at_once_or_one_by_one_as_is_faster(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pieces", "micro_batch"), [((3, 20, 1, 14), 0), ((37, 3), 0), ((38,), 16)])
+@pytest.mark.parametrize(("pieces", "micro_batch"), [((3, 20, 1, 14), 0), ((70, 3), 0), ((38,), 16)])
 def test_a_text_piece_by_piece_by_layers(
     tmp_path: Path, summing: Any, layer: Path, pieces: tuple[int, ...], micro_batch: int,
     monkeypatch: pytest.MonkeyPatch,
 ):  # fmt: skip
     """Logits of pieces of fewer tokens than attention's tile and of more, over a cache that outgrows its memory."""
     monkeypatch.setattr("bdforge.models.bitnet.composed_layer._FIRST", 16)
-    content = random_content(CONFIG, 5)
+    content = random_content(CONFIG | {"max_position_embeddings": 128}, 5)
     model = opened(write_hugging_face(tmp_path, content), summing, layer)
     plain, cache = PlainBitNet(content), model.cache()
     ids = np.random.default_rng(1).integers(0, 40, sum(pieces)).tolist()
@@ -181,6 +181,8 @@ def test_a_text_piece_by_piece_by_layers(
     assert {entry.part for entry in model.products.ledger} == {"embedding", "layers", "head"}
     (lists,) = (entry.calls for entry in model.products.ledger if entry.part == "layers")
     assert lists == (3 if micro_batch else len(pieces))
+    (held,) = cast("Any", cache.resident).values()
+    assert held.states[0].sizes["tokens"] >= (micro_batch or max(pieces))  # it never shrinks
 
 
 @pytest.mark.slow
@@ -197,7 +199,7 @@ def test_tokens_by_layers_over_a_cache_that_grows(
     expected = np.array([plain.step(token) for token in ids])
     for cache, first in zip(caches, (13, 20), strict=True):  # two texts, which take turns
         hidden = [*model.hidden(ids[:first], cache)]
-        hidden += [model.hidden([one], cache)[0] for one in ids[first:-1]]
+        hidden += [model.hidden([one], cache, 99)[0] for one in ids[first:-1]]
         with ThreadPoolExecutor(1) as other:
             hidden += [other.submit(model.hidden, ids[-1:], cache).result()[0]]
         got = model.logits(np.array(hidden))

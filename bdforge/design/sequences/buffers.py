@@ -135,7 +135,7 @@ def few_rows(
     ProgramError where no such sizes will do.
     """
     told = {name for operand in staying(program) for place in operand.places for name in program.needs[place]}
-    free = program.sizes[:1] + tuple(name for name in program.sizes[1:] if name not in told)
+    free = [name for name in program.sizes if name not in told]
     for rows in _FEW[:-1]:
         with suppress(ProgramError):
             return plan({**dict.fromkeys(free, rows), **sizes})

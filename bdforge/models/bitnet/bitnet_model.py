@@ -129,7 +129,7 @@ class BitNet:
             return self._hidden(ids, cache, micro_batch)
 
     def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
-        first, size = cache.length, micro_batch or len(ids)
+        first, size = cache.length, min(micro_batch or len(ids), len(ids))
         self.check_length(first + len(ids))
         found = self.composed.fastest(size, first)
         if found is None:

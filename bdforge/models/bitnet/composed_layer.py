@@ -144,10 +144,12 @@ class ComposedLayer:
         """The cache in the array's memory, with all its rows and room for a run of these sizes."""
         held, rows = cache.resident.get(self), cache.length
         if not isinstance(held, _Resident) or not held.holds(sizes):
+            before = held.states[0].sizes if isinstance(held, _Resident) else {}
+            largest = {name: max(size, before.get(name, 0)) for name, size in sizes.items()}
             capacity = _FIRST
-            while capacity < sizes["keys"]:
+            while capacity < largest["keys"]:
                 capacity *= 2
-            state = self.loaded.prepared(**{**sizes, "keys": capacity})
+            state = self.loaded.prepared(**largest | {"keys": capacity})
             held = cache.resident[self] = _Resident([state, *(state.beside(*self.caches) for _ in self.packed[1:])])
         held.states[0].take()  # of whichever thread used the cache before
         for number, one in enumerate(held.states if rows else ()):

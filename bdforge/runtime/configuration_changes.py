@@ -15,6 +15,7 @@ from xdsl.ir import Operation as IrOperation
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.lower.tile_use import Part, part_at
 from bdforge.array.lower.transition import Locks, Running, Touched, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
@@ -28,7 +29,7 @@ from bdforge.common.files import read_bytes
 from bdforge.design.sequences.composed_tensors import UNCHANGED, ChangeNumbers
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
-from bdforge.devices.registers import TILE_REGISTERS, address, split_address
+from bdforge.devices.registers import TILE_REGISTERS, address
 from bdforge.devices.txn_format.operations import BlockWrite, MaskPoll, Operation
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 
@@ -57,7 +58,7 @@ def configuration_changes(
     """
     known = {name: _Configuration(design) for name, design in designs.items()}
     cycle = _Cycle(order, known, programs_ahead, resident)
-    owners, state = cycle.run(ArrayState(known[order[0]].writes), dict.fromkeys(known[order[0]].places, order[0]))[1:]
+    owners, state = cycle.run(ArrayState(known[order[0]].writes), dict.fromkeys(known[order[0]].parts, order[0]))[1:]
     left = tuple(_left(owners, state, order[0], known))
     start = ArrayState([*left, *known[order[0]].writes])
     left_by(state, start)
@@ -88,14 +89,14 @@ class _Configuration:
         return found
 
     @cached_property
-    def places(self) -> frozenset[Place]:
-        """Of all tiles that it names or writes to."""
-        named = {op.place for op in self._device.walk() if isinstance(op, TileOp)}
-        return frozenset(named | {_place(operation) for operation in self.writes})
+    def parts(self) -> frozenset[Part]:
+        """What it uses: the tiles that it names, and all that it writes to."""
+        named = {Part(*op.place) for op in self._device.walk() if isinstance(op, TileOp)}
+        return frozenset(named | {part_at(_address(operation)) for operation in self.writes})
 
     @cached_property
-    def tied(self) -> frozenset[Place]:
-        """Tiles that share memory, locks or cascades with others: none of them waits but with all."""
+    def tied(self) -> frozenset[Part]:
+        """All but the switches of tiles that share memory, locks or cascades with others: none waits but with all."""
         found: set[Place] = set()
         for op in self._device.walk():
             match op:
@@ -107,7 +108,7 @@ class _Configuration:
                     users = (_user(use.operation) for use in op.result.uses)
                     others = {user.tile.place for user in users if user} - {op.tile.place}
                     found |= others | {op.tile.place} if others else set()
-        return frozenset(found)
+        return frozenset(Part(*place) for place in found)
 
     @cached_property
     def touched(self) -> Touched:
@@ -130,8 +131,8 @@ class _Cycle:
         self.operations: list[tuple[Operation, ...]] = []
 
     def run(
-        self, state: ArrayState, owners: Mapping[Place, str]
-    ) -> tuple[list[ChangeNumbers], dict[Place, str], ArrayState]:
+        self, state: ArrayState, owners: Mapping[Part, str]
+    ) -> tuple[list[ChangeNumbers], dict[Part, str], ArrayState]:
         """Numbers of the changes before each step and behind the last; whose tiles are whose then, and their state.
 
         `owners` tells it of those that are loaded.
@@ -145,36 +146,37 @@ class _Cycle:
                 continue
             old, new = self._known[before], self._known[name]
             waiting = self._waiting(state, new, owners)
-            kept = self._standing(new, owners) & new.places if self._resident else frozenset()
+            kept = self._standing(new, owners) & new.parts if self._resident else frozenset()
             made = self._change(state, old, new, waiting | kept)
             numbers.append(ChangeNumbers(*(changes.setdefault(tuple(p), len(changes)) if p else None for p in made)))
-            owners |= dict.fromkeys(new.places.union(owners) - waiting, name)
+            owners |= dict.fromkeys(new.parts.union(owners) - waiting, name)
             before = name
         self.operations = list(changes)
         return numbers, owners, state
 
-    def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[Place, str]) -> frozenset[Place]:
-        """Tiles of cores, resident ones of any kind, that a step does not use, and leaves as they are."""
-        some = {place for place, tile in state.tiles.items() if self._resident or tile.kind is TileKind.CORE}
-        left = {place: owner for place, owner in owners.items() if place not in new.places}
+    def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[Part, str]) -> frozenset[Part]:
+        """Parts of cores' tiles, resident ones of any kind, that a step does not use, and leaves as they are."""
+        kept = (place for place, tile in state.tiles.items() if self._resident or tile.kind is TileKind.CORE)
+        some = {Part(*place, switch) for place in kept for switch in (False, True)}
+        left = {part: owner for part, owner in owners.items() if part not in new.parts}
         standing = (self._standing(self._known[owner], left) for owner in set(left.values()))
         return frozenset(some).intersection(frozenset().union(*standing))
 
     @staticmethod
-    def _standing(design: _Configuration, owners: Mapping[Place, str]) -> frozenset[Place]:
-        """Tiles of a design that are its own still, or wait; those that are tied only where all of them are."""
-        own = frozenset(place for place, owner in owners.items() if owner == design.design.name)
+    def _standing(design: _Configuration, owners: Mapping[Part, str]) -> frozenset[Part]:
+        """Parts of a design that are its own still, or wait; those that are tied only where all of them are."""
+        own = frozenset(part for part, owner in owners.items() if owner == design.design.name)
         return own if design.tied <= own else own - design.tied
 
     def _change(
-        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Place]
+        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Part]
     ) -> Iterable[list[Operation]]:
-        running = Running(ArrayState(old.writes), old.locks, old.places, self._programs_ahead)
+        running = Running(ArrayState(old.writes), old.locks, old.parts, self._programs_ahead)
         return transition(state, new.writes, new.locks, old.touched, running, left, new.touched)
 
 
 def _left(
-    owners: Mapping[Place, str], state: ArrayState, first: str, known: Mapping[str, _Configuration]
+    owners: Mapping[Part, str], state: ArrayState, first: str, known: Mapping[str, _Configuration]
 ) -> Iterator[Operation]:
     """Program memories as a run leaves them, where the first step's configuration has less; then what else stands in
     tiles that are another's."""
@@ -187,7 +189,7 @@ def _left(
                 yield BlockWrite(address(*place, start + at), words)
     for name, one in known.items():
         if name != first:
-            yield from (operation for operation in one.writes if owners[_place(operation)] == name)
+            yield from (operation for operation in one.writes if owners[part_at(_address(operation))] == name)
 
 
 def _user(operation: IrOperation) -> CoreOp | DmaProgramOp | None:
@@ -195,7 +197,6 @@ def _user(operation: IrOperation) -> CoreOp | DmaProgramOp | None:
     return enclosing(operation, CoreOp) or enclosing(operation, DmaProgramOp)
 
 
-def _place(operation: Operation) -> Place:
+def _address(operation: Operation) -> int:
     assert not isinstance(operation, MaskPoll)
-    column, row, _ = split_address(operation.address)  # type: ignore[attr-defined]
-    return column, row
+    return operation.address  # type: ignore[attr-defined, no-any-return]

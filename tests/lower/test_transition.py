@@ -1,5 +1,6 @@
 """From one configuration to the next by register writes: what ran before leaves no trace, and what is alike stays."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,6 +11,7 @@ from bdforge.array.emulator import CoreError, LoadError, Result, emulate
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
+from bdforge.array.lower.tile_use import Part, part_at
 from bdforge.array.lower.transition import Running, Touched, Transition, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -107,6 +109,10 @@ def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
     return found
 
 
+def parts_of(configuration: Iterable[Operation]) -> set[Part]:
+    return {part_at(operation.address) for operation in configuration}
+
+
 def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Transition]]:
     """One stream in which each design runs twice, one design after the other; and its transitions.
 
@@ -118,9 +124,10 @@ def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Tra
         configuration, run = built(name)
         if before is not None:
             old, ran = built(before)
-            running = Running(ArrayState(old), locks_of(before), ArrayState(old).tiles, True) if ahead else None
-            cores = {place for place, there in state.tiles.items() if there.kind is TileKind.CORE}
-            left = cores - ArrayState(configuration).tiles.keys() if ahead else ()
+            running = Running(ArrayState(old), locks_of(before), parts_of(old), True) if ahead else None
+            cores = (place for place, there in state.tiles.items() if there.kind is TileKind.CORE)
+            all_parts = {Part(*place, switch) for place in cores for switch in (False, True)}
+            left = all_parts - parts_of(configuration) if ahead else ()
             uses = Touched().of(run) if ahead else None
             between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running, left, uses))
             assert isinstance(stream[-1], Sync)
@@ -310,7 +317,7 @@ STARTS: dict[str, tuple[list[Operation], bool]] = {
 @pytest.mark.parametrize("case", STARTS)
 def test_a_channel_starts_while_another_design_runs_where_it_moves_nothing(case: str):
     wanted, early = STARTS[case]
-    running = Running(ArrayState(RUNS), {(0, 1): {0, 1}}, [(0, 1)])
+    running = Running(ArrayState(RUNS), {(0, 1): {0, 1}}, [Part(0, 1), Part(0, 1, True)])
     made = transition(ArrayState(RUNS), wanted, {(0, 1): {6}}, Touched(), running, uses=Touched())
     starts = [[one[:2] for one in controlled(part) if not one[2]] for part in made]
     task = ArrayState(wanted).tiles[0, 1].tasks[0]

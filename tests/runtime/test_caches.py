@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from bdforge.design.sequences import OperandError
+from bdforge.devices.register_names import What, register_at
+from bdforge.devices.txn_format.operations import MaskPoll
 from bdforge.operators import plan_of
 from bdforge.runtime import BuiltDesign, Loaded, load, run
 from bdforge.runtime.composition import CompositionFault
 from support.cached_tokens import BF16, CACHED, DIM, HEADS, built_steps, composed
 from support.differences import same
+
+PASSED = [CACHED["steps"][0] | {"design": "passing"}, CACHED["steps"][1]]
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +23,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = built_steps(tmp_path_factory.mktemp("built"))
     composed(folder).write(folder / "cached")
     composed(folder, resident=True).write(folder / "resident")
+    composed(folder, resident=True, steps=PASSED).write(folder / "passed")
     return folder
 
 
@@ -45,7 +50,7 @@ def grown(loaded: Loaded, x: np.ndarray, pieces: list[int]) -> np.ndarray:
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("name", ["cached", "resident"])
+@pytest.mark.parametrize("name", ["cached", "resident", "passed"])
 def test_a_cache_grows_in_its_memory(built: Path, name: str):
     x = np.random.default_rng(2).normal(size=(41, HEADS + 2, DIM)).astype(BF16)
     loaded = load(built / name)
@@ -58,6 +63,19 @@ def test_a_cache_grows_in_its_memory(built: Path, name: str):
 def test_resident_designs_that_share_no_tile_need_no_change(built: Path):
     assert composed(built, resident=True).changes.operations == ()
     assert composed(built).changes.operations
+
+
+def test_a_resident_core_that_another_design_passes_waits(built: Path):
+    """Of its tile the switch alone changes: it does not start anew."""
+    written = [
+        register_at(operation.address)
+        for change in composed(built, resident=True, steps=PASSED).changes.operations
+        for operation in change
+        if not isinstance(operation, MaskPoll)
+    ]
+    passed = {register.what for register in written if (register.column, register.row) == (0, 2)}
+    assert passed
+    assert passed <= {What.MASTER, What.SLAVE}
 
 
 def test_steps_are_judged_by_the_rows_that_were_written(built: Path):

@@ -21,7 +21,9 @@ ATTENTION = {
     "kind": "attention", "heads": HEADS, "kv_heads": 1, "head_dim": DIM, "tile": {"queries": 16, "keys": 16},
     "array": {"rows": 1, "columns": 2},
 }  # fmt: skip
-SPECS = {"rope": ROPE, "attention": ATTENTION}
+PASSING = ROPE | {"array": ROPE["array"] | {"first_column": 0}}
+"""Its streams pass a core of attention's."""
+SPECS = {"rope": ROPE, "passing": PASSING, "attention": ATTENTION}
 CACHED: dict[str, Any] = {
     "kind": "composition",
     "parameters": ["tokens", "keys"],

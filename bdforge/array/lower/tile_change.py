@@ -154,7 +154,8 @@ class TileChange:
 
         Arbiters join packets of several tiles, so that switches with rules wait.
         """
-        if ahead is not (self.idle and not any(tile.of(What.RULE) for tile in (self.old, self.new))):
+        idle = self.busy is not None and self.busy.switch_idle
+        if ahead is not (idle and not any(tile.of(What.RULE) for tile in (self.old, self.new))):
             return
         kind = self.old.kind
         offsets = {

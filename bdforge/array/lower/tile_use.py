@@ -7,6 +7,24 @@ from typing import NamedTuple
 
 from bdforge.array.lower.array_state import ChannelKey, WrittenMemory
 from bdforge.devices.limits import PROGRAM_LINE_BYTES
+from bdforge.devices.register_names import What, register_at
+
+
+class Part(NamedTuple):
+    """A tile's switch, or all else of a tile: a route may pass a core that belongs to another design, and waits."""
+
+    column: int
+    row: int
+    switch: bool = False
+
+
+_OF_SWITCHES = {What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE}
+
+
+def part_at(address: int) -> Part:
+    """The part of a tile that a register belongs to, by its full address."""
+    register = register_at(address)
+    return Part(register.column, register.row, register.what in _OF_SWITCHES)
 
 
 class Used(NamedTuple):
@@ -20,13 +38,15 @@ class Used(NamedTuple):
 class Busy:
     """What a tile's runs use, so that nothing of it is written before they have ended; program None: all of it.
 
-    An `idle` tile is not part of what runs, so that its core and channels may be stopped and set anew meanwhile.
+    An `idle` tile is not part of what runs, so that its core and channels may be stopped and set anew meanwhile; its
+    switch may be so, with or without it.
     """
 
     locks: Collection[int]
     used: Used
     program: WrittenMemory | None
     idle: bool = False
+    switch_idle: bool = False
 
     def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
         """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
@@ -44,3 +64,4 @@ class Busy:
 
 
 IDLE = Busy((), Used(frozenset(), frozenset()), WrittenMemory(0), idle=True)
+"""A tile that runs do not use, but for its switch."""

@@ -8,15 +8,14 @@ its core's start, may be written ahead, while it still runs. A channel that what
 waits, or in reset.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bdforge.array.lower.array_state import ArrayState, ChannelKey, ChannelWait, StateError, TileState
 from bdforge.array.lower.channel_waits import tasks_of
 from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
-from bdforge.array.lower.tile_use import IDLE, Busy, Used
+from bdforge.array.lower.tile_use import IDLE, Busy, Part, Used
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import Register, What, register_at
@@ -100,7 +99,7 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs until a transition: its configuration alone, and all locks and the places of all tiles that it uses.
+    """What runs until a transition: its configuration alone, and all locks and parts of tiles that it uses.
 
     With `programs` lines of program memory that it does not use are written meanwhile; no source says that a core may
     run then.
@@ -108,30 +107,32 @@ class Running:
 
     state: ArrayState
     locks: Locks
-    places: Collection[tuple[int, int]]
+    parts: Collection[Part]
     programs: bool = False
 
     def busy(self, tile: TileState, touched: Touched) -> Busy:
         """What a tile's runs use."""
         place = tile.column, tile.row
-        if place not in self.places:
-            return IDLE
-        own = self.state.tiles.get(place) or TileState(tile.kind, *place)
-        return Busy(self.locks.get(place, ()), touched.with_(own), own.program if self.programs else None)
+        switch_idle = Part(*place, switch=True) not in self.parts
+        if Part(*place) not in self.parts:
+            return replace(IDLE, switch_idle=switch_idle)
+        own, locks = self.state.tiles.get(place) or TileState(tile.kind, *place), self.locks.get(place, ())
+        program = own.program if self.programs else None
+        return Busy(locks, touched.with_(own), program, switch_idle=switch_idle)
 
 
 def transition(
     state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None,
-    running: Running | None = None, left: Collection[tuple[int, int]] = (), uses: Touched | None = None,
+    running: Running | None = None, left: Collection[Part] = (), uses: Touched | None = None,
 ) -> Transition:  # fmt: skip
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
     `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that what is
     wanted uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
     changed besides, `uses` what those of what is wanted will change: with it channels that it does not use may stay as
-    they wait. Without `running` nothing is written ahead. Tiles at the places `left` stay as they are: what is
-    wanted does not use them, and what ran there has ended and waits. StateError as of `ArrayState`, and where a shim
-    runs tasks that its configuration started, since it has no reset that would end them.
+    they wait. Without `running` nothing is written ahead. The parts `left` of tiles stay as they are: what is wanted
+    does not use them, or finds them as its own runs left them, and what ran there has ended and waits. StateError as of
+    `ArrayState`, and where a shim runs tasks that its configuration started, since it has no reset that would end them.
     """
     for tile in state.tiles.values():
         if tile.kind is TileKind.SHIM and tile.tasks:
@@ -144,17 +145,18 @@ def transition(
     for place in after.tiles.keys() - state.tiles.keys():
         state.tiles[place] = TileState(after.tiles[place].kind, *place)
     known = touched or Touched()
-    ran(state, known, state.tiles if running is None else running.places)
-    tiles = [
-        TileChange(
+    ran(state, known, state.tiles if running is None else {part[:2] for part in running.parts if not part.switch})
+    changes = {
+        place: TileChange(
             old, new, None if locks is None else locks.get(place, ()), None if uses is None else uses.with_(new),
             None if running is None else running.busy(old, known),
         )
         for place, old in sorted(state.tiles.items())
         for new in [after.tiles.get(place) or TileState(old.kind, *place)]
-        if place not in left
-    ]  # fmt: skip
-    made = Transition(*([*_merged(w for part in parts for tile in tiles for w in part(tile))] for parts in _PARTS))
+    }  # fmt: skip
+    tiles = [change for place, change in changes.items() if Part(*place) not in left]
+    switches = [change for place, change in changes.items() if Part(*place, switch=True) not in left]
+    made = Transition(*([*_merged(_writes(tiles, switches, ahead))] for ahead in (True, False)))
     for tile in tiles:
         _end_runs(tile.old, tile.channels.left)
     for write in (*made.ahead, *made.then):
@@ -191,19 +193,26 @@ def left_by(state: ArrayState, start: ArrayState) -> None:
         there.registers |= {key: value for key, value in tile.registers.items() if key[0] is What.CONTROL}
 
 
-_EARLY = (
+_BEFORE = (
     TileChange.stops, TileChange.programs, TileChange.memories, TileChange.lock_values, TileChange.descriptors,
-    TileChange.lets_go, TileChange.switches,
+    TileChange.lets_go,
 )  # fmt: skip
-_STARTS = partial(TileChange.starts, direction="S2MM"), partial(TileChange.starts, direction="MM2S")
-_PARTS = (
-    tuple(partial(part, ahead=True) for part in (*_EARLY, *_STARTS)),
-    (
-        *(partial(part, ahead=False) for part in _EARLY),
-        *(partial(part, ahead=False) for part in _STARTS), TileChange.enables,
-    ),
-)  # fmt: skip
-"""In order, each for all tiles: channels that send start once all that receive have, cores once all channels have."""
+
+
+def _writes(
+    tiles: Sequence[TileChange], switches: Sequence[TileChange], ahead: bool
+) -> Iterator[Write | BlockWrite | MaskWrite]:
+    """Part by part, each of all tiles: channels that send start once all that receive have, cores once all have."""
+    for part in _BEFORE:
+        for tile in tiles:
+            yield from part(tile, ahead)
+    for tile in switches:
+        yield from tile.switches(ahead)
+    for direction in ("S2MM", "MM2S"):
+        for tile in tiles:
+            yield from tile.starts(ahead, direction)
+    for tile in () if ahead else tiles:
+        yield from tile.enables()
 
 
 def _merged(writes: Iterable[Write | BlockWrite | MaskWrite]) -> Iterator[Operation]:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation as IrOperation
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.tile_use import Part, part_at
+from bdforge.array.lower.tile_use import Part, part_of
 from bdforge.array.lower.transition import Locks, Running, Touched, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
@@ -30,7 +30,7 @@ from bdforge.design.sequences.composed_tensors import UNCHANGED, ChangeNumbers
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS, address
-from bdforge.devices.txn_format.operations import BlockWrite, MaskPoll, Operation
+from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 
 Place = tuple[int, int]
@@ -92,7 +92,7 @@ class _Configuration:
     def parts(self) -> frozenset[Part]:
         """What it uses: the tiles that it names, and all that it writes to."""
         named = {Part(*op.place) for op in self._device.walk() if isinstance(op, TileOp)}
-        return frozenset(named | {part_at(_address(operation)) for operation in self.writes})
+        return frozenset(named | {part_of(operation) for operation in self.writes})
 
     @cached_property
     def tied(self) -> frozenset[Part]:
@@ -189,14 +189,9 @@ def _left(
                 yield BlockWrite(address(*place, start + at), words)
     for name, one in known.items():
         if name != first:
-            yield from (operation for operation in one.writes if owners[part_at(_address(operation))] == name)
+            yield from (operation for operation in one.writes if owners[part_of(operation)] == name)
 
 
 def _user(operation: IrOperation) -> CoreOp | DmaProgramOp | None:
     """The core, or the DMAs, whose program an operation is part of."""
     return enclosing(operation, CoreOp) or enclosing(operation, DmaProgramOp)
-
-
-def _address(operation: Operation) -> int:
-    assert not isinstance(operation, MaskPoll)
-    return operation.address  # type: ignore[attr-defined, no-any-return]

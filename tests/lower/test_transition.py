@@ -11,7 +11,7 @@ from bdforge.array.emulator import CoreError, LoadError, Result, emulate
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.lower.tile_use import Part, part_at
+from bdforge.array.lower.tile_use import Part, part_of
 from bdforge.array.lower.transition import Running, Touched, Transition, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -110,7 +110,7 @@ def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
 
 
 def parts_of(configuration: Iterable[Operation]) -> set[Part]:
-    return {part_at(operation.address) for operation in configuration}
+    return set(map(part_of, configuration))
 
 
 def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Transition]]:

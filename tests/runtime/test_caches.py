@@ -8,7 +8,7 @@ import pytest
 
 from bdforge.design.sequences import OperandError
 from bdforge.devices.register_names import What, register_at
-from bdforge.devices.txn_format.operations import MaskPoll
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 from bdforge.operators import plan_of
 from bdforge.runtime import BuiltDesign, Loaded, load, run
 from bdforge.runtime.composition import CompositionFault
@@ -71,7 +71,7 @@ def test_a_resident_core_that_another_design_passes_waits(built: Path):
         register_at(operation.address)
         for change in composed(built, resident=True, steps=PASSED).changes.operations
         for operation in change
-        if not isinstance(operation, MaskPoll)
+        if isinstance(operation, Write | BlockWrite | MaskWrite)
     ]
     passed = {register.what for register in written if (register.column, register.row) == (0, 2)}
     assert passed

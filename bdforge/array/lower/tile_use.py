@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bdforge.array.lower.array_state import ChannelKey, WrittenMemory
 from bdforge.devices.limits import PROGRAM_LINE_BYTES
 from bdforge.devices.register_names import What, register_at
+from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 
 class Part(NamedTuple):
@@ -21,9 +22,10 @@ class Part(NamedTuple):
 _OF_SWITCHES = {What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE}
 
 
-def part_at(address: int) -> Part:
-    """The part of a tile that a register belongs to, by its full address."""
-    register = register_at(address)
+def part_of(write: Operation) -> Part:
+    """The part of a tile that a register write, or the first word of one, changes."""
+    assert isinstance(write, Write | MaskWrite | BlockWrite)
+    register = register_at(write.address)
     return Part(register.column, register.row, register.what in _OF_SWITCHES)
 
 

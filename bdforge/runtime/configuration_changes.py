@@ -6,9 +6,10 @@ run before left: it is loaded with the first step's configuration.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from xdsl.ir import Operation as IrOperation
 
@@ -16,7 +17,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.tile_use import Part, part_of
-from bdforge.array.lower.transition import Locks, Running, Touched, left_by, transition
+from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, Transition, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -26,7 +27,7 @@ from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
 from bdforge.array.txn.target import REFUSING
 from bdforge.common.files import read_bytes
-from bdforge.design.sequences.composed_tensors import UNCHANGED, ChangeNumbers
+from bdforge.design.sequences.composed_tensors import ChangeNumbers
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS, address
@@ -137,22 +138,34 @@ class _Cycle:
 
         `owners` tells it of those that are loaded.
         """
-        changes: dict[tuple[Operation, ...], int] = {}
-        before, owners = self._order[0], dict(owners)
-        numbers: list[ChangeNumbers] = []
-        for name in [*self._order, self._order[0]]:
+        owners, made = dict(owners), [_Made()]
+        for before, name in pairwise([self._order[0], *self._order, self._order[0]]):
             if name == before:
-                numbers.append(UNCHANGED)
+                made.append(_Made())
                 continue
             old, new = self._known[before], self._known[name]
             waiting = self._waiting(state, new, owners)
             kept = self._standing(new, owners) & new.parts if self._resident else frozenset()
-            made = self._change(state, old, new, waiting | kept)
-            numbers.append(ChangeNumbers(*(changes.setdefault(tuple(p), len(changes)) if p else None for p in made)))
+            change = self._change(state, old, new, waiting | kept, self._earlier(made[-1], old))
+            made[-1].ahead.extend(change.early)
+            made.append(_Made(before, change.ahead, change.then))
             owners |= dict.fromkeys(new.parts.union(owners) - waiting, name)
-            before = name
+        changes: dict[tuple[Operation, ...], int] = {}
+        parts = [[tuple(part) for part in (one.ahead, one.then)] for one in made[1:]]
+        numbers = [ChangeNumbers(*(changes.setdefault(p, len(changes)) if p else None for p in one)) for one in parts]
         self.operations = list(changes)
         return numbers, owners, state
+
+    def _earlier(self, change: "_Made", old: _Configuration) -> Earlier | None:
+        """What ran before `old`, up to the change to it, where it has more tiles: few have little to do, and the
+        controller as little time to write meanwhile."""
+        before = self._known.get(change.before)
+        if before is None or len(before.parts) <= len(old.parts):
+            return None
+        return Earlier(self._running(before), before.touched, {part_of(one) for one in (*change.ahead, *change.then)})
+
+    def _running(self, one: _Configuration) -> Running:
+        return Running(ArrayState(one.writes), one.locks, one.parts, self._programs_ahead)
 
     def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[Part, str]) -> frozenset[Part]:
         """Parts of cores' tiles, resident ones of any kind, that a step does not use, and leaves as they are."""
@@ -169,10 +182,20 @@ class _Cycle:
         return own if design.tied <= own else own - design.tied
 
     def _change(
-        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Part]
-    ) -> Iterable[list[Operation]]:
-        running = Running(ArrayState(old.writes), old.locks, old.parts, self._programs_ahead)
-        return transition(state, new.writes, new.locks, old.touched, running, left, new.touched)
+        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Part],
+        earlier: Earlier | None,
+    ) -> Transition:  # fmt: skip
+        running = self._running(old)
+        return transition(state, new.writes, new.locks, old.touched, running, left, new.touched, earlier)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A change from a design to another; "": none."""
+
+    before: str = ""
+    ahead: list[Operation] = field(default_factory=list)
+    then: list[Operation] = field(default_factory=list)
 
 
 def _left(

@@ -12,7 +12,7 @@ from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
 from bdforge.array.lower.tile_use import Part, part_of
-from bdforge.array.lower.transition import Running, Touched, Transition, transition
+from bdforge.array.lower.transition import Earlier, Running, Touched, Transition, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
 from bdforge.array.txn.lower import lower_module
@@ -120,18 +120,24 @@ def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Tra
     design does not use stay as they are.
     """
     state, stream, between = ArrayState(built(names[0])[0]), [], []
+    earlier, place = None, 0
     for before, name in zip((None, *names), names, strict=False):
         configuration, run = built(name)
         if before is not None:
             old, ran = built(before)
+            touched = Touched().of(ran)
             running = Running(ArrayState(old), locks_of(before), parts_of(old), True) if ahead else None
             cores = (place for place, there in state.tiles.items() if there.kind is TileKind.CORE)
             all_parts = {Part(*place, switch) for place in cores for switch in (False, True)}
             left = all_parts - parts_of(configuration) if ahead else ()
             uses = Touched().of(run) if ahead else None
-            between.append(transition(state, configuration, locks_of(name), Touched().of(ran), running, left, uses))
+            made = transition(state, configuration, locks_of(name), touched, running, left, uses, earlier)
+            between.append(made)
             assert isinstance(stream[-1], Sync)
-            stream[-1:] = [*between[-1].ahead, stream[-1], *between[-1].then]
+            stream[place:place] = made.early
+            stream[-1:] = [*made.ahead, stream[-1], *made.then]
+            place = len(stream) - len(made.then) - 1
+            earlier = Earlier(running, touched, parts_of([*made.ahead, *made.then])) if running else None
         stream += [*run, *run]
     return stream, between
 
@@ -161,11 +167,21 @@ def test_channels_that_a_design_leaves_free_are_set_up_while_it_runs(seed: int):
     """They wait until then, and start where they move nothing yet."""
     names = TIMES, XOR, TIMES, XOR
     stream, between = chained(*names, ahead=True)
-    controls = [[[channel for _, channel, _ in controlled(part)] for part in change] for change in between]
+    controls = [[[channel for _, channel, _ in controlled(part)] for part in change[:2]] for change in between]
     assert controls[0] == [[3, 2], []]  # started: those of before stay as they wait
     assert controls[1:] == [[[1, 2, 2, 1], []], [[2, 3, 3, 2], []]]  # reset, then started: S2MM first
     out, _ = emulated(names[0], stream, schedule="random", seed=seed, permissive=["program-writes"])
     same(out, DESIGNS[XOR][1](IN))
+
+
+@pytest.mark.parametrize("names", [(PLUS, MINUS, XOR), (TIMES, MINUS, XOR), (XOR, PLUS, TIMES)], ids=" -> ".join)
+@pytest.mark.parametrize("seed", range(2))
+def test_what_two_designs_in_a_row_leave_free_is_written_while_the_first_runs(names: tuple[str, ...], seed: int):
+    stream, (first, second) = chained(*names, ahead=True)
+    assert second.early
+    assert not first.early
+    out, _ = emulated(names[0], stream, schedule="random", seed=seed, permissive=["program-writes"])
+    same(out, DESIGNS[names[-1]][1](IN))
 
 
 def controlled(part: list[Operation]) -> list[tuple[str, int, bool]]:
@@ -321,7 +337,7 @@ def test_a_channel_starts_while_another_design_runs_where_it_moves_nothing(case:
     made = transition(ArrayState(RUNS), wanted, {(0, 1): {6}}, Touched(), running, uses=Touched())
     starts = [[one[:2] for one in controlled(part) if not one[2]] for part in made]
     task = ArrayState(wanted).tiles[0, 1].tasks[0]
-    assert starts == ([[task[:2]], []] if early else [[], [task[:2]]])
+    assert starts == ([[task[:2]], [], []] if early else [[], [task[:2]], []])
 
 
 SHARE = frozenset((TileKind.MEMTILE, bd) for bd in range(24))

@@ -50,6 +50,13 @@ class Busy:
     idle: bool = False
     switch_idle: bool = False
 
+    def with_(self, other: "Busy") -> "Busy":
+        """What two designs use of a tile that run one after the other; of its program all, where one has it."""
+        bds, channels = self.used.bds | other.used.bds, self.used.channels | other.used.channels
+        idle, switch_idle = self.idle and other.idle, self.switch_idle and other.switch_idle
+        program = self.program if idle else None
+        return Busy({*self.locks, *other.locks}, Used(bds, channels), program, idle, switch_idle)
+
     def lines(self, data: bytes, start: int) -> Iterator[tuple[bool, int, bytes]]:
         """Parts of a program from `start` on: whether their lines are in use, where they begin, and their bytes."""
         line = PROGRAM_LINE_BYTES

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bdforge.array.lower.array_state import ArrayState, ChannelKey, ChannelWait, StateError, TileState
 from bdforge.array.lower.channel_waits import tasks_of
 from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
-from bdforge.array.lower.tile_use import IDLE, Busy, Part, Used
+from bdforge.array.lower.tile_use import IDLE, Busy, Part, Used, part_of
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import Register, What, register_at
@@ -91,10 +91,12 @@ def _sharing(kind: TileKind, bd: int) -> set[tuple[TileKind, int]]:
 
 
 class Transition(NamedTuple):
-    """Writes that may come while what is there still runs, and those that wait until it has ended."""
+    """Writes that may come while what is there still runs, and those that wait until it has ended; `early` ones may
+    come while what ran before that does."""
 
     ahead: list[Operation]
     then: list[Operation]
+    early: list[Operation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +123,28 @@ class Running:
         return Busy(locks, touched.with_(own), program, switch_idle=switch_idle)
 
 
+class Earlier(NamedTuple):
+    """What ran before what runs, what its runs touch, and the parts of tiles that were written between the two."""
+
+    running: Running
+    touched: Touched
+    written: Collection[Part]
+
+
 def transition(
     state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None,
     running: Running | None = None, left: Collection[Part] = (), uses: Touched | None = None,
+    earlier: Earlier | None = None,
 ) -> Transition:  # fmt: skip
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
 
     `state` is what was loaded, whose runs have ended; it becomes what is there afterwards. `locks` are all that what is
     wanted uses: without it those that BDs name, and all of a core that has a program. `touched` is what the runs
     changed besides, `uses` what those of what is wanted will change: with it channels that it does not use may stay as
-    they wait. Without `running` nothing is written ahead. The parts `left` of tiles stay as they are: what is wanted
-    does not use them, or finds them as its own runs left them, and what ran there has ended and waits. StateError as of
-    `ArrayState`, and where a shim runs tasks that its configuration started, since it has no reset that would end them.
+    they wait. Without `running` nothing is written ahead, without `earlier` nothing early. The parts `left` of tiles
+    stay as they are: what is wanted does not use them, or finds them as its own runs left them, and what ran there has
+    ended and waits. StateError as of `ArrayState`, and where a shim runs tasks that its configuration started, since it
+    has no reset that would end them.
     """
     for tile in state.tiles.values():
         if tile.kind is TileKind.SHIM and tile.tasks:
@@ -156,12 +168,28 @@ def transition(
     }  # fmt: skip
     tiles = [change for place, change in changes.items() if Part(*place) not in left]
     switches = [change for place, change in changes.items() if Part(*place, switch=True) not in left]
-    made = Transition(*([*_merged(_writes(tiles, switches, ahead))] for ahead in (True, False)))
+    early = {} if earlier is None else dict.fromkeys(_early(tiles, switches, earlier))
+    ahead = (write for write in _writes(tiles, switches, True) if write not in early)
+    made = Transition(*(list(_merged(writes)) for writes in (ahead, _writes(tiles, switches, False), early)))
     for tile in tiles:
         _end_runs(tile.old, tile.channels.left)
-    for write in (*made.ahead, *made.then):
+    for write in (*made.early, *made.ahead, *made.then):
         state.apply(write)
     return made
+
+
+def _early(
+    tiles: Iterable[TileChange], switches: Iterable[TileChange], earlier: Earlier
+) -> Iterator[Write | BlockWrite | MaskWrite]:
+    """What of a transition neither what runs uses nor what ran before, in parts that were not written between them."""
+
+    def longer(change: TileChange) -> TileChange:
+        before = earlier.running.busy(change.old, earlier.touched)
+        return replace(change, busy=None if change.busy is None else change.busy.with_(before))
+
+    for write in _writes([*map(longer, tiles)], [*map(longer, switches)], ahead=True):
+        if part_of(write) not in earlier.written:
+            yield write
 
 
 def ran(state: ArrayState, touched: Touched, places: Iterable[tuple[int, int]]) -> None:

@@ -16,7 +16,7 @@ from xdsl.ir import Operation as IrOperation
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
-from bdforge.array.lower.tile_use import Part, part_of
+from bdforge.array.lower.tile_use import TilePart, part_of
 from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, Transition, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
@@ -90,13 +90,13 @@ class _Configuration:
         return found
 
     @cached_property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[TilePart]:
         """What it uses: the tiles that it names, and all that it writes to."""
-        named = {Part(*op.place) for op in self._device.walk() if isinstance(op, TileOp)}
+        named = {TilePart(*op.place) for op in self._device.walk() if isinstance(op, TileOp)}
         return frozenset(named | {part_of(operation) for operation in self.writes})
 
     @cached_property
-    def tied(self) -> frozenset[Part]:
+    def tied(self) -> frozenset[TilePart]:
         """All but the switches of tiles that share memory, locks or cascades with others: none waits but with all."""
         found: set[Place] = set()
         for op in self._device.walk():
@@ -109,7 +109,7 @@ class _Configuration:
                     users = (_user(use.operation) for use in op.result.uses)
                     others = {user.tile.place for user in users if user} - {op.tile.place}
                     found |= others | {op.tile.place} if others else set()
-        return frozenset(Part(*place) for place in found)
+        return frozenset(TilePart(*place) for place in found)
 
     @cached_property
     def touched(self) -> Touched:
@@ -132,8 +132,8 @@ class _Cycle:
         self.operations: list[tuple[Operation, ...]] = []
 
     def run(
-        self, state: ArrayState, owners: Mapping[Part, str]
-    ) -> tuple[list[ChangeNumbers], dict[Part, str], ArrayState]:
+        self, state: ArrayState, owners: Mapping[TilePart, str]
+    ) -> tuple[list[ChangeNumbers], dict[TilePart, str], ArrayState]:
         """Numbers of the changes before each step and behind the last; whose tiles are whose then, and their state.
 
         `owners` tells it of those that are loaded.
@@ -167,22 +167,22 @@ class _Cycle:
     def _running(self, one: _Configuration) -> Running:
         return Running(ArrayState(one.writes), one.locks, one.parts, self._programs_ahead)
 
-    def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[Part, str]) -> frozenset[Part]:
+    def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[TilePart, str]) -> frozenset[TilePart]:
         """Parts of cores' tiles, resident ones of any kind, that a step does not use, and leaves as they are."""
         kept = (place for place, tile in state.tiles.items() if self._resident or tile.kind is TileKind.CORE)
-        some = {Part(*place, switch) for place in kept for switch in (False, True)}
+        some = {TilePart(*place, switch) for place in kept for switch in (False, True)}
         left = {part: owner for part, owner in owners.items() if part not in new.parts}
         standing = (self._standing(self._known[owner], left) for owner in set(left.values()))
         return frozenset(some).intersection(frozenset().union(*standing))
 
     @staticmethod
-    def _standing(design: _Configuration, owners: Mapping[Part, str]) -> frozenset[Part]:
+    def _standing(design: _Configuration, owners: Mapping[TilePart, str]) -> frozenset[TilePart]:
         """Parts of a design that are its own still, or wait; those that are tied only where all of them are."""
         own = frozenset(part for part, owner in owners.items() if owner == design.design.name)
         return own if design.tied <= own else own - design.tied
 
     def _change(
-        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[Part],
+        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[TilePart],
         earlier: Earlier | None,
     ) -> Transition:  # fmt: skip
         running = self._running(old)
@@ -199,7 +199,7 @@ class _Made:
 
 
 def _left(
-    owners: Mapping[Part, str], state: ArrayState, first: str, known: Mapping[str, _Configuration]
+    owners: Mapping[TilePart, str], state: ArrayState, first: str, known: Mapping[str, _Configuration]
 ) -> Iterator[Operation]:
     """Program memories as a run leaves them, where the first step's configuration has less; then what else stands in
     tiles that are another's."""

@@ -11,7 +11,7 @@ from bdforge.array.emulator import CoreError, LoadError, Result, emulate
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState, StateError, TileState
-from bdforge.array.lower.tile_use import Part, part_of
+from bdforge.array.lower.tile_use import TilePart, part_of
 from bdforge.array.lower.transition import Earlier, Running, Touched, Transition, transition
 from bdforge.array.mlir import parse
 from bdforge.array.mlir.device_ops import DeviceOp
@@ -109,7 +109,7 @@ def locks_of(name: str) -> dict[tuple[int, int], set[int]]:
     return found
 
 
-def parts_of(configuration: Iterable[Operation]) -> set[Part]:
+def parts_of(configuration: Iterable[Operation]) -> set[TilePart]:
     return set(map(part_of, configuration))
 
 
@@ -128,7 +128,7 @@ def chained(*names: str, ahead: bool = False) -> tuple[list[Operation], list[Tra
             touched = Touched().of(ran)
             running = Running(ArrayState(old), locks_of(before), parts_of(old), True) if ahead else None
             cores = (place for place, there in state.tiles.items() if there.kind is TileKind.CORE)
-            all_parts = {Part(*place, switch) for place in cores for switch in (False, True)}
+            all_parts = {TilePart(*place, switch) for place in cores for switch in (False, True)}
             left = all_parts - parts_of(configuration) if ahead else ()
             uses = Touched().of(run) if ahead else None
             made = transition(state, configuration, locks_of(name), touched, running, left, uses, earlier)
@@ -333,7 +333,7 @@ STARTS: dict[str, tuple[list[Operation], bool]] = {
 @pytest.mark.parametrize("case", STARTS)
 def test_a_channel_starts_while_another_design_runs_where_it_moves_nothing(case: str):
     wanted, early = STARTS[case]
-    running = Running(ArrayState(RUNS), {(0, 1): {0, 1}}, [Part(0, 1), Part(0, 1, True)])
+    running = Running(ArrayState(RUNS), {(0, 1): {0, 1}}, [TilePart(0, 1), TilePart(0, 1, True)])
     made = transition(ArrayState(RUNS), wanted, {(0, 1): {6}}, Touched(), running, uses=Touched())
     starts = [[one[:2] for one in controlled(part) if not one[2]] for part in made]
     task = ArrayState(wanted).tiles[0, 1].tasks[0]

@@ -11,7 +11,7 @@ from bdforge.devices.register_names import What, register_at
 from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Operation, Write
 
 
-class Part(NamedTuple):
+class TilePart(NamedTuple):
     """A tile's switch, or all else of a tile: a route may pass a core that belongs to another design, and waits."""
 
     column: int
@@ -22,11 +22,11 @@ class Part(NamedTuple):
 _OF_SWITCHES = {What.MASTER, What.SLAVE, What.RULE, What.MUX, What.DEMUX, What.CASCADE}
 
 
-def part_of(write: Operation) -> Part:
+def part_of(write: Operation) -> TilePart:
     """The part of a tile that a register write, or the first word of one, changes."""
     assert isinstance(write, Write | MaskWrite | BlockWrite)
     register = register_at(write.address)
-    return Part(register.column, register.row, register.what in _OF_SWITCHES)
+    return TilePart(register.column, register.row, register.what in _OF_SWITCHES)
 
 
 class Used(NamedTuple):

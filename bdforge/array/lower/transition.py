@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bdforge.array.lower.array_state import ArrayState, ChannelKey, ChannelWait, StateError, TileState
 from bdforge.array.lower.channel_waits import tasks_of
 from bdforge.array.lower.tile_change import BLOCK_WORDS, TileChange
-from bdforge.array.lower.tile_use import IDLE, Busy, Part, Used, part_of
+from bdforge.array.lower.tile_use import IDLE, Busy, TilePart, Used, part_of
 from bdforge.devices import AIE2, TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.register_names import Register, What, register_at
@@ -109,14 +109,14 @@ class Running:
 
     state: ArrayState
     locks: Locks
-    parts: Collection[Part]
+    parts: Collection[TilePart]
     programs: bool = False
 
     def busy(self, tile: TileState, touched: Touched) -> Busy:
         """What a tile's runs use."""
         place = tile.column, tile.row
-        switch_idle = Part(*place, switch=True) not in self.parts
-        if Part(*place) not in self.parts:
+        switch_idle = TilePart(*place, switch=True) not in self.parts
+        if TilePart(*place) not in self.parts:
             return replace(IDLE, switch_idle=switch_idle)
         own, locks = self.state.tiles.get(place) or TileState(tile.kind, *place), self.locks.get(place, ())
         program = own.program if self.programs else None
@@ -128,12 +128,12 @@ class Earlier(NamedTuple):
 
     running: Running
     touched: Touched
-    written: Collection[Part]
+    written: Collection[TilePart]
 
 
 def transition(
     state: ArrayState, wanted: Iterable[Operation], locks: Locks | None = None, touched: Touched | None = None,
-    running: Running | None = None, left: Collection[Part] = (), uses: Touched | None = None,
+    running: Running | None = None, left: Collection[TilePart] = (), uses: Touched | None = None,
     earlier: Earlier | None = None,
 ) -> Transition:  # fmt: skip
     """The writes that turn `state` into what `wanted`, the writes of a configuration, makes of an array.
@@ -166,8 +166,8 @@ def transition(
         for place, old in sorted(state.tiles.items())
         for new in [after.tiles.get(place) or TileState(old.kind, *place)]
     }  # fmt: skip
-    tiles = [change for place, change in changes.items() if Part(*place) not in left]
-    switches = [change for place, change in changes.items() if Part(*place, switch=True) not in left]
+    tiles = [change for place, change in changes.items() if TilePart(*place) not in left]
+    switches = [change for place, change in changes.items() if TilePart(*place, switch=True) not in left]
     early = {} if earlier is None else dict.fromkeys(_early(tiles, switches, earlier))
     ahead = (write for write in _writes(tiles, switches, True) if write not in early)
     made = Transition(*(list(_merged(writes)) for writes in (ahead, _writes(tiles, switches, False), early)))
@@ -230,7 +230,7 @@ _BEFORE = (
 def _writes(
     tiles: Sequence[TileChange], switches: Sequence[TileChange], ahead: bool
 ) -> Iterator[Write | BlockWrite | MaskWrite]:
-    """Part by part, each of all tiles: channels that send start once all that receive have, cores once all have."""
+    """TilePart by part, each of all tiles: channels that send start once all that receive have, cores once all have."""
     for part in _BEFORE:
         for tile in tiles:
             yield from part(tile, ahead)

@@ -228,8 +228,8 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         _check_design(design, next(iter(designs.values())))
     changes = configuration_changes([step.design for step in form.steps], designs, form.programs_ahead, form.resident)
     steps = [
-        ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number)
-        for step, number in zip(form.steps, changes.numbers, strict=False)
+        ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number, early)
+        for step, number, early in zip(form.steps, changes.numbers, changes.early, strict=False)
     ]
     try:
         views = {name: View(view.of, view.first) for name, view in form.views.items()}

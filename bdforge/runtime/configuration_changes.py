@@ -6,7 +6,7 @@ run before left: it is loaded with the first step's configuration.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from xdsl.ir import Operation as IrOperation
 from bdforge.array.images.read import read_image
 from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
+from bdforge.array.lower.stream_reach import ShimChannel, shim_reach
 from bdforge.array.lower.tile_use import TilePart, part_of
 from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, Transition, left_by, transition
 from bdforge.array.mlir import parsed
@@ -27,7 +28,7 @@ from bdforge.array.mlir.operation import enclosing
 from bdforge.array.mlir.stream_ops import CascadeFlowOp, ConfigureCascadeOp
 from bdforge.array.txn.target import REFUSING
 from bdforge.common.files import read_bytes
-from bdforge.design.sequences.composed_tensors import ChangeNumbers
+from bdforge.design.sequences.composed_tensors import NOTHING_EARLY, ChangeNumbers, EarlyStart
 from bdforge.devices import TileKind
 from bdforge.devices.limits import GRANULE_BYTES
 from bdforge.devices.registers import TILE_REGISTERS, address
@@ -39,13 +40,15 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class ConfigurationChanges:
-    """Operations of each part of a change, and the numbers of those before each step and behind the last one.
+    """Operations of each part of a change, and the numbers of those before each step and behind the last one; what of
+    each step may start early.
 
     `left` are writes of what a run leaves beside the first step's configuration; they come before its own.
     """
 
     operations: tuple[tuple[Operation, ...], ...]
     numbers: tuple[ChangeNumbers, ...]
+    early: tuple[EarlyStart, ...]
     left: tuple[Operation, ...]
 
 
@@ -64,7 +67,7 @@ def configuration_changes(
     start = ArrayState([*left, *known[order[0]].writes])
     left_by(state, start)
     numbers, *_ = cycle.run(start, owners)
-    return ConfigurationChanges(tuple(cycle.operations), tuple(numbers), left)
+    return ConfigurationChanges(tuple(cycle.operations), tuple(numbers), tuple(cycle.early), left)
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,18 @@ class _Configuration:
         return frozenset(named | {part_of(operation) for operation in self.writes})
 
     @cached_property
+    def cores(self) -> frozenset[TilePart]:
+        """All but the switches of cores' tiles that it uses."""
+        kinds = {place: tile.kind for place, tile in ArrayState(self.writes).tiles.items()}
+        own = (part for part in self.parts if not part.switch)
+        return frozenset(part for part in own if kinds.get((part.column, part.row)) is TileKind.CORE)
+
+    @cached_property
+    def reach(self) -> dict[ShimChannel, frozenset[TilePart]]:
+        """What takes part in moving the words of each shim channel that sends."""
+        return shim_reach(ArrayState(self.writes))
+
+    @cached_property
     def tied(self) -> frozenset[TilePart]:
         """All but the switches of tiles that share memory, locks or cascades with others: none waits but with all."""
         found: set[Place] = set()
@@ -123,13 +138,15 @@ class _Configuration:
 
 
 class _Cycle:
-    """One run after the other; `operations` are those of the changes of the last one."""
+    """One run after the other; `operations` are those of the changes of the last one, `early` what may start before
+    each."""
 
     def __init__(
         self, order: Sequence[str], known: Mapping[str, _Configuration], programs_ahead: bool, resident: bool
     ) -> None:
         self._order, self._known, self._programs_ahead, self._resident = order, known, programs_ahead, resident
         self.operations: list[tuple[Operation, ...]] = []
+        self.early: list[EarlyStart] = []
 
     def run(
         self, state: ArrayState, owners: Mapping[TilePart, str]
@@ -146,14 +163,16 @@ class _Cycle:
             old, new = self._known[before], self._known[name]
             waiting = self._waiting(state, new, owners)
             kept = self._standing(new, owners) & new.parts if self._resident else frozenset()
-            change = self._change(state, old, new, waiting | kept, self._earlier(made[-1], old))
+            earlier = self._earlier(made[-1], old)
+            change = self._change(state, old, new, waiting | kept, earlier)
+            early = _early(old, new, [*change.ahead, *change.then], change.then, earlier)
             made[-1].ahead.extend(change.early)
-            made.append(_Made(before, change.ahead, change.then))
+            made.append(_Made(before, change.ahead, change.then, early))
             owners |= dict.fromkeys(new.parts.union(owners) - waiting, name)
         changes: dict[tuple[Operation, ...], int] = {}
         parts = [[tuple(part) for part in (one.ahead, one.then)] for one in made[1:]]
         numbers = [ChangeNumbers(*(changes.setdefault(p, len(changes)) if p else None for p in one)) for one in parts]
-        self.operations = list(changes)
+        self.operations, self.early = list(changes), [one.early for one in made[1:]]
         return numbers, owners, state
 
     def _earlier(self, change: "_Made", old: _Configuration) -> Earlier | None:
@@ -196,6 +215,25 @@ class _Made:
     before: str = ""
     ahead: list[Operation] = field(default_factory=list)
     then: list[Operation] = field(default_factory=list)
+    early: EarlyStart = NOTHING_EARLY
+
+
+def _early(
+    old: _Configuration, new: _Configuration, writes: Iterable[Operation], then: Iterable[Operation],
+    earlier: Earlier | None,
+) -> EarlyStart:  # fmt: skip
+    """What of a design's runs neither the runs before touch nor the last of a change's `writes`.
+
+    Cores get their parameters while what has more tiles runs: else the controller has more time behind it, while
+    weights flow.
+    """
+    busy = old.parts.union(map(part_of, then))
+    channels = (channel for channel, parts in new.reach.items() if parts.isdisjoint(busy))
+    cores = new.cores - busy if len(old.parts) > len(new.parts) else ()
+    sooner: Iterable[TilePart] = ()
+    if earlier is not None and not cores:
+        sooner = new.cores - {*busy, *earlier.running.parts, *earlier.written, *map(part_of, writes)}
+    return EarlyStart(frozenset(channels), *(frozenset((c, r) for c, r, _ in some) for some in (cores, sooner)))
 
 
 def _left(

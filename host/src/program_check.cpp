@@ -115,15 +115,16 @@ private:
             case Kind::write:
                 reach("a write", inside, {program_.writes[i].address});
                 return reach("a write", inside, program_.writes[i].values);
-            case Kind::configure: return configure(program_.configures[i], in_step);
+            case Kind::configure: return configure(program_.configures[i], inside, in_step);
         }
     }
 
-    void configure(const Configure& configure, bool in_step) const {
+    void configure(const Configure& configure, std::uint32_t inside, bool in_step) {
         if (in_step) malformed("a configuration changes in a step; it changes between steps");
         for (const std::uint32_t number : {configure.configuration, configure.ahead})
             if (number != no_value && number >= program_.configurations)
                 malformed(concat("configuration ", number, " is wanted; there are ", program_.configurations));
+        block(configure.early, inside, true);
     }
 
     void step(const Step& step, std::uint32_t inside) {

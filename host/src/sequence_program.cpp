@@ -266,10 +266,11 @@ private:
     }
 
     std::uint32_t configure(const JsonView& view) {
-        only(view, {"kind", "configuration", "ahead", "in_flight"});
+        only(view, {"kind", "configuration", "ahead", "in_flight", "do"});
         const auto wanted = [&](const char* key) { return view.has(key) ? number(view.at(key)) : no_value; };
         const std::uint32_t configuration = wanted("configuration"), ahead = wanted("ahead");
-        return added(program_.configures, Configure{configuration, ahead, number(view.at("in_flight"), 1)});
+        const Range early = view.has("do") ? block(view.at("do")) : Range{0, 0};
+        return added(program_.configures, Configure{configuration, ahead, number(view.at("in_flight"), 1), early});
     }
 
     Program program_{};

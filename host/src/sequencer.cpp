@@ -273,33 +273,34 @@ public:
         if (++steps_ > steps_max)
             throw SequenceError(concat("the sequence takes more than ", steps_max, " steps; split the problem"));
         while (!running_.empty() && (running_.size() == in_flight_ || !fits(step.needs))) end_oldest();
-        if (!fits(step.needs))
-            throw SequenceError(
-                concat("a step needs more than the ", source_.target.bds, " BDs of a shim; start less at a time"));
-        const ChainedBd* bds = step.bds.data();
-        const std::uint32_t* written = step.written.data();
-        for (const Item& item : step.items) {
-            item.task ? run(item, bds) : writer_.write(item.first, written, item.second);
-            bds += item.bds, written += item.task ? 0 : item.second;
-        }
-        running_.push_back({step.needs, std::move(waits), step.tasks});
+        begin(step);
+        running_.push_back({step.needs, std::move(waits), step.tasks || early_tasks_});
+        for (std::size_t column = 0; column < early_.size(); ++column) running_.back().needs[column] += early_[column];
+        early_.clear(), early_tasks_ = false;
     }
 
     void finish() {
+        if (early_tasks_) throw SequenceError(nobodys);
         while (!running_.empty()) {
             await(running_.front());
             free_oldest();
         }
     }
 
-    /// All that ran has ended, but for what comes ahead; from now on no more than `in_flight` steps run, and no more than the host asked for.
-    void configure(const Configure& configure) {
+    /// All that ran has ended, but for what comes ahead; from now on no more than `in_flight` steps run, and no more than
+    /// the host asked for. What is `early` belongs to the next step.
+    void configure(const Configure& configure, const PlannedStep& early) {
         const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const Running& one) { return one.tasks; });
         if (last != running_.rend() && last->waits.empty())
             throw SequenceError("a step awaits no token; nothing says that it has ended by then");
+        if (early_tasks_) throw SequenceError(nobodys);
         if (configure.ahead != no_value) change(configure.ahead);
+        const bool fit = fits(early.needs);
+        if (fit) begin(early);
         finish();
         if (configure.configuration != no_value) change(configure.configuration);
+        if (!fit) begin(early);
+        early_ = early.needs, early_tasks_ = early.tasks;
         in_flight_ = std::min(configure.in_flight, source_.program.in_flight);
     }
 
@@ -313,6 +314,21 @@ private:
     struct Ring {
         std::uint32_t head = 0, used = 0;
     };
+
+    static constexpr const char* nobodys =
+        "no step follows what starts before a change; nothing says when its BDs are free";
+
+    void begin(const PlannedStep& step) {
+        if (!fits(step.needs))
+            throw SequenceError(
+                concat("a step needs more than the ", source_.target.bds, " BDs of a shim; start less at a time"));
+        const ChainedBd* bds = step.bds.data();
+        const std::uint32_t* written = step.written.data();
+        for (const Item& item : step.items) {
+            item.task ? run(item, bds) : writer_.write(item.first, written, item.second);
+            bds += item.bds, written += item.task ? 0 : item.second;
+        }
+    }
 
     void change(std::uint32_t number) {
         if (number >= source_.changes.size())
@@ -364,6 +380,8 @@ private:
     StreamWriter& writer_;
     std::vector<Ring> rings_;
     std::deque<Running> running_;
+    std::vector<std::uint32_t> early_;  // BDs by column that the next step frees
+    bool early_tasks_ = false;
     std::size_t in_flight_, steps_ = 0;
 };
 
@@ -411,7 +429,7 @@ private:
             case Kind::step: return step(program_.steps[i]);
             case Kind::task: return task(program_.tasks[i]);
             case Kind::write: return write(program_.writes[i]);
-            case Kind::configure: return steps_.configure(program_.configures[i]);
+            case Kind::configure: return configure(program_.configures[i]);
         }
     }
 
@@ -427,6 +445,14 @@ private:
             throw SequenceError(concat(values_.note_text(program_.notes[step.note]), ": ", error.what()));
         }
         in_step_ = false;
+    }
+
+    void configure(const Configure& configure) {
+        planned_.clear();
+        in_step_ = true;
+        block(configure.early);
+        in_step_ = false;
+        steps_.configure(configure, planned_);
     }
 
     std::vector<Wait> waits(Range awaits) const {

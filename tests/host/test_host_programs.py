@@ -143,7 +143,9 @@ class _Random:
                 with self.build.step(awaits, "at {}", [self.number(9)]):
                     self.block(depth - 1, True)
             case "configure":
-                self.build.configure(None, self.rng.randint(1, 4))
+                with self.build.configure(None, self.rng.randint(1, 4)):
+                    if self.rng.random() < 0.5:
+                        self.block(0, True)
             case "write":
                 values = [self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))]
                 self.build.write(CORE + 4 * self.number(16), *values)
@@ -169,7 +171,7 @@ class _Random:
 
 
 def test_random_programs_make_the_same_words(probe):
-    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(40)]
+    programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(50)]
     answers = probe([line(content_of(program), parameters, wide) for program, parameters, wide in programs])
     for seed, ((program, parameters, wide), answer) in enumerate(zip(programs, answers, strict=True)):
         assert not (why := difference(python_words(program, parameters, wide), answer)), f"seed {seed}: {why}"

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
+from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Write
-from bdforge.operators import ComposedPlan, Problem
+from bdforge.operators import ComposedPlan, Problem, plan, spec_from
 from bdforge.perf.bounds import composition_time
 from bdforge.perf.bounds.composition_time import change_us, list_us, step_times
+from bdforge.perf.bounds.early_time import held_bytes, shortened_us
 from bdforge.perf.composed_run import EmulatedStep, emulated_steps, step_spans
 
 TIMING = timing_of("strix_halo")
@@ -65,13 +67,41 @@ def test_what_is_written_ahead_hides(
     assert [step.change_us for step in found] == pytest.approx([0.0, 8.6 + seen_us, change_us(CHANGES[2], TIMING)])
 
 
+@pytest.mark.parametrize(
+    ("before_us", "early", "late", "left_us"),
+    [
+        (50.0, {(0, 1): 1 << 20}, {}, 100 - 49_152 / 55_500),  # as much as tiles hold
+        (50.0, {(0, 1): 1_000, (1, 1): 2_000}, {}, 100 - 3_000 / 55_500),  # all that there is
+        (0.5, {(0, 1): 1 << 20}, {}, 99.5),  # as long as the step before runs
+        (50.0, {(0, 1): 1 << 20}, {(0, 1): 1_000}, 100 - 49_152 / 55_500),
+        (50.0, {(0, 1): 1 << 20}, {(7, 1): 2 << 20}, 100.0),  # one channel of 2 MiB takes longer than that
+        (50.0, {}, {}, 100.0),
+    ],
+)
+def test_what_flows_early_saves_its_time(before_us: float, early: dict, late: dict, left_us: float):
+    held = {(0, 1): 49_152, (1, 1): 49_152}
+    assert shortened_us(100.0, before_us, early, late, held, TIMING) == pytest.approx(left_us)
+
+
+def test_tiles_hold_what_their_buffers_do():
+    """Of W a memtile's two tiles of 16 x 32 int2 and the core's five; of A two of 16 in the memtile, two of 8 x 16 in
+    cores."""
+    spec = spec_from({
+        "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"m": 1, "k": 16, "n": 32},
+        "buffers": {"w": 5}, "array": {"rows": 1, "columns": 2, "channels": 1},
+        "problems": [{"M": 1, "K": 16, "N": 64}],
+    }, "held")  # fmt: skip
+    found = held_bytes(plan(spec, device_named("strix_halo")).design)
+    assert found == {(0, 0): 2 * 16 + 2 * 8 * 16, (0, 1): 7 * 128, (1, 1): 7 * 128}
+
+
 def test_emulated_steps_last_from_their_change_to_the_next_one():
     """Three operations before the second step, of which two change the array, one behind it; then a change back."""
     steps = [(name, SimpleNamespace(spec=SimpleNamespace(name=name.upper())), None, None) for name in "ab"]
-    plan: Any = Composed(steps)
+    composed: Any = Composed(steps)
     sequence: Any = SimpleNamespace(step_starts=lambda: [(0, 0), (3, 5), (6, 7)])
     report: Any = SimpleNamespace(operations=(0.0, 1.0, 2.0, 10.0, 11.0, 13.0, 30.0), cycles=32.0)
-    found = emulated_steps(plan, Problem("rows", {}), sequence, report)
+    found = emulated_steps(composed, Problem("rows", {}), sequence, report)
     assert found == (
         EmulatedStep("a", "A", 0.0, 0.0, 10.0), EmulatedStep("b", "B", 10.0, 13.0, 30.0),
         EmulatedStep("back to the first", "", 30.0, 32.0, 32.0),

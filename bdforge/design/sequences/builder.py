@@ -273,14 +273,20 @@ class Builder:
             bits=bits,
         )
 
-    def configure(self, configuration: int | None, in_flight: int, ahead: int | None = None) -> None:
+    @contextmanager
+    def configure(self, configuration: int | None, in_flight: int, ahead: int | None = None) -> Iterator[None]:
         """Let all that ran end, and the array become what a number says; at most `in_flight` steps run from then on.
 
-        What number `ahead` says comes before that end.
+        What number `ahead` says comes before that end, then the tasks and writes within, which belong to the first step
+        behind it.
         """
         numbers = [number for number in (configuration, ahead) if number is not None]
         self._configurations = max([self._configurations, *(number + 1 for number in numbers)])
-        self._add(Configure(kind="configure", configuration=configuration, ahead=ahead, in_flight=in_flight))
+        with self._block("configure") as body:
+            yield
+        self._add(
+            Configure(kind="configure", configuration=configuration, ahead=ahead, in_flight=in_flight, do=body or None)
+        )
 
     def task(
         self,

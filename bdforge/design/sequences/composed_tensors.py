@@ -39,6 +39,19 @@ class ChangeNumbers(NamedTuple):
 UNCHANGED = ChangeNumbers()
 
 
+class EarlyStart(NamedTuple):
+    """What of a step may start while the step before it still runs, which leaves alone what takes part in it: shim
+    channels that send, by column and number, and cores, by column and row, which may have their parameters; those in
+    `sooner` while the one before that does."""
+
+    channels: frozenset[tuple[int, int]] = frozenset()
+    cores: frozenset[tuple[int, int]] = frozenset()
+    sooner: frozenset[tuple[int, int]] = frozenset()
+
+
+NOTHING_EARLY = EarlyStart()
+
+
 class View(NamedTuple):
     """A tensor that is part of another one, `of`, from row `first` on: a number, or text as of sizes, in its own rows.
 
@@ -54,7 +67,8 @@ class ComposedStep:
     """One program of a composition.
 
     `sizes` are those of its parameters: numbers, or text with parameters of the composition, such as "2560 * tokens";
-    `tensors` tell what its operands are. `change` is what the array's configuration takes before it.
+    `tensors` tell what its operands are. `change` is what the array's configuration takes before it, `early` what may
+    start before that.
     """
 
     name: str
@@ -62,6 +76,7 @@ class ComposedStep:
     sizes: Mapping[str, int | str]
     tensors: Mapping[str, str]
     change: ChangeNumbers = UNCHANGED
+    early: EarlyStart = NOTHING_EARLY
 
 
 @dataclass(slots=True)
@@ -172,6 +187,14 @@ class TensorPlaces:
         if unbound := [o.name for o in operands.values() if o.name not in step.tensors and o.missing is None]:
             raise CompositionError(f"step {step.name}: says no tensor for {', '.join(unbound)}")
         return values, [self._argument(step, values, *numbered) for numbered in enumerate(step.program.arguments)]
+
+    def given(self, step: ComposedStep) -> set[int]:
+        """Arguments of a step that was bound of which the host gives all, and no step writes any."""
+        written = {view.of for view in self._views.values()}
+        names = [step.tensors.get(operand.name, f"{step.name}.{operand.name}") for operand in step.program.operands]
+        made = {name for name, tensor in self.tensors.items() if tensor.made or name in written}
+        others = {one.argument for one, name in zip(step.program.operands, names, strict=True) if name in made}
+        return set(range(len(step.program.arguments))) - others
 
     def lay_out(self) -> list[Expr]:
         """Give slices their starts, one behind the other; bytes of each buffer.

@@ -4,7 +4,8 @@ A tensor is what operands of steps share: the first step that names it makes it 
 read it where it lies. Between two steps everything that ran has ended, and the array may take another configuration.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from bdforge.design.sequences.builder import Builder
@@ -20,6 +21,7 @@ from bdforge.design.sequences.composed_tensors import (
     View,
     check_outputs,
 )
+from bdforge.design.sequences.early_tasks import EarlyTasks
 from bdforge.design.sequences.expressions import Expr, ExpressionError, evaluate, expression, operate
 from bdforge.design.sequences.sequence_program import Program, ProgramBd
 from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
@@ -27,6 +29,8 @@ from bdforge.devices.limits import BYTE_BITS, TASK_QUEUE_ENTRIES
 _PROBES = (1, 64, 1000, 1 << 12, 80640)
 """Sizes at which steps of one parameter are tried: what differs at all of them is a fault of the composition, not of a
 size. The last one is a multiple of most tiles: of 256, 9, 5 and 7."""
+Runs = Callable[[Any], Expr]
+"""Where a statement runs."""
 Bases = Sequence[tuple[Slice, Expr]]
 """Slice and byte in it of each argument of a step."""
 
@@ -64,13 +68,20 @@ class Composer:
         for name, tensor in places.tensors.items():
             if not (tensor.made and tensor.over):  # of what another has taken the place nothing is left
                 self._operand(name, tensor)
-        for step, (values, bases) in zip(steps, bound, strict=True):
+        early = [EarlyTasks(step, values, places.given(step)) for step, (values, _) in zip(steps, bound, strict=True)]
+        after = [*zip(steps, bound, early, strict=True)][1:]
+        for step, (values, bases), own, following in zip_longest(steps, bound, early, after):
             self._requirements(step, values)
             in_flight = min(step.program.in_flight, step.program.in_flight_max)
-            build.configure(step.change.then, in_flight, step.change.ahead)
-            self._statements(step.program.do, step, values, bases)
+            with build.configure(step.change.then, in_flight, step.change.ahead):
+                self._statements(own.round, step, own.values, bases, own.early)
+                if following:
+                    other, (_, places_), late = following
+                    self._statements(late.round, other, late.values, places_, late.sooner)
+            self._statements(step.program.do, step, values, bases, own.late)
         if last != UNCHANGED:
-            build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead)
+            with build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead):
+                pass
         return build.program
 
     def _agree(self, one: Expr | int, other: Expr | int, text: str) -> None:
@@ -126,41 +137,49 @@ class Composer:
             if condition.constant is None:
                 self._builder.require(condition, f"step {step.name}: {note.text}", *map(values, note.values))
 
-    def _statements(self, block: Iterable[Any], step: ComposedStep, values: Substitution, bases: Bases) -> None:
-        build = self._builder
+    def _statements(
+        self, block: Iterable[Any], step: ComposedStep, values: Substitution, bases: Bases, runs: Runs
+    ) -> None:
+        """Those of a step's statements that run here, each where a condition holds."""
         for statement in block:
-            match statement.kind:
-                case "for":
-                    with build.loop(values(statement.count)) as counter:
-                        values.loops[statement.loop] = counter
-                        self._statements(statement.do, step, values, bases)
-                case "if":
-                    self._choice(statement, step, values, bases)
-                case "step":
-                    awaits = [(t.direction, t.channel, values(t.column), values(t.columns)) for t in statement.awaits]
-                    note = statement.note
-                    told = () if note is None else tuple(map(values, note.values))
-                    with build.step(awaits, "" if note is None else f"{step.name}: {note.text}", told):
-                        self._statements(statement.do, step, values, bases)
-                case "task":
-                    bds = [self._bd(bd, step.program, values, bases) for bd in statement.bds]
-                    column, runs = values(statement.column), values(statement.runs)
-                    build.task(statement.direction, statement.channel, column, *bds, runs=runs, token=statement.token)
-                case "write":
-                    build.write(values(statement.address), *map(values, statement.values))
-                case "configure":
-                    raise CompositionError(f"step {step.name}: is a composition itself; name its steps instead")
+            if (condition := runs(statement)).constant != 0:
+                with self._builder.when(condition):
+                    self._statement(statement, step, values, bases, runs)
 
-    def _choice(self, statement: Any, step: ComposedStep, values: Substitution, bases: Bases) -> None:
+    def _statement(self, statement: Any, step: ComposedStep, values: Substitution, bases: Bases, runs: Runs) -> None:
+        build = self._builder
+        match statement.kind:
+            case "for":
+                with build.loop(values(statement.count)) as counter:
+                    values.loops[statement.loop] = counter
+                    self._statements(statement.do, step, values, bases, runs)
+            case "if":
+                self._choice(statement, step, values, bases, runs)
+            case "step":
+                awaits = [(t.direction, t.channel, values(t.column), values(t.columns)) for t in statement.awaits]
+                note = statement.note
+                told = () if note is None else tuple(map(values, note.values))
+                with build.step(awaits, "" if note is None else f"{step.name}: {note.text}", told):
+                    self._statements(statement.do, step, values, bases, runs)
+            case "task":
+                bds = [self._bd(bd, step.program, values, bases) for bd in statement.bds]
+                column, times = values(statement.column), values(statement.runs)
+                build.task(statement.direction, statement.channel, column, *bds, runs=times, token=statement.token)
+            case "write":
+                build.write(values(statement.address), *map(values, statement.values))
+            case "configure":
+                raise CompositionError(f"step {step.name}: is a composition itself; name its steps instead")
+
+    def _choice(self, statement: Any, step: ComposedStep, values: Substitution, bases: Bases, runs: Runs) -> None:
         build, condition = self._builder, values(statement.when)
         if condition.constant is not None:
-            self._statements(statement.do if condition.constant else statement.otherwise, step, values, bases)
+            self._statements(statement.do if condition.constant else statement.otherwise, step, values, bases, runs)
             return
         with build.when(condition):
-            self._statements(statement.do, step, values, bases)
+            self._statements(statement.do, step, values, bases, runs)
         if statement.otherwise:
             with build.otherwise():
-                self._statements(statement.otherwise, step, values, bases)
+                self._statements(statement.otherwise, step, values, bases, runs)
 
     def _bd(self, bd: ProgramBd, program: Program, values: Substitution, bases: Bases) -> ProgramBd | None:
         """A BD on the slice of its argument, counted in the argument's own elements."""

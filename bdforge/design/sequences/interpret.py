@@ -1,9 +1,9 @@
 """Running a sequence program: what the controller is told, event by event, for given parameters."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bd_patterns import Pattern, PatternError
 from bdforge.design.sequences.expressions import LARGEST, LEAST, ExpressionError
@@ -13,6 +13,7 @@ from bdforge.devices.limits import SHIM
 
 BUDGET = 1 << 24
 """Statements and values that a run may take, a loop's values at each of its turns."""
+_NOBODYS = "no step follows what starts before a change; nothing says when its BDs are free"
 STEPS_MAX = 1 << 14
 """Steps of one run: its stream would have tens of MiB, and making it takes minutes."""
 
@@ -136,6 +137,13 @@ class _Planned:
         return found
 
 
+class _Change(NamedTuple):
+    """A change of the configuration, with what starts before the steps before it have ended."""
+
+    statement: Configure
+    early: _Planned
+
+
 class _Run:
     """The values of a run, computed where their loop turns."""
 
@@ -203,7 +211,7 @@ class _Run:
                     written = tuple(self.values[place] for place in statement.values)
                     yield Stored(self.values[statement.address], written)
                 case "configure":
-                    yield statement
+                    yield _Change(statement, _Planned(list(self.statements(statement.do or ())), (), ""))
                 case "task":
                     yield self.task(statement)
                 case "step":
@@ -240,36 +248,55 @@ class _Run:
 
 def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
     """When steps start and end: their BDs are taken from each shim in a ring, in order."""
-    rings: dict[int, _Ring] = {}
+    rings: defaultdict[int, _Ring] = defaultdict(lambda: _Ring(bds))
     running: deque[tuple[Await, dict[int, int]]] = deque()
     index, in_flight = 0, most
+    early: dict[int, int] = {}
     for step in planned:
         if isinstance(step, Stored):
             yield Start(-1, (step,))
             continue
-        if isinstance(step, Configure):
+        if isinstance(step, _Change):
             if (last := next((one for one in reversed(running) if one[1]), None)) is not None and not last[0].waits:
                 raise ProgramError(f"step {last[0].index} awaits no token; nothing says that it has ended by then")
-            if step.ahead is not None:
-                yield Reconfigure(step.ahead, ahead=True)
+            if early:
+                raise ProgramError(_NOBODYS)
+            change, early = step.statement, step.early.needs()
+            if change.ahead is not None:
+                yield Reconfigure(change.ahead, ahead=True)
+            fits = _fits(early, rings)
+            if fits:
+                yield from _begun(step.early, rings)
             yield from (_ended(running.popleft(), rings) for _ in range(len(running)))
-            yield Reconfigure(step.configuration)
-            in_flight = min(most, step.in_flight)
+            yield Reconfigure(change.configuration)
+            if not fits:
+                yield from _begun(step.early, rings)
+            in_flight = min(most, change.in_flight)
             continue
         if index == STEPS_MAX:
             raise ProgramError(f"takes more than {STEPS_MAX} steps of a sequence; split it")
         needs = step.needs()
-        for column in needs:
-            rings.setdefault(column, _Ring(bds))
-        while running and (len(running) == in_flight or not all(rings[c].has(n) for c, n in needs.items())):
+        while running and (len(running) == in_flight or not _fits(needs, rings)):
             oldest, used = running[0]
             if used and not oldest.waits:
                 raise ProgramError(f"step {oldest.index} awaits no token; nothing says when its BDs are free")
             yield _ended(running.popleft(), rings)
         yield Start(index, tuple(_numbered(item, rings) for item in step.items), step.note)
-        running.append((Await(index, step.waits), needs))
-        index += 1
+        running.append((Await(index, step.waits), {c: needs.get(c, 0) + early.get(c, 0) for c in {*needs, *early}}))
+        index, early = index + 1, {}
+    if early:
+        raise ProgramError(_NOBODYS)
     yield from (_ended(step, rings) for step in running)
+
+
+def _fits(needs: Mapping[int, int], rings: dict[int, "_Ring"]) -> bool:
+    """Whether shims have as many BDs free."""
+    return all(rings[column].has(count) for column, count in needs.items())
+
+
+def _begun(early: _Planned, rings: dict[int, "_Ring"]) -> Iterator[Start]:
+    if early.items:
+        yield Start(-1, tuple(_numbered(item, rings) for item in early.items))
 
 
 def _ended(step: tuple[Await, dict[int, int]], rings: dict[int, "_Ring"]) -> Await:

@@ -156,7 +156,7 @@ class _Reach:
             self.part(statement, inside)
             within = (*inside, statement.loop) if statement.kind == "for" else inside
             for block in statement.blocks:
-                self.block(block, within, in_step or statement.kind == "step")
+                self.block(block, within, in_step or statement.kind in ("step", "configure"))
 
 
 def _check_step(step: Any, in_step: bool) -> None:

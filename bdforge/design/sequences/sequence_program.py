@@ -9,7 +9,8 @@ before it; `["index", loop]` is a loop's counter. Statements name values by thei
 - `task`: configure a chain of BDs on a shim's channel and start it, `runs` times.
 - `configure`: once every step before it has ended, the array becomes what number `configuration` says: operations that
   come with the design, none where it stays as it is. From then on at most `in_flight` steps run. What number `ahead`
-  says comes before those steps have ended.
+  says comes before those steps have ended, and the tasks and writes of `do` behind it, where the BDs of these are free,
+  else behind the change; they belong to the first step behind it, which a program has.
 - `step`: the tasks and writes of `do` as a unit. Before it starts, the oldest steps under way end, as many as it takes
   for at most `in_flight` to run and for its BDs to be free. A step ends when the tokens of `awaits` have come; then all
   its BDs are free: the program promises that its other tasks have ended by then.
@@ -71,7 +72,7 @@ class _Statement(ProgramPart):
     @property
     def blocks(self) -> list[list["Statement"]]:
         """The statements inside it."""
-        return [member for name, member in self if name in ("do", "otherwise")]
+        return [member for name, member in self if name in ("do", "otherwise") and member is not None]
 
 
 @cache
@@ -135,6 +136,7 @@ class Configure(_Statement):
     configuration: Number | None = None
     ahead: Number | None = None
     in_flight: Annotated[Number, Field(ge=1)]
+    do: list["Statement"] | None = None
 
 
 class Tokens(ProgramPart):

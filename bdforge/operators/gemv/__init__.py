@@ -100,14 +100,20 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
     channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
     weights = Weights(TYPES[types.w], kernel, tile.k, tile.n)
-    tiling = GemvTiling(weights, TYPES[types.c], lines, array.rows, columns, channels)
+    held = spec.form.buffers.w
+    tiling = GemvTiling(weights, TYPES[types.c], lines, array.rows, columns, channels, held)
     comment = (
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."
     )
     mapped = map_gemv(spec.name, array.part(columns, device), tiling, _symbols(tiling), stack_bytes, comment)
     design = array.arranged(mapped)
-    refuse(spec, design_reasons(design, {"memory": "a smaller tile.k, tile.n or stack_bytes"}))
+    refuse(
+        spec,
+        design_reasons(
+            design, {"memory": "a smaller tile.k, tile.n, buffers.w or stack_bytes", "bds": "a smaller buffers.w"}
+        ),
+    )
     return GemvPlan(spec, device, design, tiling)
 
 

@@ -48,7 +48,8 @@ class GemvTiling:
     """What of a spec its mapping depends on.
 
     A core's tile of W is k x n, of C `height` x n, where `lines` rows hold data: whole blocks of the kernel's r, or
-    less than one. `channels` of each shim bring W, but for column 0's, of which one brings A.
+    less than one. `channels` of each shim bring W, but for column 0's, of which one brings A. A core has `held` buffers
+    for tiles of W.
     """
 
     weights: Weights
@@ -57,6 +58,7 @@ class GemvTiling:
     rows: int
     columns: int
     channels: int = 1
+    held: int = 2
 
     @property
     def kernel(self) -> Kernel:
@@ -183,7 +185,7 @@ def _core(
 ) -> Tile:
     locks, kernel = Locks(f"core_{column}_{row}"), tiling.kernel
     a = Slots.of(locks, "a", tiling.height * tiling.k, kernel.a, "chunk of A, micro-tiles")
-    w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel")
+    w = Slots.of(locks, "w", tiling.k * tiling.n, tiling.w, "tile of W, in the order of the kernel", tiling.held)
     c = Slots.of(locks, "c", tiling.height * tiling.n, kernel.accumulator, "tile of C, micro-tiles")
     words = ("tiles", "idle", "chunks", "between") if tiling.lags(column) else ("tiles", "idle", "chunks")
     parameters = Parameters.of(locks, "tiles of C, idle passes, K/k", words)
@@ -204,7 +206,7 @@ def _problem(a: Slots, w: Slots, c: Slots, symbols: tuple[str, ...], lags: bool)
     The last pass is one with a tile, so that its C tells that a core is done with the problem.
     """
     multiply, zero, *finish = symbols
-    a_turn, w_turn, c_turn = Rotation("a"), Rotation("w"), Rotation("c")
+    a_turn, w_turn, c_turn = Rotation("a"), Rotation("w", len(w.buffers)), Rotation("c")
     a_now, w_now, c_now = a_turn.of(a.buffers), w_turn.of(w.buffers), c_turn.of(c.buffers)
     past = (Loop("chunks", (Acquire(a.full), Release(a.free), Advance(a_turn)), "chunk"),)
     step = (

@@ -38,6 +38,12 @@ class GemvTile(Section):
     n: Size
 
 
+class GemvBuffers(Section):
+    """Of each core: tiles of W that it holds, beside the one that it multiplies those that came before A did."""
+
+    w: Annotated[int, Field(ge=2, le=12, strict=True)] = 2
+
+
 class GemvArray(PlacedArray):
     """No `columns`: all of the product's; no `channels`: as many of each shim's as read W as fast as DRAM."""
 
@@ -50,6 +56,7 @@ class GemvForm(SpecForm[MatrixProblem]):
     kind: Literal["gemv"]
     types: Types
     tile: GemvTile
+    buffers: GemvBuffers = GemvBuffers()
     array: GemvArray = GemvArray()
     stack_bytes: Size = STACK_BYTES
 

@@ -2,16 +2,18 @@
 of several as one list."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bdforge.array.emulator.timed.controller_time import operation_ns
 from bdforge.design.sequences import PlannedSequence
-from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
+from bdforge.design.sequences.instruction_words import operations
+from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start, StartedTask
 from bdforge.devices.timing import Timing, submissions
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
 from bdforge.operators.gemm import GemmPlan, GemmProblem
 from bdforge.perf.bounds.case import case_of
+from bdforge.perf.bounds.early_time import held_bytes, sent_bytes, shortened_us
 from bdforge.perf.bounds.estimate import estimate
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.tune.time_model import kernel_on
@@ -45,7 +47,8 @@ def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, 
     """The steps of a problem, in order, then what ends a run where that is a change.
 
     Products take the cycles of their assembled kernels. What is written ahead takes time where it takes longer than
-    what the step before still has to do by then: its last rounds' share of it.
+    what the step before still has to do by then: its last rounds' share of it. Tasks that start then save what of their
+    bytes comes meanwhile.
     """
     steps = plan.steps(problem.sizes)
     hidden = 0.0
@@ -57,18 +60,28 @@ def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, 
             return
         name, one, own, _ = steps[place]
         us, bound = _alone(one, own, timing)
+        if part.early:
+            early, late = (sent_bytes(tasks, sequence.program) for tasks in (part.early_tasks, part.tasks))
+            us = shortened_us(us, hidden, early, late, held_bytes(one.design), timing)
         yield StepTime(name, one.spec.name, own, us, bound, cost)
         hidden = us * part.last_share
 
 
 @dataclass(slots=True)
 class _Part:
-    """The events of a step: changes before it; its rounds, and how many of them run once the last one has started."""
+    """The events of a step: changes before it, and what starts before those end; its rounds, how many of them run once
+    the last one has started, and their tasks."""
 
     ahead: int | None = None
     then: int | None = None
     rounds: int = 0
     last: int = 0
+    early: list[Start] = field(default_factory=list)
+    tasks: list[StartedTask] = field(default_factory=list)
+
+    @property
+    def early_tasks(self) -> list[StartedTask]:
+        return [item for start in self.early for item in start.items if isinstance(item, StartedTask)]
 
     @property
     def last_share(self) -> float:
@@ -78,17 +91,23 @@ class _Part:
         return 0.0 if self.then is None else change_us(sequence.configurations[self.then], timing)
 
     def ahead_us(self, sequence: PlannedSequence, timing: Timing) -> float:
-        return 0.0 if self.ahead is None else change_us(sequence.configurations[self.ahead], timing)
+        bits = [argument.bits for argument in sequence.program.arguments] if self.early else []
+        early = list(operations(self.early, bits, sequence.device.generation, sequence.wide)) if self.early else []
+        return change_us([*(() if self.ahead is None else sequence.configurations[self.ahead]), *early], timing)
 
 
 def _parts(events: Iterable[Event]) -> Iterator[_Part]:
     """What each step of a composition does, and what ends a run; each begins with a `Reconfigure`."""
     part, ahead, running = _Part(), None, 0
+    early: list[Start] = []
     for event in events:
         match event:
-            case Start(index=index) if index >= 0:
+            case Start(index=index) if index < 0:
+                early.append(event)
+            case Start():
                 part.rounds, running = part.rounds + 1, running + 1
-                part.last = running
+                part.last, early = running, []
+                part.tasks += [item for item in event.items if isinstance(item, StartedTask)]
             case Await():
                 running -= 1
             case Reconfigure(configuration=number, ahead=True):
@@ -96,7 +115,7 @@ def _parts(events: Iterable[Event]) -> Iterator[_Part]:
             case Reconfigure(configuration=number):
                 if part.rounds:
                     yield part
-                part, ahead = _Part(ahead, number), None
+                part, ahead, early = _Part(ahead, number, early=early), None, []
     yield part
 
 

@@ -24,13 +24,17 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "types": INT | {"c": "bf16"},
             "tile": {"m": 1, "k": 16, "n": 32},
+            "buffers": {"w": 5},
             "array": {"rows": 2, "columns": 3, "first_row": 1, "first_column": 2, "from_end": True},
         },
     ),
     "strix halo, bf16": ("strix_halo", {"types": FLOAT, "tile": {"m": 8, "k": 8, "n": 16}}),
     "phoenix": ("phoenix", {"types": INT, "tile": {"m": 1, "k": 16, "n": 32}}),
     "phoenix, bf16": ("phoenix", {"types": FLOAT | {"c": "bf16"}, "tile": {"m": 6, "k": 8, "n": 8}}),
-    "phoenix, one channel": ("phoenix", {"types": INT, "tile": {"m": 5, "k": 8, "n": 32}, "array": {"channels": 1}}),
+    "phoenix, one channel": (
+        "phoenix",
+        {"types": INT, "tile": {"m": 5, "k": 8, "n": 32}, "array": {"channels": 1}, "buffers": {"w": 3}},
+    ),
     "two columns": (
         "phoenix",
         {"types": INT, "tile": {"m": 4, "k": 8, "n": 32}, "array": {"columns": 2, "rows": 2, "channels": 2}},

@@ -1,0 +1,100 @@
+"""What of a composition's step starts before the step before it has ended: tasks that move what the host gave, and
+parameters of cores, both of its first round, where nothing else takes part in them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from bdforge.design.sequences.composed_tensors import ComposedStep, Substitution
+from bdforge.design.sequences.expressions import Expr, any_of, expression
+from bdforge.devices.registers import split_address
+
+
+class EarlyTasks:
+    """The first round of a step, and which of its tasks and writes start early.
+
+    `given` are the arguments of which the array writes nothing. `values` are those of the first round.
+    """
+
+    def __init__(self, step: ComposedStep, values: Substitution, given: Collection[int]) -> None:
+        self.loops, self.round = _first_round(step.program.do)
+        self._step, self._given = step, given
+        self.values = Substitution(step.program, values.parameters, {one.loop: expression(0) for one in self.loops})
+        self._counters = values.loops
+        self._late: set[object] = set()  # channels and cores of which something before stays where it is
+        self._chosen = dict(self._choose(self.round))
+
+    def early(self, statement: Any) -> Expr:
+        """Where a statement of the first round runs while the step before does."""
+        return self._runs(statement, sooner=False)
+
+    def sooner(self, statement: Any) -> Expr:
+        """Where it runs while the step before that does."""
+        return self._runs(statement, sooner=True)
+
+    def _runs(self, statement: Any, sooner: bool) -> Expr:
+        inside = any(self._chosen.get(id(one)) is sooner for one in _walk([statement]))
+        return self._some if inside else expression(0)
+
+    def late(self, statement: Any) -> Expr:
+        """Where a statement of the step runs in its own place: what starts early does so from the second round on."""
+        if id(statement) not in self._chosen:
+            return expression(1)
+        return any_of(*(~self._counters[one.loop].equals(0) for one in self.loops), 0)
+
+    @property
+    def _some(self) -> Expr:
+        """Whether there is a round."""
+        none = any_of(*(self.values(one.count) < 1 for one in self.loops), 0)
+        return expression(1) if none.constant == 0 else ~none
+
+    def _choose(self, block: Sequence[Any]) -> Iterator[tuple[int, bool]]:
+        """Statements that start early, and whether that is two steps before."""
+        for statement in block:
+            if statement.kind == "if":
+                yield from self._choose([*statement.do, *statement.otherwise])
+                continue
+            for one in _walk([statement]):
+                key = self._key(one)
+                if one is statement and self._free(one, key):
+                    yield id(one), key in self._step.early.sooner
+                elif key is not None:
+                    self._late.add(key)
+
+    def _key(self, statement: Any) -> object:
+        """What a task or a write belongs to: all of a kind where its place depends on more than the design."""
+        if statement.kind == "task":
+            column = self.values(statement.column).constant
+            return (statement.direction, statement.channel, column)
+        if statement.kind == "write":
+            address = self.values(statement.address).constant
+            return "write" if address is None else split_address(address)[:2]
+        return None
+
+    def _free(self, statement: Any, key: object) -> bool:
+        early = self._step.early
+        if statement.kind == "write":
+            return key in early.cores | early.sooner and self._late.isdisjoint({key, "write"})
+        if statement.kind != "task" or statement.direction != "MM2S":
+            return False
+        column, channel = self.values(statement.column).constant, statement.channel
+        there = (column, channel) in early.channels and self._late.isdisjoint({key, ("MM2S", channel, None)})
+        return there and all(bd.argument in self._given for bd in statement.bds)
+
+
+def _first_round(block: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+    """The loops around the first step of a program, and what that starts; nothing where something comes before it."""
+    first = block[0] if block else None
+    if first is None or first.kind not in ("for", "step"):
+        return [], ()
+    if first.kind == "step":
+        return [], first.do
+    loops, found = _first_round(first.do)
+    return [first, *loops], found
+
+
+def _walk(block: Sequence[Any]) -> Iterator[Any]:
+    """All statements of a block, those within others too."""
+    for statement in block:
+        yield statement
+        for inner in statement.blocks:
+            yield from _walk(inner)

@@ -1,12 +1,14 @@
 // attention_begin_bf16: a core takes up its next item: which one it is, and its queries (kernels/include/attention.h).
 //
-// Contract. o holds the queries in its first half; they are copied to q, o becomes 0, the state that of no key seen.
+// Contract. given holds the queries, which are copied to q; o becomes 0, where given may lie; the state that of no key
+// seen.
 //   parameters  words: 0 rounds (not read), 1 queries, 2 keys, 3 units
-//   round       from 0; row, column of the core among those in use
+//   round       from 0; row of the core's stream of keys, column of the core on it
 // A unit is one KV head's pass: COLUMNS items, which share a stream of blocks. Items of a KV head are numbered by block
-// of queries, then by head of the group. Unit u is pass u / KV_HEADS, for KV head u % KV_HEADS; each round takes ROWS
-// units, a row each, the last and longest ones first. What the last round lacks is filled up with units that others
-// did, a pass that is short of items with its last one; a last block of queries moves back until it ends with them.
+// of queries, then by heads of the group, HEADS at a time. Unit u is pass u / KV_HEADS, for KV head u % KV_HEADS; each
+// round takes ROWS units, a stream each, the last and longest ones first. What the last round lacks is filled up with
+// units that others did, a pass that is short of items with its last one; a last block of queries moves back until it
+// ends with them.
 #include "../include/attention.h"
 
 #if !defined(GROUP) || !defined(KV_HEADS) || !defined(COLUMNS) || !defined(ROWS)
@@ -15,31 +17,34 @@
 
 namespace attention {
 
+static_assert(GROUP % HEADS == 0, "HEADS of an item are all of a GROUP, or part of it");
+constexpr int32 items_aside = GROUP / HEADS;  // of a block of queries
+
 static inline int32 at_least(int32 x, int32 least) { return x < least ? least : x; }
 static inline int32 at_most(int32 x, int32 most) { return x > most ? most : x; }
 
 /// Where the block of queries number `block` begins.
 static inline int32 first_query(int32 block, int32 queries) {
-    return at_most(block * DIM_M, at_least(queries - DIM_M, 0));
+    return at_most(block * item_queries, at_least(queries - item_queries, 0));
 }
 
 /// Blocks of keys that a pass gets: from state->block on.
 static inline void take_item(State *state, int32 unit, int32 column) {
     const int32 queries = state->queries, keys = state->keys;
-    const int32 items = (queries + DIM_M - 1) / DIM_M * GROUP, first = unit / KV_HEADS * COLUMNS;
+    const int32 items = (queries + item_queries - 1) / item_queries * items_aside, first = unit / KV_HEADS * COLUMNS;
     const int32 last = at_most(first + COLUMNS, items) - 1;
     const int32 before = CAUSAL ? keys - queries : 0;
     int32 end = (keys + DIM_N - 1) / DIM_N;
     if (CAUSAL)
-        end = at_most((before + first_query(last / GROUP, queries) + DIM_M - 1) / DIM_N + 1, end);
-    state->block = WINDOW ? at_least(before + first_query(first / GROUP, queries) + 1 - WINDOW, 0) / DIM_N : 0;
+        end = at_most((before + first_query(last / items_aside, queries) + item_queries - 1) / DIM_N + 1, end);
+    state->block = WINDOW ? at_least(before + first_query(first / items_aside, queries) + 1 - WINDOW, 0) / DIM_N : 0;
     state->blocks = end - state->block;
-    state->position = before + first_query(at_most(first + column, last) / GROUP, queries);
+    state->position = before + first_query(at_most(first + column, last) / items_aside, queries);
 }
 
 }  // namespace attention
 
-extern "C" void attention_begin_bf16(float *__restrict o, bfloat16 *__restrict q, int32 *__restrict words,
+extern "C" void attention_begin_bf16(const bfloat16 *given, float *o, bfloat16 *__restrict q, int32 *__restrict words,
                                      const int32 *__restrict parameters, int32_t round, int32_t row, int32_t column) {
     using namespace attention;
     State *const state = reinterpret_cast<State *>(words);
@@ -58,7 +63,6 @@ extern "C" void attention_begin_bf16(float *__restrict o, bfloat16 *__restrict q
         aie::store_v(state->begin[0] + i, begin);
         aie::store_v(state->sums[0] + i, zeros);
     }
-    const bfloat16 *const given = reinterpret_cast<const bfloat16 *>(o);
     LOOP_MIN_ITERATIONS(DIM_M * DIM_K / 32)
     for (unsigned i = 0; i < DIM_M * DIM_K; i += 32)
         aie::store_v(q + i, aie::load_v<32>(given + i));

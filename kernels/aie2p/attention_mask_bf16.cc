@@ -1,7 +1,7 @@
 // attention_mask_bf16: scores of keys that a query must not see become MASKED (kernels/include/attention.h).
 //
-// Contract. Of query i and key j of the block, at positions p = state.position + i and t = state.start + j: masked
-//   unless state.fresh <= t < state.keys, and t <= p (CAUSAL), and t > p - WINDOW (WINDOW). s is changed in place.
+// Contract. Of line i and key j of the block, at positions p = state.position + i / HEADS (lines that are left as the
+//   last query) and t = state.start + j: masked unless state.fresh <= t < state.keys, and t <= p (CAUSAL), and t > p - WINDOW (WINDOW). s is changed in place.
 #include "../include/attention.h"
 
 
@@ -20,6 +20,12 @@ static inline uint32 seen(const State *state, int32 first, int32 position) {
     return bits;
 }
 
+/// Where the query of a line stands among the keys.
+static inline int32 position_of(const State *state, unsigned line) {
+    const auto query = static_cast<int32>(line / HEADS);
+    return state->position + (query < item_queries ? query : item_queries - 1);
+}
+
 }  // namespace attention
 
 extern "C" void attention_mask_bf16(float *__restrict s, int32 *__restrict words) {
@@ -32,8 +38,9 @@ extern "C" void attention_mask_bf16(float *__restrict s, int32 *__restrict words
         for (unsigned key = 0; key < key_tiles; ++key)
             for (unsigned pair = 0; pair < 8; pair += 2) {
                 const int32 first = state->start + static_cast<int32>(8 * key);
-                const int32 position = state->position + static_cast<int32>(8 * row + pair);
-                const uint32 bits = seen(state, first, position) | seen(state, first, position + 1) << 8;
+                const unsigned line = 8 * row + pair;
+                const uint32 upper = seen(state, first, position_of(state, line));
+                const uint32 bits = upper | seen(state, first, position_of(state, line + 1)) << 8;
                 const auto shown = aie::mask<16>::from_uint32(bits);
                 aie::store_v(tile, aie::select(hidden, aie::load_v<16>(tile), shown));
                 tile += 16;

@@ -21,7 +21,7 @@ static inline void take_block(State *state) {
     if (CAUSAL)
         mask = mask || start + DIM_N - 1 > state->position;
     if (WINDOW)
-        mask = mask || start <= state->position + DIM_M - 1 - WINDOW;
+        mask = mask || start <= state->position + item_queries - 1 - WINDOW;
     state->start = start;
     state->fresh = fresh;
     state->has_mask = mask;

@@ -1,7 +1,8 @@
 // Attention in flash form on one core: layouts, numbers and state that the functions attention_*_bf16 share (AIE2P).
 //
 // An *item* is DIM_M queries of one head of DIM_K dimensions, which attend to blocks of DIM_N keys, one after the
-// other. All operands are tiles of 8 x 8 (64 elements, row by row), 64-byte aligned and apart from each other:
+// other. With HEADS above 1 it is DIM_M / HEADS queries of so many heads: lines of the first query, then of the next one;
+// lines that are left are like those of the last query. All operands are tiles of 8 x 8 (64 elements, row by row), 64-byte aligned and apart from each other:
 //   q  [DIM_M/8][DIM_K/8]  bfloat16; kept by the core for an item. The buffer has 9/8 of that, so that implementations
 //      can keep mantissas and exponents of two digits instead
 //   k  [DIM_N/8][DIM_K/8]  bfloat16: rows are keys
@@ -30,6 +31,9 @@
 #ifndef SOFT_CAP
 #define SOFT_CAP 0
 #endif
+#ifndef HEADS
+#define HEADS 1
+#endif
 #ifndef SCORE_SCALE
 #error "say what scores are multiplied by: -DSCORE_SCALE=0.125"
 #endif
@@ -38,6 +42,8 @@ namespace attention {
 
 constexpr unsigned row_tiles = DIM_M / 8, key_tiles = DIM_N / 8, dim_tiles = DIM_K / 8;
 static_assert(DIM_M % 16 == 0 && DIM_K % 16 == 0 && DIM_N % 16 == 0, "tiles come in pairs: multiples of 16");
+static_assert(HEADS >= 1 && HEADS <= DIM_M, "HEADS of an item are lines of it: 1 to DIM_M");
+constexpr int32 item_queries = DIM_M / HEADS;
 static_assert(SCORE_SCALE > 0, "SCORE_SCALE must be above 0");
 static_assert(WINDOW >= 0 && (CAUSAL || WINDOW == 0), "a WINDOW ends with the query's own key: it is CAUSAL");
 

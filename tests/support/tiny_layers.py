@@ -66,8 +66,8 @@ class TinyLayers:
             },
             "token_rope": rope | _core(1, 1),
             "token_attention": attention | {
-                "tile": {"queries": 16, "keys": 16},
-                "array": {"rows": 1, "columns": 2, "first_column": 1, "first_row": 2, "from_end": True},
+                "tile": {"queries": 16, "keys": 16}, "few_queries": True,
+                "array": {"rows": 1, "first_column": 1, "first_row": 2, "from_end": True},
             },
             "token_norm": rows | _core(2, 1),
             "token_gate": {"kind": "elementwise", "function": "relu2_gate", "type": "bf16", "tile": 64} | _core(0, 2),

@@ -13,6 +13,7 @@ from bdforge.design import Design
 from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.interpret import StartedTask
 from bdforge.devices import AIE2P, Device
+from bdforge.operators.attention.few_mapping import map_few
 from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
 from bdforge.operators.attention.program import AXES, AttentionProgram, K
 from bdforge.operators.attention.reference import Attended
@@ -58,7 +59,7 @@ class AttentionTile(Section):
 class AttentionForm(SpecForm[AttentionProblem]):
     """An attention design. Scores times `scale`, none: 1 / sqrt(head_dim); a `window` of 0 are all keys.
 
-    With a `soft_cap` scores x become soft_cap * tanh(x / soft_cap).
+    With a `soft_cap` scores x become soft_cap * tanh(x / soft_cap). For `few_queries` each core has keys of its own.
     """
 
     kind: Literal["attention"]
@@ -70,6 +71,7 @@ class AttentionForm(SpecForm[AttentionProblem]):
     scale: Annotated[float, Field(ge=1e-4, le=16)] | None = None
     soft_cap: Annotated[float, Field(ge=1, le=60)] | None = None
     digits: Annotated[Literal[1, 2], WHOLE] = 2
+    few_queries: bool = False
     tile: AttentionTile | None = None
     array: PlacedArray = PlacedArray()
     stack_bytes: Size = STACK_BYTES
@@ -111,7 +113,8 @@ class AttentionPlan(Plan):
         form, tiling = self.spec.form, self.tiling
         facts = {
             "DIM_M": tiling.queries, "DIM_K": tiling.head_dim, "DIM_N": tiling.keys, "GROUP": tiling.group,
-            "KV_HEADS": tiling.kv_heads, "ROWS": tiling.rows, "COLUMNS": tiling.columns, "DIGITS": form.digits,
+            "HEADS": tiling.heads_of_item, "KV_HEADS": tiling.kv_heads, "ROWS": tiling.streams,
+            "COLUMNS": tiling.sharing, "DIGITS": form.digits,
             "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
             "SOFT_CAP": form.soft_cap or 0,
         }  # fmt: skip
@@ -135,13 +138,15 @@ class AttentionPlan(Plan):
 
     def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:
         """Blocks of each round as K's tasks bring them, the last two of a causal pass with a mask."""
-        row_of = {self.tiling.stream_column(row): row for row in range(self.tiling.rows)}
+        row_of = {self.tiling.stream_column(row): row for row in range(self.tiling.streams)}
         blocks: dict[int, list[int]] = {row: [] for row in row_of.values()}
         for task in sequence.tasks():
-            if task.bds[0].argument == K:
-                blocks[row_of[task.column]].append(self._blocks_of(task))
+            if count := self._blocks_of(task):
+                blocks[row_of[task.column]].append(count)
 
-        def begin(_o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, _column: int) -> None:
+        def begin(
+            _given: Any, _o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, _column: int
+        ) -> None:
             state[BLOCKS] = state[HEADER - 1] = blocks[row][number]
 
         def scores(_q: Any, _k: Any, _s: Any, state: np.ndarray) -> None:
@@ -151,7 +156,8 @@ class AttentionPlan(Plan):
         return {SYMBOLS["begin"]: begin, SYMBOLS["scores"]: scores}
 
     def _blocks_of(self, task: StartedTask) -> int:
-        return sum(prod(bd.pattern.sizes) for bd in task.bds) // self.tiling.block_elements
+        """Blocks of keys that a task brings."""
+        return sum(prod(bd.pattern.sizes) for bd in task.bds if bd.argument == K) // self.tiling.block_elements
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Expected]:
         """Y in float64, and how far it may be off. Q, K and V are finite."""
@@ -161,11 +167,11 @@ class AttentionPlan(Plan):
         """What a run moves, and the cycles of a core that has a pass in every round, the longest first."""
         sequence, cycles, tiling = self.sequence(problem), self._cycles, self.tiling
         queries, keys = problem.sizes.values()
-        blocks = sum(self._blocks_of(task) for task in sequence.tasks() if task.bds[0].argument == K)
-        units = -(-queries // tiling.queries) * tiling.group
-        rounds = -(-(-(-units // tiling.columns) * tiling.kv_heads) // tiling.rows)
+        blocks = sum(map(self._blocks_of, sequence.tasks()))
+        items = -(-queries // tiling.item_queries) * (tiling.group // tiling.heads_of_item)
+        rounds = -(-(-(-items // tiling.sharing) * tiling.kv_heads) // tiling.streams)
         block = sum(cycles[part] for part in ("scores", "weights", "values", *(("cap",) if tiling.capped else ())))
-        spent = blocks / tiling.rows * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
+        spent = blocks / tiling.streams * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
         return Cost.of(sequence, self._operations(queries, keys), spent)
 
     def _operations(self, queries: int, keys: int) -> int:
@@ -180,23 +186,36 @@ class AttentionPlan(Plan):
 
 _TILES = {64: (64, 32), 128: (32, 32), 256: (16, 16)}
 """Queries and keys of a tile by dimension, two digits or one."""
+_FEW_TILES = {64: (16, 64), 128: (16, 32), 256: (16, 16)}
+"""Those for few queries; all heads of a group that are more than 16 take more lines."""
 
 
 def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
-    form, columns = spec.form, spec.form.array.columns or device.columns
-    queries, keys = (form.tile.queries, form.tile.keys) if form.tile else _TILES[form.head_dim]
-    sizes = (form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
-    tiling = AttentionTiling(*sizes, capped=form.soft_cap is not None)
+    form, tiling = spec.form, _tiling(spec, device)
     refuse(spec, _reasons(spec, tiling, device))
     comment = (
         f"{spec.name}: attention of {form.heads} heads to {form.kv_heads} of K and V, {form.head_dim} dimensions, "
-        f"{queries} queries and {keys} keys at a time, {tiling.rows} x {tiling.columns} cores (rows x columns)."
+        f"{tiling.queries} queries and {tiling.keys} keys at a time, {tiling.rows} x {tiling.columns} cores "
+        "(rows x columns)."
     )
-    mapped = map_attention(spec.name, form.array.part(columns, device), tiling, form.stack_bytes, comment)
+    mapping = map_few if tiling.few else map_attention
+    mapped = mapping(spec.name, form.array.part(tiling.columns, device), tiling, form.stack_bytes, comment)
     design = form.array.arranged(mapped)
     refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return AttentionPlan(spec, device, design, tiling)
+
+
+def _tiling(spec: AttentionSpec, device: Device) -> AttentionTiling:
+    """As a spec says; where it leaves columns open, for few queries as many as take the KV heads in equal rounds."""
+    form, few = spec.form, spec.form.few_queries
+    queries, keys = (_FEW_TILES if few else _TILES)[form.head_dim]
+    if form.tile:
+        queries, keys = form.tile.queries, form.tile.keys
+    rounds = -(-form.kv_heads // device.columns)
+    columns = form.array.columns or (-(-form.kv_heads // rounds) if few else device.columns)
+    sizes = (form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
+    return AttentionTiling(*sizes, capped=form.soft_cap is not None, few=few)
 
 
 def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> Iterator[str]:
@@ -209,10 +228,27 @@ def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> It
         yield f"heads = {form.heads} are no multiple of kv_heads = {form.kv_heads}, which share them"
     if form.window and not form.causal:
         yield "a window ends with the query's own key; it needs causal = true"
-    if tiling.columns < 2 * tiling.rows:
+    if tiling.few:
+        yield from _few_reasons(tiling)
+    elif tiling.columns < 2 * tiling.rows:
         yield (
             f"{tiling.rows} x {tiling.columns} cores: K and V of a row come by two columns; use array.columns >= "
             f"{2 * tiling.rows}, or fewer array.rows"
+        )
+
+
+def _few_reasons(tiling: AttentionTiling) -> Iterator[str]:
+    if tiling.rows > 1:
+        yield f"array.rows = {tiling.rows}: few_queries takes one core of each column; use array.rows = 1"
+    if tiling.group > tiling.queries:
+        yield (
+            f"{tiling.group} heads share a KV head, more than the tile.queries = {tiling.queries} lines in which "
+            "few_queries has them side by side; use more"
+        )
+    if tiling.keys % tiling.queries:
+        yield (
+            f"tile.keys = {tiling.keys} are no multiple of tile.queries = {tiling.queries}; with few_queries a block "
+            "of keys holds the queries, too"
         )
 
 

@@ -6,7 +6,7 @@ waits in its memtile, V by the next one's; the first of both memtiles sends them
 operands of element-wise operators do: the column's memtile deals tiles to its cores, and joins theirs of Y.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bd_patterns import Pattern
@@ -26,6 +26,7 @@ from bdforge.design import (
     Loop,
     Parameters,
     Release,
+    Rotating,
     Rotation,
     Slots,
     Tile,
@@ -45,7 +46,7 @@ ROUNDS, QUERIES, KEYS, UNITS = range(4)
 DEAL_CHANNELS, STREAM_CHANNEL, JOIN_CHANNEL = (0, 2, 3, 5), 1, 4
 """MM2S channels of a memtile: Q to each core row, K and V along a row, Y. S2MM: Q = 0, K or V = 1, from 2 on Y.
 Channels of even numbers share 24 BDs: eight each of Q and Y, and two for each store of the others."""
-_STREAMED = 4  # blocks of K or V in a memtile
+STREAMED = 4  # blocks of K or V in a memtile
 BLOCKS, HAS_MASK, HAS_MOVED, HEADER, _ROW_WORDS = 0, 7, 8, 16, 34
 """Words of the state that kernels keep, its first ones, and those of a query (State in kernels/include/attention.h)."""
 _PLANES = (9, 8)  # buffers of digits have so much more room, for their exponents
@@ -53,7 +54,11 @@ _PLANES = (9, 8)  # buffers of digits have so much more room, for their exponent
 
 @dataclass(frozen=True, slots=True)
 class AttentionTiling:
-    """Heads, the tile of a core (`queries` x `keys`), and cores in use: two columns or more for each row."""
+    """Heads, the tile of a core (`queries` x `keys`), and cores in use: two columns or more for each row.
+
+    For `few` queries a tile's lines are those of all query heads that share a KV head, and cores, one of each column,
+    have keys and values of their own.
+    """
 
     heads: int
     kv_heads: int
@@ -63,6 +68,7 @@ class AttentionTiling:
     rows: int
     columns: int
     capped: bool = False
+    few: bool = False
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -74,9 +80,29 @@ class AttentionTiling:
         """Query heads that share a KV head."""
         return self.heads // self.kv_heads
 
-    def stream_column(self, row: int) -> int:
-        """The column by which a core row's K comes; V comes by the next one."""
-        return row * self.columns // self.rows
+    @property
+    def heads_of_item(self) -> int:
+        """Query heads whose lines lie side by side in a tile."""
+        return self.group if self.few else 1
+
+    @property
+    def item_queries(self) -> int:
+        """Queries of an item; what its tile has beside their lines is as the last of them."""
+        return self.queries // self.heads_of_item
+
+    @property
+    def streams(self) -> int:
+        """Streams of keys and values: of rows of cores, or of each core."""
+        return self.columns if self.few else self.rows
+
+    @property
+    def sharing(self) -> int:
+        """Cores that a stream goes by."""
+        return 1 if self.few else self.columns
+
+    def stream_column(self, stream: int) -> int:
+        """The column by which a stream's K comes; V comes by the next one, or by the same for few queries."""
+        return stream * self.columns // self.streams
 
     @property
     def q_elements(self) -> int:
@@ -131,14 +157,14 @@ def _flows(tiling: AttentionTiling, shims: list[Tile], memtiles: list[Tile], cor
         yield Flow(memtile.dma(JOIN_CHANNEL), (shim.dma(0),), "Y: memtiles to DRAM")
 
 
-def _to_tiles(rows: int, columns: int, across: bool = False) -> Pattern:
+def to_tiles(rows: int, columns: int, across: bool = False) -> Pattern:
     """Lines as tiles of 8 x 8: those of 8 lines one after the other, or (`across`) those of 8 columns."""
     tiles = ((rows // 8, 8 * columns), (columns // 8, 8))
     outer, inner = reversed(tiles) if across else tiles
     return Pattern((outer[0], inner[0], 8, 8), (outer[1], inner[1], columns, 1))
 
 
-def _to_lines(rows: int, columns: int) -> Pattern:
+def to_lines(rows: int, columns: int) -> Pattern:
     """Such tiles, of 8 lines one after the other, as lines."""
     return Pattern((rows // 8, 8, columns // 8, 8), (8 * columns, 8, 64, 1))
 
@@ -148,7 +174,7 @@ def _memtiles(tiling: AttentionTiling) -> list[Tile]:
     locks, rows = [Locks(f"mem_{column}") for column in range(tiling.columns)], range(tiling.rows)
     item, block = (tiling.q_elements, BF16), (tiling.block_elements, BF16)
     held = {
-        column: Slots.of(locks[column], name, *block, f"block of {name.upper()}", count=_STREAMED)
+        column: Slots.of(locks[column], name, *block, f"block of {name.upper()}", count=STREAMED)
         for column, name in _streams(tiling).items()
     }
     tiles = []
@@ -159,12 +185,12 @@ def _memtiles(tiling: AttentionTiling) -> list[Tile]:
         channels += [Channel("S2MM", 1, x.fill(), "K or V from DRAM") for x in kept]
         channels += [Channel("S2MM", 2 + row, y[row].fill(), f"Y from core row {row}") for row in rows]
         for row in rows:
-            sent = q[row].send(_to_tiles(tiling.queries, tiling.head_dim))
+            sent = q[row].send(to_tiles(tiling.queries, tiling.head_dim))
             channels.append(Channel("MM2S", DEAL_CHANNELS[row], sent, f"Q to core row {row}"))
             if tiling.stream_column(row) == column:
                 sent = _stream(tiling, held[column], held[column + 1])
                 channels.append(Channel("MM2S", STREAM_CHANNEL, sent, f"K and V along core row {row}"))
-        lines = _to_lines(tiling.queries, tiling.head_dim)
+        lines = to_lines(tiling.queries, tiling.head_dim)
         channels.append(Channel("MM2S", JOIN_CHANNEL, in_turn(x.send(lines) for x in y), "Y of the column"))
         tiles.append(Tile.holding(own, column, 1, (*q, *y, *kept), channels))
     return tiles
@@ -173,7 +199,7 @@ def _memtiles(tiling: AttentionTiling) -> list[Tile]:
 def _stream(tiling: AttentionTiling, k: Slots, v: Slots) -> tuple[Bd, ...]:
     """A block of K from here, then one of V from the memtile to the east, whose tiles follow along the keys."""
     shape = (tiling.keys, tiling.head_dim)
-    return in_turn((k.send(_to_tiles(*shape)), v.send(_to_tiles(*shape, across=True))))
+    return in_turn((k.send(to_tiles(*shape)), v.send(to_tiles(*shape, across=True))))
 
 
 def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int, link_with: str) -> Tile:
@@ -182,18 +208,15 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
-    own = _own(tiling, locks.tile)
+    own = own_buffers(tiling, locks.tile)
     o, free, given = own["o"], *locks.pair("o", 1, "Q, then Y")
     done = locks.one("done", role="Y: data")
-    item = Pattern((tiling.q_elements // 2,), (1,))  # bfloat16 in a buffer of float32
-    parameters = Parameters.of(locks, "rounds, queries, keys, units", ("rounds", "queries", "keys", "units"))
-    state = own["state"]
+    item = halves(tiling)
+    parameters = told(locks)
     body = (
         Acquire(given),
-        Call(SYMBOLS["begin"], (o, own["q"], state, parameters.buffer, "round", row, column)),
-        Load("blocks", state, BLOCKS),
-        Loop("blocks", _block(own, k, v, tiling.capped), "block"),
-        Call(SYMBOLS["end"], (o, state)),
+        of_item(own, o, parameters, (row, column)),
+        *of_blocks(own, k, v, tiling.capped),
         Release(done),
     )
     channels = (
@@ -205,7 +228,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
 
 
-def _own(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
+def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
     """Buffers that no DMA fills in turn."""
     more, of = _PLANES
     scores = tiling.queries * tiling.keys
@@ -223,23 +246,46 @@ def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) 
     return Buffer(f"{tile}_{name}", elements, type_.memory, role)
 
 
+def halves(tiling: AttentionTiling) -> Pattern:
+    """An item's Q or Y, bfloat16 in the first half of a buffer of float32."""
+    return Pattern((tiling.q_elements // 2,), (1,))
+
+
+def told(locks: Locks) -> Parameters:
+    """What a core is told."""
+    return Parameters.of(locks, "rounds, queries, keys, units", ("rounds", "queries", "keys", "units"))
+
+
+def of_item(own: dict[str, Buffer], given: Buffer | Rotating, parameters: Parameters, place: tuple[int, int]) -> Call:
+    """Takes up the next item, with its Q; `place` is the core's stream, and where on it the core is."""
+    return Call(SYMBOLS["begin"], (given, own["o"], own["q"], own["state"], parameters.buffer, "round", *place))
+
+
+def of_blocks(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
+    """All blocks of an item's keys, and its result."""
+    loop = Loop("blocks", _block(own, k, v, capped), "block")
+    return Load("blocks", own["state"], BLOCKS), loop, Call(SYMBOLS["end"], (own["o"], own["state"]))
+
+
 def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
     """A block of keys; what only some need is done as often as the state says, once or not at all."""
-    turn = Rotation("turn")
     o, q, s, p, state = own.values()
     weights = Call(SYMBOLS["weights"], (s, p, state))
     return (
-        Acquire(k.full),
-        Call(SYMBOLS["scores"], (q, turn.of(k.buffers), s, state)),
-        Release(k.free),
-        Advance(turn),
+        *taken(k, lambda keys: Call(SYMBOLS["scores"], (q, keys, s, state)), "turn"),
         *((Call(SYMBOLS["cap"], (s,)),) if capped else ()),
         Load("has_mask", state, HAS_MASK),
         Loop("has_mask", (Call(SYMBOLS["mask"], (s, state)),), "mask"),
         weights,
         Load("has_moved", state, HAS_MOVED),
         Loop("has_moved", (Call(SYMBOLS["rescale"], (s, o, state)), weights), "move"),
-        Acquire(v.full),
-        Call(SYMBOLS["values"], (p, v.buffers[0], o, state)),
-        Release(v.free),
+        *taken(v, lambda values: Call(SYMBOLS["values"], (p, values, o, state)), "value_turn"),
     )
+
+
+def taken(slots: Slots, call: Callable[[Buffer | Rotating], Call], name: str) -> tuple[Statement, ...]:
+    """A call with the next one of buffers in turn, which `name` counts."""
+    if len(slots.buffers) == 1:
+        return Acquire(slots.full), call(slots.buffers[0]), Release(slots.free)
+    turn = Rotation(name, len(slots.buffers))
+    return Acquire(slots.full), call(turn.of(slots.buffers)), Release(slots.free), Advance(turn)

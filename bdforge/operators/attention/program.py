@@ -37,10 +37,12 @@ class AttentionProgram:
         self.tiling, self.cores, self.causal, self.window = tiling, cores, causal, window
         self.build = Builder(AXES, in_flight, first_column=first_column)
         self.queries, self.keys = (self.build.parameter(axis) for axis in AXES)
-        self.walked_queries, self.walked_keys = largest(self.queries, tiling.queries), largest(self.keys, tiling.keys)
-        self.items = ceildiv(self.queries, tiling.queries) * tiling.group
-        self.units = ceildiv(self.items, tiling.columns) * tiling.kv_heads
-        self.rounds = ceildiv(self.units, tiling.rows)
+        self.walked_queries = largest(self.queries, tiling.item_queries)
+        self.walked_keys = largest(self.keys, tiling.keys)
+        self.items_aside = tiling.group // tiling.heads_of_item
+        self.items = ceildiv(self.queries, tiling.item_queries) * self.items_aside
+        self.units = ceildiv(self.items, tiling.sharing) * tiling.kv_heads
+        self.rounds = ceildiv(self.units, tiling.streams)
         self.blocks = ceildiv(self.keys, tiling.keys)
         self.before = self.keys - self.queries if causal else self.build.constant(0)
 
@@ -68,7 +70,7 @@ class AttentionProgram:
     def operands(self) -> None:
         """All as they lie, or staged copies of one block."""
         tiling = self.tiling
-        few_queries, few_keys = self.queries < tiling.queries, self.keys < tiling.keys
+        few_queries, few_keys = self.queries < tiling.item_queries, self.keys < tiling.keys
         self.operand("Q", "in", self.queries, self.walked_queries, tiling.heads, few_queries)
         self.operand("K", "in", self.keys, self.walked_keys, tiling.kv_heads, few_keys)
         self.operand("V", "in", self.keys, self.walked_keys, tiling.kv_heads, few_keys)
@@ -82,30 +84,56 @@ class AttentionProgram:
         self.build.operand(name, argument, way, "bf16", 16, axes, dims, staged=staged, parallel=name == "Q")
 
     def round(self, number: Expr) -> None:
-        """A pass for each row: the longest ones first, those of a round from the shortest on."""
-        rows = range(self.tiling.rows)
-        first = largest(self.units - (number + 1) * self.tiling.rows, 0)
-        passes = [self.taken(least(first + row, self.units - 1)) for row in rows]
+        """A pass for each stream: the longest ones first, those of a round from the shortest on."""
+        streams = self.tiling.streams
+        first = largest(self.units - (number + 1) * streams, 0)
+        passes = [self.taken(least(first + stream, self.units - 1)) for stream in range(streams)]
+        if self.tiling.few:
+            self.own_streams(passes)
+        else:
+            self.rows_of_streams(passes)
+        with self.build.when(number.equals(0)):
+            words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
+            for core in self.cores:
+                self.build.set_parameters(core.parameters, words, core.go)
+        for column in range(self.tiling.columns):
+            bds = self.lines_of(Y, passes[column]) if self.tiling.few else self.items_of(Y, passes, column)
+            self.build.task("S2MM", 0, column, *bds, token=True)
+
+    def rows_of_streams(self, passes: list[Pass]) -> None:
+        """Q to all cores, K and V to each row of them by two columns."""
         for column in range(self.tiling.columns):
             self.build.task("MM2S", 0, column, *self.items_of(Q, passes, column))
         for row, taken in enumerate(passes):
             column = self.tiling.stream_column(row)
             for argument in (K, V):
                 self.build.task("MM2S", 1, column + argument - K, *self.stream(argument, taken))
-        with self.build.when(number.equals(0)):
-            words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
-            for core in self.cores:
-                self.build.set_parameters(core.parameters, words, core.go)
-        for column in range(self.tiling.columns):
-            self.build.task("S2MM", 0, column, *self.items_of(Y, passes, column), token=True)
+
+    def own_streams(self, passes: list[Pass]) -> None:
+        """To each core its keys, behind a block of them that holds its queries, and its values."""
+        for column, taken in enumerate(passes):
+            queries = self.lines_of(Q, taken) * (self.tiling.keys // self.tiling.queries)
+            self.build.task("MM2S", 0, column, *queries, *self.stream(K, taken))
+            self.build.task("MM2S", 1, column, *self.stream(V, taken))
 
     def taken(self, unit: Expr) -> Pass:
-        first = unit // self.tiling.kv_heads * self.tiling.columns
-        return Pass(unit % self.tiling.kv_heads, first, least(first + self.tiling.columns, self.items) - 1)
+        first = unit // self.tiling.kv_heads * self.tiling.sharing
+        return Pass(unit % self.tiling.kv_heads, first, least(first + self.tiling.sharing, self.items) - 1)
 
     def first_query(self, item: Expr) -> Expr:
         """Where an item's queries begin."""
-        return least(item // self.tiling.group * self.tiling.queries, self.walked_queries - self.tiling.queries)
+        queries = self.tiling.item_queries
+        return least(item // self.items_aside * queries, self.walked_queries - queries)
+
+    def lines_of(self, argument: int, taken: Pass) -> list[ProgramBd | None]:
+        """A tile's lines: all heads of each of an item's queries, and what is left as the first ones of the last."""
+        tiling, line = self.tiling, self.tiling.heads * self.tiling.head_dim
+        whole, left = divmod(tiling.queries, tiling.group)
+        first = self.first_query(taken.first) * line + taken.head * (tiling.group * tiling.head_dim)
+        bds = [self.build.bd(argument, first, (whole, tiling.group * tiling.head_dim), (line, 1))]
+        if left:
+            bds.append(self.build.bd(argument, first + (whole - 1) * line, (left * tiling.head_dim,), (1,)))
+        return bds
 
     def items_of(self, argument: int, passes: list[Pass], column: int) -> list[ProgramBd | None]:
         """Items of a column's cores, row after row; those of one pass, a KV head apart, in one BD."""
@@ -133,7 +161,7 @@ class AttentionProgram:
         tiling, line = self.tiling, self.tiling.kv_heads * self.tiling.head_dim
         end, start = self.blocks, self.build.constant(0)
         if self.causal:
-            furthest = self.before + self.first_query(taken.last) + tiling.queries - 1
+            furthest = self.before + self.first_query(taken.last) + tiling.item_queries - 1
             end = least(furthest // tiling.keys + 1, self.blocks)
         if self.window:
             start = largest(self.before + self.first_query(taken.first) + 1 - self.window, 0) // tiling.keys

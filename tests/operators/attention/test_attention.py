@@ -20,11 +20,15 @@ from support.loaded_arrays import LoadedArray
 TILE = {"queries": 16, "keys": 16}
 LEAST: dict[str, Any] = {"kind": "attention", "heads": 4, "kv_heads": 2, "head_dim": 64, "tile": TILE}
 ONE_ROW, TWO_ROWS = {"array": {"rows": 1, "columns": 2}}, {"array": {"rows": 2, "columns": 4}}
+FEW = {"few_queries": True, "array": {"rows": 1}}
 DESIGNS: dict[str, dict[str, Any]] = {
     "threes": {"heads": 6, **ONE_ROW},
     "capped": {"heads": 2, "soft_cap": 2.0, **ONE_ROW},
     "one KV head": {"kv_heads": 1, "window": 20, "scale": 0.5, **TWO_ROWS},
     "odd KV heads": {"heads": 6, "kv_heads": 3, "causal": False, "tile": {"queries": 32, "keys": 16}, **TWO_ROWS},
+    "few": {"heads": 8, **FEW},
+    "few, window": {"heads": 21, "kv_heads": 3, **FEW, "window": 20, "array": {"rows": 1, "columns": 2}},
+    "few, all keys": {"heads": 3, "kv_heads": 3, **FEW, "causal": False, "soft_cap": 3.0},
     "whole": {"heads": 10, "kv_heads": 5, "tile": {"queries": 16, "keys": 32}},
 }
 
@@ -67,6 +71,9 @@ SIZES = {
     "capped": ((20, 33),),
     "one KV head": ((1, 40), (20, 64)),
     "odd KV heads": ((3, 5), (40, 9)),
+    "few": ((1, 1), (1, 70), (4, 16), (11, 40)),
+    "few, window": ((1, 5), (2, 50), (5, 90)),
+    "few, all keys": ((18, 33), (1, 20)),
 }
 
 
@@ -82,7 +89,13 @@ def test_a_whole_array_keeps_to_the_bound():
     run("whole", (41, 100), schedule="random", poison=True)
 
 
-MACHINE_CODE = {"threes": (20, 40), "one KV head": (20, 64), "odd KV heads": (40, 9)}
+MACHINE_CODE = {
+    "threes": (20, 40),
+    "one KV head": (20, 64),
+    "odd KV heads": (40, 9),
+    "few": (5, 40),
+    "few, window": (5, 50),
+}
 
 
 @pytest.mark.daily("threes")
@@ -151,6 +164,9 @@ def test_more_keys_take_longer_with_data_as_without():
         ({"head_dim": 256, "tile": {"queries": 64, "keys": 64}}, "a smaller tile"),
         ({"head_dim": 96}, "head_dim"),
         ({"array": {"columns": 9}}, "columns"),
+        ({"few_queries": True, "array": {"rows": 2}}, "array.rows = 2"),
+        ({**FEW, "heads": 34}, "17 heads share a KV head"),
+        ({**FEW, "tile": {"queries": 32, "keys": 16}}, "tile.keys = 16 are no multiple"),
     ],
 )
 def test_what_no_array_holds_is_refused(changes, said):

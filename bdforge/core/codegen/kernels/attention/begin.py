@@ -29,12 +29,12 @@ _SPARE = "r10", "r11"
 
 
 def begin(head: Head) -> Iterator[FunctionPart]:
-    """p0 = o, p1 = q, p2 = state, p3 = parameters, r0 = round, r1 = row, r2 = column."""
+    """p0 = given, p1 = o, p2 = q, p3 = state, p4 = parameters, r0 = round, r1 = row, r2 = column."""
     yield _stored([*_item(head), *_numbers(head)], ("p4", "x0"), ("p5", "x1"), head.queries // 16)
     yield _stored(_rows(head), ("p4", "x2"), ("p5", "x0"), head.queries // 2)
     yield _digits(head)
-    zero = [AssemblyOp("mov p4, p0"), set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
-    yield _stored(zero, ("p4", "x0"), None, head.queries * head.dim // 16)
+    zero = [set_register("r8", 0), AssemblyOp("vbcst.32 x0, r8")]
+    yield _stored(zero, ("p1", "x0"), None, head.queries * head.dim // 16)
 
 
 def _stored(setup: list[AssemblyOp], one: tuple[str, str], other: tuple[str, str] | None, times: int) -> FunctionPart:
@@ -44,22 +44,25 @@ def _stored(setup: list[AssemblyOp], one: tuple[str, str], other: tuple[str, str
 
 def _item(head: Head) -> Ops:
     """The item's numbers to the state, as `take_item` of the C++ kernel has them."""
-    group, kv_heads, rows, columns = head.shares
+    aside, kv_heads, rows, columns = head.shares
     for register, place in (("r8", 4), ("r9", 8), ("r3", 12)):
-        yield AssemblyOp(f"lda {register}, [p3, #{place}]")
-    yield from (AssemblyOp(f"st r8, [p2, #{QUERIES}]"), AssemblyOp(f"st r9, [p2, #{KEYS}]"))
+        yield AssemblyOp(f"lda {register}, [p4, #{place}]")
+    yield from (AssemblyOp(f"st r8, [p3, #{QUERIES}]"), AssemblyOp(f"st r9, [p3, #{KEYS}]"))
     yield from (set_register("r12", 0), *with_constant("add", "r0", "r0", 1), *with_constant("mul", "r0", "r0", rows))
     yield from (op("sub", "r0", "r3", "r0"), *most("r0", "r0", "r12"), op("add", "r0", "r0", "r1"))
     yield from (*with_constant("add", "r3", "r3", -1), *least("r0", "r0", "r3"))
     yield from (*divided("r13", "r0", kv_heads, _SPARE), *with_constant("mul", "r13", "r13", columns))
-    yield from (*with_constant("add", "r14", "r8", head.queries - 1), *divided("r15", "r14", head.queries, _SPARE))
-    yield from (*with_constant("mul", "r15", "r15", group), *with_constant("add", "r14", "r13", columns))
+    yield from (
+        *with_constant("add", "r14", "r8", head.item_queries - 1),
+        *divided("r15", "r14", head.item_queries, _SPARE),
+    )
+    yield from (*with_constant("mul", "r15", "r15", aside), *with_constant("add", "r14", "r13", columns))
     yield from (*least("r14", "r14", "r15"), *with_constant("add", "r14", "r14", -1))
     yield op("sub", "r3", "r9", "r8") if head.causal else set_register("r3", 0)
-    yield from (*with_constant("sub", "r4", "r8", head.queries), *most("r4", "r4", "r12"))
+    yield from (*with_constant("sub", "r4", "r8", head.item_queries), *most("r4", "r4", "r12"))
     yield from (*with_constant("add", "r9", "r9", head.keys - 1), *divided("r15", "r9", head.keys, _SPARE))
     if head.causal:
-        yield from (*_first_query(head, "r0", "r14"), *with_constant("add", "r0", "r0", head.queries - 1))
+        yield from (*_first_query(head, "r0", "r14"), *with_constant("add", "r0", "r0", head.item_queries - 1))
         yield from (*divided("r1", "r0", head.keys, _SPARE), *with_constant("add", "r1", "r1", 1))
         yield from least("r15", "r1", "r15")
     yield set_register("r9", 0)
@@ -69,24 +72,28 @@ def _item(head: Head) -> Ops:
     yield from (op("sub", "r15", "r15", "r9"), op("add", "r13", "r13", "r2"), *least("r13", "r13", "r14"))
     yield from _first_query(head, "r0", "r13")
     for register, place in (("r15", BLOCKS), ("r9", BLOCK), ("r0", POSITION)):
-        yield AssemblyOp(f"st {register}, [p2, #{place}]")
+        yield AssemblyOp(f"st {register}, [p3, #{place}]")
 
 
 def _first_query(head: Head, to: str, item: str) -> Ops:
     """Where an item's first query stands among the keys; r3 those before all queries, r4 the last block's first."""
     yield from divided("r1", item, head.shares[0], _SPARE)
-    yield from (*with_constant("mul", "r1", "r1", head.queries), *least("r1", "r1", "r4"), op("add", to, "r1", "r3"))
+    yield from (
+        *with_constant("mul", "r1", "r1", head.item_queries),
+        *least("r1", "r1", "r4"),
+        op("add", to, "r1", "r3"),
+    )
 
 
 def _numbers(head: Head) -> Ops:
     """Where numbers of rows stand in the state, and what they are."""
-    yield from (*pointer("p4", "p2", head.state("power")), *pointer("p5", "p2", head.state("offset")))
+    yield from (*pointer("p4", "p3", head.state("power")), *pointer("p5", "p3", head.state("offset")))
     for x, value in (("x0", 0), ("x1", 1), ("x2", 0x80000000 | (127 + head.exponent - 14) << 23)):
         yield from (set_register("r8", value), AssemblyOp(f"vbcst.32 {x}, r8"))
 
 
 def _rows(head: Head) -> list[AssemblyOp]:
-    return [*pointer("p4", "p2", head.state("begin")), *pointer("p5", "p2", head.state("sums"))]
+    return [*pointer("p4", "p3", head.state("begin")), *pointer("p5", "p3", head.state("sums"))]
 
 
 def _digits(head: Head) -> FunctionPart:
@@ -94,19 +101,19 @@ def _digits(head: Head) -> FunctionPart:
     line, rows = head.dim_tiles * 128, head.row_tiles // 2
     made = Steppers(AIE2P.small, AIE2P.access)
     loops = (rows, 2 * line), (head.dim_tiles, 128)
-    (after,) = made.walks([PointerWalk("p4", (0, 64, line, line + 64), loops)])
+    (after,) = made.walks([PointerWalk("p0", (0, 64, line, line + 64), loops)])
     setup = [
-        AssemblyOp("mov p4, p0"), *pointer("p5", "p1", 2 * head.queries * head.dim), set_register("r0", BLOCK_CONF),
+        *pointer("p5", "p2", 2 * head.queries * head.dim), set_register("r0", BLOCK_CONF),
         *set_control("crRnd", ROUNDINGS["conv_even"]), *minus_identity(),
         *(set_register(register, value) for register, value in made.constants.items()),
     ]  # fmt: skip
     ops = []
     for i, half in ((i, h) for i in (0, 1) for h in (0, 1)):
-        text = access(f"cm{'lh'[half]}{{x{i}}}", "p4", after[2 * i + half])
+        text = access(f"cm{'lh'[half]}{{x{i}}}", "p0", after[2 * i + half])
         dimensions, _, rest = text.partition(" ")
         ops.append(named_op(f"vlda{dimensions}.conv.fp32.bf16 {rest}", "o", f"load {i}{half}"))
     ops += [op for i in (0, 1) for op in two_digits(f"x{i}", f"high{i}", f"low{i}", "r0")]
-    ops += to_planes([f"{name}{i}" for name in ("high", "low") for i in (0, 1)], ("p1", "p5"), ("#64", "#4"))
+    ops += to_planes([f"{name}{i}" for name in ("high", "low") for i in (0, 1)], ("p2", "p5"), ("#64", "#4"))
     return repeated("aie2p", setup, ops, rows * head.dim_tiles, {"x": range(11), "dm": range(5)})
 
 

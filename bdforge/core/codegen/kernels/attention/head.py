@@ -24,7 +24,7 @@ Ops = Iterator[AssemblyOp]
 
 @dataclass(frozen=True)
 class Head:
-    """Queries and keys of a core's tile, dimensions, and what scores are multiplied by."""
+    """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side."""
 
     queries: int
     keys: int
@@ -34,6 +34,7 @@ class Head:
     window: int
     cap: float
     shares: tuple[int, int, int, int]
+    heads: int = 1
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "Head":
@@ -50,7 +51,19 @@ class Head:
         if not scale > 0:
             raise CodegenError(f"{name}: SCORE_SCALE={scale} is not above 0")
         causal, window = options.number("CAUSAL", 1) == 1, options.number("WINDOW", 0)
-        return cls(queries, keys, dim, scale, causal, window, cap, (group, kv_heads, rows, columns))
+        heads = options.number("HEADS", 1)
+        if not 1 <= heads <= queries or group % heads:
+            raise CodegenError(f"{name}: HEADS={heads} are not 1 to {queries}, or no part of GROUP={group}")
+        return cls(queries, keys, dim, scale, causal, window, cap, (group // heads, kv_heads, rows, columns), heads)
+
+    @property
+    def item_queries(self) -> int:
+        """Queries of a tile, each of `heads` lines."""
+        return self.queries // self.heads
+
+    def query_of(self, line: int) -> int:
+        """Of a line; lines that are left are like those of the last query."""
+        return min(line // self.heads, self.item_queries - 1)
 
     @property
     def row_tiles(self) -> int:

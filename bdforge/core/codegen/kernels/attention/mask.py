@@ -4,7 +4,8 @@ A vector has the scores of two queries and eight keys. Of each the number of its
 query's: keys from `fresh` on, and before all keys' end or its own, and in another pass those of its window.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.attention.head import (
@@ -15,6 +16,7 @@ from bdforge.core.codegen.kernels.attention.head import (
     START,
     VECTOR,
     Head,
+    Ops,
 )
 from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
@@ -30,11 +32,36 @@ def mask(head: Head) -> Parts:
     """p0 = s, p1 = state."""
     setup = [AssemblyOp("mov p4, p0", "s for a second pass"), *_numbers(head)]
     yield repeated("aie2p", setup, [named_op(f"mov {_KEPT}, r16")], 1)
-    yield LoopOfParts([_rows(head, window=False)], head.row_tiles, _COUNTER)
+    yield from _pass(head, window=False)
     if head.window:
         yield repeated("aie2p", _numbers(head), [named_op("mov p0, p4")], 1)
-        yield LoopOfParts([_rows(head, window=True)], head.row_tiles, _COUNTER)
+        yield from _pass(head, window=True)
     yield repeated("aie2p", [], [named_op(f"mov r16, {_KEPT}")], 1)
+
+
+def _pass(head: Head, window: bool) -> Parts:
+    """All rows of tiles: a loop, but where lines of several heads follow each other, of which each is told apart."""
+    if head.heads == 1:
+        first = [AssemblyOp(f"vadd.32 {_QUERY}, {_QUERY}, {_EIGHT}")]
+        yield LoopOfParts([_rows(head, window, first, _beside)], head.row_tiles, _COUNTER)
+        return
+    for row in range(head.row_tiles):
+        first = [AssemblyOp(f"lda r1, [p1, #{POSITION}]"), set_register("r27", 0xFF00)]
+        yield _rows(head, window, first, partial(_one_by_one, head, row))
+
+
+def _beside(x: str, pair: int, less: int) -> Ops:
+    """Of each lane, where its query stands, which follows the one before, and a key further, less so many."""
+    yield set_register("r8", 2 * pair - less)
+    yield from (AssemblyOp(f"vbcst.32 {x}, r8"), AssemblyOp(f"vadd.32 {x}, {x}, {_QUERY}"))
+
+
+def _one_by_one(head: Head, row: int, x: str, pair: int, less: int) -> Ops:
+    """As `_beside`, of two lines."""
+    for line, to in enumerate((x, _SPARE)):
+        yield from with_constant("add", "r8", "r1", head.query_of(8 * row + 2 * pair + line) + 1 - less)
+        yield AssemblyOp(f"vbcst.32 {to}, r8")
+    yield AssemblyOp(f"vsel.32 {x}, {x}, {_SPARE}, r27")
 
 
 def _numbers(head: Head) -> list[AssemblyOp]:
@@ -55,12 +82,10 @@ def _numbers(head: Head) -> list[AssemblyOp]:
     return ops
 
 
-def _rows(head: Head, window: bool) -> FunctionPart:
-    """A row of tiles; registers of keys and queries go on to the next."""
-    setup = [AssemblyOp(f"vadd.32 {_QUERY}, {_QUERY}, {_EIGHT}")]
+def _rows(head: Head, window: bool, setup: list[AssemblyOp], ends: Callable[[str, int, int], Ops]) -> FunctionPart:
+    """A row of tiles; registers of keys, and of queries that follow each other, go on to the next."""
     for pair, x in enumerate(_ENDS):
-        shift = 2 * pair - (head.window if window else 0)
-        setup += [set_register("r8", shift), AssemblyOp(f"vbcst.32 {x}, r8"), AssemblyOp(f"vadd.32 {x}, {x}, {_QUERY}")]
+        setup += ends(x, pair, head.window if window else 0)
         if not window:
             found = f"vmin_ge.32 {x}, r16, {x}, {_LAST}, vaddSign1" if head.causal else f"vmov {x}, {_LAST}"
             setup.append(AssemblyOp(found))

@@ -64,7 +64,7 @@ def _taken(head: Head) -> Ops:
         yield from with_constant("add", "r14", "r14", -1)
         yield from (op("lt", "r15", "r9", "r14"), op("or", "r13", "r13", "r15"))
     if head.window:
-        yield from with_constant("add", "r14", "r9", head.queries - 1 - head.window)
+        yield from with_constant("add", "r14", "r9", head.item_queries - 1 - head.window)
         yield from (op("ge", "r15", "r14", "r12"), op("or", "r13", "r13", "r15"))
     for register, place in (("r8", BLOCK), ("r12", START), ("r11", FRESH), ("r13", HAS_MASK)):
         yield AssemblyOp(f"st {register}, [p3, #{place}]")

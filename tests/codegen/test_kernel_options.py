@@ -175,7 +175,7 @@ REFUSED = [
     ("attention_end_bf16", "aie2", sizes(16, 16, 16), "not assembled for aie2, only for aie2p"),
     ("attention_end_bf16", "aie2p", sizes(24, 16, 16), "queries, dimensions, keys = 24, 16, 16 are no multiples of 16"),
     ("attention_end_bf16", "aie2p", sizes(16, 16, 16), "SCORE_SCALE=0.0 is not above 0"),
-    ("attention_end_bf16", "aie2p", sizes(16, 16, 16, "DIGITS=1"), "for DIGITS=2, not for DIGITS=1"),
+    ("attention_end_bf16", "aie2p", sizes(16, 16, 16, "DIGITS=3"), "DIGITS=3 is not 1 or 2"),
     ("softmax_bf16", "aie2", ("TILE_ELEMENTS=32", "FACTOR=1F"), "not assembled for aie2, only for aie2p"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=48", "FACTOR=1F"), "48 elements are no multiple of 32"),
     ("softmax_bf16", "aie2p", ("TILE_ELEMENTS=32",), "FACTOR='' is no number"),

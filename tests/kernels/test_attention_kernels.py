@@ -60,10 +60,10 @@ class Head(NamedTuple):
 
 
 WIDE, FULL, SLIDING = Head(), Head(causal=0), Head(window=40)
-SMALL, COARSE = Head(48, 16, 64, scale=0.3), Head(digits=1)
+SMALL, COARSE, ROUGH = Head(48, 16, 64, scale=0.3), Head(digits=1), Head(32, 32, 64, digits=1, heads=2, window=50)
 CAPPED, CAPPED_LOW = (Head(48, 16, 64, scale=0.125, cap=cap) for cap in (50.0, 2.0))
 FOURS, SEVENS = Head(16, 16, 64, heads=4), Head(32, 16, 64, window=20, heads=7, scale=0.2)
-BUILDS = [head.build for head in (WIDE, FULL, SLIDING, SMALL, COARSE, CAPPED, CAPPED_LOW, FOURS, SEVENS)]
+BUILDS = [head.build for head in (WIDE, FULL, SLIDING, SMALL, COARSE, ROUGH, CAPPED, CAPPED_LOW, FOURS, SEVENS)]
 
 
 def tiles(x: np.ndarray) -> np.ndarray:
@@ -246,6 +246,7 @@ class Beside:
 
 MACHINE_CODE = {  # queries, keys, what the second half of k is multiplied by
     "window, moved": (SLIDING, 20, 40, 30), "small tiles, moved": (SMALL, 30, 40, 30), "whole": (FULL, 40, 70, 1),
+    "one digit": (COARSE, 40, 40, 1), "one digit, moved": (ROUGH, 20, 70, 30),
     "heads aside": (FOURS, 6, 40, 1), "sevens, moved": (SEVENS, 9, 50, 30), "capped": (CAPPED, 20, 24, 4),
     "capped low": (CAPPED_LOW, 20, 40, 300),
 }  # fmt: skip
@@ -263,9 +264,10 @@ def test_machine_code_keeps_to_the_bits_of_the_compiled_functions(kernel_library
     assert moved > 0 or size == 1 or head.cap
 
 
-def test_plans_tell_the_cycles_of_machine_code():
+@pytest.mark.parametrize("digits", [1, 2])
+def test_plans_tell_the_cycles_of_machine_code(digits):
     tile = {"queries": SMALL.queries, "keys": SMALL.keys}
-    spec = {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": SMALL.dim, "tile": tile}
+    spec = {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": SMALL.dim, "tile": tile, "digits": digits}
     made = plan(spec_from(spec | {"array": {"rows": 1, "columns": 2}}, "small"), device_named("strix_halo"))
     for symbol, told in made.kernels.cycles.items():
         counted = assembled(symbol, "aie2p", made.kernels.defines).cycles

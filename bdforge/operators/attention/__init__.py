@@ -37,9 +37,10 @@ from bdforge.operators.specs import (
 
 KIND = "attention"
 _TILE = 8  # lines and columns
-_ONE_DIGIT = 8  # cycles of a depth of 2 x 2 tiles, if operands have one digit: slots counted, for it is not assembled
-_SCORES, _VALUES, _SPARE, _CALL = 14, 15, (30, 21), (56, 80)
-"""Cycles of a depth of 2 x 2 tiles, between these, and of a call beside them, as machine code has them."""
+_SCORES, _VALUES = {1: (8, 22, 42), 2: (14, 30, 56)}, {1: (10, 18, 44), 2: (15, 21, 80)}
+_BEGIN = {1: (9, 2), 2: (13, 9)}
+"""Of machine code, by digits: cycles of a depth of 2 x 2 tiles, between these, and of a call beside them; of a tile of
+queries, and of a row of them."""
 
 
 class AttentionProblem(ProblemForm):
@@ -125,15 +126,15 @@ class AttentionPlan(Plan):
     @property
     def _cycles(self) -> dict[str, int]:
         """Of a call, as assembled kernels have them, within a few percent; `rescale` is rare."""
-        tiling, one = self.tiling, self.spec.form.digits == 1
+        tiling, digits = self.tiling, self.spec.form.digits
         rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
-        scores, values = (_ONE_DIGIT, _ONE_DIGIT) if one else (_SCORES, _VALUES)
+        (depth, block, call), (key, tiles, calls), (dim, row) = _SCORES[digits], _VALUES[digits], _BEGIN[digits]
         return {
-            "begin": rows * (13 * dims + 9) + 120, "scores": rows * keys // 4 * (scores * dims + _SPARE[0]) + _CALL[0],
+            "begin": rows * (dim * dims + row) + 120, "scores": rows * keys // 4 * (depth * dims + block) + call,
             "mask": rows * (14 * keys + 31) * (2 if self.spec.form.window else 1) + 51,
             "cap": rows * keys * 186 + 142, "weights": rows * (35 * keys + 4) + 111,
             "rescale": rows * (1230 + 24 * (keys + dims)) + 40,
-            "values": rows * dims // 4 * (values * keys + _SPARE[1]) + _CALL[1], "end": rows * (7 * dims + 82) + 94,
+            "values": rows * dims // 4 * (key * keys + tiles) + calls, "end": rows * (7 * dims + 82) + 94,
         }  # fmt: skip
 
     def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:

@@ -1,16 +1,17 @@
-"""Products of operands in two block floats on AIE2P, as `kernels/include/two_digits.h` has them, with the same bits.
+"""Products on AIE2P of operands in two block floats, or one, as `kernels/include/two_digits.h` has them, with its bits.
 
 Rows come as digits that another function made: *planes*, mantissas of pairs of rows of tiles, tile by tile along the
-depth, high ones of both rows and low ones, 64 bytes each, and behind all of them their exponents in the same order, 8
-bytes each.
-Columns are bfloat16 and become digits at each use, by way of the last accumulator: a tile is widened into it twice, for
-its high digit and for what that leaves. A block is 2 x 2 tiles of sums, in the other accumulators.
+depth, high ones of both rows and low ones, if any, 64 bytes each, and behind all of them their exponents in the same
+order, 8 bytes each.
+Columns are bfloat16 and become digits at each use, by way of the last accumulator: a tile is widened into it for its
+high digit, and once more for what that leaves. A block is 2 x 2 tiles of sums, in the other accumulators.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from re import sub
+from typing import Any
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.lane_block import Ops
@@ -29,6 +30,7 @@ IDENTITY = "ex11"
 _CONF, _TURN = "r0", ("r1", "r2")
 _SPARE = 4  # the accumulator in which digits are made
 _MOVED = "m7"
+_ONE_DIGIT = 8  # cycles of a tile of the depth, at least: both columns of one digit pass the last accumulator
 _UNIT, _BYTES, _MINUS_ONE = 127, 0x01010101, 0xC0  # exponent of mantissas in 1/64; -64
 
 Loops = tuple[tuple[int, int], tuple[int, int]]
@@ -72,6 +74,7 @@ class DigitProduct:
     begin: tuple[tuple[int, int], Loops]
     sums: tuple[tuple[int, int], Loops]
     added: str = ""
+    digits: int = 2
 
     def part(self, setup: list[AssemblyOp]) -> FunctionPart:
         """All blocks, rows after rows; `setup` gives pointers, and what is added."""
@@ -82,23 +85,28 @@ class DigitProduct:
         constants = [set_register(register, value) for register, value in made.constants.items()]
         modes = [set_register(register, mode) for register, mode in zip(_TURN, SQUARE_HALVES, strict=True)]
         first = [set_register(_CONF, BLOCK_CONF), *(modes if self.turned else ()), *minus_identity()]
-        cycles = _TURNED if self.turned else _STRAIGHT
+        step = partial(self._step, after)
         block = BlockOfSteps(
-            list(self._begin(after["begin"])), partial(self._step, after), list(self._end(after["sums"])),
-            self.steps // 2,
-            {"x": range(11 - bool(self.added)), "dm": [_SPARE]},
-            cycles.of(self._step(after, 0)), cycles.apart, 2 * cycles.tile,
+            list(self._begin(after["begin"])), step, list(self._end(after["sums"])), self.steps // 2,
+            {"x": range(11 - bool(self.added)), "dm": [_SPARE]}, **self._settled(step(0)),
         )  # fmt: skip
         return stepped("aie2p", [*setup, *first, *constants], block, self.rows * self.columns)
+
+    def _settled(self, step: list[DataflowOp]) -> dict[str, Any]:
+        """What is known of a block's schedule; a step of one digit is searched."""
+        if self.digits == 1:
+            return {"shortest": 2 * _ONE_DIGIT}
+        cycles = _TURNED if self.turned else _STRAIGHT
+        return {"fixed": cycles.of(step), "apart": cycles.apart, "shortest": 2 * cycles.tile}
 
     @property
     def planes_bytes(self) -> int:
         """Of mantissas."""
-        return self.rows * self.steps * 4 * TILE
+        return self.rows * self.steps * 2 * self.digits * TILE
 
     @property
     def _walks(self) -> Iterator[PointerWalk]:
-        count, pair = 4 * self.steps, self.steps * 2 * TILE
+        count, pair = 2 * self.digits * self.steps, self.steps * 2 * TILE
         rows, columns = self.rows, self.columns
         yield _walk("p0", [TILE * i for i in range(count)], ((rows, count * TILE), (columns, 0)))
         words = tuple(4 * i for i in range(2 * count))
@@ -127,16 +135,18 @@ class DigitProduct:
         return [_renamed(op, half) for half, op in tiles]
 
     def _tile(self, after: dict[str, list[str]], i: int) -> list[DataflowOp]:
-        rows, words = (after[name][size * i :] for name, size in (("rows", 4), ("exponents", 8)))
+        rows, words = (
+            after[name][size * i :] for name, size in (("rows", 2 * self.digits), ("exponents", 4 * self.digits))
+        )
         ops = [op for column in (0, 1) for op in self._column(column, after, 4 * i + 2 * column)]
-        places = [f"{name}{row}" for name in ("high", "low") for row in (0, 1)]
+        places = [f"{name}{row}" for name in ("high", "low")[: self.digits] for row in (0, 1)]
         for number, place in enumerate(places):
             text = f"vldb{access(f'x{{{place}}}', 'p0', rows[number])}"
             ops.append(named_op(text, "rows", f"rows {number}"))
         for number, (place, half) in enumerate((place, half) for place in places for half in "lh"):
             text = f"lda{access(f'e{half}{{{place}}}', 'p4', words[number])}"
             ops.append(named_op(text, "rows", f"words {number}"))
-        for one, other in (("high", "high"), ("high", "low"), ("low", "high")):
+        for one, other in (("high", "high"), ("high", "low"), ("low", "high"))[: 2 * self.digits - 1]:
             for lane in range(4):
                 row, column = divmod(lane, 2)
                 factors = f"ex{{{one}{row}}}, ex{{{other}of{column}}}"
@@ -152,12 +162,14 @@ class DigitProduct:
         for h in range(2 * self.turned):
             text = f"vshuffle x{{given{column}{h}}}, x{{raw{column}0}}, x{{raw{column}1}}, {_TURN[h]}"
             yield named_op(text, key=f"turn {2 * column + h}")
-        for way in ("whole", "rest"):
+        for way in ("whole", "rest")[: self.digits]:
             for h in (0, 1):
                 text = f"vconv.fp32.bf16 cm{'lh'[h]}{{{way}{column}}}, x{{given{column}{h}}}"
                 yield named_op(text, key=f"{way} {column} {h}")
             if way == "whole":
                 yield _digit(f"highof{column}", f"whole{column}")
+        if self.digits == 1:
+            return
         factors = f"ex{{highof{column}}}, {IDENTITY}, {_CONF}"
         yield named_op(f"vmac.f dm{{less{column}}}, dm{{rest{column}}}, {factors}", key=f"less {column}")
         yield _digit(f"lowof{column}", f"less{column}")

@@ -103,7 +103,7 @@ def _digits(head: Head) -> FunctionPart:
     loops = (rows, 2 * line), (head.dim_tiles, 128)
     (after,) = made.walks([PointerWalk("p0", (0, 64, line, line + 64), loops)])
     setup = [
-        *pointer("p5", "p2", 2 * head.queries * head.dim), set_register("r0", BLOCK_CONF),
+        *pointer("p5", "p2", head.digits * head.queries * head.dim), set_register("r0", BLOCK_CONF),
         *set_control("crRnd", ROUNDINGS["conv_even"]), *minus_identity(),
         *(set_register(register, value) for register, value in made.constants.items()),
     ]  # fmt: skip
@@ -112,16 +112,19 @@ def _digits(head: Head) -> FunctionPart:
         text = access(f"cm{'lh'[half]}{{x{i}}}", "p0", after[2 * i + half])
         dimensions, _, rest = text.partition(" ")
         ops.append(named_op(f"vlda{dimensions}.conv.fp32.bf16 {rest}", "o", f"load {i}{half}"))
-    ops += [op for i in (0, 1) for op in two_digits(f"x{i}", f"high{i}", f"low{i}", "r0")]
-    ops += to_planes([f"{name}{i}" for name in ("high", "low") for i in (0, 1)], ("p2", "p5"), ("#64", "#4"))
+    digits = ("high", "low")[: head.digits]
+    ops += [op for i in (0, 1) for op in to_digits(f"x{i}", [f"{name}{i}" for name in digits], "r0")]
+    ops += to_planes([f"{name}{i}" for name in digits for i in (0, 1)], ("p2", "p5"), ("#64", "#4"))
     return repeated("aie2p", setup, ops, rows * head.dim_tiles, {"x": range(11), "dm": range(5)})
 
 
-def two_digits(source: str, high: str, low: str, conf: str) -> Iterator[DataflowOp]:
-    """Both digits of an accumulator's tile."""
+def to_digits(source: str, digits: list[str], conf: str) -> Iterator[DataflowOp]:
+    """The digits of an accumulator's tile, high and low, or the high one alone."""
+    high, *others = digits
     yield named_op(f"vconv.bfp16ebs8.fp32 ex{{{high}}}, dm{{{source}}}")
-    yield named_op(f"vmac.f dm{{{low}of}}, dm{{{source}}}, ex{{{high}}}, {IDENTITY}, {conf}")
-    yield named_op(f"vconv.bfp16ebs8.fp32 ex{{{low}}}, dm{{{low}of}}")
+    for low in others:
+        yield named_op(f"vmac.f dm{{{low}of}}, dm{{{source}}}, ex{{{high}}}, {IDENTITY}, {conf}")
+        yield named_op(f"vconv.bfp16ebs8.fp32 ex{{{low}}}, dm{{{low}of}}")
 
 
 def to_planes(digits: list[str], pointers: tuple[str, str], steps: tuple[str, str]) -> Iterator[DataflowOp]:

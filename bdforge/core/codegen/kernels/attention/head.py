@@ -24,7 +24,9 @@ Ops = Iterator[AssemblyOp]
 
 @dataclass(frozen=True)
 class Head:
-    """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side."""
+    """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side; digits
+    of each operand.
+    """
 
     queries: int
     keys: int
@@ -35,6 +37,7 @@ class Head:
     cap: float
     shares: tuple[int, int, int, int]
     heads: int = 1
+    digits: int = 2
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "Head":
@@ -44,8 +47,9 @@ class Head:
         queries, dim, keys = (options.number(size) for size in ("DIM_M", "DIM_K", "DIM_N"))
         if queries % 16 or dim % 16 or keys % 16 or min(queries, dim, keys) < 16:
             raise CodegenError(f"{name}: queries, dimensions, keys = {queries}, {dim}, {keys} are no multiples of 16")
-        if options.number("DIGITS", 2) != 2:
-            raise CodegenError(f"{name} is assembled for DIGITS=2, not for DIGITS={options.given['DIGITS']}")
+        digits = options.number("DIGITS", 2)
+        if digits not in (1, 2):
+            raise CodegenError(f"{name}: DIGITS={digits} is not 1 or 2")
         group, kv_heads, rows, columns = (options.number(of, 1) for of in ("GROUP", "KV_HEADS", "ROWS", "COLUMNS"))
         cap, scale = (float(options.given.get(of, "0")) for of in ("SOFT_CAP", "SCORE_SCALE"))
         if not scale > 0:
@@ -54,7 +58,8 @@ class Head:
         heads = options.number("HEADS", 1)
         if not 1 <= heads <= queries or group % heads:
             raise CodegenError(f"{name}: HEADS={heads} are not 1 to {queries}, or no part of GROUP={group}")
-        return cls(queries, keys, dim, scale, causal, window, cap, (group // heads, kv_heads, rows, columns), heads)
+        shares = group // heads, kv_heads, rows, columns
+        return cls(queries, keys, dim, scale, causal, window, cap, shares, heads, digits)
 
     @property
     def item_queries(self) -> int:

@@ -39,7 +39,7 @@ def scores(head: Head) -> Parts:
     across, down = 2 * TILE_FLOATS, 2 * head.key_tiles * TILE_FLOATS
     product = DigitProduct(
         rows, columns, head.dim_tiles, False, ((TILE_FLOATS, 0), ((rows, across), (columns, 0))),
-        ((head.key_tiles * TILE_FLOATS, TILE_FLOATS), ((rows, down), (columns, across))), _MAGIC,
+        ((head.key_tiles * TILE_FLOATS, TILE_FLOATS), ((rows, down), (columns, across))), _MAGIC, head.digits,
     )  # fmt: skip
     setup = [
         *_even(), *_taken(head), *pointer("p4", "p0", product.planes_bytes), *pointer("p6", "p3", head.state("begin")),
@@ -75,7 +75,7 @@ def values(head: Head) -> Parts:
     rows, columns = head.row_tiles // 2, head.dim_tiles // 2
     apart = head.dim_tiles * TILE_FLOATS, TILE_FLOATS
     loops = (rows, 2 * apart[0]), (columns, 2 * apart[1])
-    product = DigitProduct(rows, columns, head.key_tiles, True, (apart, loops), (apart, loops))
+    product = DigitProduct(rows, columns, head.key_tiles, True, (apart, loops), (apart, loops), digits=head.digits)
     yield product.part([*_even(), *pointer("p4", "p0", product.planes_bytes), AssemblyOp("mov p6, p2")])
     setup = [*pointer("p4", "p3", head.state("next")), *pointer("p5", "p3", head.state("sums"))]
     ops = [named_op(f"vldb x{{x}}, [p4], #{VECTOR}", "next"), named_op(f"vst x{{x}}, [p5], #{VECTOR}", "sums")]

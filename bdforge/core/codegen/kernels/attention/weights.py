@@ -8,7 +8,7 @@ slope is beside 1/2 times f.
 from collections.abc import Iterator
 
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels.attention.begin import two_digits
+from bdforge.core.codegen.kernels.attention.begin import to_digits
 from bdforge.core.codegen.kernels.attention.head import (
     HAS_MOVED,
     HIGH_SUM,
@@ -50,7 +50,7 @@ def weights(head: Head) -> Iterator[FunctionPart]:
     behind = [named_op(f"vst {part}0, [p6], #{VECTOR}", "next") for part in AIE2P.parts]
 
     def step(i: int) -> list[DataflowOp]:
-        return list(_tile(LaneBlock(), mantissas[2 * i :], words[4 * i :]))
+        return list(_tile(LaneBlock(), mantissas[head.digits * i :], words[2 * head.digits * i :], head.digits))
 
     block = BlockOfSteps(before, step, behind, head.key_tiles, _FREE, shortest=_INTERVAL)
     yield stepped("aie2p", setup, block, head.row_tiles)
@@ -58,16 +58,17 @@ def weights(head: Head) -> Iterator[FunctionPart]:
 
 
 def _walks(head: Head) -> Iterator[PointerWalk]:
-    """Planes of p, high and low digits of a row: every other place of those of a pair."""
+    """Planes of p, digits of a row: every other place of those of a pair."""
+    count = head.digits * head.key_tiles
     for pointer_, size in (("p1", TILE), ("p4", EXPONENTS)):
-        places = [2 * size * i + at for i in range(2 * head.key_tiles) for at in ((0,) if size == TILE else (0, 4))]
-        loops = (head.row_tiles // 2, 4 * head.key_tiles * size), (2, size)
+        places = [2 * size * i + at for i in range(count) for at in ((0,) if size == TILE else (0, 4))]
+        loops = (head.row_tiles // 2, 2 * count * size), (2, size)
         yield PointerWalk(pointer_, tuple(places), loops, access=0 if size == TILE else 4)
 
 
 def _setup(head: Head) -> Ops:
     yield AssemblyOp(f"mov {_KEPT}, r16", "kept for the caller")
-    yield from pointer("p4", "p1", 2 * head.queries * head.keys)
+    yield from pointer("p4", "p1", head.digits * head.queries * head.keys)
     yield from (*pointer("p5", "p2", head.state("sums")), *pointer("p6", "p2", head.state("next")))
     for control, value in {"crRnd": ROUNDINGS["conv_even"], "crSat": 1, "crSRSMode": 1}.items():
         yield from set_control(control, value)
@@ -85,14 +86,15 @@ def _setup(head: Head) -> Ops:
         yield from (AssemblyOp(f"vbcst.16 x1, {factor or 'r15'}"), AssemblyOp(f"vmul {dm}, x0, x1, {_SIGNED}"))
 
 
-def _tile(b: LaneBlock, mantissas: list[str], words: list[str]) -> LaneOps:
+def _tile(b: LaneBlock, mantissas: list[str], words: list[str], digits: int) -> LaneOps:
     yield b.op("vbcst.32 x{most}, r4")
     for made in (_cut, _weights):
         yield from (op for half in "ab" for op in made(b, half))
     for part, half in zip("lh", "ab", strict=True):
         yield b.op(f"vconv.fp32.bf16 cm{part}{{whole}}, x{{p{half}}}")
-    yield from two_digits("whole", "high", "low", "r0")
-    for number, digit in enumerate(("high", "low")):
+    names = ["high", "low"][:digits]
+    yield from to_digits("whole", names, "r0")
+    for number, digit in enumerate(names):
         yield b.op(f"vmac.f {_SUMS}, {_SUMS}, ex{{{digit}}}, {_ONES}, r0")
         yield b.op(f"vst{access(f'x{{{digit}}}', 'p1', mantissas[number])}", "p")
         for i, part in enumerate("lh"):

@@ -86,16 +86,26 @@ class Agent:
         self.notify(verb, what)
 
 
+RunSome = Callable[[Sequence[Any]], Sequence[Agent]]
+"""Runs some agents of those given, the first one among them, and tells which."""
+
+
 class Scheduler:
     """Runs agents in turn until all are blocked.
+
+    Those that compute for long do so when nobody else is ready: then most of them are there, to run at once.
 
     Patient ones (a source whose sinks have only their small buffers free) get their turn when nobody else can
     move, which keeps transfers large and changes no value.
     """
 
+    shares = True
+    """Whether agents may go on at the same time, by `compute`."""
+
     def __init__(self, budget: int = STEP_BUDGET, observers: Sequence[Observer] = ()):
         self._ready: deque[Agent] = deque()
         self._patient: deque[Stream] = deque()
+        self._computing: list[Agent] = []
         self._left = self.budget = budget
         self.observers = tuple(observers)
         self.running: Agent | None = None  # known where somebody observes
@@ -117,12 +127,19 @@ class Scheduler:
         agent.scheduled = True
         self._ready.append(agent)
 
+    def compute(self, agent: Agent, run_some: RunSome) -> None:
+        """Let an agent go on when nobody is ready: `run_some` then runs some of those who wait for it, at once."""
+        agent.scheduled = True
+        self._computing.append(agent)
+        self._run_some = run_some
+
     def refill(self) -> None:
         """The whole budget again, for another run on the same array."""
         self._left = self.budget
 
     def clear(self) -> None:
         self._ready.clear()
+        self._computing.clear()
         self._patient.clear()
 
     def wake_when_idle(self, patient: "Stream") -> None:
@@ -150,6 +167,11 @@ class Scheduler:
             agent = self._next_ready()
             agent.scheduled = False
             self._step(agent)
+            return True
+        if self._computing:
+            ran = self._run_some(self._computing)
+            self._computing = [agent for agent in self._computing if agent not in ran]
+            self._ready.extend(ran)
             return True
         if not self._patient:
             return False
@@ -190,6 +212,8 @@ class RandomScheduler(Scheduler):
     Who runs next, how many words move at once, whether small buffers are filled early, and how far the array
     gets between two operations of the controller (perhaps not at all).
     """
+
+    shares = False
 
     def __init__(self, seed: int, budget: int = STEP_BUDGET, observers: Sequence[Observer] = ()):
         super().__init__(budget, observers)

@@ -60,7 +60,7 @@ LAND, FORWARD, REQUEST, READ, OPERATE, STORE = range(6)
 
 
 SOURCES = Path(__file__).parent / "engine"
-FLAGS = ("-fno-strict-aliasing", "-fvisibility=hidden")
+FLAGS = ("-fno-strict-aliasing", "-fvisibility=hidden", "-pthread")
 
 
 class EngineError(Fault, RuntimeError):
@@ -102,6 +102,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
         "engine_core": (ctypes.POINTER(EngineState), [pointer, pointer, pointer]),
         "engine_drop_core": (None, [ctypes.POINTER(EngineState)]),
         "engine_run": (integer, [ctypes.POINTER(EngineState), number]),
+        "engine_run_beside": (None, [pointer, pointer, pointer, integer, integer]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(found, name)

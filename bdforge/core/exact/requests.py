@@ -51,6 +51,11 @@ class GetTimer(Request):
     """The tile's timer."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunBeside(Request):
+    """To go on behind `bdforge.core.exact.translated.run_beside`: this core computes for long. There is no answer."""
+
+
 def request_of(name: str, operands: Sequence[int]) -> Request | None:
     """The request of a form's meaning, None where its condition is 0; ExecutionError for one that nobody serves."""
     verb, _, what = name.partition(" ")

@@ -5,8 +5,10 @@ reached cost nothing, and bytes that are no bundle matter only where they would 
 """
 
 import ctypes
+import os
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,8 @@ from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.interpreter import Steps as Run
 from bdforge.core.exact.profile import PartMark, Parts
 from bdforge.core.exact.register_layout import FORWARDED
-from bdforge.core.exact.requests import answered, request_of
-from bdforge.core.exact.translated_program import translated
+from bdforge.core.exact.requests import RunBeside, answered, request_of
+from bdforge.core.exact.translated_program import compiled, translated
 from bdforge.core.isa import Isa, leaves
 from bdforge.core.isa.core_registers import reset_values
 from bdforge.core.isa.errors import AccessError, ControlError, DecodeError, ExecutionError, OpenError, StepBudgetError
@@ -28,6 +30,8 @@ from bdforge.core.isa.meaning import ASSUMPTIONS, Approximated, Approximation, a
 
 _UNKNOWN = 4
 _STRETCH = 1 << 20  # bundles after which compiled states are looked for
+SHORT = 512
+"""Bundles behind a request, at least, with which a core counts as one that computes for long: some 50 us."""
 _FAULTS = {1: OpenError, 2: AccessError, 3: ControlError, _UNKNOWN: OpenError}
 
 
@@ -51,6 +55,9 @@ class Translated:
         weakref.finalize(self, self._library.engine_drop_core, self._core)
         self._state: build.EngineState = self._core.contents
         self._seen = 0  # of the marks
+        self._shares, self._until, self.waits = False, 0, False
+        self._long: set[int] = set()  # where it has computed for long
+        self._status = build.BUDGET  # of the run beside others
         for register, value in reset_values(isa.generation).items():
             self.write(register, value)
 
@@ -99,6 +106,10 @@ class Translated:
         """What becomes of approximations from now on; `approximated` names those that were made."""
         self._state.approximation = how
 
+    def share(self) -> None:
+        """Let others run at the same time: where this core computes for long, `run` asks for `RunBeside`."""
+        self._shares = True
+
     @property
     def assumed(self) -> list[str]:
         """Why results so far may be otherwise."""
@@ -139,15 +150,21 @@ class Translated:
             yield from self._run(self.bundles + 1)
 
     def _run(self, until: int) -> Generator[Any, Any, None]:
+        self._until, start = until, self.pc
         while True:
-            with self._program.lock:
-                before = self.bundles
-                status = self._library.engine_run(self._core, min(max(until - before, 0), _STRETCH))
-                self._program.compiled.ran(self.bundles - before)
+            if start in self._long:
+                self.waits = True
+                yield RunBeside()
+                status = self._status
+            else:
+                status = self._alone()
             if status == build.BUDGET and self.bundles < until:
+                if self._shares:
+                    self._long.add(start)
                 continue
             if status == build.ASK:
                 yield from self._ask()
+                start = self.pc
             elif status == build.TRANSLATE:
                 self._translate()
             elif status == build.FAULT:
@@ -155,6 +172,17 @@ class Translated:
             else:
                 self.done = status == build.DONE
                 return
+
+    def _alone(self) -> int:
+        """Run on; why that stopped."""
+        with self._program.lock:
+            before = self.bundles
+            status = self._library.engine_run(self._core, self._budget(SHORT if self._shares else _STRETCH))
+            self._program.compiled.ran(self.bundles - before)
+        return status
+
+    def _budget(self, most: int = _STRETCH) -> int:
+        return min(max(self._until - self.bundles, 0), most)
 
     def _translate(self) -> None:
         pc = self.pc
@@ -190,6 +218,30 @@ class Translated:
         answer = yield request
         if size_bytes and not any(kind.data):
             ctypes.memmove(address, answered(kind.name, operands, answer).to_bytes(size_bytes, "little"), size_bytes)
+
+
+def run_beside(cores: Sequence[Translated]) -> None:
+    """Let cores that asked for it run on, on all processors that there are, each as far as it would by itself.
+
+    None may reach memory that another one does: then it is the same in which order they run, or at once.
+    """
+    programs = {id(core._program): core._program for core in cores}
+    with ExitStack() as held:
+        for _, program in sorted(programs.items()):  # in one order, whoever takes several
+            held.enter_context(program.lock)
+        before, count = [core.bundles for core in cores], len(cores)
+        statuses = (ctypes.c_int * count)()
+        pointers = (ctypes.c_void_p * count)(*(ctypes.addressof(core._state) for core in cores))
+        budgets = (ctypes.c_int64 * count)(*(core._budget() for core in cores))
+        compiled().engine_run_beside(pointers, budgets, statuses, count, min(count, processors()))
+        for core, ran, status in zip(cores, before, statuses, strict=True):
+            core._status, core.waits = status, False
+            core._program.compiled.ran(core.bundles - ran)
+
+
+def processors() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 Executor = Interpreter | Translated

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,8 @@ from bdforge.core.exact.core_memory import BANK_BYTES, BANKS, WINDOW_BYTES, Data
 from bdforge.core.exact.engine_build import library
 from bdforge.core.exact.interpreter import Interpreter
 from bdforge.core.exact.profile import CoreProfile, Parts, PartTimeline, shares
-from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister
-from bdforge.core.exact.translated import Executor, Translated
+from bdforge.core.exact.requests import GetRegister, GetTimer, PutHeader, PutRegister, RunBeside
+from bdforge.core.exact.translated import Executor, Translated, run_beside
 from bdforge.core.isa import Isa, IsaError
 from bdforge.core.isa.errors import StepBudgetError
 from bdforge.core.isa.meaning.floats import ROUNDING
@@ -109,6 +109,10 @@ class MachineCode:
                 raise BudgetExceeded(f"{core.name}: {error}{self.where()}") from None
             except IsaError as error:
                 raise self._stopped(error) from error
+            if isinstance(request, RunBeside):
+                core.array.scheduler.compute(core, run_some)
+                yield
+                continue
             self._count(core)
             self._tell_assumed(core, executor)
             answer = yield from self._served(core, request)
@@ -141,6 +145,8 @@ class MachineCode:
         breakpoints = core.array.breakpoints
         places = breakpoints.places.get(core.place, ()) if breakpoints else ()
         if breakpoints is None or not places:
+            if isinstance(executor, Translated) and core.array.scheduler.shares:
+                executor.share()
             return executor.run(core.budget)
         return self._stepping(core, executor, {self._resolved(core, place) for place in places}, breakpoints)
 
@@ -247,6 +253,22 @@ class MachineCode:
         }
         if took:
             core.notify("run", run.cycle - cycle, run.conflicts - conflicts, used, took)
+
+
+def run_some(cores: Sequence[EmulatedCore]) -> Sequence[EmulatedCore]:
+    """Run those of some cores on that reach no memory of another one: in order, whom those before leave theirs.
+
+    A core that was reset meanwhile begins anew, or does nothing.
+    """
+    chosen, reached = list[EmulatedCore](), set[tuple[int, int]]()
+    for core in cores:
+        reaches = {_place(core, *window) for window in CORE_LOCK_WINDOWS}
+        if reached.isdisjoint(reaches):
+            chosen.append(core)
+            reached |= reaches
+    found = (core.program.executor for core in chosen if isinstance(core.program, MachineCode))
+    run_beside([executor for executor in found if isinstance(executor, Translated) and executor.waits])
+    return chosen
 
 
 def profiles(cores: Iterable[EmulatedCore]) -> Iterator[CoreProfile]:

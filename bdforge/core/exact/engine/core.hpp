@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -72,7 +73,7 @@ struct Program {
     std::vector<std::unique_ptr<Bundle>> forgotten;  // which may still be under way
     std::vector<std::uint8_t> constants;
     std::int32_t most_buffer = 0;  // of all bundles
-    std::int32_t ring = 0;         // bytes in which the buffers of what is under way come round
+    std::atomic<std::int32_t> ring = 0;  // bytes in which the buffers of what is under way come round
     std::int32_t depth = 0;        // bundles that may be under way
     std::int32_t chain = 0;        // bytes of the buffers of a compiled chain, at most
     std::int32_t lc, ls, le;       // places of the loop's registers
@@ -119,6 +120,7 @@ struct alignas(64) Core : Often, Shared {
     std::uint8_t* written[4];
     Program* program;
     std::int32_t target, drained, stopping, middle, next_request;
+    std::int32_t beside, unsampled;  // whether others run at the same time, and since when no state was counted then
     std::int64_t loop_start;
     State* state;
     std::uint8_t* usual[64];   // where address 0 would lie, for addresses of each bank whose memory nobody keeps account of

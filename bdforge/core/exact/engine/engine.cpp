@@ -1,12 +1,11 @@
 // Runs translated programs: cycle by cycle, the events that are due. Called from Python by plain functions.
 #include <string>
 
+#include "crew.hpp"
 #include "states_text.hpp"
 
 namespace engine {
 namespace {
-
-constexpr int kMeet = 1 << 8;  // how often a state runs until its chain is looked for again
 
 inline void run(Core& core, const Call& call) {
     call.event.function(core, call.event, buffer_of(core, call.age) + call.event.offset);
@@ -23,9 +22,9 @@ int run_compiled(Core& core, std::int64_t& budget) {
     const States& states = *core.program->states;
     const State* done = nullptr;
     int next = core.state->compiled, last = 0;
-    while (next >= 0 && states.functions[next]) {
+    for (Compiled chain; next >= 0 && (chain = states.functions[next]);) {
         const int at = next;
-        next = states.functions[at](core, budget, last);
+        next = chain(core, budget, last);
         if (next != kRefuse) done = states.chains[at][last];
     }
     if (!done) return kRefused;
@@ -50,7 +49,7 @@ int begin(Core& core, std::int64_t& budget) {
     widen(core);
     if (core.state->compiled >= 0)
         if (const int status = run_compiled(core, budget); status != kRefused) return status;
-    if (!(++core.state->ran % kMeet)) meet(*core.program, *core.state);
+    count_state(core);
     core.pending_stores = core.state->pending_stores;
     if (core.bundle) {
         --budget;
@@ -203,7 +202,7 @@ void engine_attach(Program* program, const CompiledStates* library) {
     library->take(Tables{});
     states.library = library;
     states.chains.assign(library->count, {});
-    states.functions.assign(library->count, nullptr);
+    states.functions = std::vector<std::atomic<Compiled>>(library->count);
     states.keys.clear();
     states.numbers.clear();
     const std::uint64_t* keys = library->keys;
@@ -252,5 +251,15 @@ int engine_run(Shared* shared, std::int64_t budget) {
     core.constants = core.program->constants.data();
     for (;;)
         if (const int status = cycle(core, budget); status != kStepped) return status;
+}
+
+// As that, cores none of which reaches memory that another one does, on so many threads.
+void engine_run_beside(Shared** cores, const std::int64_t* budgets, int* statuses, int count, int threads) {
+    Crew::run(count, threads, [=](int i) {
+        Core& core = static_cast<Core&>(*cores[i]);
+        core.beside = threads > 1;
+        statuses[i] = engine_run(cores[i], budgets[i]);
+        core.beside = 0;
+    });
 }
 }

@@ -1,8 +1,11 @@
 // What is due in a cycle follows from the bundles of the cycles before. It is worked out once for each such sequence of
 // bundles and kept: a loop runs through as many states as it has bundles, with nothing to decide in them but the next.
+// Cores of a program share its states, also those that run at the same time: one is made, and a chain is met, by one of
+// them; what leads to either is published behind it.
 #pragma once
 
 #include <algorithm>
+#include <mutex>
 
 #include "compiled.hpp"
 
@@ -22,12 +25,12 @@ struct Call {
 
 struct State {
     const Bundle* bundle = nullptr;  // of this cycle
-    State* next[2] = {};             // the states that followed last
+    std::atomic<State*> next[2] = {};  // the states that followed last
     std::vector<Call> calls;         // by phase
     int ends[kPhases] = {};          // of each phase in `calls`
     int pending_stores = 0;          // that are due in later cycles
-    int compiled = -1;               // the number of the compiled chain that begins with it
-    std::int64_t ran = 0;            // how often, where it was not compiled
+    std::atomic<int> compiled = -1;  // the number of the compiled chain that begins with it
+    std::atomic<std::int64_t> ran = 0;  // how often, where it was not compiled
     Window window{};
 };
 
@@ -37,8 +40,9 @@ struct States {
     std::map<std::uint64_t, int> numbers;         // of the library's chains, by the key of the first state
     std::vector<const std::uint64_t*> keys;       // of a chain's states, by number
     std::vector<std::vector<State*>> chains;      // those that were met, by number
-    std::vector<Compiled> functions;              // of those
+    std::vector<std::atomic<Compiled>> functions;  // of those
     std::map<Window, std::unique_ptr<State>> known;
+    std::recursive_mutex making;                  // states, or meeting chains: one leads to the other
     State empty;
 };
 
@@ -97,7 +101,7 @@ inline void fill(Program& program, State& state, const Window& window) {
     state.window = window;
     state.bundle = window[0];
     state.calls.clear();
-    state.next[0] = state.next[1] = nullptr;
+    for (auto& next : state.next) next = nullptr;
     state.pending_stores = 0;
     state.compiled = -1;
     collect(state, kLand);
@@ -137,7 +141,8 @@ inline State* found(Program& program, const State& before, const Bundle* bundle,
 // Let the chain that begins with a state run compiled, if the library has it and all of its states are those of the library.
 inline void meet(Program& program, State& state) {
     States& states = *program.states;
-    if (!states.library || !can_be_compiled(state)) return;
+    const std::lock_guard held(states.making);
+    if (!states.library || state.compiled >= 0 || !can_be_compiled(state)) return;
     const auto entry = states.numbers.find(key_of(state));
     if (entry == states.numbers.end()) return;
     const int number = entry->second;
@@ -150,9 +155,9 @@ inline void meet(Program& program, State& state) {
         if (next == &own[0] || next == &own[1] || !can_be_compiled(*next) || key_of(*next) != states.keys[number][n]) return;
         chain.push_back(next);
     }
-    state.compiled = number;
     states.chains[number] = std::move(chain);
     states.functions[number] = states.library->functions[number];
+    state.compiled = number;
 }
 
 // The state behind one; a core beyond the most states that are kept has one of its own, which no other leads to.
@@ -164,6 +169,7 @@ inline State* found(Program& program, const State& before, const Bundle* bundle,
         window[age] = earlier && earlier->last >= age ? earlier : nullptr;
     }
     States& states = *program.states;
+    const std::lock_guard held(states.making);
     const auto place = states.known.find(window);
     if (place != states.known.end()) return place->second.get();
     if (states.known.size() < States::kMost) {
@@ -178,14 +184,25 @@ inline State* found(Program& program, const State& before, const Bundle* bundle,
 }
 
 inline State* after(Program& program, State& before, const Bundle* bundle, State (&own)[2]) {
-    for (State* state : before.next)  // most states have one behind them, the end of a loop two
-        if (state && state->bundle == bundle) return state;
+    for (const auto& next : before.next)  // most states have one behind them, the end of a loop two
+        if (State* state = next.load(std::memory_order_acquire); state && state->bundle == bundle) return state;
     State* state = found(program, before, bundle, own);
     if (state != &own[0] && state != &own[1]) {
-        before.next[1] = before.next[0];
+        before.next[1] = before.next[0].load();
         before.next[0] = state;
     }
     return state;
+}
+
+// A state has run where it is not compiled: perhaps its chain is there by now. Beside others a core counts samples, for
+// all would write to one place; of a prime, so that loops are sampled all round.
+inline void count_state(Core& core) {
+    constexpr int kMeet = 1 << 8, kSample = 61;  // how often a state runs until its chain is looked for, and of samples
+    if (core.beside && ++core.unsampled < kSample) return;
+    core.unsampled = 0;
+    const std::int64_t before = core.state->ran.load(std::memory_order_relaxed), now = before + (core.beside ? kSample : 1);
+    core.state->ran.store(now, std::memory_order_relaxed);
+    if (before / kMeet != now / kMeet) meet(*core.program, *core.state);
 }
 
 }  // namespace engine

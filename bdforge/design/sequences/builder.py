@@ -223,6 +223,19 @@ class Builder:
         """Write a register, or as many that follow each other as there are values."""
         self._add(ProgramWrite(kind="write", address=self.place(address), values=self._listed(values)))
 
+    def write_on(self, address: Operand, *values: Operand) -> None:
+        """As `write`, by the operation just before where that ends at `address`."""
+        last = self._blocks[-1][-1] if self._blocks[-1] else None
+        if not isinstance(last, ProgramWrite) or self._after(last) != expression(address).constant:
+            self.write(address, *values)
+            return
+        self._blocks[-1][-1] = last.model_copy(update={"values": [*last.values, *self._listed(values)]})
+
+    def _after(self, write: ProgramWrite) -> int:
+        """The address behind a write, -1 where it is no constant."""
+        address = self._values[write.address]
+        return address + GRANULE_BYTES * len(write.values) if isinstance(address, int) else -1
+
     def set_parameters(self, parameters: Operand, words: Mapping[int, Operand], go: Operand) -> None:
         """Write a core's parameters by slot, from the address of the first on, then 1 to the lock at `go`.
 

@@ -69,15 +69,14 @@ class Composer:
             if not (tensor.made and tensor.over):  # of what another has taken the place nothing is left
                 self._operand(name, tensor)
         early = [EarlyTasks(step, values, places.given(step)) for step, (values, _) in zip(steps, bound, strict=True)]
-        after = [*zip(steps, bound, early, strict=True)][1:]
-        for step, (values, bases), own, following in zip_longest(steps, bound, early, after):
+        parts = [*zip(steps, bound, early, strict=True)]
+        for (step, (values, bases), own), after in zip_longest(parts, parts[1:]):
             self._requirements(step, values)
             in_flight = min(step.program.in_flight, step.program.in_flight_max)
             with build.configure(step.change.then, in_flight, step.change.ahead):
-                self._statements(own.round, step, own.values, bases, own.early)
-                if following:
-                    other, (_, places_), late = following
-                    self._statements(late.round, other, late.values, places_, late.sooner)
+                self._early(own, step, bases, sooner=False)
+                if after:
+                    self._early(after[2], after[0], after[1][1], sooner=True)
             self._statements(step.program.do, step, values, bases, own.late)
         if last != UNCHANGED:
             with build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead):
@@ -137,12 +136,22 @@ class Composer:
             if condition.constant is None:
                 self._builder.require(condition, f"step {step.name}: {note.text}", *map(values, note.values))
 
+    def _early(self, early: EarlyTasks, step: ComposedStep, bases: Bases, sooner: bool) -> None:
+        """What of a step's first round runs while the step before does, or the one before that."""
+        if (some := early.when(sooner)).constant != 0:
+            with self._builder.when(some):
+                runs = early.sooner if sooner else early.early
+                self._statements(early.round, step, early.values, bases, runs)
+
     def _statements(
         self, block: Iterable[Any], step: ComposedStep, values: Substitution, bases: Bases, runs: Runs
     ) -> None:
         """Those of a step's statements that run here, each where a condition holds."""
         for statement in block:
-            if (condition := runs(statement)).constant != 0:
+            condition = runs(statement)
+            if condition.constant:
+                self._statement(statement, step, values, bases, runs)
+            elif condition.constant is None:
                 with self._builder.when(condition):
                     self._statement(statement, step, values, bases, runs)
 
@@ -166,7 +175,7 @@ class Composer:
                 column, times = values(statement.column), values(statement.runs)
                 build.task(statement.direction, statement.channel, column, *bds, runs=times, token=statement.token)
             case "write":
-                build.write(values(statement.address), *map(values, statement.values))
+                build.write_on(values(statement.address), *map(values, statement.values))
             case "configure":
                 raise CompositionError(f"step {step.name}: is a composition itself; name its steps instead")
 

@@ -23,29 +23,27 @@ class EarlyTasks:
         self._late: set[object] = set()  # channels and cores of which something before stays where it is
         self._chosen = dict(self._choose(self.round))
 
+    def when(self, sooner: bool) -> Expr:
+        """Whether anything of the first round runs while the step before does, or, `sooner`, while the one before that
+        does: something is there for it, and there is a round."""
+        if sooner not in self._chosen.values():
+            return expression(0)
+        none = any_of(*(self.values(one.count) < 1 for one in self.loops), 0)
+        return expression(1) if none.constant == 0 else ~none
+
     def early(self, statement: Any) -> Expr:
-        """Where a statement of the first round runs while the step before does."""
-        return self._runs(statement, sooner=False)
+        """Whether a statement of the first round, or one inside it, runs while the step before does."""
+        return expression(int(any(self._chosen.get(id(one)) is False for one in _walk([statement]))))
 
     def sooner(self, statement: Any) -> Expr:
-        """Where it runs while the step before that does."""
-        return self._runs(statement, sooner=True)
-
-    def _runs(self, statement: Any, sooner: bool) -> Expr:
-        inside = any(self._chosen.get(id(one)) is sooner for one in _walk([statement]))
-        return self._some if inside else expression(0)
+        """Whether it runs while the step before that does."""
+        return expression(int(any(self._chosen.get(id(one)) is True for one in _walk([statement]))))
 
     def late(self, statement: Any) -> Expr:
         """Where a statement of the step runs in its own place: what starts early does so from the second round on."""
         if id(statement) not in self._chosen:
             return expression(1)
         return any_of(*(~self._counters[one.loop].equals(0) for one in self.loops), 0)
-
-    @property
-    def _some(self) -> Expr:
-        """Whether there is a round."""
-        none = any_of(*(self.values(one.count) < 1 for one in self.loops), 0)
-        return expression(1) if none.constant == 0 else ~none
 
     def _choose(self, block: Sequence[Any]) -> Iterator[tuple[int, bool]]:
         """Statements that start early, and whether that is two steps before."""
@@ -63,12 +61,16 @@ class EarlyTasks:
     def _key(self, statement: Any) -> object:
         """What a task or a write belongs to: all of a kind where its place depends on more than the design."""
         if statement.kind == "task":
-            column = self.values(statement.column).constant
-            return (statement.direction, statement.channel, column)
+            return statement.direction, statement.channel, self._known(statement.column)
         if statement.kind == "write":
-            address = self.values(statement.address).constant
+            address = self._known(statement.address)
             return "write" if address is None else split_address(address)[:2]
         return None
+
+    def _known(self, place: int) -> int | None:
+        """A value that the design says, None for one that sizes or counters of loops within the round decide."""
+        inner = {need for need in self._step.program.needs[place] if isinstance(need, int)} - self._counters.keys()
+        return None if inner else self.values(place).constant
 
     def _free(self, statement: Any, key: object) -> bool:
         early = self._step.early
@@ -76,7 +78,7 @@ class EarlyTasks:
             return key in early.cores | early.sooner and self._late.isdisjoint({key, "write"})
         if statement.kind != "task" or statement.direction != "MM2S":
             return False
-        column, channel = self.values(statement.column).constant, statement.channel
+        column, channel = self._known(statement.column), statement.channel
         there = (column, channel) in early.channels and self._late.isdisjoint({key, ("MM2S", channel, None)})
         return there and all(bd.argument in self._given for bd in statement.bds)
 

@@ -53,11 +53,10 @@ def reach(
     """Addresses of buffers and numbers of locks as the core at (column, row) knows them, of all that it reaches."""
     allocation = allocation or allocate(device)
     found: dict[BufferOp | LockOp, int] = {}
-    windows = {(column + east, row + north): window for window, (east, north) in enumerate(CORE_LOCK_WINDOWS)}
-    for op, at in (*allocation.buffers.items(), *allocation.locks.items()):
-        place = op.tile.place
-        if place in windows and device.device.kind(*place) is TileKind.CORE:
-            found[op] = at + _first(op, windows[place])
+    for window, (east, north) in enumerate(CORE_LOCK_WINDOWS):
+        there = allocation.by_tile.get((column + east, row + north))
+        if there and device.device.kind(column + east, row + north) is TileKind.CORE:
+            found |= {op: at + _first(op, window) for op, at in there.items()}
     return found
 
 

@@ -5,8 +5,9 @@ Source: mlir-aie 5ff2ab97, `AIEAssignBuffers.cpp` (`basicAllocation`) and `AIEAs
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, NoneAttr
 from xdsl.ir import Attribute
@@ -40,12 +41,20 @@ def _error(op: BufferOp | LockOp | CoreOp, message: str) -> AllocationError:
     return fault_at(AllocationError, op, f"{op.tile.kind} {op.tile.place}: {named}{message}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AddressMap:
     """Where every buffer and lock of a device stands: byte address in its tile's memory, id among its tile's locks."""
 
     buffers: dict[BufferOp, int]
     locks: dict[LockOp, int]
+
+    @cached_property
+    def by_tile(self) -> Mapping[tuple[int, int], Mapping[BufferOp | LockOp, int]]:
+        """The same, of each tile by column and row."""
+        found = defaultdict[tuple[int, int], dict[BufferOp | LockOp, int]](dict)
+        for op, at in (*self.buffers.items(), *self.locks.items()):
+            found[op.tile.place][op] = at
+        return found
 
 
 def element_bits(element: Attribute) -> int:

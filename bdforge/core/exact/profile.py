@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from bdforge.core.isa import Isa
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
@@ -24,12 +25,16 @@ class PartMark:
 
 
 class Parts:
-    """Parts of a program by number: each goes from a name to the next one; `numbers` has that of each half address."""
+    """Parts of a program by number: each goes from a name to the next one."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self._starts = sorted(address for address in names if 0 <= address < PROGRAM_MEMORY_BYTES)
         self.names = [NO_NAME, *(names[address] for address in self._starts)]
-        self.numbers = [bisect_right(self._starts, at) for at in range(1, PROGRAM_MEMORY_BYTES, 2)]
+
+    @cached_property
+    def numbers(self) -> Sequence[int]:
+        """That of each half address."""
+        return [bisect_right(self._starts, at) for at in range(1, PROGRAM_MEMORY_BYTES, 2)]
 
     def at(self, pc: int) -> tuple[int, str] | None:
         """(where the part of an address starts, its name); None before the first."""
@@ -99,7 +104,12 @@ def shares(
         share = found.setdefault(name := place[1] if place else NO_NAME, PartProfile(name))
         share.bundles += count
         share.macs += macs.get(pc, 0)
-        for instruction in isa.decode(code, pc):
-            for used in instruction.form.slots:
-                share.slots[used] += count
+        for used in _slots(isa, code[pc : pc + isa.size(code[pc])]):
+            share.slots[used] += count
     return sorted(found.values(), key=lambda share: -share.bundles)
+
+
+@lru_cache(maxsize=1 << 14)
+def _slots(isa: Isa, data: bytes) -> tuple[str, ...]:
+    """Those that the bundle of some bytes uses."""
+    return tuple(used for instruction in isa.decode(data) for used in instruction.form.slots)

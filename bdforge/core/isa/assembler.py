@@ -4,6 +4,7 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 from bdforge.common.messages import clip, listed
@@ -12,8 +13,8 @@ from bdforge.core.isa.bundle_codec import Isa, load
 from bdforge.core.isa.elf import core_elf
 from bdforge.core.isa.errors import AssemblyError, EncodeError
 from bdforge.core.isa.flow import TARGET_BYTES
-from bdforge.core.isa.forms import Bundle, Instruction
-from bdforge.core.isa.syntax import match
+from bdforge.core.isa.forms import Bundle
+from bdforge.core.isa.syntax import has_symbols, match
 from bdforge.devices.registers import PROGRAM_MEMORY_BYTES
 
 DATA_BASE, DATA_END, OWN_DATA = 0x40000, 0x80000, 0x70000
@@ -179,8 +180,9 @@ class _Assembler:
         self.old = frozenset()
 
     def _encoded(self, line: Line, symbols: Mapping[str, int], assume: bool = False) -> Bundle:
-        instructions: list[Instruction] = [match(self.isa, text, symbols, assume) for text in line.instructions]
-        return self.isa.bundle(instructions)
+        if not any(map(has_symbols, line.instructions)):
+            return _bundle(self.isa.generation, line.instructions)
+        return self.isa.bundle([match(self.isa, text, symbols, assume) for text in line.instructions])
 
     def _directive(self, line: Line) -> None:
         if line.directive not in _DIRECTIVES:
@@ -261,11 +263,11 @@ class _Assembler:
         self.exported |= set(_needed(line, 1))
 
     def _keep_old(self, line: Line) -> None:
-        names = frozenset(name.lower() for name in _needed(line, 1))
-        known = {register.lower() for register in self.isa.registers}
-        for name in names - known:
-            raise line.error(f"{name} is no register of {self.isa.generation}")
-        self.old = frozenset(r for r in self.isa.registers if r.lower() in names)
+        names, known = [name.lower() for name in _needed(line, 1)], _registers(self.isa.generation)
+        for name in names:
+            if name not in known:
+                raise line.error(f"{name} is no register of {self.isa.generation}")
+        self.old = frozenset(known[name] for name in names)
 
     # Second pass.
 
@@ -332,6 +334,19 @@ class _Assembler:
             constants=frozenset(self.constants),
             sources={(self.sections[n].address or 0) + offset: s for (n, offset), s in self.sources.items()},
         )
+
+
+@cache
+def _registers(generation: str) -> Mapping[str, str]:
+    """Registers by their names in lower case."""
+    return {register.lower(): register for register in load(generation).registers}
+
+
+@lru_cache(maxsize=1 << 14)
+def _bundle(generation: str, instructions: tuple[str, ...]) -> Bundle:
+    """The bundle of instructions without symbols: programs of one device have most of them in common."""
+    isa = load(generation)
+    return isa.bundle([match(isa, text, {}) for text in instructions])
 
 
 _DIRECTIVES: Mapping[str, Callable[[_Assembler, Line], None]] = {

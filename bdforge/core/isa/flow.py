@@ -104,9 +104,13 @@ class ControlFlow:
         goes = [] if branch.call or branch.target is None else [branch.target]
         return iter([*goes, *([after] if stays else [])])
 
+    @cached_property
+    def _ends(self) -> frozenset[int]:
+        return frozenset(at for at, bundle in self.bundles.items() if any(i.form.name == "DONE" for i in bundle))
+
     def stops(self, address: int) -> bool:
         """Whether the core ends behind a bundle."""
-        return any(instruction.form.name == "DONE" for instruction in self.bundles[address])
+        return address in self._ends
 
     def following(self, place: Place, constants: Mapping[str, int]) -> Iterator[Place]:
         """Where execution may go on behind a place, as far as it is known; `constants` are registers there."""

@@ -19,7 +19,7 @@ from bdforge.core.isa.flow import ControlFlow, Place, ends_loop
 from bdforge.core.isa.forms import Bundle
 from bdforge.core.isa.hazard_layout import BundleNames, Hazard, layout_hazards
 from bdforge.core.isa.meaning.form_meanings import depends_on
-from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, PathState, address_of, advance, issued, meeting
+from bdforge.core.isa.pipeline import LOOP_DISTANCE, Issued, PathState, address_of, advance, issued, landed, meeting
 
 _LAST_BUNDLE_BYTES = 16
 _PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
@@ -83,6 +83,7 @@ class _Checker:
         self.options = options
         self.states: dict[_Point, PathState] = {}
         self.paths: dict[Place, int] = {}
+        self._landing: dict[_Point, frozenset[str]] = {}
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
         self.named = BundleNames(program, options.where)
         self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
@@ -94,14 +95,14 @@ class _Checker:
             return
         given = {*self.options.given, *reset_values(self.program.generation)}
         self._follow(
-            min(bundles), PathState(defined={leaf.name for r in given for leaf in leaves(self.program.generation, r)})
+            min(bundles), PathState(frozenset(one.name for r in given for one in leaves(self.program.generation, r)))
         )
         visited = {address for address, _, _ in self.paths}
         yield from self._layout(visited)
-        every = {leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes)}
+        every = frozenset(leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes))
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
-                self._follow(address, PathState(defined=set(every)))
+                self._follow(address, PathState(every))
         yield from self.accesses
         for point in list(self.states):
             yield from self._at(point)
@@ -129,7 +130,7 @@ class _Checker:
             if point is None:
                 continue
             address = point[0][0]
-            self.accesses |= dict.fromkeys(self._alignment(address, self.states[point]))
+            self.accesses.update(dict.fromkeys(self._alignment(address, self.states[point])))
             after, history = self._after(point), (*point[1], address)[-self._horizon :]
             waiting += [
                 self._enter(place, history, after)
@@ -151,7 +152,9 @@ class _Checker:
 
     def _after(self, point: _Point) -> PathState:
         state, ((address, _, _), history) = self.states[point].copy(), point
-        advance(state, address, [self.issued[at] for at in (*history, address)])
+        if point not in self._landing:
+            self._landing[point] = landed([self.issued[at] for at in (*history, address)])
+        advance(state, address, self.issued[address], self._landing[point])
         return state
 
     # Rules of one point.

@@ -32,7 +32,8 @@ class Issued:
 
     `landing` are leaves by the stage from which they can be read, `reading` reads by their stage. `twice` are
     registers that two of its writes meet in, `crowded` units that two of its instructions need at once. `accesses`
-    are instructions that load and store, `steps` those that step a pointer by one amount.
+    are instructions that load and store, `steps` those that step a pointer by one amount. `written` are the leaves
+    of its writes, `loops` those of them that control the hardware loop.
     """
 
     accesses: tuple[tuple[Instruction, MemoryAccess], ...]
@@ -40,7 +41,9 @@ class Issued:
     writes: tuple[_Touched, ...]
     reads: tuple[_Touched, ...]
     units: tuple[_Unit, ...]
-    constants: tuple[tuple[str, int | None], ...]
+    constants: Mapping[str, int]
+    written: frozenset[str]
+    loops: tuple[str, ...]
     landing: Mapping[int, frozenset[str]]
     reading: Mapping[int, tuple[_Touched, ...]]
     twice: tuple[str, ...]
@@ -58,7 +61,9 @@ def issued(generation: str, bundle: Bundle) -> Issued:
         accesses=tuple((i, a) for i in bundle if "ptr" in i.form.names and (a := access_of(generation, i.form))),
         steps=tuple(filter(_steps, bundle)), writes=tuple((leaf, access) for _, leaf, access in writes), reads=reads,
         units=tuple(unit for _, unit in units),
-        constants=tuple(c for i in bundle if (c := constant_moved(i)) is not None),
+        constants=dict(c for i in bundle if (c := constant_moved(i)) is not None),
+        written=frozenset(leaf for _, leaf, _ in writes),
+        loops=tuple(leaf for _, leaf, _ in writes if leaf in _LOOP_CONTROL),
         landing={a.stage: frozenset(n for _, n, b in writes if b.stage == a.stage) for _, _, a in writes},
         reading={a.stage: tuple(read for read in reads if read[1].stage == a.stage) for _, a in reads},
         twice=tuple(_twice(writes)), crowded=tuple(_crowded(units)),
@@ -138,48 +143,57 @@ def _shared(first: Issued, second: Issued, apart: int) -> Iterator[tuple[str, in
 
 @dataclass(slots=True)
 class PathState:
-    """Joined over all paths with the same recent bundles, before a bundle issues.
+    """Joined over all paths with the same recent bundles, before a bundle issues. Its parts are replaced, not changed.
 
     `defined` are leaves that some path has written, `constants` registers with the same known value on all paths,
     `loop_writes` the bundles since lc, ls and le were written last, with the address of that write.
     """
 
-    defined: set[str] = field(default_factory=set)
-    constants: dict[str, int] = field(default_factory=dict)
-    loop_writes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    defined: frozenset[str] = frozenset()
+    constants: Mapping[str, int] = field(default_factory=dict)
+    loop_writes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> "PathState":
-        """An independent copy."""
-        return PathState(set(self.defined), dict(self.constants), dict(self.loop_writes))
+        """One that has the same parts."""
+        return PathState(self.defined, self.constants, self.loop_writes)
 
     def join(self, other: "PathState") -> bool:
         """Take in the state of a path with the same recent bundles, and so the same under way; whether it changed."""
-        before = (len(self.defined), len(self.constants))
-        self.defined |= other.defined
-        self.constants = {r: v for r, v in self.constants.items() if other.constants.get(r) == v}
-        nearer = {
-            register: age
-            for register, age in other.loop_writes.items()
-            if register not in self.loop_writes or age[0] < self.loop_writes[register][0]
-        }
-        self.loop_writes |= nearer
-        return before != (len(self.defined), len(self.constants)) or bool(nearer)
+        changed = False
+        if not other.defined <= self.defined:
+            self.defined, changed = self.defined | other.defined, True
+        if not self.constants.items() <= other.constants.items():
+            self.constants, changed = dict(self.constants.items() & other.constants.items()), True
+        if self.loop_writes != other.loop_writes and (nearer := self._nearer(other.loop_writes)):
+            self.loop_writes, changed = {**self.loop_writes, **nearer}, True
+        return changed
+
+    def _nearer(self, writes: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """Writes of loop control that are nearer than those here."""
+        mine = self.loop_writes
+        return {name: write for name, write in writes.items() if name not in mine or write[0] < mine[name][0]}
 
 
-def advance(state: PathState, address: int, recent: Sequence[Issued]) -> None:
-    """One cycle on, behind the bundle at an address; `recent` are the last ones that issued, that one last."""
-    for age, one in enumerate(reversed(recent), 1):
-        if landed := one.landing.get(age):
-            state.defined |= landed
-    parts = recent[-1]
+def landed(recent: Sequence[Issued]) -> frozenset[str]:
+    """What lands one cycle on; `recent` are the last bundles that issued, in their order."""
+    return frozenset().union(*(one.landing.get(age, ()) for age, one in enumerate(reversed(recent), 1)))
+
+
+def advance(state: PathState, address: int, parts: Issued, landing: frozenset[str]) -> None:
+    """One cycle on, behind the bundle at an address, in which something lands."""
+    if not landing <= state.defined:
+        state.defined |= landing
     state.constants = stepped_constants(state.constants, parts)
-    aged = {register: (min(age + 1, LOOP_DISTANCE), by) for register, (age, by) in state.loop_writes.items()}
-    state.loop_writes = aged | {leaf: (1, address) for leaf, _ in parts.writes if leaf in _LOOP_CONTROL}
+    if state.loop_writes or parts.loops:
+        aged = {register: (min(age + 1, LOOP_DISTANCE), by) for register, (age, by) in state.loop_writes.items()}
+        state.loop_writes = aged | dict.fromkeys(parts.loops, (1, address))
 
 
-def stepped_constants(constants: Mapping[str, int], parts: Issued) -> dict[str, int]:
+def stepped_constants(constants: Mapping[str, int], parts: Issued) -> Mapping[str, int]:
     """Registers with a known value behind a bundle, from those before it; results that take longer are not known."""
-    moved = dict(parts.constants) | {p: v for i in parts.steps for p, v in _stepped(constants, i)}
+    moved = {**parts.constants, **{p: v for i in parts.steps for p, v in _stepped(constants, i)}}
+    if not moved and parts.written.isdisjoint(constants):
+        return constants
     found = dict(constants)
     for leaf, access in parts.writes:
         value = moved.get(leaf) if access.stage == 1 else None

@@ -193,11 +193,26 @@ def match(isa: Isa, text: str, symbols: Mapping[str, int], assume: bool = False)
 
     EncodeError for an unknown mnemonic, or with the reason of the form that fits best and the forms there are.
     """
-    mnemonic, _, rest = text.strip().replace("\t", " ").partition(" ")
-    tokens = tuple(TOKEN.findall(rest))
-    if any(names(token[1:]) for token in tokens if token[0] == "#"):
+    mnemonic, tokens = _tokens(text)
+    if _with_symbols(tokens):
         return _matched(isa.generation, mnemonic, tokens, text, symbols, assume)
     return _plain(isa.generation, mnemonic, tokens, text)
+
+
+@lru_cache(maxsize=1 << 14)
+def has_symbols(text: str) -> bool:
+    """Whether an instruction's text has symbols, so that it means something else from program to program."""
+    return "#" in text and _with_symbols(_tokens(text)[1])
+
+
+def _tokens(text: str) -> tuple[str, tuple[str, ...]]:
+    """Mnemonic and tokens."""
+    mnemonic, _, rest = text.strip().replace("\t", " ").partition(" ")
+    return mnemonic, tuple(TOKEN.findall(rest))
+
+
+def _with_symbols(tokens: tuple[str, ...]) -> bool:
+    return any(names(token[1:]) for token in tokens if token[0] == "#")
 
 
 @lru_cache(maxsize=1 << 14)

@@ -20,10 +20,10 @@ tile = {m = 16, k = 32, n = 32}
 buffers = {k_mt = 64}
 """
 TURNED = (
-    BARE.replace('a = "int8", b = "int2", c = "int32"', 'a = "bf16", b = "bfp16", c = "bf16"')
+    BARE.replace('a = "int8", b = "int2"', 'a = "int8", b = "int8"')
     + """
 [layouts]
-a = "column"
+c = "column"
 """
 )
 COPY = "emulate copy.mlir --arg a.npy --arg b.npy"
@@ -98,7 +98,8 @@ REFUSED = {
     "estimate bitnet.toml --power eco":
         "no clock of strix_halo is published for power mode 'eco'; known: saver, balanced, turbo",
     "estimate bitnet.toml --dispatch mail": "dispatch 'mail' is not one of xrt, elf, raw, runlist",
-    "estimate turned.toml --shape 64x64x64 --kernel assembled": "with A_TRANSPOSED; or choose --kernel fitted",
+    "estimate turned.toml --shape 64x64x64 --kernel assembled --device phoenix":
+        "with transposed micro-tiles of C; or choose --kernel fitted",
     "estimate bare.toml": "bdforge: bare.toml: has no problems; give one with --shape MxKxN",
     # tune, balance, sweep
     "tune --shapes 12x3": "'12x3' is not bitnet-2b, gpt2, a file or MxKxN",

@@ -118,7 +118,7 @@ REFUSED = [
     ("mm_bf16_bf16_f32", "aie2p", sizes(8, 4, 8), f"8, 4, 8 {MULTIPLES} 8, 8, 8"),
     ("mm_bf16_bfp16_f32", "aie2", TILE, "not assembled for aie2, only for aie2p"),
     ("mm_bfp16_bf16_f32", "aie2p", TILE, "not assembled for aie2p"),
-    ("mm_bf16_bfp16_f32", "aie2p", (*TILE, "A_TRANSPOSED"), "not assembled with A_TRANSPOSED"),
+    ("mm_bfp16_bfp16_f32", "aie2p", (*TILE, "A_TRANSPOSED"), "not assembled with A_TRANSPOSED"),
     ("mm_bfp16_bfp16_bfp16", "aie2p", (*TILE, "C_TRANSPOSED"), "not assembled with C_TRANSPOSED"),
     ("mm_bfp16_bfp16_f32", "aie2p", (*TILE, "BLOCKS=4x1"), "no blocks have 4x1 micro-tiles: there are 2x2"),
     ("mm_bfp16_bfp16_f32", "aie2p", sizes(8, 8, 8, "DIM_RHO=2"), f"4, 8, 8 {MULTIPLES} 8, 8, 8"),

@@ -9,6 +9,7 @@ from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import LoopOfParts, function, repeated
 from bdforge.core.codegen.pipeline.pointer_walks import PointerWalk, Steppers
+from bdforge.core.codegen.pipeline.register_colouring import Life, meet
 from bdforge.core.codegen.pipeline.steps_in_blocks import BlockOfSteps, stepped
 from support.differences import same
 
@@ -67,3 +68,18 @@ def test_accesses_that_move_pointers_are_followed_by_what_is_left_of_a_step_in_a
     made = Steppers(range(-512, 449), 64)
     assert made.walks([PointerWalk("p0", (0, 576), ((2, 144),), moved=128)]) == [["m6", "m7"]]
     assert made.constants == {"m6": 576 - 128, "m7": 144 - 576 - 128}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_of_blocks_that_follow_each_other_meet_where_their_cycles_do(seed):
+    rng = np.random.default_rng(seed)
+    period, count = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    starts, lengths = rng.integers(-9, 30, count), rng.integers(1, 7, count)
+    values = [(f"v{i}", 0) for i in range(count)]
+    found = [Life(v, int(at), int(at + n)) for v, at, n in zip(values, starts, lengths, strict=True)]
+    registers = {value: int(rng.integers(2)) for value in values}
+    held = [
+        (registers[life.value], cycle + block * period)
+        for life in found for block in range(-20, 21) for cycle in range(life.start, life.end)
+    ]  # fmt: skip
+    assert meet(found, period, registers) == (len(held) != len(set(held)))

@@ -20,6 +20,7 @@ from bdforge.core.codegen.kernels.block_float_streams import (
     TILE,
     kept_positions,
     restored_positions,
+    set_turns,
     tile_bytes,
 )
 from bdforge.core.codegen.kernels.digit_products import minus_identity
@@ -32,8 +33,10 @@ BLOCK_FLOAT_PRODUCTS = [f"mm_{a}_bfp16_{c}" for a in ("bf16", "bfp16") for c in 
 _IDLE = {
     "bfp16": {"bfp16": (2, 1.5), "bf16": (1.8, 1), "f32": (7.8, 5.5)},
     "bf16": {"bfp16": (2, 2), "bf16": (4, 4), "f32": (8, 8)},
+    "turned": {"bfp16": (2.1, 2.6), "bf16": (3.9, 3.9), "f32": (9.4, 13.5)},
 }
-"""Cycles beside steps, for each tile of a block, by A, C and run: as schedules of many sizes have them."""
+"""Cycles beside steps, for each tile of a block, by A (bfloat16 that is turned has its own), C and run: as schedules of
+many sizes have them."""
 _CALL, _AROUND = 15, 35  # cycles of a call, and of a region, besides blocks
 
 
@@ -49,7 +52,7 @@ def _regions(p: BlockFloatProduct) -> list[StoredBlockRegion]:
 def expected_block_floats(name: str, generation: str, options: Options) -> float:
     """About what a call takes; CodegenError as `block_float_product`."""
     p = _product_of(name, generation, options)
-    idle = _IDLE[p.a][p.c][p.run - 1]
+    idle = _IDLE["turned" if p.turns_a else p.a][p.c][p.run - 1]
     blocks = ((r.down[1] * r.across[1], p.steps * r.interval + idle * r.rows * r.columns) for r in _regions(p))
     return _CALL + sum(_AROUND + count * cycles for count, cycles in blocks)
 
@@ -64,7 +67,7 @@ def _product_of(name: str, generation: str, options: Options) -> BlockFloatProdu
     _, a, _, c = name.split("_")
     if generation != "aie2p":
         raise CodegenError(f"{name} is not assembled for {generation}, only for aie2p")
-    refused = "ABC" if c == "bfp16" else "AB"
+    refused = "A" * (a == "bfp16") + "B" + "C" * (c == "bfp16")
     if turned := [f"{side}_TRANSPOSED" for side in refused if options.has(f"{side}_TRANSPOSED")]:
         raise CodegenError(f"{name} is not assembled with {turned[0]}")
     parts, (m, k, n) = options.number("DIM_RHO", 1), (options.number(f"DIM_{axis}") for axis in "MKN")
@@ -74,7 +77,7 @@ def _product_of(name: str, generation: str, options: Options) -> BlockFloatProdu
     if shape != (SIDE, SIDE):
         raise CodegenError(f"{name}: no blocks have {'x'.join(map(str, shape))} micro-tiles: there are 2x2")
     tiles = (m // parts // TILE, k // TILE, n // TILE)
-    return BlockFloatProduct(a, c, *tiles, parts, options.has("C_TRANSPOSED"))
+    return BlockFloatProduct(a, c, *tiles, parts, options.has("C_TRANSPOSED"), options.has("A_TRANSPOSED"))
 
 
 def _made(name: str, p: BlockFloatProduct, hardware: bool) -> AssemblyKernel:
@@ -104,4 +107,6 @@ def _setup(product: BlockFloatProduct) -> Iterator[AssemblyOp]:
     yield from set_control("crRnd", ROUNDINGS["conv_even"])
     if product.c == "bfp16":
         yield from minus_identity()
+    if product.turns_a:
+        yield from set_turns()
     yield set_register(CONF, BLOCK_CONF, "kind of products")

@@ -5,7 +5,8 @@ streams are opened for two tiles of a sequence, one after the other. Shuffles ca
 plain loads would not do.
 
 bfloat16 A is widened by loads into the last accumulator and leaves it as block floats, two cycles a tile: with four
-lanes of sums beside it that takes all cycles of its load unit. C of floats comes by registers, from where it is widened
+lanes of sums beside it that takes all cycles of its load unit. A that lies column by column is turned in registers and
+widened from there, four cycles of the move slot a tile. C of floats comes by registers, from where it is widened
 or moved in the move slot, which nobody else needs; so lanes wait for the stores of the block before, but not for
 memory. C of block floats comes by both FIFOs between blocks.
 """
@@ -27,6 +28,7 @@ from bdforge.core.codegen.kernels.block_float_streams import (
     stepped_pointer,
     tile_bytes,
     tile_parts,
+    turned,
     with_conversion,
 )
 from bdforge.core.codegen.kernels.digit_products import IDENTITY, access
@@ -52,7 +54,7 @@ Steps = Mapping[str, list[str]]
 class BlockFloatProduct:
     """Elements of A and C; tiles of rows, depth and columns of a call, which makes one of `parts` of C's rows.
 
-    Tiles of C are `turned` where they lie column by column.
+    Tiles of C are `turned` where they lie column by column; of A where it `turns_a`.
     """
 
     a: str
@@ -62,6 +64,7 @@ class BlockFloatProduct:
     columns: int
     parts: int = 1
     turned: bool = False
+    turns_a: bool = False
 
     @property
     def run(self) -> int:
@@ -107,6 +110,8 @@ class StoredBlockRegion:
         products = max(self.rows * self.columns, AIE2P_FLOATS.chain) * run
         if self.product.a == "bfp16":
             return max(products, pops * max(self.rows, self.columns))
+        if self.product.turns_a:  # moves, one of a branch among them
+            return max(products, 4 * self.rows * run + 1, (pops * self.columns + 2 * self.rows * run) // 2)
         return max(products, 2 * self.rows * run, pops * self.columns)
 
     def _walks(self) -> dict[str, PointerWalk]:
@@ -167,7 +172,7 @@ class StoredBlockRegion:
     @property
     def _free(self) -> int:
         p = self.product
-        return _FREE[p.a, p.c if p.c == "bfp16" else ""]
+        return _FREE["bfp16", "bfp16"] if p.turns_a else _FREE[p.a, p.c if p.c == "bfp16" else ""]
 
     @property
     def _parts(self) -> list[str]:
@@ -236,6 +241,8 @@ class StoredBlockRegion:
             names = [f"ex{{a{i}of{t}}}" for i in range(self.rows) for t in range(run)]
             units = "ab" if self._tight else self._units
             yield from popped("p0", units, names, after["a"] * self.rows, "A")
+        elif self.product.turns_a:
+            yield from turned("p6", "ab", [f"a{i}of{t}" for i, t in self._tiles()], after["a"], "A")
         else:
             yield from converted("p6", [f"a{i}of{t}" for i, t in self._tiles()], after["a"], "A")
         names = [f"ex{{b{j}of{t}}}" for j in range(self.columns) for t in range(run)]
@@ -260,6 +267,8 @@ class StoredBlockRegion:
         near to each other as they may be, so that C finds room in their FIFOs between blocks.
         """
         run = self.product.run
+        if self.product.turns_a:
+            return
         if self.product.a == "bf16":
             tiles = self._tiles()
             for number, (i, t) in enumerate(tiles):

@@ -14,7 +14,7 @@ from bdforge.core.codegen.kernels.digit_products import access
 from bdforge.core.codegen.kernels.kernel_options import SIZES
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_register
-from bdforge.core.codegen.pipeline.product import AIE2P_FLOATS
+from bdforge.core.codegen.pipeline.product import AIE2P_FLOATS, SQUARE_HALVES
 
 TILE = 8  # rows, columns, depth
 BLOCK_TILE_BYTES, LINE_BYTES = 72, 64
@@ -23,6 +23,9 @@ FIFOS = {"p0": "p0, lf0, r24", "p1": "p1, lf1, r25", "p2": "p2, sf, r26"}
 _POSITIONS = {"r24": "r9", "r25": "r10", "r26": "r11"}
 """What counts their bytes, and where it waits for the caller."""
 _WIDE = 4  # the accumulator in which bfloat16 becomes block floats
+
+TURNS = ("r2", "r3")
+"""What holds VSHUFFLE's modes that make the halves of a tile turned."""
 
 Ops = Iterator[DataflowOp]
 
@@ -88,6 +91,23 @@ def converted(pointer: str, names: Sequence[str], steps: Sequence[str], bank: st
             text = with_conversion("vlda", "conv.fp32.bf16", access(f"{part}{_WIDE}", pointer, steps[h]))
             yield named_op(text, bank, f"{name}.{h}")
         yield named_op(f"vconv.bfp16ebs8.fp32 ex{{{name}}}, dm{_WIDE}", key=f"block {name}")
+
+
+def turned(pointer: str, units: str, names: Sequence[str], steps: Sequence[str], bank: str) -> Ops:
+    """As `converted`, of tiles that lie column by column: by way of the move slot, two shuffles and two conversions."""
+    for name in names:
+        for h in (0, 1):
+            yield loaded(units, access(f"x{{{name}raw{h}}}", pointer, steps[h]), bank, f"{name}.{h}")
+        for h, mode in enumerate(TURNS):
+            yield named_op(f"vshuffle x{{{name}row{h}}}, x{{{name}raw0}}, x{{{name}raw1}}, {mode}")
+        for h, part in enumerate(tile_parts("bf16")):
+            yield named_op(f"vconv.fp32.bf16 {part}{_WIDE}, x{{{name}row{h}}}")
+        yield named_op(f"vconv.bfp16ebs8.fp32 ex{{{name}}}, dm{_WIDE}", key=f"block {name}")
+
+
+def set_turns() -> Iterator[AssemblyOp]:
+    """The modes of `turned`."""
+    return map(set_register, TURNS, SQUARE_HALVES)
 
 
 def stepped_pointer(pointer: str, step: str) -> Ops:

@@ -1,7 +1,8 @@
 """Vector registers for the values of a block that follows itself: colours of arcs on a circle as long as its period."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, touches
 from bdforge.core.isa import Isa
@@ -46,6 +47,19 @@ def coloured(found: Sequence[Life], period: int, registers: Sequence[int]) -> di
         if colours is not None:
             return colours
     return None
+
+
+def meet(found: Sequence[Life], period: int, registers: Mapping[Value, int]) -> bool:
+    """Whether two values of this or following blocks meet in a register."""
+    arcs: dict[int, list[tuple[int, int]]] = {}
+    for life in found:
+        first = life.start % period
+        arcs.setdefault(registers[life.value], []).append((first, first + life.end - life.start))
+    return any(
+        end > start
+        for row in map(sorted, arcs.values())
+        for (_, end), (start, _) in pairwise([*row, (row[0][0] + period, 0)])
+    )
 
 
 def _from_cut(found: Sequence[Life], period: int, registers: Sequence[int], cut: int) -> dict[Value, int] | None:

@@ -12,6 +12,7 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, places
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, registers_of
+from bdforge.core.codegen.pipeline.register_colouring import lives, meet
 from bdforge.core.isa import Isa, load
 from bdforge.core.isa.modulo import ModuloProblem, ModuloSchedule, late_plans, plans
 
@@ -66,9 +67,16 @@ def stepped(generation: str, setup: Sequence[AssemblyOp], block: BlockOfSteps, t
             start = min(at for at, _ in fixed.values()) - _LEAD
             period = block.steps * plan.interval + idle
             found = next(iter(plans(ModuloProblem(cells, edges, fixed, late, start), period)), None)
-            if found is not None:
+            if found is not None and not _meet(isa, ops, found, registers):
                 return _part(setup, ops, found, registers, (plan.interval, times))
     raise CodegenError(f"no schedule was found for blocks of {block.steps} steps of {count} instructions")
+
+
+def _meet(isa: Isa, ops: Sequence[DataflowOp], plan: ModuloSchedule, registers: Mapping[Value, int]) -> bool:
+    """Whether values of a block's last steps meet in a register with those of the next block's first ones."""
+    named = {name: register for (name, _), register in registers.items()}
+    found = lives(isa, ops, plan.issues)
+    return meet(found, plan.interval, {life.value: named[life.value[0]] for life in found})
 
 
 def _steps(isa: Isa, block: BlockOfSteps) -> Iterator[tuple[ModuloSchedule, dict[Value, int]]]:

@@ -10,6 +10,7 @@ from support.built_designs import small_gemm
 
 ONE_CORE = {"array": {"rows": 1, "columns": 1}}
 TERNARY, FLOATS = {"a": "int8", "w": "int2", "c": "int32"}, {"a": "bf16", "w": "bf16", "c": "f32"}
+CODES = TERNARY | {"w": "int8"}
 LEAST: dict[str, dict[str, Any]] = {
     "gemv": ONE_CORE | {"types": TERNARY, "tile": {"k": 64, "n": 32}},
     "elementwise": ONE_CORE | {"function": "mul", "type": "int8", "tile": 64},
@@ -57,10 +58,15 @@ CHECKS: dict[tuple[str, str], tuple[str, Cases, Cases]] = {
         "strix_halo",
         [{"array": {"columns": 2, "first_column": 6}}], [{"array": {"columns": 2, "first_column": 7}}],
     ),
+    ("gemv", "int8 x int8 are int32; use it, or bf16"): (
+        "phoenix",
+        [{"types": CODES, "tile": {"k": 64, "n": 8}}, {"types": CODES | {"c": "bf16"}}],
+        [{"types": CODES | {"c": "f32"}}],
+    ),
     ("gemv", "bf16 x bf16 are f32; use it, or bf16"): (
         "strix_halo", [{"types": FLOATS}, {"types": FLOATS | {"c": "bf16"}}], [{"types": FLOATS | {"c": "int32"}}],
     ),
-    ("gemv", "no kernel for"): (
+    ("gemv", "on AIE2P; use int8 x int8, int8 x int2 or bf16 x bf16"): (
         "strix_halo", [{"types": FLOATS}],
         [{"types": {"a": "bf16", "w": "int2", "c": "int32"}}, {"types": {"a": "int8", "w": "bf16", "c": "f32"}}],
     ),
@@ -114,6 +120,11 @@ def test_a_design_is_for_products_with_its_array_and_columns(kind: str, array: d
 @pytest.mark.parametrize(("kind", "changes", "wanted"), [
     ("gemv", {}, "mm_i8_i2_i32 zero_i32 unscale_i32 DIM_M=8 DIM_K=64 DIM_N=32"),
     ("gemv", {"tile": {"m": 3, "k": 64, "n": 32}}, "mm_i8_i2_i32 zero_i32 unscale_i32 DIM_M=8 DIM_K=64 DIM_N=32"),
+    ("gemv", {"types": CODES}, "mm_i8_i8_i32 zero_i32 DIM_M=8 DIM_K=64 DIM_N=32"),
+    (
+        "gemv", {"types": CODES | {"c": "bf16"}},
+        "mm_i8_i8_i32 zero_i32 finish_i32_bf16 DIM_M=8 DIM_K=64 DIM_N=32",
+    ),
     ("gemv", {"types": FLOATS}, "mm_bf16_bf16_f32 zero_f32 DIM_M=8 DIM_K=64 DIM_N=32"),
     (
         "gemv", {"types": FLOATS | {"c": "bf16"}},

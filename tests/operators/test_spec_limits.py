@@ -46,7 +46,7 @@ CHOICES: dict[str, dict[str, str]] = {
         "buffers.residency": "none b", "epilogue.rounding": ROUNDINGS, "epilogue.gate": "none relu2 silu",
     },
     "gemv": DEVICES | {
-        "types.a": "int8 bf16", "types.w": "int2 bf16", "types.c": "int32 f32 bf16", "array.channels": "1 2",
+        "types.a": "int8 bf16", "types.w": "int8 int2 bf16", "types.c": "int32 f32 bf16", "array.channels": "1 2",
     },
     "elementwise": DEVICES | {
         "function": "add mul relu2_gate", "type": "int8 bf16", "narrowing.rounding": ROUNDINGS,

@@ -131,7 +131,8 @@ def _reasons(spec: GemvSpec, device: Device) -> Iterator[str]:
         yield f"array.channels = 2 halves the cores of a column; use 1, or an even array.rows, not {array.rows}"
     kernel = spec.kernel(device.generation)
     if kernel is None:
-        yield f"no kernel for {types.a} x {types.w} on {device.generation.name}; use int8 x int2 or bf16 x bf16"
+        there = "int8 x int8, int8 x int2 or bf16 x bf16"
+        yield f"no kernel for {types.a} x {types.w} on {device.generation.name}; use {there}"
         return
     if types.c not in (spec.accumulator, "bf16"):
         yield f"types.c = {types.c}: sums of {types.a} x {types.w} are {spec.accumulator}; use it, or bf16"

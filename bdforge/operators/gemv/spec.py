@@ -26,7 +26,7 @@ class Types(Section):
     """Types of C = A W."""
 
     a: Literal["int8", "bf16"]
-    w: Literal["int2", "bf16"]
+    w: Literal["int8", "int2", "bf16"]
     c: Literal["int32", "f32", "bf16"]
 
 

@@ -14,7 +14,7 @@ from bdforge.devices.types import ElementType
 from bdforge.operators.gemm.kernels import Kernel
 from bdforge.operators.gemm.operands import micro_tiles, packed_values
 
-SUMS = {"int2": "int32", "bf16": "f32"}
+SUMS = {"int8": "int32", "int2": "int32", "bf16": "f32"}
 """In which type cores sum products with weights of a type."""
 
 

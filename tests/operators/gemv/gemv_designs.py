@@ -29,6 +29,11 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "strix halo, bf16": ("strix_halo", {"types": FLOAT, "tile": {"m": 8, "k": 8, "n": 16}}),
+    "strix halo, int8": ("strix_halo", {"types": INT | {"w": "int8"}, "tile": {"m": 1, "k": 16, "n": 16}}),
+    "phoenix, int8": (
+        "phoenix",
+        {"types": INT | {"w": "int8", "c": "bf16"}, "tile": {"m": 3, "k": 16, "n": 8}, "array": {"columns": 2}},
+    ),
     "phoenix": ("phoenix", {"types": INT, "tile": {"m": 1, "k": 16, "n": 32}}),
     "phoenix, bf16": ("phoenix", {"types": FLOAT | {"c": "bf16"}, "tile": {"m": 6, "k": 8, "n": 8}}),
     "phoenix, one channel": (

@@ -227,10 +227,10 @@ def test_a_language_models_head_takes_little_more_than_its_bytes():
 
 
 @pytest.mark.parametrize(("w", "k", "n", "tile_bytes", "finish"), [
-    ("int2", 64, 32, 64 * 32 // 4, ("unscale_i32",)), ("bf16", 64, 16, 64 * 16 * 2, ()),
+    ("int2", 64, 32, 64 * 32 // 4, ("unscale_i32",)), ("bf16", 64, 16, 64 * 16 * 2, ()), ("int8", 64, 8, 64 * 8, ()),
 ])  # fmt: skip
 def test_a_tile_of_weights_knows_its_bytes_and_what_finishes_its_sums(w, k, n, tile_bytes, finish):
-    types = TERNARY if w == "int2" else FLOATS
+    types = FLOATS if w == "bf16" else TERNARY | {"w": w}
     content = {"kind": "gemv", "types": types, "tile": {"k": k, "n": n}}
     weights = plan_gemv(GemvSpec.load(content, "any"), device_named("strix_halo")).tiling.weights
     assert (weights.tile_bytes, weights.finish) == (tile_bytes, finish)

@@ -16,6 +16,9 @@ WIDTH = 640
 CASTS = {"cast_i8_bf16": (np.int8, BF16), "cast_bf16_f32": (BF16, np.float32), "cast_f32_bf16": (np.float32, BF16)}
 NAMES = ("quantise_bf16", "quantise_f32", "dequantise_i8", "dequantise_i32", *CASTS)
 BUILDS = [Build(g, NAMES, (8, 8, 8), (f"-DTILE_ELEMENTS={WIDTH}",)) for g in ("aie2p", "aie2")]
+FLOATS = [
+    Build(g, ("dequantise_i32",), (8, 8, 8), (f"-DTILE_ELEMENTS={WIDTH}", "-DY_F32=1")) for g in ("aie2p", "aie2")
+]
 
 
 def rows() -> list[np.ndarray]:
@@ -119,6 +122,22 @@ def test_sums_times_scales_of_rows_and_columns(kernel_library, build):
         assert not np.signbit(y[exact == 0]).any()
 
 
+@pytest.mark.parametrize("build", FLOATS, ids=lambda build: build.generation)
+def test_sums_times_scales_as_floats(kernel_library, build):
+    library, (x, c) = kernel_library(build), sums_and_columns()
+    for scale in SCALES:
+        s, y = np.full(16, scale, np.float32), aligned(WIDTH, np.float32)
+        library.call("set_modes", 1, 3)
+        library.call(
+            "dequantise_i32", aligned_copy(x, np.int32), aligned_copy(s, np.float32), aligned_copy(c, c.dtype), y
+        )
+        exact = x.astype(float) * float(s[0]) * c.astype(float)
+        assert (abs(y - exact) <= 2.0**-20 * abs(exact)).all()
+        assert not np.signbit(y[exact == 0]).any()
+        if build.generation == "aie2p":
+            same_bits(library, "dequantise_i32", [x, s, c], np.zeros(WIDTH, np.float32), defines=("Y_F32=1",))
+
+
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 @pytest.mark.parametrize("name", CASTS)
 def test_casts_are_numpys(kernel_library, build, name):
@@ -136,26 +155,28 @@ def test_casts_are_numpys(kernel_library, build, name):
         same(y.view(f"u{y.itemsize}"), x.astype(after).view(f"u{y.itemsize}"))
 
 
-def same_bits(library, name: str, given: list[np.ndarray], *made: np.ndarray) -> None:
+def same_bits(library, name: str, given: list[np.ndarray], *made: np.ndarray, defines: tuple[str, ...] = ()) -> None:
     """Of a call with operands of whole vectors; of a scale's vector machine code writes the first number alone."""
     wanted = [aligned(y.size, y.dtype) for y in made]
     library.call(name, *(aligned_copy(x, x.dtype) for x in given), *wanted)
-    call(assembled(name, "aie2p", (f"TILE_ELEMENTS={WIDTH}",)), "aie2p", [*given, *made])
+    call(assembled(name, "aie2p", (f"TILE_ELEMENTS={WIDTH}", *defines)), "aie2p", [*given, *made])
     for found, exact in zip(made, wanted, strict=True):
         count = found.size if found.size == WIDTH else 1
         same(found[:count].view(f"u{found.itemsize}"), exact[:count].view(f"u{found.itemsize}"))
 
 
 CONVERSIONS = (
-    "quantise", "quantise_f32", "dequantise", "dequantise_int32", "int8_to_bf16", "bf16_to_f32", "f32_to_bf16",
+    "quantise", "quantise_f32", "dequantise", "dequantise_int32", "scale_int32", "int8_to_bf16", "bf16_to_f32",
+    "f32_to_bf16",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("function", CONVERSIONS)
 def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(function):
     spec = spec_from({"kind": "convert", "function": function, "width": WIDTH}, "row")
-    for name, claimed in plan(spec, device_named("strix_halo")).kernels.cycles.items():
-        assert claimed == assembled(name, "aie2p", (f"TILE_ELEMENTS={WIDTH}",)).cycles
+    kernels = plan(spec, device_named("strix_halo")).kernels
+    for name, claimed in kernels.cycles.items():
+        assert claimed == assembled(name, "aie2p", kernels.defines).cycles
 
 
 def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ _LEAST = 2.0**-100  # of a row's largest number, that it has a scale; kernels/ai
 _HALF = 127 * 2.0**-20  # of codes: where either neighbour is right
 _NUMBER = 2.0**-8 + 2.0**-13  # of itself, a number of a code: kernels/aie2p/dequantise_i8.cc
 _SCALE = 2.0**-22  # of a row of floats: kernels/aie2p/quantise_f32.cc
-_PRODUCT = 2.0**-8 + 2.0**-19  # of itself, a product of floats: kernels/aie2p/dequantise_i32.cc
+_FLOAT_PRODUCT = 2.0**-20  # of itself, a product of three floats: kernels/aie2p/dequantise_i32.cc
+_PRODUCT = 2.0**-8 + 2.0**-19  # the same, rounded to bfloat16
 _LEAST_PART = 2.0**-122  # of a float's parts and their products, which may become 0
 _LEAST_NUMBER = 128 * _LEAST  # of a scale that counts as 0
 
@@ -30,8 +32,9 @@ class ConvertForm(StreamForm[RowsProblem]):
 
     kind: Literal["convert"]
     function: Literal[
-        "quantise", "quantise_f32", "dequantise", "dequantise_int32", "bf16_to_f32", "f32_to_bf16", "int8_to_bf16"
-    ]
+        "quantise", "quantise_f32", "dequantise", "dequantise_int32", "scale_int32", "bf16_to_f32", "f32_to_bf16",
+        "int8_to_bf16",
+    ]  # fmt: skip
     width: Size
 
 
@@ -44,8 +47,8 @@ class ConvertSpec(FormSpec[ConvertForm]):
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """The kernel, operands by name and type (S is one for a row, C a row that all have), cycles of a vector of 16-bit
-    lanes and of a row.
+    """The kernel, operands by name and type (S is one for a row, or held one for all), cycles of a vector of 16-bit
+    lanes and of a row. `order`: as the kernel takes them, if not that of the arguments; `defines` are its options.
 
     Cycles are those of machine code on AIE2P.
     """
@@ -56,6 +59,8 @@ class _Conversion:
     cycles: tuple[int, int]
     reference: Callable[[Arrays], dict[str, Expected]]
     held: Mapping[str, str] = field(default_factory=dict)
+    order: str = ""
+    defines: tuple[str, ...] = ()
 
 
 def _quantised(inputs: Arrays) -> dict[str, Expected]:
@@ -77,12 +82,12 @@ def _quantised_floats(inputs: Arrays) -> dict[str, Expected]:
     return found | {"S": Expected(scale, scale * _SCALE)}
 
 
-def _scaled_sums(inputs: Arrays) -> dict[str, Expected]:
+def _scaled_sums(off: float, inputs: Arrays) -> dict[str, Expected]:
     x, row, columns = (inputs[name].astype(np.float64) for name in "XSC")
     row = row[..., None]
     exact = x * row * columns
     lost = _LEAST_PART * (1 + np.abs(x)) * (1 + np.abs(row) + np.abs(columns))
-    return {"Y": Expected(exact, np.abs(exact) * _PRODUCT + lost)}
+    return {"Y": Expected(exact, np.abs(exact) * off + lost)}
 
 
 def _numbers(inputs: Arrays) -> dict[str, Expected]:
@@ -98,31 +103,40 @@ _CONVERSIONS: Mapping[str, _Conversion] = {
     "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
     "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (22, 313), _quantised_floats),
     "dequantise_int32": _Conversion(
-        "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (41, 125), _scaled_sums, {"C": "f32"}
+        "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (41, 125), partial(_scaled_sums, _PRODUCT),
+        {"C": "f32"},
+    ),
+    "scale_int32": _Conversion(
+        "dequantise_i32", {"X": "int32", "C": "f32"}, {"Y": "f32"}, (41, 126), partial(_scaled_sums, _FLOAT_PRODUCT),
+        {"S": "f32"}, "XSCY", ("Y_F32=1",),
     ),
     "dequantise": _Conversion("dequantise_i8", {"X": "int8", "S": "f32"}, {"Y": "bf16"}, (18, 74), _numbers),
     "bf16_to_f32": _Conversion("cast_bf16_f32", {"X": "bf16"}, {"Y": "f32"}, (2, 15), _cast("f32")),
     "f32_to_bf16": _Conversion("cast_f32_bf16", {"X": "f32"}, {"Y": "bf16"}, (2, 12), _cast("bf16")),
     "int8_to_bf16": _Conversion("cast_i8_bf16", {"X": "int8"}, {"Y": "bf16"}, (12, 31), _cast("bf16")),
-}
+}  # fmt: skip
 
 
 def plan_convert(spec: ConvertSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, columns = spec.form, spec.form.array.columns or device.columns
     found, vector = _CONVERSIONS[form.function], device.generation.vector_align_bytes
-    inputs, outputs, held = (_streams(some, form.width) for some in (found.inputs, found.outputs, found.held))
-    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, held, form.buffers)
+    inputs, outputs = (_streams(some, form.width) for some in (found.inputs, found.outputs))
+    held = _streams(found.held, form.width, (1,))
+    calls = (tuple(found.order),) * bool(found.order)
+    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, held, form.buffers, calls=calls)
     of_vector, of_row = found.cycles
     cycles = of_vector * form.width * 2 // vector + of_row
-    function = StreamFunction({found.symbol: cycles}, (f"TILE_ELEMENTS={form.width}",), found.reference)
+    defines = f"TILE_ELEMENTS={form.width}", *found.defines
+    function = StreamFunction({found.symbol: cycles}, defines, found.reference)
     what = f"{form.function} of rows of {form.width} elements"
     reasons = [f"width = {form.width} is no multiple of {vector}, a vector of int8"] if form.width % vector else []
     return plan_streams(spec, device, tiling, function, what, reasons)
 
 
-def _streams(operands: Mapping[str, str], width: int) -> tuple[TileStream, ...]:
-    return tuple(TileStream(name, TYPES[type_], () if name == "S" else (width,)) for name, type_ in operands.items())
+def _streams(operands: Mapping[str, str], width: int, scale: tuple[int, ...] = ()) -> tuple[TileStream, ...]:
+    """By name; S is of the shape `scale`."""
+    return tuple(TileStream(name, TYPES[type_], scale if name == "S" else (width,)) for name, type_ in operands.items())
 
 
 OPERATOR = Operator(KIND, AXES, ConvertSpec.load, plan_convert, for_array)

@@ -25,17 +25,18 @@ _LEAST = 27 << 7  # bits of 2^-100 in bfloat16
 
 def convert(name: str, generation: str, options: Options) -> Maker:
     """What writes a kernel; CodegenError for a name, a generation or a width without one."""
-    if generation != "aie2p" or name not in _PARTS:
-        raise CodegenError(f"{name} is not assembled for {generation}; for aie2p there is {', '.join(_PARTS)}")
+    known = _FLOAT_PARTS if options.number("Y_F32", 0) else _PARTS
+    if generation != "aie2p" or name not in known:
+        raise CodegenError(f"{name} is not assembled for {generation}; for aie2p there is {', '.join(known)}")
     width = options.number("TILE_ELEMENTS", 0)
     if width < 1 or width % (2 * LANES):
         raise CodegenError(f"{name}: {width} elements are no multiple of {2 * LANES}")
-    return partial(_written, name, width, options.hardware_loops)
+    return partial(_written, name, known[name], width, options.hardware_loops)
 
 
-def _written(name: str, width: int, hardware: bool) -> AssemblyKernel:
+def _written(name: str, parts: Callable[[int], Parts], width: int, hardware: bool) -> AssemblyKernel:
     about = f"{name}: a row of {width} elements; operands in p0 and on: {{cycles}} cycles (exact)."
-    return function(name, "aie2p", list(_PARTS[name](width)), about, hardware=hardware)
+    return function(name, "aie2p", list(parts(width)), about, hardware=hardware)
 
 
 def _rounded() -> list[AssemblyOp]:
@@ -222,5 +223,7 @@ _PARTS: Mapping[str, Callable[[int], Parts]] = {
     "dequantise_i8": _scaled_codes, "dequantise_i32": scaled_integers,
     "cast_i8_bf16": _cast_codes, "cast_bf16_f32": _widened, "cast_f32_bf16": _narrowed,
 }  # fmt: skip
+_FLOAT_PARTS = {"dequantise_i32": partial(scaled_integers, floats=True)}
+"""Those whose results may be float32."""
 CONVERSIONS = tuple(_PARTS)
 """Names of kernels."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels.float_products import Parts, loaded_floats, parts_of, three_parts
+from bdforge.core.codegen.kernels.float_products import Parts, loaded_floats, parts_of, stored_floats, three_parts
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, Ops, restored, saved
 from bdforge.core.codegen.kernels.row_codes import beside_point, code_setup, coded, coding, largest_lane
 from bdforge.core.codegen.kernels.row_scalars import bits_of, inverse, of_bits, scaled, with_constant
@@ -79,7 +79,7 @@ def float_sums(vectors: int, setup: Sequence[AssemblyOp]) -> FunctionPart:
     setup = [*setup, *saved(), *_ones(), set_register("r0", FLOAT_CONF)]
     ops = [*loaded_floats("x", "p0", "p0"), named_op(f"vldb x{{r}}, [p1], #{VECTOR_BYTES}", "p1")]
     ops += [named_op(f"vmac.f dm{{sum}}, dm{{x}}, x{{r}}, {_ONES}, r0")]
-    ops += [named_op(f"vst bm{half}{{sum}}, [p2], #{VECTOR_BYTES}", "p2") for half in ("ll", "lh")]
+    ops += stored_floats("sum", "p2", "p2", narrow=False)
     return repeated("aie2p", setup, ops, vectors, _FREE)
 
 

@@ -81,8 +81,16 @@ _ORDER = [("vshuffle x{lower16}, x{w0}, x{w1}, r1", "vadd.16 x{biased}, x{upper1
 """Both halves are taken of words at once, which takes fewer registers."""
 
 
-def scaled_integers(width: int) -> Iterator[FunctionPart]:
-    """p0 = a row of int32, p1 = its scale, p2 = scales of columns, p3 = bfloat16 of their products."""
+def stored_floats(whole: str, pointer: str, bank: str, narrow: bool = True) -> Ops:
+    """A vector's floats from an accumulator, as they are or as bfloat16."""
+    if narrow:
+        yield named_op(f"vst.conv.bf16.fp32 cml{{{whole}}}, [{pointer}], #{VECTOR_BYTES}", bank)
+    else:
+        yield from (named_op(f"vst bm{half}{{{whole}}}, [{pointer}], #{VECTOR_BYTES}", bank) for half in ("ll", "lh"))
+
+
+def scaled_integers(width: int, floats: bool = False) -> Iterator[FunctionPart]:
+    """p0 = a row of int32, p1 = its scale, p2 = scales of columns, p3 = bfloat16 of their products, or float32."""
     setup = [*set_control("crRnd", ROUNDINGS["conv_even"]), set_register("r0", FLOAT_CONF), set_register("r2", 0x3F80)]
     setup += [AssemblyOp(f"vbcst.16 {_ONES}, r2"), AssemblyOp("lda r1, [p1, #0]"), AssemblyOp("vbcst.32 x0, r1")]
     row = [*(named_op(f"vmov bm{half}{{s}}, x0") for half in ("ll", "lh")), *three_parts("s", _ROW)]
@@ -91,6 +99,6 @@ def scaled_integers(width: int) -> Iterator[FunctionPart]:
     ops += loaded_floats("c", "p2", "p2")
     ops += [*three_parts("p", parts_of("p")), *three_parts("c", parts_of("c"))]
     ops += [*float_product("y", parts_of("p"), parts_of("c"))]
-    ops += [named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p3], #{VECTOR_BYTES}", "p3")]
+    ops += stored_floats("y", "p3", "p3", narrow=not floats)
     constants = [set_register(register, value) for register, value in _CONSTANTS.items()]
     yield repeated("aie2p", constants, ops, width // LANES, _FREE, _ORDER)

@@ -8,7 +8,13 @@ from functools import partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.kernels.float_products import float_product, loaded_floats, parts_of, three_parts
+from bdforge.core.codegen.kernels.float_products import (
+    float_product,
+    loaded_floats,
+    parts_of,
+    stored_floats,
+    three_parts,
+)
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, Ops
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
@@ -65,7 +71,4 @@ def _sum(floats: bool) -> Ops:
     yield named_op(f"vldb x{{r}}, [p1], #{VECTOR_BYTES}", "p1")
     for i, part in enumerate(reversed(FACTOR)):
         yield named_op(f"vmac.f dm{{x{i + 1}}}, dm{{x{i}}}, x{{r}}, {part}, r0")
-    if floats:
-        yield from (named_op(f"vst bm{half}{{x3}}, [p4], #{VECTOR_BYTES}", "p4") for half in ("ll", "lh"))
-    else:
-        yield named_op(f"vst.conv.bf16.fp32 cml{{x3}}, [p4], #{VECTOR_BYTES}", "p4")
+    yield from stored_floats("x3", "p4", "p4", narrow=not floats)

@@ -86,7 +86,7 @@ def decode(folder: str, file: Path) -> None:
     for token in range(TOKENS // 8):
         ledger.entries.clear()
         start = time.perf_counter()
-        model.logits(model.hidden([token], cache))
+        model.next_logits([token], cache)
         if (taken := time.perf_counter() - start) < best:
             best, parts = taken, list(ledger)
     print(f"a token in {1e3 * best:.1f} ms, the least of {TOKENS // 8}: {1 / best:.1f} tokens/s (measured here)")

@@ -38,7 +38,7 @@ DesignFolders = Annotated[
         "--design",
         help="Built designs: first that of the linear layers, a GEMM of int8 x int2 to bf16 or int32, then any of "
         "operators that the model has too (norms, gate, attention, rotary embedding, gated products, q, k and v), or "
-        "compositions of a whole layer, by which prompts run, and tokens.",
+        "compositions of a whole layer, by which prompts run, and tokens, or of the model's end with its head.",
     ),
 ]
 Most = Annotated[str, typer.Option("-n", help="Tokens to generate at most; of a bench also several numbers, or 0.")]
@@ -226,7 +226,7 @@ def _rate(model: BitNet, ids: list[int], tokens: int, at_once: int, micro_batch:
     """Tokens per second, `at_once` to a step, each step with the logits of its last token."""
     cache, start = model.cache(), time.perf_counter()
     for _ in range(0, tokens, at_once):
-        model.logits(model.hidden(ids[:at_once], cache, micro_batch)[-1:])
+        model.next_logits(ids[:at_once], cache, micro_batch)
     return tokens / (time.perf_counter() - start)
 
 

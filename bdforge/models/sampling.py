@@ -48,10 +48,10 @@ def generate(model: BitNet, prompt: Sequence[int], sampler: Sampler, most: int, 
     Errors as of `BitNet.hidden`; `micro_batch` is the prompt's.
     """
     cache = model.cache()
-    state = model.hidden(prompt, cache, micro_batch)
+    logits = model.next_logits(prompt, cache, micro_batch)
     for count in range(most):
-        token = sampler(model.logits(state[-1:])[0])
+        token = sampler(logits)
         yield token
         if token in model.config.eos or cache.length == model.config.max_position_embeddings or count + 1 == most:
             return
-        state = model.hidden([token], cache)
+        logits = model.next_logits([token], cache)

@@ -132,14 +132,13 @@ def test_parameters_are_those_of_matrices_and_embedding(columns: int, text: str)
 def test_a_rate_is_of_all_tokens_in_steps_with_logits_of_the_last(monkeypatch, tokens, at_once, steps):
     ticks = iter((10.0, 12.0))
     monkeypatch.setattr(models.time, "perf_counter", lambda: next(ticks))
-    taken: list[tuple[int, int, int]] = []
+    taken: list[tuple[int, str, int]] = []
     model: Any = fake(
         cache=lambda: "cache",
-        hidden=lambda ids, cache, micro: taken.append((len(ids), micro, 0)) or np.zeros((len(ids), 2)),
-        logits=lambda hidden: taken.append((len(hidden), -1, -1)),
+        next_logits=lambda ids, cache, micro: taken.append((len(ids), cache, micro)),
     )  # fmt: skip
     assert models._rate(model, [1] * 9, tokens, at_once, 4) == tokens / 2
-    assert taken == [entry for step in steps for entry in ((step, 4, 0), (1, -1, -1))]
+    assert taken == [(step, "cache", 4) for step in steps]
 
 
 def test_a_ledger_shows_seconds_of_the_host_and_milliseconds_of_the_npu():

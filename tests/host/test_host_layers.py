@@ -79,7 +79,7 @@ def by_python(built: Built, designs: Sequence[str], x: np.ndarray, kept: np.ndar
                 cache.appended(layer, *kept[layer, :, new])
             continue
         runs = [one for one in (composed.single, composed.several) if one and one.sizes(count, first)]
-        y[new] = runs[0](x[new], cache, THETA)
+        y[new] = runs[0](x[new], cache, THETA).summed()
     return y, cache
 
 

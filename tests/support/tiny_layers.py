@@ -12,12 +12,14 @@ from bdforge.runtime.composition import CompositionFault, CompositionForm, compo
 from support.built_designs import ROOT, spec_content
 from support.coded_folders import coded_plan
 
-PROMPT, TOKEN = "bitnet", "bitnet_token"
+PROMPT, TOKEN, HEAD = "bitnet", "bitnet_token", "bitnet_head"
 _TYPES = ("int8", "int2", "bf16", "int32")
 _END = {"array": {"rows": 1, "columns": 2, "from_end": True}}
 _CODES = {"function": "rmsnorm", "codes": True, "epsilon": 1e-5}
 _SUM = {"residual": True, "residual_scaled": True}
 _BIG = {"hidden": 2560, "qkv": 3840, "ffn": 6912}
+LOGITS = 64
+"""Of which a vocabulary is a multiple: rows of the head's last step."""
 
 
 def _core(column: int, row: int) -> dict[str, Any]:
@@ -35,7 +37,7 @@ class TinyLayers:
     dim: int = 64
 
     def designs(self, name: str) -> dict[str, dict[str, Any]]:
-        """Those of PROMPT or TOKEN."""
+        """Those of PROMPT, TOKEN or HEAD."""
         rows = {"kind": "rows", "width": self.hidden} | _CODES
         rope = {
             "kind": "rope", "heads": self.heads + 2 * self.kv, "head_dim": self.dim, "scaled": True, "apart": True,
@@ -58,12 +60,20 @@ class TinyLayers:
                 ),
                 "bitnet_norm_6912": rows | {"width": self.ffn} | _END,
             }
+        product = {"kind": "gemv", "tile": {"m": 1, "k": 64, "n": 32}, "array": {"rows": 1, "columns": 2}}
+        residual = rows | _SUM | {"apart": True} | _core(0, 1)
+        if name == HEAD:
+            return {
+                "token_residual_norm": residual,
+                "head_product": product | {"types": {"a": "int8", "w": "int8", "c": "int32"}},
+                "head_scale": {
+                    "kind": "convert", "function": "scale_int32", "width": LOGITS,
+                    "array": {"rows": 1, "columns": 2, "first_row": 2, "from_end": True},
+                },
+            }  # fmt: skip
         return {
-            "token_residual_norm": rows | _SUM | {"apart": True} | _core(0, 1),
-            "token_product": {
-                "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "bf16"}, "tile": {"m": 1, "k": 64, "n": 32},
-                "array": {"rows": 1, "columns": 2},
-            },
+            "token_residual_norm": residual,
+            "token_product": product | {"types": {"a": "int8", "w": "int2", "c": "bf16"}},
             "token_rope": rope | _core(1, 1),
             "token_attention": attention | {
                 "tile": {"queries": 16, "keys": 16}, "few_queries": True,
@@ -81,6 +91,8 @@ class TinyLayers:
         own = {big * times: sizes[which] * times for which, big in _BIG.items() for times in (1, 2)}
         for step in content["steps"]:
             step["sizes"] = {name: own.get(size, size) for name, size in step["sizes"].items()}
+            if step["design"] == "head_scale":
+                step["sizes"]["rows"] = f"vocabulary // {LOGITS}"
         if "up" in content.get("views", {}):
             content["views"]["up"]["first"] = self.ffn
         return content

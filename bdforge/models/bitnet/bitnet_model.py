@@ -13,6 +13,7 @@ import numpy as np
 
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
+from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.checkpoint import Checkpoint
 from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
@@ -84,20 +85,20 @@ class BitNet:
         """
         source = Checkpoint.open(path, override)
         config, parts, composed = source.config, parts or ArrayParts(), composed or ComposedLayers()
-        for one in composed:
+        for one in (*composed, *([composed.head] if composed.head else [])):
             one.check(config)
         embedding = source.table("embedding", (config.vocab_size, config.hidden_size))
-        head = source.head()
+        head = embedding if (own := source.head()) is None else own
         layers, special = [], _special(config, products, parts)
         for number in range(config.num_hidden_layers):
             layers.append(_layer(source, number, products, special))
             for one in composed:
                 one.pack(source, number)
             loaded(number + 1, config.num_hidden_layers)
+        if composed.head is not None:
+            composed.head.pack(source, head, next((one.packed[-1].scales["down"] for one in composed), 0.0))
         norm = source.floats("final_norm", (config.hidden_size,)).astype(np.float32)
-        return cls(
-            config, products, embedding, embedding if head is None else head, norm, tuple(layers), parts, composed
-        )  # fmt: skip
+        return cls(config, products, embedding, head, norm, tuple(layers), parts, composed)
 
     def cache(self) -> Cache:
         """An empty one."""
@@ -124,18 +125,37 @@ class BitNet:
         another. ModelError as of `check`, for more positions than the model was made for, for damaged floats, and for
         a cache that another thread uses.
         """
+        return self._behind_layers(ids, cache, micro_batch).summed()
+
+    def next_logits(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
+        """Logits behind the last of the next tokens, float32 of the vocabulary: of `hidden`, or by a composition of the
+        model's end, which adds the last product, too. Errors as of `hidden`."""
+        carried, head = self._behind_layers(ids, cache, micro_batch).last, self.composed.head
+        ledger = self.products.ledger
+        if head is not None and head.decision is None and self.parts.rule == "estimate":
+            before = ledger.us
+            logits = self.logits(carried.summed())[0]
+            head.compare(ledger.us - before)
+            return logits
+        if head is None or (head.decision is not None and not head.decision.array):
+            return self.logits(carried.summed())[0]
+        logits = head(carried)
+        _check_finite(logits, "logits")
+        return logits
+
+    def _behind_layers(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> Carried:
         self.check(ids)
         with cache.held():
             return self._hidden(ids, cache, micro_batch)
 
-    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> np.ndarray:
+    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> Carried:
         first, size = cache.length, min(micro_batch or len(ids), len(ids))
         self.check_length(first + len(ids))
         found = self.composed.fastest(size, first)
         if found is None:
             return self._by_parts(ids, cache, micro_batch)
         if len(ids) > 1 or self.parts.rule != "estimate":
-            return np.concatenate([self._layers(ids[i : i + size], cache) for i in range(0, len(ids), size)])
+            return Carried.joined([self._layers(ids[i : i + size], cache) for i in range(0, len(ids), size)])
         layer, _ = found
         if layer.decision is None:
             before = self.products.ledger.us
@@ -144,22 +164,24 @@ class BitNet:
             return y
         return (self._layers if layer.decision.array else self._by_parts)(ids, cache)
 
-    def _by_parts(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
+    def _by_parts(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> Carried:
         """Product by product."""
         first = cache.length
         size = micro_batch or len(ids)
         batches = [self._steps(ids[i : i + size], first + i, cache) for i in range(0, len(ids), size)]
-        return np.concatenate(list(self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)))
+        made = self._alone(batches[0]) if len(batches) == 1 else self._in_turn(batches)
+        return Carried.whole(np.concatenate(list(made)))
 
     def _embedded(self, ids: Sequence[int]) -> np.ndarray:
         with self._cpu("embedding"):
             return self.embedding[np.asarray(ids)].astype(np.float32)
 
-    def _layers(self, ids: Sequence[int], cache: Cache) -> np.ndarray:
+    def _layers(self, ids: Sequence[int], cache: Cache) -> Carried:
         """By compositions, a command a layer."""
-        y = self.composed(self._embedded(ids), cache, self.config.rope_theta)
-        _check_finite(y, "what the last layer gives")
-        return y
+        made = self.composed(self._embedded(ids), cache, self.config.rope_theta)
+        for array in made:
+            _check_finite(array, "what the last layer gives")
+        return made
 
     def logits(self, hidden: np.ndarray) -> np.ndarray:
         """Of each state: float32, tokens x vocabulary."""

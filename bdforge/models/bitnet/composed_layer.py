@@ -7,9 +7,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from bdforge.common.messages import InputError
-from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.bitnet.cache import Cache
+from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.checkpoint import Checkpoint
 from bdforge.models.bitnet.layer_roles import CACHES, CARRIED, KEPT, MATRICES, NORMS, LayerRoles, check_model
 from bdforge.models.bitnet.model_config import BitNetConfig
@@ -18,7 +18,7 @@ from bdforge.models.split import PLACES, Decision, Ledger
 from bdforge.operators import ComposedPlan
 from bdforge.operators.attention import AttentionPlan
 from bdforge.operators.rope import rope_table
-from bdforge.perf.bounds.composition_time import list_us, step_times
+from bdforge.perf.bounds.composition_time import runs_us
 from bdforge.runtime import Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
@@ -104,11 +104,9 @@ class ComposedLayer:
             return {"tokens": tokens, "keys": first + tokens}
         return {"keys": first + 1} if tokens == 1 and first + 1 >= keys else None
 
-    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> np.ndarray:
-        """States behind the last layer of the tokens of `x`, behind those of a cache, which has theirs then.
-
-        Float32, tokens x hidden, both; the tokens are those of one of its runs.
-        """
+    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> Carried:
+        """What the last layer leaves of the tokens of `x` (float32, tokens x hidden), behind those of a cache, which
+        has theirs then; the tokens are those of one of its runs."""
         first, sizes = cache.length, self.sizes(len(x), cache.length)
         assert sizes is not None
         held = self._resident(cache, sizes)
@@ -123,7 +121,7 @@ class ComposedLayer:
             cache.appended(number, *(self.made(one, role)[: len(x)].astype(np.float32) for role in KEPT))
         held.rows = first + len(x)
         y, product, scales = (self.made(states[0], role)[: len(x)].astype(np.float32) for role in CARRIED)
-        return y + product * (scales.reshape(-1, 1) * np.float32(self.packed[-1].scales["down"]))
+        return Carried(y, product, scales.reshape(-1), self.packed[-1].scales["down"])
 
     def compare(self, first: int, other_us: float) -> None:
         """Decide by what another way took for a token behind `first` others."""
@@ -169,8 +167,5 @@ class ComposedLayer:
         return self._us(tuple(sizes.values()))
 
     def _modelled(self, sizes: tuple[int, ...]) -> float:
-        problem, timing = self.plan.spec.operator.problem(sizes), timing_of(self.plan.device)
-        sequence = self.loaded.design.sequence(problem.sizes)
-        steps = step_times(self.plan, problem, sequence, timing)
-        layers = len(self.packed)
-        return layers * sum(step.us + step.change_us for step in steps) + list_us(layers, timing)
+        problem = self.plan.spec.operator.problem(sizes)
+        return runs_us(self.plan, problem, self.loaded.design.sequence(problem.sizes), len(self.packed))

@@ -1,13 +1,17 @@
-"""The compositions that a model's layers run by: tokens of a prompt at once, and one behind others."""
+"""The compositions that a model runs by: of its layers, for a prompt and for a token behind others, and of its end."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
+from bdforge.models.bitnet.carried import Carried
+from bdforge.models.bitnet.composed_head import ComposedHead
 from bdforge.models.bitnet.composed_layer import ComposedLayer
+from bdforge.models.bitnet.layer_roles import is_head
 from bdforge.models.errors import ModelError
 from bdforge.models.parts import ArrayParts
 from bdforge.operators import ComposedPlan
@@ -19,20 +23,25 @@ class ComposedLayers:
 
     several: ComposedLayer | None = None
     single: ComposedLayer | None = None
+    head: ComposedHead | None = None
 
     @classmethod
     def among(cls, parts: ArrayParts) -> "ComposedLayers":
         """Those that are a model's designs. ModelError for two of a kind."""
-        found: dict[bool, list[ComposedLayer]] = {True: [], False: []}
+        found: dict[str, list[Any]] = {"several": [], "single": [], "head": []}
         for one in parts.designs if parts.rule != "cpu" else ():
             if isinstance(one.plan, ComposedPlan):
-                found["tokens" in one.plan.program.sizes].append(ComposedLayer(one.loaded, one.plan, parts.ledger))
-        for kind in found.values():
-            if len(kind) > 1:
-                raise ModelError(f"{listed(o.plan.spec.name for o in kind)} are compositions of a layer; give one")
-        return cls(*(next(iter(kind), None) for kind in found.values()))
+                layer = "several" if "tokens" in one.plan.program.sizes else "single"
+                kind, made = ("head", ComposedHead) if is_head(one.plan) else (layer, ComposedLayer)
+                found[kind].append(made(one.loaded, one.plan, parts.ledger))
+        for kind, some in found.items():
+            if len(some) > 1:
+                what = "a head" if kind == "head" else "a layer"
+                raise ModelError(f"{listed(o.plan.spec.name for o in some)} are compositions of {what}; give one")
+        return cls(**{kind: next(iter(some), None) for kind, some in found.items()})
 
     def __iter__(self) -> Iterator[ComposedLayer]:
+        """Those of layers."""
         return iter([one for one in (self.several, self.single) if one is not None])
 
     def fastest(self, tokens: int, first: int) -> tuple[ComposedLayer, int] | None:
@@ -47,9 +56,9 @@ class ComposedLayers:
         assert one_by_one is not None
         return (single, 1) if tokens * single.us(**one_by_one) < several.us(**at_once) else (several, tokens)
 
-    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> np.ndarray:
-        """States behind the last layer, float32, of the tokens of `x` (tokens x hidden), of which it has runs."""
+    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> Carried:
+        """What the last layer leaves of the tokens of `x` (float32, tokens x hidden), of which it has runs."""
         found = self.fastest(len(x), cache.length)
         assert found is not None
         layer, at_once = found
-        return np.concatenate([layer(x[i : i + at_once], cache, theta) for i in range(0, len(x), at_once)])
+        return Carried.joined([layer(x[i : i + at_once], cache, theta) for i in range(0, len(x), at_once)])

@@ -1,9 +1,10 @@
-"""Which tensor of a layer's composition is what to a BitNet: the table [roles] of its file (docs/layer.md).
+"""Which tensor of a composition of a layer, or of the model's end, is what to a BitNet: the table [roles] of its file
+(docs/layer.md).
 
 host/src/layer_roles.cpp reads the same table for C++.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,6 +23,10 @@ still to be added to them."""
 KEPT = ("keys", "values")
 CACHES = ("key_cache", "value_cache")
 _SCALES, _BEFORE = " scales", " scales before"
+LOGITS = "logits"
+"""What a composition of the model's end makes, and no layer."""
+HEAD = ("final_norm", "head", "head scales", "down scales before")
+"""What it is given, beside what the last layer leaves."""
 
 
 def _matrices(role: str) -> tuple[str, ...]:
@@ -39,27 +44,47 @@ class LayerRoles:
 
     @classmethod
     def of(cls, plan: ComposedPlan) -> Self:
-        """Those of a composition.
+        """Those of a layer.
 
         ModelError for a tensor without a role that is known, for a role that no tensor has, for other parameters than a
         layer's, and where a cache lies with what all layers share.
         """
-        roles: Mapping[str, str] = plan.spec.content.get("roles", {})
-        told = {way: [o.name for o in plan.program.operands if o.direction == way] for way in ("in", "out")}
-        found = cls(*({roles[name]: name for name in names if name in roles} for names in told.values()))
-        needed = {*CARRIED, "angles", *NORMS, *CACHES}
-        known = {role for role in found.given if role in needed or found._is_weight(role)}
-        odd = [name for name in told["in"] if name not in {found.given[role] for role in known}]
+        found = cls._told(plan)
         parts = [part for role in found.given for part in _matrices(role)]
-        odd += [part for part in MATRICES if parts.count(part) != 1]
-        odd += sorted((needed - found.given.keys()) | ({*CARRIED, *KEPT} - found.made.keys()))
-        if odd:
-            raise ModelError(
-                f"design {plan.spec.name} is no layer of BitNet: {listed(odd)}; examples/layer/bitnet.toml has the "
-                "roles of its tensors"
-            )
+        wrong = [part for part in MATRICES if parts.count(part) != 1]
+        needed = {*CARRIED, "angles", *NORMS, *CACHES}
+        found._check(plan, "layer", needed, {role for role in found.given if cls._is_weight(role)}, wrong)
         found._check_places(plan)
         return found
+
+    @classmethod
+    def of_head(cls, plan: ComposedPlan) -> Self:
+        """Those of a model's end; ModelError as of a layer's."""
+        found = cls._told(plan)
+        found._check(plan, "head", {*CARRIED, *HEAD})
+        return found
+
+    @classmethod
+    def _told(cls, plan: ComposedPlan) -> Self:
+        roles: Mapping[str, str] = plan.spec.content.get("roles", {})
+        told = ((o.name for o in plan.program.operands if o.direction == way) for way in ("in", "out"))
+        return cls(*({roles[name]: name for name in names if name in roles} for names in told))
+
+    def _check(
+        self, plan: ComposedPlan, what: str, needed: Collection[str], weights: Collection[str] = (),
+        wrong: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """ModelError for tensors without a role that is known, for roles that are `wrong`, and for those missing."""
+        known = {name for role, name in self.given.items() if role in needed or role in weights}
+        odd = [o.name for o in plan.program.operands if o.direction == "in" and o.name not in known]
+        made = {LOGITS} if what == "head" else {*CARRIED, *KEPT}
+        odd += [*wrong, *sorted((set(needed) - self.given.keys()) | (made - self.made.keys()))]
+        if odd:
+            file = {"layer": "bitnet", "head": "bitnet_head"}[what]
+            raise ModelError(
+                f"design {plan.spec.name} is no {what} of BitNet: {listed(odd)}; examples/layer/{file}.toml has the "
+                "roles of its tensors"
+            )
 
     def _check_places(self, plan: ComposedPlan) -> None:
         """ModelError for other parameters than a layer's, and where a cache lies with what all layers share."""
@@ -96,18 +121,28 @@ class LayerRoles:
         }
 
 
+def is_head(plan: ComposedPlan) -> bool:
+    """Whether a composition is of a model's end."""
+    return LOGITS in plan.spec.content.get("roles", {}).values()
+
+
 def check_model(plan: ComposedPlan, config: BitNetConfig) -> None:
-    """ModelError where a composition's designs are of another model: other norms, heads or gate."""
-    heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
-    wanted: dict[str, dict[str, Any]] = {
-        "rows": {"epsilon": config.rms_norm_eps},
-        "attention": {"head_dim": config.head_dim, "causal": True, "window": 0, **heads},
-    }  # fmt: skip
+    """ModelError where a layer's designs are of another model: other norms, heads or gate."""
     specs = [part.spec for part in plan.parts.values()]
     gates = {spec.epilogue.gate for spec in specs if isinstance(spec, GemmSpec)}
     gates |= {str(spec.facts["function"]).removesuffix("_gate") for spec in specs if spec.kind == "elementwise"}
     if (gate := GATES[config.hidden_act].__name__.removesuffix("_gate")) not in gates:
         raise ModelError(f"design {plan.spec.name}: none of its products has the gate {gate} of this model")
+    check_parts(plan, config)
+
+
+def check_parts(plan: ComposedPlan, config: BitNetConfig) -> None:
+    """ModelError for norms or heads of another model."""
+    heads = {"heads": config.num_attention_heads, "kv_heads": config.num_key_value_heads}
+    wanted: dict[str, dict[str, Any]] = {
+        "rows": {"epsilon": config.rms_norm_eps},
+        "attention": {"head_dim": config.head_dim, "causal": True, "window": 0, **heads},
+    }  # fmt: skip
     for name, part in plan.parts.items():
         facts = part.spec.facts
         for key, value in wanted.get(part.spec.kind, {}).items():

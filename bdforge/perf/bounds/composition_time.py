@@ -8,7 +8,7 @@ from bdforge.array.emulator.timed.controller_time import operation_ns
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.instruction_words import operations
 from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start, StartedTask
-from bdforge.devices.timing import Timing, submissions
+from bdforge.devices.timing import Timing, submissions, timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
 from bdforge.operators.gemm import GemmPlan, GemmProblem
@@ -41,6 +41,13 @@ def list_us(commands: int, timing: Timing) -> float:
     """What handing over a list of commands takes: the first of each submission as long as a command alone, modelled."""
     first = submissions(commands)
     return (first * timing.dispatch_ns + (commands - first) * timing.runlist_dispatch_ns) / 1e3
+
+
+def runs_us(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, runs: int) -> float:
+    """So many runs of a problem as one list, modelled."""
+    timing = timing_of(plan.device)
+    steps = step_times(plan, problem, sequence, timing)
+    return runs * sum(step.us + step.change_us for step in steps) + list_us(runs, timing)
 
 
 def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, timing: Timing) -> Iterator[StepTime]:

@@ -215,8 +215,15 @@ bdforge_status bdforge_layers_create(bdforge_design* const* designs, size_t coun
                                      bdforge_layers** layers);
 /* Packs the next layer; the caller's memory may be freed then. BDFORGE_STATE once there is a text. */
 bdforge_status bdforge_layers_add(bdforge_layers* layers, const bdforge_tensor* tensors, size_t count);
-/* Elements of a token's states. */
+/* Writes the floats of a matrix's row, one behind the other. */
+typedef void (*bdforge_row)(void* context, size_t row, float* values);
+/* Packs the model's end behind its layers, for a composition of that: the final norm, and a head of `vocabulary` rows of
+ * bdforge_layers_width floats, of which it keeps int8 codes with a scale each. */
+bdforge_status bdforge_layers_end(bdforge_layers* layers, const bdforge_tensor* final_norm, size_t vocabulary,
+                                  bdforge_row row, void* context);
+/* Elements of a token's states; rows of the head, 0 where it is the caller's. */
 size_t bdforge_layers_width(const bdforge_layers* layers);
+size_t bdforge_layers_vocabulary(const bdforge_layers* layers);
 void bdforge_layers_free(bdforge_layers* layers);
 
 /* A text under way, for one thread at a time: keys and values of its tokens, in memory for `room` of them at first, which
@@ -227,9 +234,12 @@ size_t bdforge_text_tokens(const bdforge_text* text);
 /* 1 where bdforge_text_run takes so many tokens next: any number, if there is a composition of several; else one, behind as
  * many as attention's tile has keys, its own counted. */
 int bdforge_text_takes(const bdforge_text* text, size_t tokens);
-/* The next tokens through all layers as one list: states in and out, tokens x width. After a fault the text is as before;
- * what timed out may still be at work in its memory: begin another text then. */
+/* The next tokens through all layers as one list: states in and out, tokens x width; `y` NULL: nobody wants them. After a
+ * fault the text is as before; what timed out may still be at work in its memory: begin another text then. */
 bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms);
+/* Logits, bdforge_layers_vocabulary of them, behind the last token that ran here (`x` NULL), or of the states of one that ran
+ * elsewhere. */
+bdforge_status bdforge_text_logits(bdforge_text* text, const float* x, float* logits, unsigned timeout_ms);
 /* Keys, turned, and values of tokens of one layer, tokens x key heads x head size. */
 bdforge_status bdforge_text_read(const bdforge_text* text, size_t layer, size_t first, size_t tokens, float* keys,
                                  float* values);

@@ -79,21 +79,31 @@ void check_places(const LoadedManifest& manifest, const LayerRoles& roles) {
                                     " another one below [buffers], and compose it again");
 }
 
-}  // namespace
+/// What a composition is, the example of it, and the roles that it must be given and make; a layer is given matrices, too.
+struct Wanted {
+    const char *what, *file;
+    std::vector<std::string> given, made;
+    bool matrices;
+};
 
-LayerRoles layer_roles(const LoadedManifest& manifest) {
+const std::vector<std::string> carried{"states", "product", "product_scales"};
+
+std::vector<std::string> with_carried(std::vector<std::string> others) {
+    others.insert(others.begin(), carried.begin(), carried.end());
+    return others;
+}
+
+LayerRoles found_roles(const LoadedManifest& manifest, const Wanted& wanted) {
     const Names roles = told(manifest);
-    const std::vector<std::string> carried{"states", "product", "product_scales"};
-    std::vector<std::string> needed = carried, made = carried, odd;
-    needed.emplace_back("angles"), made.insert(made.end(), {"keys", "values"});
-    needed.insert(needed.end(), norm_roles.begin(), norm_roles.end());
-    needed.insert(needed.end(), {"key_cache", "value_cache"});
+    const std::vector<std::string>& needed = wanted.given;
+    std::vector<std::string> odd;
     LayerRoles found;
     for (const sequence::Operand& operand : manifest.source.program.operands) {
         const auto role = roles.find(operand.name);
         if (operand.between || (operand.out && role == roles.end())) continue;
-        const LayerRoles::Weight weight =
-            role == roles.end() ? LayerRoles::Weight{} : weight_of(operand.name, role->second);
+        const LayerRoles::Weight weight = role == roles.end() || !wanted.matrices
+                                              ? LayerRoles::Weight{}
+                                              : weight_of(operand.name, role->second);
         const bool known = role != roles.end() && (!weight.matrices.empty() || std::find(needed.begin(), needed.end(),
                                                                                          role->second) != needed.end());
         if (operand.out)
@@ -104,13 +114,34 @@ LayerRoles layer_roles(const LoadedManifest& manifest) {
             found.weights.push_back(weight);
     }
     for (const char* matrix : matrix_roles)
-        if (times(found, matrix) != 1) odd.emplace_back(matrix);
-    lacking(found.given, needed, odd), lacking(found.made, made, odd);
+        if (wanted.matrices && times(found, matrix) != 1) odd.emplace_back(matrix);
+    lacking(found.given, needed, odd), lacking(found.made, wanted.made, odd);
     if (!odd.empty())
-        throw ArgumentError("design " + manifest.design + " is no layer of BitNet: " + listed(odd) +
-                            "; examples/layer/bitnet.toml has the roles of its tensors");
+        throw ArgumentError(concat("design ", manifest.design, " is no ", wanted.what, " of BitNet: ", listed(odd),
+                                   "; examples/layer/", wanted.file, ".toml has the roles of its tensors"));
+    return found;
+}
+
+}  // namespace
+
+LayerRoles layer_roles(const LoadedManifest& manifest) {
+    std::vector<std::string> given = with_carried({"angles"});
+    given.insert(given.end(), norm_roles.begin(), norm_roles.end());
+    given.insert(given.end(), {"key_cache", "value_cache"});
+    const LayerRoles found =
+        found_roles(manifest, {"layer", "bitnet", given, with_carried({"keys", "values"}), true});
     check_places(manifest, found);
     return found;
+}
+
+bool is_head(const LoadedManifest& manifest) {
+    const Names roles = told(manifest);
+    return std::any_of(roles.begin(), roles.end(), [](const auto& role) { return role.second == "logits"; });
+}
+
+LayerRoles head_roles(const LoadedManifest& manifest) {
+    const std::vector<std::string> own{"down scales before", "final_norm", "head", "head scales"};
+    return found_roles(manifest, {"head", "bitnet_head", with_carried(own), {"logits"}, false});
 }
 
 namespace {
@@ -169,7 +200,7 @@ void check_model(const LoadedManifest& manifest, const LayerModel& model) {
         check_spec(name, spec, model);
         gated = gated || gate_of(spec) == model.gate;
     }
-    if (!gated)
+    if (!gated && !is_head(manifest))
         throw ArgumentError("design " + manifest.design + ": none of its products has the gate " + model.gate +
                             " of this model");
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Which tensor of a layer's composition is what to a BitNet: the table `roles` of its document. The same as
+// Which tensor of a composition of a layer, or of the model's end, is what to a BitNet: the table `roles` of its document.
+// The same as
 // bdforge/models/bitnet/layer_roles.py.
 
 #include <array>
@@ -31,7 +32,11 @@ struct LayerRoles {
 /// layer's, and where a cache lies with what all layers share.
 LayerRoles layer_roles(const LoadedManifest& manifest);
 
-/// ArgumentError where a composition's designs are of another model: other norms, heads or gate.
+/// Whether a composition is of a model's end: it makes logits. Its roles; ArgumentError as of a layer's.
+bool is_head(const LoadedManifest& manifest);
+LayerRoles head_roles(const LoadedManifest& manifest);
+
+/// ArgumentError where a composition's designs are of another model: other norms, heads or, of a layer, gate.
 void check_model(const LoadedManifest& manifest, const LayerModel& model);
 
 /// Queries and keys of attention's tiles: of those of its designs the largest.

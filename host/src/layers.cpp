@@ -18,15 +18,6 @@ const LayerTensor& tensor_of(const std::map<std::string, LayerTensor>& tensors, 
     return found->second;
 }
 
-/// Writes floats as an operand has them.
-void place_floats(Resident& resident, const std::string& type, const std::string& tensor,
-                  const std::vector<float>& values) {
-    if (type == "f32") return resident.place(tensor, {values.data(), values.size() * sizeof(float)});
-    std::vector<Bf16> narrow(values.size());
-    std::transform(values.begin(), values.end(), narrow.begin(), narrowed);
-    resident.place(tensor, {narrow.data(), narrow.size() * sizeof(Bf16)});
-}
-
 /// Matrices side by side.
 std::vector<std::int8_t> joined(const std::vector<LayerTensor>& parts, std::size_t columns) {
     std::vector<std::int8_t> made(parts.front().rows * columns);
@@ -65,7 +56,20 @@ void place_matrices(Resident& resident, const LayerRoles::Weight& weight,
     resident.place(weight.tensor, {all.data(), all.size()});
 }
 
+[[noreturn]] void refuse_second(const Design& one, const Design& other, const char* what) {
+    throw ArgumentError(concat(one.manifest().design, ", ", other.manifest().design, " are compositions of ", what,
+                               "; give one"));
+}
+
 }  // namespace
+
+void place_floats(Resident& resident, const std::string& type, const std::string& tensor,
+                  const std::vector<float>& values) {
+    if (type == "f32") return resident.place(tensor, {values.data(), values.size() * sizeof(float)});
+    std::vector<Bf16> narrow(values.size());
+    std::transform(values.begin(), values.end(), narrow.begin(), narrowed);
+    resident.place(tensor, {narrow.data(), narrow.size() * sizeof(Bf16)});
+}
 
 PackedLayers::PackedLayers(const Design& loaded, const LayerModel& model)
     : design(loaded),
@@ -109,27 +113,34 @@ Resident PackedLayers::packed(const std::map<std::string, LayerTensor>& tensors,
     return made;
 }
 
+void LayersState::take(PackedLayers made) {
+    auto& place = made.several ? several : single;
+    if (place) refuse_second(place->design, made.design, "a layer");
+    if (width != 0 && made.width != width)
+        throw ArgumentError(concat(made.design.manifest().design, " has states of ", made.width,
+                                   " elements, the other composition of ", width, "; give two of one model"));
+    width = made.width;
+    place.emplace(std::move(made));
+}
+
 Layers::Layers(const std::vector<Design>& designs, const LayerModel& model) : state_(std::make_shared<LayersState>()) {
     state_->model = model;
     for (const Design& design : designs) {
-        PackedLayers made(design, model);
-        auto& place = made.several ? state_->several : state_->single;
-        if (place)
-            throw ArgumentError(place->design.manifest().design + ", " + design.manifest().design +
-                                " are compositions of a layer; give one");
-        place.emplace(std::move(made));
-        if (state_->width != 0 && place->width != state_->width)
-            throw ArgumentError(concat(design.manifest().design, " has states of ", place->width,
-                                       " elements, the other ", "composition of ", state_->width,
-                                       "; give two of one model"));
-        state_->width = place->width;
+        if (!is_head(design.state()->manifest)) {
+            state_->take({design, model});
+            continue;
+        }
+        if (state_->head) refuse_second(state_->head->design, design, "a head");
+        state_->head.emplace(design, model);
     }
-    if (designs.empty()) throw ArgumentError("no composition of a layer was given; bdforge compose builds one");
+    if (!state_->several && !state_->single)
+        throw ArgumentError("no composition of a layer was given; bdforge compose builds one");
 }
 
 void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
     const std::scoped_lock lock(state_->guard);
     if (state_->used) throw StateError("a text uses these layers; add all of them before the first text");
+    if (state_->vocabulary() != 0) throw StateError("the model's end is there already; add all layers before it");
     std::map<std::string, float> scales;
     for (const char* role : matrix_roles) scales[role] = tensor_of(tensors, role).scale;
     std::vector<std::pair<PackedLayers*, Resident>> made;
@@ -143,5 +154,7 @@ void Layers::add(const std::map<std::string, LayerTensor>& tensors) {
 std::size_t Layers::count() const { return state_->count; }
 bool Layers::is_npu() const { return (state_->several ? state_->several : state_->single)->design.device().is_npu(); }
 std::size_t Layers::width() const { return state_->width; }
+bool Layers::ends() const { return state_->head.has_value(); }
+std::size_t Layers::vocabulary() const { return state_->vocabulary(); }
 
 }  // namespace bdforge

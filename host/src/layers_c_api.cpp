@@ -35,6 +35,19 @@ bdforge_status bdforge_layers_add(bdforge_layers* layers, const bdforge_tensor* 
     });
 }
 
+bdforge_status bdforge_layers_end(bdforge_layers* layers, const bdforge_tensor* final_norm, size_t vocabulary,
+                                  bdforge_row row, void* context) {
+    return guarded([&] {
+        const bdforge_tensor& norm = *given(final_norm, "the final norm");
+        given(row, "the source of rows");
+        given(layers, "layers")->layers.end({norm.data, norm.rows, norm.columns}, vocabulary,
+                                            [=](std::size_t i, float* values) { row(context, i, values); });
+    });
+}
+
+size_t bdforge_layers_vocabulary(const bdforge_layers* layers) {
+    return layers == nullptr ? 0 : layers->layers.vocabulary();
+}
 size_t bdforge_layers_width(const bdforge_layers* layers) { return layers == nullptr ? 0 : layers->layers.width(); }
 void bdforge_layers_free(bdforge_layers* layers) { delete layers; }
 
@@ -48,6 +61,10 @@ void bdforge_text_free(bdforge_text* text) { delete text; }
 
 bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms) {
     return guarded([&] { given(text, "text")->text.run(x, tokens, y, milliseconds(timeout_ms)); });
+}
+
+bdforge_status bdforge_text_logits(bdforge_text* text, const float* x, float* logits, unsigned timeout_ms) {
+    return guarded([&] { given(text, "text")->text.logits(logits, x, milliseconds(timeout_ms)); });
 }
 
 bdforge_status bdforge_text_read(const bdforge_text* text, size_t layer, size_t first, size_t tokens, float* keys,

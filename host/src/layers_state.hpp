@@ -1,6 +1,7 @@
 #pragma once
 // What Layers hold, and texts use.
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -35,15 +36,45 @@ struct PackedLayers {
     std::vector<Resident> layers = {};
 };
 
+/// What the last layer leaves of a token: states, and a product with its scale, which is still to be added to them.
+struct Carried {
+    std::vector<float> states, product, scale;
+};
+
+/// A composition of a model's end, and the head that is packed for it.
+struct PackedHead {
+    /// ArgumentError for a design that is no end of the model.
+    PackedHead(const Design& loaded, const LayerModel& model);
+
+    /// The final norm, the head's rows of `width` floats, and the scale of the last layer's product.
+    void pack(const LayerTensor& norm, std::size_t width, float down, std::size_t rows, const RowSource& row);
+    Sizes sizes() const { return {{"tokens", 1}, {"vocabulary", vocabulary}}; }
+    /// Logits by a job of these sizes.
+    void run(Job& job, const Carried& carried, float* logits, std::chrono::milliseconds timeout) const;
+
+    Design design;
+    LayerRoles roles;
+    std::size_t vocabulary = 0;
+    std::optional<Resident> weights = {};
+};
+
+/// Writes floats as an operand has them.
+void place_floats(Resident& resident, const std::string& type, const std::string& tensor,
+                  const std::vector<float>& values);
+
 class LayersState {
 public:
     LayerModel model;
     std::optional<PackedLayers> several, single;
+    std::optional<PackedHead> head;
     std::size_t count = 0, width = 0;
     std::map<std::string, float> scales;  // of the last layer's matrices
     bool used = false;                    // by a text: no layer comes any more
     std::mutex guard;                     // of layers that come, and of texts that begin
 
+    /// A composition of a layer. ArgumentError for a second one of its kind, and for another width.
+    void take(PackedLayers made);
+    std::size_t vocabulary() const { return head ? head->vocabulary : 0; }
     std::size_t key_elements() const { return model.key_heads * model.head_size; }
 };
 

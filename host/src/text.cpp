@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -75,6 +76,8 @@ public:
         : layers_(std::move(layers)), room_(std::max<std::size_t>(room, 1)) {
         const std::scoped_lock lock(layers_->guard);
         if (layers_->count == 0) throw ArgumentError("there is no layer yet; add them before a text");
+        if (layers_->head && layers_->vocabulary() == 0)
+            throw ArgumentError("the model's end is not packed; call end behind the last layer");
         layers_->used = true;
         for (const auto* design : {&layers_->several, &layers_->single})
             if (*design) caches_.emplace_back(**design);
@@ -102,6 +105,18 @@ public:
         tokens_ = cache.held = tokens_ + tokens;
     }
 
+    /// Of states that ran elsewhere, or of what the last layer left here.
+    void logits(float* logits, const float* x, std::chrono::milliseconds timeout) {
+        if (layers_->vocabulary() == 0)
+            throw ArgumentError("the model's end is not packed; give a composition of it, and call end");
+        if (x == nullptr && !last_) throw ArgumentError("the last token ran elsewhere; give its states");
+        const PackedHead& head = *layers_->head;
+        if (!head_) head_.emplace(head.design, head.sizes(), JobOptions{{}, {*head.weights}});
+        const std::size_t width = layers_->width;
+        const Carried given = x == nullptr ? *last_ : Carried{{x, x + width}, std::vector<float>(width), {0}};
+        head.run(*head_, given, logits, timeout);
+    }
+
     /// All keys and values so far.
     Cache& latest() {
         return *std::max_element(caches_.begin(), caches_.end(),
@@ -117,6 +132,7 @@ public:
             cache.rows(layer, 1).write(tokens_ * elements, values[layer], tokens * elements);
         }
         tokens_ = cache.held = all;
+        last_.reset();
     }
 
 private:
@@ -162,22 +178,27 @@ private:
         return table;
     }
 
-    /// States behind the last layer: y + product * (scale of the row * scale of down).
-    void end(const PackedLayers& design, const Job& job, std::size_t tokens, float* y) const {
-        const std::size_t count = tokens * design.width;
-        const auto read = [&](const char* role, float* values, std::size_t elements) {
-            Elements(job, design.roles.made.at(role)).read(0, values, elements);
+    /// Keeps what the last layer left of the last token. States behind it: y + product * (scale of the row * scale of down).
+    void end(const PackedLayers& design, const Job& job, std::size_t tokens, float* y) {
+        const auto read = [&](const char* role, std::size_t first, std::size_t elements) {
+            std::vector<float> values(elements);
+            Elements(job, design.roles.made.at(role)).read(first, values.data(), elements);
+            return values;
         };
-        std::vector<float> product(count), scales(tokens);
-        read("states", y, count), read("product", product.data(), count);
-        read("product_scales", scales.data(), tokens);
+        const std::size_t width = design.width, before = (tokens - 1) * width;
+        last_ = {read("states", before, width), read("product", before, width), read("product_scales", tokens - 1, 1)};
+        if (y == nullptr) return;
+        const std::vector<float> states = read("states", 0, tokens * width), product = read("product", 0, tokens * width),
+                                 scales = read("product_scales", 0, tokens);
         const float down = layers_->scales.at("down");
-        for (std::size_t i = 0; i < count; ++i) y[i] += product[i] * (scales[i / design.width] * down);
+        for (std::size_t i = 0; i < states.size(); ++i) y[i] = states[i] + product[i] * (scales[i / width] * down);
     }
 
     std::shared_ptr<LayersState> layers_;
     std::size_t room_, tokens_ = 0;
     std::vector<Cache> caches_;  // of each composition
+    std::optional<Carried> last_;  // of the last token, if it ran here
+    std::optional<Job> head_;
 };
 
 Text::Text(const Layers& layers, std::size_t room) : state_(std::make_shared<TextState>(layers.state(), room)) {}
@@ -190,8 +211,13 @@ void Text::run(const float* x, std::size_t tokens, float* y, std::chrono::millis
     if (design == nullptr)
         throw ArgumentError(concat("no composition runs ", tokens, " tokens behind ", state_->tokens(),
                                    "; run them elsewhere, and give their keys and values to the text"));
-    if (x == nullptr || y == nullptr) throw ArgumentError("x or y is NULL; give states of all tokens");
+    if (x == nullptr) throw ArgumentError("x is NULL; give states of all tokens");
     state_->run(*design, x, tokens, y, timeout);
+}
+
+void Text::logits(float* logits, const float* x, std::chrono::milliseconds timeout) {
+    if (logits == nullptr) throw ArgumentError("logits is NULL; give room for the vocabulary's");
+    state_->logits(logits, x, timeout);
 }
 
 void Text::read(std::size_t layer, std::size_t first, std::size_t tokens, float* keys, float* values) const {

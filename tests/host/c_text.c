@@ -1,13 +1,13 @@
 /* c_text DEVICE FOLDER DESIGNS ROOM PIECE...: a text by the layers of a tiny BitNet, in pieces of so many tokens; with '+'
  * before them, they ran elsewhere. Files of FOLDER: `model` (numbers, then the gate), `LAYER.ROLE`, `LAYER.scales`, `x`, and
  * what ran elsewhere, `LAYER.k_before` and `LAYER.v_before`; `y`, and `LAYER.keys` and `LAYER.values` of all tokens, go
- * there. DESIGNS have commas between them. A fault of the library's is printed, and the exit code is its status. */
+ * there; with `head` and `final_norm` also `logits` behind the last token of each piece, of 0 where it ran elsewhere. DESIGNS have commas between them. A fault of the library's is printed, and the exit code is its status. */
 #include "c_expect.h"
 
-enum { DESIGNS_MOST = 4, FLOATS_MOST = 1 << 18, LAYERS_MOST = 4, ROLES = 11 };
+enum { DESIGNS_MOST = 4, PIECES_MOST = 32, FLOATS_MOST = 1 << 18, LAYERS_MOST = 4, ROLES = 11 };
 
 static const char* folder;
-static float x[FLOATS_MOST], y[FLOATS_MOST], k[LAYERS_MOST][FLOATS_MOST], v[LAYERS_MOST][FLOATS_MOST];
+static float x[FLOATS_MOST], y[FLOATS_MOST], head[FLOATS_MOST], norm[FLOATS_MOST], logits[FLOATS_MOST], k[LAYERS_MOST][FLOATS_MOST], v[LAYERS_MOST][FLOATS_MOST];
 static struct {
     size_t hidden, inner, layers;
     bdforge_model of;
@@ -76,6 +76,37 @@ static void add(bdforge_layers* layers, int layer) {
     expect(bdforge_layers_add(layers, tensors, ROLES - 1), BDFORGE_ARGUMENT, "the layer has no tensor ffn_sub_norm");
 }
 
+static void head_row(void* context, size_t row, float* values) {
+    require(context == head, "another context");
+    memcpy(values, head + row * model.hidden, model.hidden * sizeof *values);
+}
+
+static void end(bdforge_layers* layers) {
+    const bdforge_tensor tensor = {"final_norm", norm, 1, model.hidden, 1};
+    const size_t rows = content(-1, "head", head, sizeof head) / sizeof *head / model.hidden;
+    content(-1, "final_norm", norm, sizeof norm);
+    bdforge_text* text = NULL;
+    expect(bdforge_text_create(layers, 1, &text), BDFORGE_ARGUMENT, "the model's end is not packed");
+    expect(bdforge_layers_end(layers, &tensor, rows, NULL, NULL), BDFORGE_ARGUMENT, "the source of rows is NULL");
+    good(bdforge_layers_end(layers, &tensor, rows, head_row, head));
+    require(bdforge_layers_vocabulary(layers) == rows, "vocabulary");
+    expect(bdforge_layers_add(layers, NULL, 0), BDFORGE_STATE, "the model's end is there already");
+}
+
+/* Logits behind the last token of a piece; of zeros where it ran elsewhere. */
+static void last_logits(bdforge_layers* layers, bdforge_text* text, int piece, int elsewhere) {
+    const size_t rows = bdforge_layers_vocabulary(layers);
+    static const float zeros[FLOATS_MOST];
+    if (rows == 0) {
+        expect(bdforge_text_logits(text, x, logits, 1000), BDFORGE_ARGUMENT, "the model's end is not packed");
+        return;
+    }
+    float* const made = logits + (size_t)piece * rows;
+    require(piece < PIECES_MOST, "pieces");
+    if (elsewhere) expect(bdforge_text_logits(text, NULL, made, 1000), BDFORGE_ARGUMENT, "the last token ran elsewhere");
+    good(bdforge_text_logits(text, elsewhere ? zeros : NULL, made, 1000000));
+}
+
 /* The next tokens, which run here, or ran elsewhere. */
 static void next(bdforge_text* text, size_t tokens, int elsewhere) {
     const size_t first = bdforge_text_tokens(text), size = model.of.key_heads * model.of.head_size;
@@ -103,7 +134,8 @@ int main(int count, char** words) {
     folder = words[2];
     read_model();
     expect(bdforge_device_open(words[1], &device), BDFORGE_OK, "");
-    for (char* name = strtok(words[3], ","); name != NULL; name = strtok(NULL, ","))
+    char* const names = strcpy(malloc(strlen(words[3]) + 1), words[3]);
+    for (char* name = strtok(names, ","); name != NULL; name = strtok(NULL, ","))
         good(bdforge_design_load(device, name, designs + made++));
     good(bdforge_layers_create(designs, made, &model.of, &layers));
     for (size_t i = 0; i < made; ++i) bdforge_design_free(designs[i]);
@@ -115,9 +147,15 @@ int main(int count, char** words) {
         content((int)layer, "v_before", v[layer], sizeof v[layer]);
     }
     content(-1, "x", x, sizeof x);
+    const int ends = strstr(words[3], "_head") != NULL;
+    if (ends) end(layers);
     good(bdforge_text_create(layers, (size_t)atoi(words[4]), &text));
     good(bdforge_text_read(text, 0, 0, 0, k[0], v[0]));
-    for (int i = 5; i < count; ++i) next(text, (size_t)atoi(words[i]), words[i][0] == '+');
+    for (int i = 5; i < count; ++i) {
+        next(text, (size_t)atoi(words[i]), words[i][0] == '+');
+        last_logits(layers, text, i - 5, words[i][0] == '+');
+    }
+    if (ends) keep(-1, "logits", logits, (size_t)(count - 5) * bdforge_layers_vocabulary(layers));
     const size_t tokens = bdforge_text_tokens(text), size = model.of.key_heads * model.of.head_size;
     for (size_t layer = 0; layer < model.layers; ++layer) {
         good(bdforge_text_read(text, layer, 0, tokens, k[layer], v[layer]));
@@ -129,5 +167,6 @@ int main(int count, char** words) {
     bdforge_text_free(text);
     bdforge_layers_free(layers);
     bdforge_device_free(device);
+    free(names);
     return 0;
 }

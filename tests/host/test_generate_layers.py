@@ -15,11 +15,11 @@ from bdforge.models.bitnet import BitNet
 from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.runtime import load
 from support.built_designs import PlannedDesign
-from support.tiny_layers import PROMPT, TOKEN, TinyLayers
+from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
-TINY, LAYERS, VOCABULARY, POSITIONS = TinyLayers(256, 512, 4, 2, 64), 2, 300, 1100
+TINY, LAYERS, VOCABULARY, POSITIONS = TinyLayers(256, 512, 4, 2, 64), 2, 320, 1100
 KEYS = 16  # of a tile of the composition's attention
 SIZES = (TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim, VOCABULARY, POSITIONS)
 Folders = dict[str, Path]
@@ -27,7 +27,7 @@ Folders = dict[str, Path]
 
 @pytest.fixture(scope="module")
 def designs(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    return {name: TINY.composed(tmp_path_factory.mktemp(name), name) for name in (PROMPT, TOKEN)}
+    return {name: TINY.composed(tmp_path_factory.mktemp(name), name) for name in (PROMPT, TOKEN, HEAD)}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,8 @@ def in_python(
         ((PROMPT, TOKEN), 7, 14, 1),  # fewer tokens at first than attention's tile has keys
         pytest.param((TOKEN, PROMPT), 37, 5, 2, marks=pytest.mark.slow),
         pytest.param((PROMPT,), 21, 4, 3, marks=pytest.mark.slow),
-        ((TOKEN,), 12, 7, 4),
+        ((TOKEN, HEAD), 12, 7, 4),
+        pytest.param((PROMPT, TOKEN, HEAD), 17, 4, 6, marks=pytest.mark.slow),
         pytest.param((PROMPT, TOKEN), 1020, 8, 5, marks=pytest.mark.slow),  # the array's memory is full behind 1024
     ],
 )
@@ -80,7 +81,8 @@ def test_tokens_are_pythons(
     assert [int(token) for token in done.stdout.split()] == expected, done.stderr
     prompts = int(PROMPT in names)
     lists = sum(prompts or length + made >= KEYS for made in range(1, count))
-    assert f"lists of all layers: {prompts} of prompts, {lists} of tokens" in done.stderr
+    heads = count * (HEAD in names)
+    assert f"lists of all layers: {prompts} of prompts, {lists} of tokens; {heads} heads" in done.stderr
     assert f"ternary products: 0 by bdforge, {7 * LAYERS * (count - prompts - lists)} by others" in done.stderr
 
 

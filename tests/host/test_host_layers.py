@@ -14,15 +14,16 @@ from library_builds import c_program, run, small_design
 from bdforge.models import ArrayParts, Ledger
 from bdforge.models.bitnet import Checkpoint
 from bdforge.models.bitnet.cache import Cache
+from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.composed_layers import ComposedLayers
 from support.differences import same
 from support.plain_bitnet import PlainBitNet
-from support.tiny_layers import PROMPT, TOKEN, TinyLayers
+from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import ROLES, Content, config, random_content
 from tools.bitnet.write import write_gguf
 
 TINY, LAYERS, THETA, BF16 = TinyLayers(), 2, 500000.0, ml_dtypes.bfloat16
-SIZES = (TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim)
+SIZES, VOCABULARY = (TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim), 192
 BDFORGE_FILE, BDFORGE_ARGUMENT, BDFORGE_WEIGHTS = 1, 4, 5
 
 
@@ -39,10 +40,10 @@ class Built:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("layers")
-    content = random_content(config(*SIZES, 40, 64), 5)
+    content = random_content(config(*SIZES, VOCABULARY, 64), 5)
     return Built(
         c_program(tmp_path_factory.mktemp("program"), Path(__file__).parent / "c_text.c"),
-        {name: TINY.composed(folder / name, name) for name in (PROMPT, TOKEN)},
+        {name: TINY.composed(folder / name, name) for name in (PROMPT, TOKEN, HEAD)},
         write_gguf(folder / "model.gguf", content),
         content,
     )
@@ -61,26 +62,34 @@ def write_files(
             (folder / f"{layer}.{role}").write_bytes(norm.astype(np.float32).tobytes())
         scales = np.array([matrices[role][1] for role in ROLES], np.float32)
         (folder / f"{layer}.scales").write_bytes(scales.tobytes())
+    for name in ("embedding", "final_norm"):
+        array = getattr(content, name).astype(np.float32)
+        (folder / name.replace("embedding", "head")).write_bytes(array.tobytes())
 
 
 def by_python(built: Built, designs: Sequence[str], x: np.ndarray, kept: np.ndarray, pieces: Sequence[str]):
-    """States behind the last layer, zeros of tokens that ran elsewhere, and the cache."""
+    """States behind the last layer, zeros of tokens that ran elsewhere, logits behind each piece, and the cache."""
     parts = ArrayParts.of([built.designs[name] for name in designs], None, "array", Ledger())
     composed, source = ComposedLayers.among(parts), Checkpoint.open(built.model)
     for layer in range(LAYERS):
         for one in composed:
             one.pack(source, layer)
-    cache, y = Cache(LAYERS, TINY.kv, TINY.dim), np.zeros_like(x)
+    if composed.head:
+        composed.head.pack(source, built.content.embedding, next(one.packed[-1].scales["down"] for one in composed))
+    cache, y, logits = Cache(LAYERS, TINY.kv, TINY.dim), np.zeros_like(x), []
     for piece in pieces:
         first, count = cache.length, int(piece)
         new = slice(first, first + count)
+        carried = Carried.whole(y[new])
         if piece[0] == "+":
             for layer in range(LAYERS):
                 cache.appended(layer, *kept[layer, :, new])
-            continue
-        runs = [one for one in (composed.single, composed.several) if one and one.sizes(count, first)]
-        y[new] = runs[0](x[new], cache, THETA).summed()
-    return y, cache
+        else:
+            runs = [one for one in (composed.single, composed.several) if one and one.sizes(count, first)]
+            carried = runs[0](x[new], cache, THETA)
+        y[new] = carried.summed()
+        logits += [composed.head(carried.last)] if composed.head else []
+    return y, logits, cache
 
 
 def floats(file: Path, *shape: int) -> np.ndarray:
@@ -91,9 +100,10 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     ("designs", "room", "pieces"),
     [
         ((PROMPT, TOKEN), 16, ["3", "12", *["1"] * 18]),  # memory is full twice
+        ((HEAD, TOKEN, PROMPT), 64, ["17", "1", "2"]),
         ((TOKEN, PROMPT), 1024, ["37", "1", "5", "1", "2"]),
         ((PROMPT,), 5, ["1", "7", "1", "30"]),
-        ((TOKEN,), 1, ["+20", "1", "1", "+2"]),
+        ((TOKEN, HEAD), 1, ["+20", "1", "1", "+2"]),
     ],
 )
 def test_a_text_in_pieces_has_pythons_bits(
@@ -110,7 +120,9 @@ def test_a_text_in_pieces_has_pythons_bits(
     folders = ",".join(str(built.designs[name]) for name in designs)
     done = run(built.program, "emulated", tmp_path, folders, str(room), *pieces)
     assert (done.returncode, done.stderr) == (0, "")
-    y, cache = by_python(built, designs, x, kept, pieces)
+    y, logits, cache = by_python(built, designs, x, kept, pieces)
+    if HEAD in designs:
+        same(floats(tmp_path / "logits", len(pieces), VOCABULARY), np.array(logits), "logits")
     same(floats(tmp_path / "y", tokens, TINY.hidden), y, "y")
     for layer in range(LAYERS):
         for name, array in zip(("keys", "values"), cache.kept(layer), strict=True):
@@ -126,7 +138,7 @@ def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     for layer in range(LAYERS):
         for name in "kv":
             (tmp_path / f"{layer}.{name}_before").write_bytes(b"")
-    folders = ",".join(map(str, built.designs.values()))
+    folders = ",".join(str(built.designs[name]) for name in (PROMPT, TOKEN))
     done = run(built.program, "emulated", tmp_path, folders, "16", "20", *["1"] * 16)
     assert (done.returncode, done.stderr) == (0, "")
     y = floats(tmp_path / "y", len(ids), TINY.hidden).astype(np.float64)
@@ -173,6 +185,9 @@ def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     write_files(tmp_path, built.content)
     prompt = built.designs[PROMPT]
     refused(built, tmp_path, [prompt, prompt], BDFORGE_ARGUMENT, "bitnet, bitnet are compositions of a layer; give one")
+    head, two = built.designs[HEAD], "bitnet_head, bitnet_head are compositions of a head; give one"
+    refused(built, tmp_path, [prompt, head, head], BDFORGE_ARGUMENT, two)
+    refused(built, tmp_path, [head], BDFORGE_ARGUMENT, "no composition of a layer was given")
     other = "design small is no layer of BitNet: A, B, q, k, v, o, gate, up, down, states"
     refused(built, tmp_path, [small_design(tmp_path / "small")], BDFORGE_ARGUMENT, other)
     refused(built, tmp_path, [prompt.parent], BDFORGE_FILE, "build the design")
@@ -197,7 +212,7 @@ def test_roles_that_do_not_fit_are_named(built: Built, tmp_path: Path, role: str
 
 
 def test_weights_that_do_not_fit_are_refused(built: Built, tmp_path: Path):
-    content, designs = built.content, [*built.designs.values()]
+    content, designs = built.content, [built.designs[name] for name in (PROMPT, TOKEN)]
     write_files(tmp_path, content)
     spoilt = content.matrices[1]["down"][0].copy()
     spoilt[3, 4] = 2

@@ -48,6 +48,14 @@ def test_rows_are_off_by_half_a_step_at_most():
     assert (off <= scales[:5, None] * (0.5 + 2.0**-16)).all()
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_is_refused(odd: float):
+    rows = np.ones((3, 64), np.float32)
+    rows[1, 5] = odd
+    with pytest.raises(ModelError, match="head: not all are finite numbers"):
+        quantised_rows(rows)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_logits_are_within_half_a_step_of_codes_and_of_rows(tmp_path: Path, designs: dict[str, Path], seed: int):
     """|W^ x^ - W x| <= |W^| |x^ - x| + |W^ - W| |x|, a half step each; x is the norm of the sum that the array made."""

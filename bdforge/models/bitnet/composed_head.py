@@ -25,10 +25,16 @@ _ROWS = 4096  # that are floats at a time
 
 
 def quantised_rows(matrix: np.ndarray | QuantisedRows) -> tuple[np.ndarray, np.ndarray]:
-    """int8 codes of a matrix's rows and a scale for each, as `functions.quantised` makes them."""
+    """int8 codes of a matrix's rows and a scale for each, as `functions.quantised` makes them.
+
+    ModelError where not all are finite.
+    """
     blocks = (matrix[first : first + _ROWS].astype(np.float32) for first in range(0, len(matrix), _ROWS))
-    codes, scales = zip(*map(quantised, blocks), strict=True)
-    return np.concatenate(codes), np.concatenate(scales)
+    with np.errstate(all="ignore"):
+        codes, scales = map(np.concatenate, zip(*map(quantised, blocks), strict=True))
+    if not np.isfinite(scales).all():
+        raise ModelError("head: not all are finite numbers; the file's floats are damaged, get it again")
+    return codes, scales
 
 
 @dataclass(eq=False)

@@ -1,5 +1,6 @@
 #include "array_layers.hpp"
 
+#include <cstring>
 #include <map>
 
 #include "../settings.hpp"
@@ -19,6 +20,16 @@ float one_scale(const ggml_tensor& weights, const std::vector<float>& scales) {
         if (scale != 0) found = scale;
     }
     return found;
+}
+
+/// A row of a matrix of floats.
+void widen(const ggml_tensor& matrix, std::size_t row, float* values) {
+    const void* const first = static_cast<const std::byte*>(matrix.data) + row * matrix.nb[1];
+    const ggml_to_float_t to_float = ggml_get_type_traits(matrix.type)->to_float;
+    if (to_float != nullptr)
+        to_float(first, values, matrix.ne[0]);
+    else  // they are float32
+        std::memcpy(values, first, static_cast<std::size_t>(matrix.ne[0]) * sizeof *values);
 }
 
 /// The tensors of a layer, while they are packed.
@@ -64,6 +75,9 @@ Layers array_layers(const Model& model, const std::vector<std::string>& designs,
     Layers made(loaded, {static_cast<std::size_t>(config.heads), static_cast<std::size_t>(config.key_heads),
                          static_cast<std::size_t>(config.head_size), config.eps, config.theta, "relu2"});
     for (const Layer& layer : model.layers) made.add(LayerTensors(layer, threads).by_role);
+    const LayerTensor norm{model.final_norm->data, 1, static_cast<std::size_t>(config.hidden)};
+    const auto row = [&](std::size_t number, float* values) { widen(*model.head, number, values); };
+    if (made.ends()) made.end(norm, static_cast<std::size_t>(config.vocabulary), row);
     return made;
 }
 

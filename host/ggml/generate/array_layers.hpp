@@ -9,7 +9,7 @@
 
 namespace bdforge::generate {
 
-/// All layers packed for built compositions, on the device that BDFORGE_GGML_DEVICE names. Any bdforge::Error; ModelError
+/// All layers, and the model's end, packed for built compositions, on the device that BDFORGE_GGML_DEVICE names. Any bdforge::Error; ModelError
 /// for a matrix of several scales.
 Layers array_layers(const Model& model, const std::vector<std::string>& designs, std::size_t threads);
 

@@ -58,9 +58,12 @@ ggml_tensor* Graph::layer(const Layer& layer, ggml_tensor* positions, ggml_tenso
     return ggml_add(at_, x, linear(layer.down, norm(z, layer.ffn_sub_norm)));
 }
 
+ggml_tensor* Graph::last(ggml_tensor* x) {
+    return ggml_cont(at_, ggml_view_1d(at_, x, config_.hidden, static_cast<std::size_t>(count_ - 1) * x->nb[1]));
+}
+
 ggml_tensor* Graph::logits(const Model& model, ggml_tensor* x) {
-    x = ggml_view_1d(at_, x, config_.hidden, static_cast<std::size_t>(count_ - 1) * x->nb[1]);
-    return ggml_mul_mat(at_, model.head, norm(x, model.final_norm));
+    return ggml_mul_mat(at_, model.head, norm(last(x), model.final_norm));
 }
 
 /// Head size x heads x tokens, turned by position: pairs (i, i + size / 2).

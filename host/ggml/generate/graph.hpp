@@ -25,7 +25,8 @@ public:
     /// A layer; `positions` are the tokens', `keys` and `values` its cache.
     ggml_tensor* layer(const Layer& layer, ggml_tensor* positions, ggml_tensor* keys, ggml_tensor* values,
                        ggml_tensor* x);
-    /// Of the last token.
+    /// States of the last token, and its logits.
+    ggml_tensor* last(ggml_tensor* x);
     ggml_tensor* logits(const Model& model, ggml_tensor* x);
     ggml_tensor* embedded(const Model& model, ggml_tensor* tokens) {
         return ggml_get_rows(at_, model.embedding, tokens);

@@ -61,7 +61,8 @@ void generate(const Options& options) {
     std::puts("");
     const Places& places = network.places();
     if (!options.designs.empty())
-        std::fprintf(stderr, "lists of all layers: %zu of prompts, %zu of tokens\n", places.prompts, places.tokens);
+        std::fprintf(stderr, "lists of all layers: %zu of prompts, %zu of tokens; %zu heads\n", places.prompts,
+                     places.tokens, places.heads);
     std::fprintf(stderr, "ternary products: %zu by bdforge, %zu by others\n", places.ours, places.others);
 }
 

@@ -35,6 +35,7 @@ Network::Network(const Model& model, std::size_t tokens, int threads, std::optio
                                             false, false));
     if (!layers) return;
     text_.emplace(*layers);
+    vocabulary_ = layers->vocabulary();
     patience_ = layers->is_npu() ? default_timeout * layers->count() : emulated_patience;
 }
 
@@ -51,15 +52,16 @@ std::vector<float> Network::logits(const std::vector<std::int32_t>& tokens) {
     return text_ && text_->takes(tokens.size()) ? by_layers(tokens) : by_products(tokens);
 }
 
-/// The host embeds, and makes logits of the last token's states.
+/// The host embeds, and makes logits of the last token's states where the array does not.
 std::vector<float> Network::by_layers(const std::vector<std::int32_t>& tokens) {
     const auto count = static_cast<std::int64_t>(tokens.size()), hidden = model_.config.hidden;
     const std::vector<float> x = computed(
         count, [&](Graph& graph) { return graph.embedded(model_, graph.given(GGML_TYPE_I32, tokens.data(), count)); });
-    std::vector<float> y(x.size());
+    std::vector<float> y(vocabulary_ == 0 ? x.size() : 0);
     ++(past_ == 0 ? places_.prompts : places_.tokens);
-    text_->run(x.data(), tokens.size(), y.data(), patience_);
+    text_->run(x.data(), tokens.size(), y.empty() ? nullptr : y.data(), patience_);
     past_ += count;
+    if (vocabulary_ != 0) return by_head(nullptr);
     const float* const last = y.data() + (count - 1) * hidden;
     return computed(1, [&](Graph& graph) { return graph.logits(model_, graph.given(GGML_TYPE_F32, last, hidden)); });
 }
@@ -74,10 +76,18 @@ std::vector<float> Network::by_products(const std::vector<std::int32_t>& tokens)
         ggml_tensor* const positions = graph.given(GGML_TYPE_I32, places.data(), count);
         for (std::size_t layer = 0; layer < model_.layers.size(); ++layer)
             x = graph.layer(model_.layers[layer], positions, keys_[layer], values_[layer], x);
-        return graph.logits(model_, x);
+        return vocabulary_ == 0 ? graph.logits(model_, x) : graph.last(x);
     });
     past_ += count, held_ = past_;
     give_rows(first);
+    return vocabulary_ == 0 ? found : by_head(found.data());
+}
+
+/// By the array, of what its layers left, or of states that were made here.
+std::vector<float> Network::by_head(const float* x) {
+    std::vector<float> found(vocabulary_);
+    text_->logits(found.data(), x, patience_);
+    ++places_.heads;
     return found;
 }
 

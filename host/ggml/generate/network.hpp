@@ -12,9 +12,9 @@
 
 namespace bdforge::generate {
 
-/// Where work ran: ternary products, counted by node, and prompts and tokens by compositions.
+/// Where work ran: ternary products, counted by node, and prompts, tokens and heads by compositions.
 struct Places {
-    std::size_t ours = 0, others = 0, prompts = 0, tokens = 0;
+    std::size_t ours = 0, others = 0, prompts = 0, tokens = 0, heads = 0;
 };
 
 /// Its cache, its layers on the array if there are, and a scheduler over our device, where it is loaded, and the CPU.
@@ -37,6 +37,7 @@ private:
     void check(const std::vector<std::int32_t>& tokens) const;
     std::vector<float> by_layers(const std::vector<std::int32_t>& tokens);
     std::vector<float> by_products(const std::vector<std::int32_t>& tokens);
+    std::vector<float> by_head(const float* x);
     std::vector<float> computed(std::int64_t count, const Build& build);
     void count_products(ggml_cgraph* graph);
     void fetch_rows();
@@ -53,6 +54,7 @@ private:
     std::vector<ggml_backend_ptr> backends_;
     ggml_backend_sched_ptr scheduler_;
     std::optional<Text> text_;
+    std::size_t vocabulary_ = 0;  // of the array's head, 0: it has none
     std::chrono::milliseconds patience_{};  // with a list of all layers
     Places places_;
 };

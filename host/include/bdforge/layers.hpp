@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,17 +33,32 @@ struct LayerTensor {
     float scale = 1;
 };
 
-/// The layers of a model, packed for a composition of several tokens, for one of one token, or both. Copies are the same.
+/// Writes the floats of a matrix's row, one behind the other.
+using RowSource = std::function<void(std::size_t row, float* values)>;
+
+/// The layers of a model, packed for a composition of several tokens, for one of one token, or both; and its end, for a
+/// composition of that, if there is one. Copies are the same.
 /// Any number of texts may use them, in any threads.
 class Layers {
 public:
-    /// ArgumentError for designs that are no layer of such a model, or two of a kind; ManifestError for malformed ones.
+    /// ArgumentError for designs that are no layer of such a model, nor its end, or two of a kind; ManifestError for
+    /// malformed ones.
     Layers(const std::vector<Design>& designs, const LayerModel& model);
 
     /// Packs the next layer. Its tensors by role: q, k, v, o, gate, up, down; attn_norm, attn_sub_norm, ffn_norm,
     /// ffn_sub_norm. ArgumentError for one that is missing or of another size, WeightError for values that are not ternary,
     /// StateError once there is a text.
     void add(const std::map<std::string, LayerTensor>& tensors);
+
+    /// Packs the model's end behind its layers: the final norm, and the head, a row for each token of the vocabulary, width
+    /// floats, of which it keeps int8 codes with a scale (its largest magnitude over 127). ArgumentError where no
+    /// composition takes it, or none of this size; WeightError for numbers that are not finite; StateError without a layer
+    /// and once there is a text.
+    void end(const LayerTensor& final_norm, std::size_t vocabulary, const RowSource& row);
+    /// Whether a composition of the model's end was given, which `end` has to be called for.
+    bool ends() const;
+    /// Rows of the head, 0: it is the caller's.
+    std::size_t vocabulary() const;
 
     std::size_t count() const;
     /// Whether they run on an NPU.
@@ -70,10 +86,15 @@ public:
     bool takes(std::size_t tokens) const;
 
     /// Runs the next tokens through all layers, as one list of commands, one alone by the composition for one if that can: `x` are their states before the first layer, `y`
-    /// those behind the last one, tokens x width. ArgumentError for what `takes` says no to;
+    /// those behind the last one, tokens x width; null: nobody wants them. ArgumentError for what `takes` says no to;
     /// TimeoutError and RunError as Batch: the text is what it was before. What timed out may still be at work in its
     /// memory: begin another text then.
     void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout = default_timeout);
+
+    /// Logits, as many as the vocabulary has tokens, behind the last token that `run` took; or of `x`, states behind the
+    /// last layer of one that ran elsewhere, width of them. ArgumentError where the model's end was not packed, and for no
+    /// `x` where the last token ran elsewhere; TimeoutError and RunError as Job::run.
+    void logits(float* logits, const float* x = nullptr, std::chrono::milliseconds timeout = default_timeout);
 
     /// Keys, turned, and values of tokens from `first` on, of one layer: tokens x key heads x head size. ArgumentError for
     /// tokens and layers that there are none of.

@@ -1,5 +1,6 @@
 // A text's layers on a device whose memory is apart from the host's, against the emulated array, which shares it.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,7 +17,7 @@ using unit::check_contains, unit::check_equal;
 
 namespace tiny {
 
-constexpr std::size_t hidden = 128, inner = 256, heads = 2, key_heads = 1, size = 64, layers = 2;
+constexpr std::size_t hidden = 128, inner = 256, heads = 2, key_heads = 1, size = 64, layers = 2, vocabulary = 64;
 
 /// A model's tensors; they live as long as it does.
 class Tensors {
@@ -51,6 +52,23 @@ Layers packed(const Device& device, const std::vector<std::string>& names) {
     Layers made(designs, {heads, key_heads, size, 1e-5F, 500000, "relu2"});
     for (unsigned layer = 0; layer < layers; ++layer) made.add(Tensors(layer).tensors);
     return made;
+}
+
+/// Numbers of a head's row, from -1 to 1.
+void head_row(std::size_t row, float* values) {
+    std::mt19937 random(static_cast<unsigned>(row));
+    for (std::size_t i = 0; i < hidden; ++i) values[i] = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 1000;
+}
+
+void end(Layers made) {
+    const std::vector<float> norm(hidden, 1.0F);
+    made.end({norm.data(), 1, hidden}, vocabulary, head_row);
+}
+
+std::vector<float> logits(Text& text, const float* x = nullptr) {
+    std::vector<float> found(vocabulary);
+    text.logits(found.data(), x);
+    return found;
 }
 
 std::vector<float> random_states(std::size_t tokens) {
@@ -117,4 +135,40 @@ UNIT_CASE("layers", a_text_is_after_a_fault_what_it_was) {
         check_equal(text.tokens(), before, "tokens");
         check_equal(tiny::next(text, x, tokens), tiny::next(right, x, tokens), "states of the second try");
     }
+}
+
+UNIT_CASE("layers", logits_are_of_what_the_last_layer_left) {
+    const std::vector<std::string> names{"bitnet_token", "bitnet_head"};
+    const auto script = std::make_shared<unit::Script>();
+    const std::vector<float> x = tiny::random_states(32), old = tiny::random_states(20);
+    const std::vector<const float*> keys(tiny::layers, old.data()), values(tiny::layers, old.data() + tiny::hidden);
+    const Layers apart_layers = tiny::packed(unit::scripted_device(script), names), shared_layers = tiny::packed(unit::emulated_device(), names);
+    for (const Layers& made : {apart_layers, shared_layers}) {
+        check_equal(made.ends(), true, "ends");
+        check_contains(unit::message_of<ArgumentError>([&] { Text text(made); }), "the model's end is not packed");
+        tiny::end(made);
+        check_equal(made.vocabulary(), tiny::vocabulary, "vocabulary");
+        check_contains(unit::message_of<StateError>([&] { Layers(made).add(tiny::Tensors(0).tensors); }), "is there already");
+    }
+    Text apart(apart_layers, 64), shared(shared_layers, 64);
+    for (Text* text : {&apart, &shared}) {
+        text->extend(15, keys, values);
+        check_contains(unit::message_of<ArgumentError>([&] { tiny::logits(*text); }), "the last token ran elsewhere");
+    }
+    check_equal(tiny::logits(apart, x.data()), tiny::logits(shared, x.data()), "of states");
+    for (int token = 0; token < 2; ++token) {
+        for (Text* text : {&apart, &shared}) text->run(x.data() + token * tiny::hidden, 1, nullptr);
+        check_equal(tiny::logits(apart), tiny::logits(shared), "of a token");
+    }
+    check_contains(unit::message_of<StateError>([&] { tiny::end(shared_layers); }), "a text uses these layers");
+}
+
+UNIT_CASE("layers", a_head_that_is_not_finite_is_refused) {
+    const Layers made = tiny::packed(unit::emulated_device(), {"bitnet_token", "bitnet_head"});
+    const std::vector<float> norm(tiny::hidden, 1.0F);
+    const auto odd = [](std::size_t row, float* values) { tiny::head_row(row, values), values[5] = row == 3 ? INFINITY : values[5]; };
+    check_contains(unit::message_of<WeightError>([&] { Layers(made).end({norm.data(), 1, tiny::hidden}, tiny::vocabulary, odd); }),
+                   "head: row 3 has numbers that are not finite");
+    const Layers without = tiny::packed(unit::emulated_device(), {"bitnet_token"});
+    check_contains(unit::message_of<ArgumentError>([&] { tiny::end(without); }), "no composition of a model's end was given");
 }

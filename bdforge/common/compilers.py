@@ -18,9 +18,8 @@ from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 
-from bdforge.common.files import FileError, write_whole
+from bdforge.common.files import FileError, alone, write_whole
 
 QUERY_SECONDS = 30  # a cold start from a network disk stays below
 
@@ -141,7 +140,6 @@ def processor() -> str:
 COMPILER = "g++"
 _FLAGS = ("-std=c++20", "-O3", "-fPIC", "-shared", "-ffp-contract=off")
 _SHOWN = 400
-_COMPILING = Lock()
 
 
 def compiled(source: Path, flags: Sequence[str], error: type[Exception], *, native: bool = False) -> Path | None:
@@ -154,8 +152,10 @@ def compiled(source: Path, flags: Sequence[str], error: type[Exception], *, nati
         return None
     compiler, *words = command
     path = folder() / source.stem / identity(Path(compiler), words, source.parent) / f"{source.stem}.so"
-    with _COMPILING:
-        if not path.exists():
+    if path.exists():
+        return path
+    with alone(path.parent, error):
+        if not path.exists():  # else another process, or thread, was first
             _compile([*command, str(source)], path, error)
     return path
 
@@ -185,13 +185,10 @@ def _key(compiler: Path, *facts: str) -> str:
 
 
 def _compile(command: Sequence[str], path: Path, error: type[Exception]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise error(f"{path.parent}: cannot be made: {fault.strerror}") from None
+    path.parent.mkdir(exist_ok=True)  # who waited for another that failed finds it gone
     mine = path.with_name(f"{path.stem}-{os.getpid()}.so")
     done = subprocess.run([*command, "-o", str(mine)], capture_output=True, text=True, check=False)
     if done.returncode:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise error(f"{' '.join(command)}: {done.stderr.strip()[:_SHOWN] or 'no message'}")
-    mine.replace(path)  # whole at once: other processes may be making it too
+    mine.replace(path)  # whole at once: others look without a lock whether it is there

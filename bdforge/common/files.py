@@ -5,6 +5,7 @@ Readers take the exception type that their package raises. Text may begin with a
 
 import csv
 import errno
+import fcntl
 import io
 import json
 import os
@@ -38,12 +39,25 @@ class FileError(InputError):
 
 
 @contextmanager
-def named(path: Path | str, what: str, error: type[InputError] = FileError) -> Iterator[None]:
+def named(path: Path | str, what: str, error: type[Exception] = FileError) -> Iterator[None]:
     """`error` with the path for what the system says while `what` ("read", "written") is done to it."""
     try:
         yield
     except OSError as fault:
         raise error(f"{clip_path(path)}: cannot be {what}: {fault.strerror or fault}") from None
+
+
+@contextmanager
+def alone(folder: Path, error: type[Exception] = FileError) -> Iterator[None]:
+    """One process, and one of its threads, at a time in a folder, which is made; `error` where it cannot be."""
+    with named(folder, "written", error):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 @contextmanager

@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from bdforge.common.compilers import CANDIDATES, compiled, identity, native_flags, processor, sums_right
+from bdforge.common.files import alone
 
 TERNARY_SUM = """
 #include <cstdint>
@@ -118,3 +120,22 @@ def test_a_library_is_compiled_once_and_a_fault_is_the_callers(tmp_path: Path, m
     assert [*path.parents[1].iterdir()] == [path.parent]
     monkeypatch.setenv("PATH", "")
     assert compiled(tmp_path / "seven.cpp", (), ValueError) is None
+
+
+def test_a_library_that_another_process_compiles_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    source, calls, found = tmp_path / "seven.cpp", tmp_path / "calls", []
+    source.touch()
+    compiler(tmp_path, f"echo >> {calls}").rename(tmp_path / "g++")
+    path = compiled(source, (), ValueError)
+    assert path is not None
+    path.unlink()
+    waiting = Thread(target=lambda: found.append(compiled(source, (), ValueError)))
+    with alone(path.parent, ValueError):
+        waiting.start()
+        waiting.join(0.3)  # it would have called the compiler by then
+        path.touch()
+    waiting.join()
+    assert found == [path]
+    assert calls.read_text() == "\n"

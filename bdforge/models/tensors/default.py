@@ -1,15 +1,12 @@
 """The designs that `einsum` runs on where none is named: one for integers and one for floats, built when needed."""
 
-import fcntl
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 from bdforge.common import compilers
-from bdforge.common.files import FileError, named, read_bytes
+from bdforge.common.files import FileError, alone, read_bytes
 from bdforge.common.messages import bounded, clip_path, warn_once
 from bdforge.common.tree import scons, tree
 from bdforge.runtime import BuildError
@@ -54,20 +51,10 @@ def _cache(name: str) -> Path:
 
 def _build(folder: Path, product: str, name: str) -> None:
     """All that emulation needs, by SCons; one process at a time."""
-    with _alone(folder):
+    with alone(folder, BuildError):
         if (folder / product / name / "manifest.json").is_file():  # another process was first
             return
         code, said = scons(f"device={product}", f"design={name}", f"build={folder}", "host", quiet=True)
     if code:
         said = bounded(said.strip(), _SAID)
         raise BuildError(f"einsum: {name} cannot be built ({said}); name a built design with on= or {VARIABLE}")
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    with named(folder, "written", BuildError):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("wb")
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

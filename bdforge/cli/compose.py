@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,7 +18,9 @@ from bdforge.devices.timing import Timing, timing_of
 from bdforge.operators import load_spec
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.composition import Composition, compose, load_composition
+from bdforge.runtime.composition import Composition, CompositionFault, compose, load_composition
+from bdforge.runtime.toolchain import find_aiebu, find_xrt, missing_report
+from bdforge.runtime.toolchain.full_elf import ElfTools
 
 app = typer.Typer()
 
@@ -33,20 +35,36 @@ def compose_command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for what is built, by default beside the designs.")
     ] = None,
+    format_: Annotated[
+        Literal["xclbin", "elf"],
+        typer.Option("--format", help="What the NPU loads: an xclbin, or a full ELF besides, by XRT's tools."),
+    ] = "xclbin",
 ) -> None:
     """Build a composition of designs: one command that runs them all, with changes of the array between them.
 
     Designs that are not built yet are: those of files beside the composition, and those that came with bdforge.
     """
+    tools = _elf_tools() if format_ == "elf" else None
     name, home = file.stem, built / device
     folder = out or home / name
     _check_folder(folder, name)
     form = load_composition(file)
+    if tools is not None and not form.problems:
+        raise CompositionFault(f"{clip_path(file)}: a full ELF runs the problems of the file alone; add [[problems]]")
     _build_missing({step.design for step in form.steps}, file.parent, home)
     made = compose(form, name, lambda design: BuiltDesign.load(home / design))
-    made.write(folder)
+    made.write(folder, tools)
     _print(made)
     say(f"wrote {clip_path(folder)}; run it: bdforge run {clip_path(folder)}")
+
+
+def _elf_tools() -> ElfTools:
+    """xclbinutil and aiebu-asm; BuildError where one is missing."""
+    found = find_xrt(), find_aiebu()
+    if report := missing_report(found):
+        raise BuildError(f"--format elf needs tools that are not there:\n{report}")
+    xclbinutil, aiebu = ([tool.path] for tool in found if tool.path)
+    return ElfTools(xclbinutil, aiebu)
 
 
 def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:

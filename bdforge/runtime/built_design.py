@@ -94,7 +94,9 @@ class BuiltDesign:
             raise type(error)(": ".join([*where, str(error)])) from None
 
     def built_sequence(self, sizes: Mapping[str, int]) -> str | None:
-        """The name of the runtime sequence in the MLIR that is for these sizes, if there is one."""
+        """The name of the runtime sequence in the MLIR for these sizes, if it has one; of compositions none."""
+        if self.manifest.kind == COMPOSITION:
+            return None
         built = {problem.sequence for problem in self.manifest.problems if dict(problem.sizes) == dict(sizes)}
         return (next(iter(built), None) or None) if self.options is None else None
 

@@ -32,7 +32,7 @@ from bdforge.design.manifest import (
     XCLBIN_KERNEL,
     spec_hash,
 )
-from bdforge.design.sequences import Program, ProgramError
+from bdforge.design.sequences import PlannedSequence, Program, ProgramError, planned
 from bdforge.design.sequences.composed_tensors import ChangeNumbers, ComposedStep, View
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.expressions import ExpressionError
@@ -40,6 +40,7 @@ from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.configuration_changes import ConfigurationChanges, configuration_changes
+from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
 
 
 class CompositionFault(InputError):
@@ -139,8 +140,11 @@ class Composition:
         }
         return self.form.model_dump(exclude_defaults=True) | {"kind": COMPOSITION, "name": self.name, "designs": parts}
 
-    def write(self, folder: Path) -> None:
-        """The built design: manifest, image, changes and a text of its array."""
+    def write(self, folder: Path, tools: ElfTools | None = None) -> None:
+        """The built design: manifest, image, changes and a text of its array.
+
+        With `tools` a full ELF, too, which runs the problems of the file; ToolError where they fail.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         files = {
             "mlir": (f"{self.name}.mlir", f"aie.device({self.device.name}) @main {{\n}}\n".encode()),
@@ -153,11 +157,21 @@ class Composition:
                 files[f"{REFERENCE}_{name}"] = f"{name}_{file.name}", read_bytes(file, BuildError)
         for path, content in files.values():
             write_whole(folder / path, content)
+        if tools is not None:
+            elf = folder.resolve() / f"{self.name}.elf"
+            write_full_elf(self._sequences(), folder.resolve() / files["xclbin"][0], elf, tools)
+            files["elf"] = elf.name, read_bytes(elf, BuildError)
         hashes = {
             role: {"path": path, "sha256": hashlib.sha256(content).hexdigest()}
             for role, (path, content) in files.items()
         }
         write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
+
+    def _sequences(self) -> dict[str, PlannedSequence]:
+        """A stream for each problem, by its name in a full ELF."""
+        sizes = map(sizes_of_problem, self.form.problems)
+        found = (planned(self.program, one, self.device, None, self.changes.operations) for one in sizes)
+        return {_sequence_name(sequence.parameters): sequence for sequence in found}
 
     def _image(self) -> bytes:
         """The first step's for all columns, with what a run leaves beside it."""
@@ -191,8 +205,16 @@ class Composition:
             },
             "toolchain": {"name": OWN_TOOLCHAIN, "tools": [], "host_cores": []},
             "document": self.document, "files": dict(files),
-            "problems": [{"name": p.name, "sequence": "", "sizes": sizes_of_problem(p)} for p in self.form.problems],
+            "problems": [
+                {"name": p.name, "sequence": _sequence_name(sizes_of_problem(p)), "sizes": sizes_of_problem(p)}
+                for p in self.form.problems
+            ],
         }  # fmt: skip
+
+
+def _sequence_name(sizes: Mapping[str, int]) -> str:
+    """Such as composition_1x1024."""
+    return f"{COMPOSITION}_{'x'.join(map(str, sizes.values()))}"
 
 
 def _document(name: str, design: BuiltDesign) -> dict[str, Any]:

@@ -27,9 +27,13 @@ from bdforge.array.images.read import read_image
 from bdforge.array.images.xclbin import pdis
 from bdforge.array.images.xclbin_write import xclbin
 from bdforge.operators import render
+from bdforge.runtime import BuiltDesign
+from bdforge.runtime.composition import CompositionForm, compose
 from bdforge.runtime.service.software_npu import BDF
+from bdforge.runtime.toolchain.full_elf import ElfTools
 from support.built_designs import PlannedDesign, spec_content
 from support.built_designs import build as build_design
+from support.coded_folders import LAYER, SMALL, coded
 from support.differences import same
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
@@ -174,6 +178,21 @@ def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
     assert "verified: 2310 elements" in without_xrt.stdout
     other = npu.run(program, "-x", elf, "-M", "34", "-K", "40", "-N", "70")
     refused(other, 2, "its ELF holds no sequence for 34x40x70")
+
+
+def test_xrt_runs_a_compositions_full_elf(xrt: Packages, npu: SoftwareNpu, program: Path, tmp_path: Path):
+    """Changes of the array's configuration included."""
+    for name in SMALL:
+        coded(tmp_path, name)
+    form = CompositionForm.model_validate(LAYER)
+    made = compose(form, "layer", lambda design: BuiltDesign.load(tmp_path / design))
+    made.write(tmp_path / "layer", ElfTools(xrt.command("xclbinutil"), xrt.command("aiebu-asm")))
+    done = npu.run(program, "-x", tmp_path / "layer" / "layer.elf", "-s", "tokens=21", "--verify", *ONCE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: " in done.stdout
+    assert "context 1, command 1: control code" in npu.log
+    other = npu.run(program, "-x", tmp_path / "layer" / "layer.elf", "-s", "tokens=22")
+    refused(other, 2, "its ELF holds no sequence for 22")
 
 
 @pytest.mark.parametrize(

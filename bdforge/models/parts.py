@@ -60,7 +60,9 @@ class ArrayParts:
     @classmethod
     def of(cls, folders: Sequence[Path | str], device: str | None, rule: str, ledger: Ledger) -> "ArrayParts":
         """Designs built in folders; `device` as of `bdforge.load`, `rule` as of `Split`."""
-        loaded = [load(folder, device) for folder in folders]
+        loaded: list[Loaded] = []
+        for folder in folders:
+            loaded.append(load(folder, device, beside=loaded))
         return cls(
             tuple(PartDesign(one, plan_of(one.design.manifest, one.design.folder)) for one in loaded), rule, ledger
         )

@@ -39,7 +39,7 @@ from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
 from bdforge.devices.txn_format.codec import encode
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.configuration_changes import ConfigurationChanges, configuration_changes
+from bdforge.runtime.configuration_changes import ConfigurationChanges, StepOrder, configuration_changes
 from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
 
 
@@ -105,6 +105,13 @@ class CompositionForm(_Part):
     """Whether a core's program memory may be written while it runs, where its program is not."""
     resident: bool = False
     """Whether tiles stay as a design's run left them until it runs again, if none between uses them."""
+    loaded: DesignName | None = None
+    """The built composition that is loaded, and whose configuration a run leaves as it was; None: its own."""
+
+    @property
+    def order(self) -> StepOrder:
+        """Its designs, step by step."""
+        return StepOrder(tuple(step.design for step in self.steps), self.programs_ahead, self.resident)
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,7 @@ class Composition:
     designs: Mapping[str, BuiltDesign]
     program: Program
     changes: ConfigurationChanges
+    loaded: "Composition | None" = None
 
     @property
     def first(self) -> BuiltDesign:
@@ -124,8 +132,9 @@ class Composition:
 
     @property
     def widest(self) -> BuiltDesign:
-        """The design of most columns, all of which the composition has."""
-        return max(self.designs.values(), key=lambda design: design.array.columns)
+        """The design of most columns, all of which the composition has; or that of what is loaded."""
+        others = () if self.loaded is None else (self.loaded.widest,)
+        return max((*others, *self.designs.values()), key=lambda design: design.array.columns)
 
     @property
     def device(self) -> Device:
@@ -174,7 +183,9 @@ class Composition:
         return {_sequence_name(sequence.parameters): sequence for sequence in found}
 
     def _image(self) -> bytes:
-        """The first step's for all columns, with what a run leaves beside it."""
+        """The first step's for all columns, with what a run leaves beside it; or that of what is loaded."""
+        if self.loaded is not None:
+            return self.loaded._image()
         image = read_bytes(self.first.image("xclbin"), BuildError)
         if not self.changes.left and self.first.array == self.device:
             return image
@@ -246,9 +257,11 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     whose operands differ.
     """
     designs = {step.design: built(step.design) for step in form.steps}
-    for design in designs.values():
-        _check_design(design, next(iter(designs.values())))
-    changes = configuration_changes([step.design for step in form.steps], designs, form.programs_ahead, form.resident)
+    loaded = None if form.loaded is None else _composed(form.loaded, built)
+    known, order = (designs, None) if loaded is None else ({**loaded.designs, **designs}, loaded.form.order)
+    for design in known.values():
+        _check_design(design, next(iter(known.values())))
+    changes = configuration_changes(form.order, known, order)
     steps = [
         ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number, early)
         for step, number, early in zip(form.steps, changes.numbers, changes.early, strict=False)
@@ -268,7 +281,19 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         raise CompositionFault(f"{name}: roles: {listed(odd)}: no such input or output; they are {listed(hosts)}")
     for problem in form.problems:
         _check_problem(problem, program, name)
-    return Composition(name, form, designs, program, changes)
+    return Composition(name, form, designs, program, changes, loaded)
+
+
+def _composed(name: str, built: Callable[[str], BuiltDesign]) -> Composition:
+    """A built composition once more; CompositionFault where its designs were built anew since."""
+    design = built(name)
+    if design.manifest.kind != COMPOSITION:
+        raise CompositionFault(f"loaded = {name!r}: is a {design.manifest.kind}, no composition")
+    tables = {key: value for key, value in design.manifest.document.items() if key not in ("name", "designs")}
+    found = compose(CompositionForm.model_validate(tables), name, built)
+    if found._image() != read_bytes(design.image("xclbin"), BuildError):
+        raise CompositionFault(f"loaded = {name!r}: its designs were built anew since; compose it again")
+    return found
 
 
 def _check_problem(problem: ProblemSizes, program: Program, name: str) -> None:

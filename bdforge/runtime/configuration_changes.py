@@ -3,13 +3,16 @@
 A core's tile that a step does not use stays as the step before left it, and waits. When a later step uses it, most of
 what it gets is written while others still work. So what a run finds in such tiles, and in program memories, is what the
 run before left: it is loaded with the first step's configuration.
+
+A composition may run where another one is loaded: it begins with what that one's runs leave, and ends with it.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from xdsl.ir import Operation as IrOperation
 
@@ -18,7 +21,7 @@ from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.stream_reach import ShimChannel, shim_reach
 from bdforge.array.lower.tile_use import TilePart, part_of
-from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, Transition, left_by, transition
+from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -52,20 +55,30 @@ class ConfigurationChanges:
     left: tuple[Operation, ...]
 
 
-def configuration_changes(
-    order: Sequence[str], designs: Mapping[str, BuiltDesign], programs_ahead: bool, resident: bool
-) -> ConfigurationChanges:
-    """The changes of a run of the designs in an order of their names.
+class StepOrder(NamedTuple):
+    """The designs of steps, in order. With `programs_ahead` a core's program memory may be written while it runs, where
+    its program is not. `resident` tiles that no design used since their own has run stay as they are, and run on."""
 
-    With `programs_ahead` a core's program memory may be written while it runs, where its program is not. `resident`
-    tiles that no design used since their own has run stay as they are, and run on.
-    """
+    designs: tuple[str, ...]
+    programs_ahead: bool
+    resident: bool
+
+
+def configuration_changes(
+    own: StepOrder, designs: Mapping[str, BuiltDesign], loaded: StepOrder | None = None
+) -> ConfigurationChanges:
+    """The changes of a run of the designs in an order, where that of `loaded`, or its own, is loaded."""
     known = {name: _Configuration(design) for name, design in designs.items()}
-    cycle = _Cycle(order, known, programs_ahead, resident)
-    owners, state = cycle.run(ArrayState(known[order[0]].writes), dict.fromkeys(known[order[0]].parts, order[0]))[1:]
-    left = tuple(_left(owners, state, order[0], known))
-    start = ArrayState([*left, *known[order[0]].writes])
+    cycle = _Cycle(loaded or own, known)
+    first = cycle.order.designs[0]
+    owners, state = cycle.run(ArrayState(known[first].writes), dict.fromkeys(known[first].parts, first))[1:]
+    left = tuple(_left(owners, state, first, {name: known[name] for name in cycle.order.designs}))
+    start = ArrayState([*left, *known[first].writes])
     left_by(state, start)
+    if loaded is not None:
+        tiles = {part[:2]: name for part, name in owners.items() if not part.switch}
+        locks = {place: known[name].locks.get(place, ()) for place, name in tiles.items()}
+        cycle = _Cycle(own, known, _Home(owners, first, (*left, *known[first].writes), locks))
     numbers, *_ = cycle.run(start, owners)
     return ConfigurationChanges(tuple(cycle.operations), tuple(numbers), tuple(cycle.early), left)
 
@@ -137,14 +150,25 @@ class _Configuration:
         return found
 
 
+@dataclass(frozen=True)
+class _Home:
+    """Another composition that is loaded, as a configuration: `owners` have its tiles, and the design `first` was there
+    last."""
+
+    owners: Mapping[TilePart, str]
+    first: str
+    writes: tuple[Operation, ...]
+    locks: Locks
+    touched = None
+    """No channel may stay as it waits: runs of what is loaded do not know of it."""
+
+
 class _Cycle:
     """One run after the other; `operations` are those of the changes of the last one, `early` what may start before
-    each."""
+    each. With a `home` it begins and ends there, else with its first step's configuration."""
 
-    def __init__(
-        self, order: Sequence[str], known: Mapping[str, _Configuration], programs_ahead: bool, resident: bool
-    ) -> None:
-        self._order, self._known, self._programs_ahead, self._resident = order, known, programs_ahead, resident
+    def __init__(self, order: StepOrder, known: Mapping[str, _Configuration], home: _Home | None = None) -> None:
+        self.order, self._known, self._home = order, known, home
         self.operations: list[tuple[Operation, ...]] = []
         self.early: list[EarlyStart] = []
 
@@ -156,24 +180,43 @@ class _Cycle:
         `owners` tells it of those that are loaded.
         """
         owners, made = dict(owners), [_Made()]
-        for before, name in pairwise([self._order[0], *self._order, self._order[0]]):
+        designs = self.order.designs
+        last = self._home.first if self._home else designs[0]
+        for before, name in pairwise([last, *designs, *(() if self._home else designs[:1])]):
             if name == before:
                 made.append(_Made())
                 continue
-            old, new = self._known[before], self._known[name]
+            new = self._known[name]
             waiting = self._waiting(state, new, owners)
-            kept = self._standing(new, owners) & new.parts if self._resident else frozenset()
-            earlier = self._earlier(made[-1], old)
-            change = self._change(state, old, new, waiting | kept, earlier)
-            early = _early(old, new, [*change.ahead, *change.then], change.then, earlier)
-            made[-1].ahead.extend(change.early)
-            made.append(_Made(before, change.ahead, change.then, early))
+            kept = self._standing(new, owners) & new.parts if self.order.resident else frozenset()
+            self._add(made, state, before, new, waiting | kept)
             owners |= dict.fromkeys(new.parts.union(owners) - waiting, name)
+        if self._home:
+            self._add(made, state, designs[-1], self._home, self._as_before(self._home.owners, owners))
         changes: dict[tuple[Operation, ...], int] = {}
         parts = [[tuple(part) for part in (one.ahead, one.then)] for one in made[1:]]
         numbers = [ChangeNumbers(*(changes.setdefault(p, len(changes)) if p else None for p in one)) for one in parts]
         self.operations, self.early = list(changes), [one.early for one in made[1:]]
         return numbers, owners, state
+
+    def _add(
+        self, made: list["_Made"], state: ArrayState, before: str, new: "_Configuration | _Home",
+        left: frozenset[TilePart],
+    ) -> None:  # fmt: skip
+        """The next change, of which the one before it gets what comes early."""
+        old = self._known[before]
+        earlier = self._earlier(made[-1], old)
+        change = transition(state, new.writes, new.locks, old.touched, self._running(old), left, new.touched, earlier)
+        writes = [*change.ahead, *change.then]
+        early = NOTHING_EARLY if isinstance(new, _Home) else _early(old, new, writes, change.then, earlier)
+        made[-1].ahead.extend(change.early)
+        made.append(_Made(before, change.ahead, change.then, early))
+
+    def _as_before(self, loaded: Mapping[TilePart, str], owners: Mapping[TilePart, str]) -> frozenset[TilePart]:
+        """Parts that stand as another composition left them."""
+        standing = (self._standing(self._known[name], owners) for name in set(loaded.values()))
+        same = frozenset(part for part, name in loaded.items() if owners[part] == name)
+        return same.intersection(frozenset().union(*standing))
 
     def _earlier(self, change: "_Made", old: _Configuration) -> Earlier | None:
         """What ran before `old`, up to the change to it, where it has more tiles: few have little to do, and the
@@ -184,11 +227,11 @@ class _Cycle:
         return Earlier(self._running(before), before.touched, {part_of(one) for one in (*change.ahead, *change.then)})
 
     def _running(self, one: _Configuration) -> Running:
-        return Running(ArrayState(one.writes), one.locks, one.parts, self._programs_ahead)
+        return Running(ArrayState(one.writes), one.locks, one.parts, self.order.programs_ahead)
 
     def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[TilePart, str]) -> frozenset[TilePart]:
         """Parts of cores' tiles, resident ones of any kind, that a step does not use, and leaves as they are."""
-        kept = (place for place, tile in state.tiles.items() if self._resident or tile.kind is TileKind.CORE)
+        kept = (place for place, tile in state.tiles.items() if self.order.resident or tile.kind is TileKind.CORE)
         some = {TilePart(*place, switch) for place in kept for switch in (False, True)}
         left = {part: owner for part, owner in owners.items() if part not in new.parts}
         standing = (self._standing(self._known[owner], left) for owner in set(left.values()))
@@ -199,13 +242,6 @@ class _Cycle:
         """Parts of a design that are its own still, or wait; those that are tied only where all of them are."""
         own = frozenset(part for part, owner in owners.items() if owner == design.design.name)
         return own if design.tied <= own else own - design.tied
-
-    def _change(
-        self, state: ArrayState, old: _Configuration, new: _Configuration, left: frozenset[TilePart],
-        earlier: Earlier | None,
-    ) -> Transition:  # fmt: skip
-        running = self._running(old)
-        return transition(state, new.writes, new.locks, old.touched, running, left, new.touched, earlier)
 
 
 @dataclass(frozen=True, slots=True)

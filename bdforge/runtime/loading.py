@@ -4,7 +4,7 @@ A backend is chosen by `device=` or the variable BDFORGE_DEVICE; the emulated ar
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
@@ -105,11 +105,17 @@ class Loaded:
     manager: the array is given back at the end of a `with`, after which runs raise UseError.
     """
 
-    def __init__(self, design: BuiltDesign, backend: Backend, timeout_seconds: float = TIMEOUT_SECONDS):
+    def __init__(self, design: BuiltDesign, on: "Backend | Loaded", timeout_seconds: float = TIMEOUT_SECONDS):
+        """`on` a backend of its own, or that of a design that shares it."""
         self.design, self.timeout_seconds = design, timeout_seconds
-        self.device = type(backend).__name__.lower()
+        self._runs = on._runs if isinstance(on, Loaded) else RunQueue(design.name, on)
+        self.device = type(self._runs.backend).__name__.lower()
         """What runs it: "emulated" or "xrt"."""
-        self._runs = RunQueue(design.name, backend)
+
+    def shares(self, design: BuiltDesign) -> bool:
+        """Whether a design loads the same image, and so may run on the same array."""
+        ours, theirs = (one.manifest.files.get("xclbin") for one in (self.design, design))
+        return ours is not None and theirs is not None and ours.sha256 == theirs.sha256
 
     def __enter__(self) -> Self:
         return self
@@ -257,13 +263,19 @@ def _bound(arrays: Sequence, named: Mapping, operands: Sequence[Operand], design
     }
 
 
-def load(folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None) -> Loaded:
+def load(
+    folder: Path | str, device: str | None = None, sequence: SequenceOptions | None = None,
+    beside: Iterable[Loaded] = (),
+) -> Loaded:  # fmt: skip
     """The design built in `folder`, ready to be called.
 
     `device` is "emulated" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
-    runs wait, where not as the design says. BuildError says what the folder lacks, NpuError what the NPU lacks.
+    runs wait, where not as the design says. Where one of those `beside` it loaded the same image, as a composition does
+    that runs where another one is loaded, both take turns on that one's array. BuildError says what the folder lacks,
+    NpuError what the NPU lacks.
     """
     if not isinstance(folder, str | os.PathLike):
         raise BuildError(f"a built design is a folder, got {type(folder).__name__}")
     design = BuiltDesign.load(folder).waiting(sequence)
-    return Loaded(design, backend_for(design, device))
+    found = next((one for one in beside if one.shares(design)), None)
+    return Loaded(design, backend_for(design, device) if found is None else found)

@@ -1,7 +1,6 @@
 #pragma once
 // Which tensor of a composition of a layer, or of the model's end, is what to a BitNet: the table `roles` of its document.
-// The same as
-// bdforge/models/bitnet/layer_roles.py.
+// The same as bdforge/models/bitnet/layer_roles.py.
 
 #include <array>
 #include <map>

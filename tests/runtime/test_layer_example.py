@@ -104,6 +104,21 @@ def test_bitnets_steps_fit_together():
     }  # fmt: skip
 
 
+def test_a_head_takes_what_a_tokens_layer_leaves():
+    """And its first design is that which is loaded."""
+    head, token = (
+        shapes_of("bitnet_head.toml", {"tokens": 1, "vocabulary": 128256}),
+        shapes_of("bitnet_token.toml", {"keys": 33}),
+    )
+    assert {name: shape for name, shape in head.items() if name in token} == {
+        "x": (1, 2560), "sums": (1, 2560), "scales": (1,), "c_before": (1,), "w_norm": (2560,), "y": (1, 2560),
+    }  # fmt: skip
+    own = {"w_head": (2560, 128256), "c_head": (167, 768), "logits": (167, 768)}
+    assert {name: shape for name, shape in head.items() if name not in token} == own
+    one, other = (load_composition(FILES / f"{name}.toml") for name in ("bitnet_head", "bitnet_token"))
+    assert (one.loaded, one.steps[0].design) == ("bitnet_token", other.steps[0].design)
+
+
 @pytest.fixture(scope="module")
 def token_layer(tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
     """bitnet_token.toml, built."""

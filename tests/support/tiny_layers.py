@@ -98,9 +98,12 @@ class TinyLayers:
         return content
 
     def composed(self, folder: Path, name: str, **changes: Any) -> Path:
-        """The folder of the built composition, below this one, with its designs beside it."""
-        for design, content in self.designs(name).items():
-            coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
+        """The folder of the built composition, below this one, with its designs, and what is loaded, beside it."""
         form = CompositionForm.model_validate(self.form(name) | changes)
+        if form.loaded and not (folder / form.loaded).is_dir():
+            self.composed(folder, form.loaded)
+        for design, content in self.designs(name).items():
+            if not (folder / design).is_dir():
+                coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
         compose(form, name, lambda design: BuiltDesign.load(folder / design)).write(folder / name)
         return folder / name

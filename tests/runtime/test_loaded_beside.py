@@ -1,0 +1,112 @@
+"""Compositions that take turns on one array: one runs where another one is loaded, and leaves that as it was."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bdforge.array.emulator import emulate
+from bdforge.design.sequences.buffers import arguments, fetched, placed
+from bdforge.operators import plan_of
+from bdforge.runtime import BuiltDesign, load, run
+from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
+from support.differences import same
+from support.tiny_layers import HEAD, TOKEN, TinyLayers
+
+TINY = TinyLayers()
+SIZES = {TOKEN: (19,), HEAD: (1, 192)}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("beside")
+    TINY.composed(folder, HEAD)
+    return folder
+
+
+def inputs_of(loaded: Any, name: str, seed: int) -> dict[str, np.ndarray]:
+    planned = plan_of(loaded.design.manifest)
+    return planned.random(planned.spec.operator.problem(SIZES[name]), seed)
+
+
+def test_runs_in_turn_make_what_each_makes_alone(built: Path):
+    """From the head's first run on a fresh array to a token's behind two heads, and back."""
+    alone = {name: load(built / name) for name in (TOKEN, HEAD)}
+    token = load(built / TOKEN)
+    beside = {TOKEN: token, HEAD: load(built / HEAD, beside=[token])}
+    assert beside[HEAD].design.name == HEAD
+    for seed, name in enumerate((HEAD, TOKEN, HEAD, HEAD, TOKEN, TOKEN, HEAD, TOKEN)):
+        inputs = inputs_of(alone[name], name, seed)
+        right, found = (one[name](**inputs) for one in (alone, beside))
+        for output, array in right.items():
+            same(found[output], array, f"{output} of run {seed}, {name}")
+
+
+def test_a_list_holds_runs_of_both(built: Path):
+    token = load(built / TOKEN)
+    head = load(built / HEAD, beside=[token])
+    states = {TOKEN: token.prepared(keys=19), HEAD: head.prepared(tokens=1, vocabulary=192)}
+    packed = {}
+    for name, one in ((TOKEN, token), (HEAD, head)):
+        inputs = inputs_of(one, name, 3)
+        held = [key for key in inputs if key not in states[name].arrays]
+        packed[name] = one.pack(**{key: inputs[key] for key in held})
+        for key in inputs.keys() - set(held):
+            states[name].arrays[key][...] = inputs[key]
+    before = {name: {key: array.copy() for key, array in state.arrays.items()} for name, state in states.items()}
+    assert token.run_batch([(states[name], {"weights": packed[name]}) for name in (HEAD, TOKEN)]) == 1
+    for name in (TOKEN, HEAD):
+        one = load(built / name)
+        state = one.prepared(**dict(states[name].sizes))
+        for key, array in before[name].items():
+            state.arrays[key][...] = array
+        state(weights=packed[name])
+        for key, array in state.arrays.items():
+            same(states[name].arrays[key], array, f"{key} of {name}")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_head_is_within_its_bounds_in_any_order_of_the_array(built: Path, seed: int):
+    """Where a token's layer is loaded, with stale memory."""
+    design = BuiltDesign.load(built / HEAD)
+    sequence, inputs = design.sequence({"tokens": 1, "vocabulary": 192}), inputs_of(load(built / HEAD), HEAD, seed)
+    right = run(design, inputs)
+    for name, expected in plan_of(design.manifest).expected(inputs, right.outputs | right.between).items():
+        off = np.abs((right.outputs | right.between)[name].astype(np.float64) - expected.values.astype(np.float64))
+        assert (off <= (0 if expected.bound is None else expected.bound)).all(), name
+    buffers = arguments(sequence, placed(sequence, inputs))
+    emulate(
+        "", buffers, instructions=sequence.words(), image=design.booted, schedule="random", seed=seed,
+        device=design.manifest.mlir_device, dram="stale",
+    )  # fmt: skip
+    for name, array in fetched(sequence, buffers).items():
+        same(array, right.outputs[name], name)
+
+
+def test_only_one_image_is_shared(built: Path):
+    token, other = load(built / TOKEN), BuiltDesign.load(built / "token_norm")
+    assert token.shares(BuiltDesign.load(built / HEAD))
+    assert not token.shares(other)
+
+
+def composed(built: Path, **changes: Any) -> None:
+    form = CompositionForm.model_validate(TINY.form(HEAD) | changes)
+    compose(form, HEAD, lambda name: BuiltDesign.load(built / name))
+
+
+def test_what_is_loaded_is_a_composition_of_these_builds(built: Path, tmp_path: Path):
+    with pytest.raises(CompositionFault, match="loaded = 'token_norm': is a rows, no composition"):
+        composed(built, loaded="token_norm")
+    copy = copytree(built / TOKEN, tmp_path / TOKEN)
+    image, file = copy / f"{TOKEN}.xclbin", copy / "manifest.json"
+    image.write_bytes(image.read_bytes()[:-1] + b"?")
+    manifest = json.loads(file.read_text())
+    manifest["files"]["xclbin"]["sha256"] = sha256(image.read_bytes()).hexdigest()
+    file.write_text(json.dumps(manifest))
+    form = CompositionForm.model_validate(TINY.form(HEAD))
+    with pytest.raises(CompositionFault, match="its designs were built anew since; compose it again"):
+        compose(form, HEAD, lambda name: BuiltDesign.load((tmp_path if name == TOKEN else built) / name))

@@ -77,7 +77,7 @@ def test_values_of_blocks_that_follow_each_other_meet_where_their_cycles_do(seed
     starts, lengths = rng.integers(-9, 30, count), rng.integers(1, 7, count)
     values = [(f"v{i}", 0) for i in range(count)]
     found = [Life(v, int(at), int(at + n)) for v, at, n in zip(values, starts, lengths, strict=True)]
-    registers = {value: int(rng.integers(2)) for value in values}
+    registers = {value: ("xy"[rng.integers(2)], 3) for value in values}
     held = [
         (registers[life.value], cycle + block * period)
         for life in found for block in range(-20, 21) for cycle in range(life.start, life.end)

@@ -49,9 +49,9 @@ def coloured(found: Sequence[Life], period: int, registers: Sequence[int]) -> di
     return None
 
 
-def meet(found: Sequence[Life], period: int, registers: Mapping[Value, int]) -> bool:
-    """Whether two values of this or following blocks meet in a register."""
-    arcs: dict[int, list[tuple[int, int]]] = {}
+def meet(found: Sequence[Life], period: int, registers: Mapping[Value, tuple[str, int]]) -> bool:
+    """Whether two values of this or following blocks meet in a register, of a file with a number."""
+    arcs: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for life in found:
         first = life.start % period
         arcs.setdefault(registers[life.value], []).append((first, first + life.end - life.start))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, places
+from bdforge.core.codegen.pipeline.dataflow import DataflowOp, Value, dependences, files, places
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, registers_of
 from bdforge.core.codegen.pipeline.register_colouring import lives, meet
 from bdforge.core.isa import Isa, load
@@ -74,9 +74,9 @@ def stepped(generation: str, setup: Sequence[AssemblyOp], block: BlockOfSteps, t
 
 def _meet(isa: Isa, ops: Sequence[DataflowOp], plan: ModuloSchedule, registers: Mapping[Value, int]) -> bool:
     """Whether values of a block's last steps meet in a register with those of the next block's first ones."""
-    named = {name: register for (name, _), register in registers.items()}
+    kinds, named = files(ops), {name: register for (name, _), register in registers.items()}
     found = lives(isa, ops, plan.issues)
-    return meet(found, plan.interval, {life.value: named[life.value[0]] for life in found})
+    return meet(found, plan.interval, {life.value: (kinds[life.value], named[life.value[0]]) for life in found})
 
 
 def _steps(isa: Isa, block: BlockOfSteps) -> Iterator[tuple[ModuloSchedule, dict[Value, int]]]:

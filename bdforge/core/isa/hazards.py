@@ -6,8 +6,10 @@ lands is an error unless `.old` declares it. In compiled code such reads are nor
 only a value that is used although nobody has written it yet is an error (`depends_on`).
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
 from bdforge.core.isa.assembler import DATA_BASE, DATA_END, Assembled
 from bdforge.core.isa.bundle_codec import load
@@ -25,8 +27,29 @@ _LAST_BUNDLE_BYTES = 16
 _PART_WORD_CYCLES = 6  # that an 8- or 16-bit store keeps memory for itself
 _MOST_PATHS = 200  # histories of one bundle that are followed; 12 nested choices within ten bundles are more
 
-_Point = tuple[Place, tuple[int, ...]]
-"""A place and the bundles issued before, which settle all that is under way: paths are not mixed."""
+
+@dataclass(slots=True, eq=False)
+class _Point:
+    """A place and the bundles issued before, which settle all that is under way: paths are not mixed.
+
+    `landing` has the leaves that land behind it, `behind` the points that it leads to, by where a hardware loop that
+    ends there begins.
+    """
+
+    place: Place
+    history: tuple[int, ...]
+    landing: int
+    state: PathState = field(default_factory=PathState)
+    behind: dict[int | None, list["_Point"]] = field(default_factory=dict)
+    entered: bool = False
+
+    def joins(self, state: PathState) -> bool:
+        """Take in what a path knows; whether that changed it."""
+        if self.entered:
+            return self.state.join(state)
+        self.state, self.entered = state.copy(), True
+        return True
+
 
 _Recent = Sequence[tuple[int, Issued]]
 """Bundles that issued of late with their addresses, the last one first."""
@@ -81,9 +104,9 @@ class _Checker:
         self.program = program
         self._horizon = load(program.generation).last_stage + 1  # bundles after which nothing is under way
         self.options = options
-        self.states: dict[_Point, PathState] = {}
+        self.points: dict[tuple[Place, tuple[int, ...]], _Point] = {}
         self.paths: dict[Place, int] = {}
-        self._landing: dict[_Point, frozenset[str]] = {}
+        self._bits: dict[str, int] = {}  # of leaves
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
         self.named = BundleNames(program, options.where)
         self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
@@ -95,16 +118,16 @@ class _Checker:
             return
         given = {*self.options.given, *reset_values(self.program.generation)}
         self._follow(
-            min(bundles), PathState(frozenset(one.name for r in given for one in leaves(self.program.generation, r)))
+            min(bundles), PathState(self._mask(one.name for r in given for one in leaves(self.program.generation, r)))
         )
         visited = {address for address, _, _ in self.paths}
         yield from self._layout(visited)
-        every = frozenset(leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes))
+        every = self._mask(leaf for part in self.issued.values() for leaf, _ in (*part.reads, *part.writes))
         for address in bundles:  # code that only registers lead to: anything may be defined there
             if address not in visited and (address, 0, 0) not in self.paths:
                 self._follow(address, PathState(every))
         yield from self.accesses
-        for point in list(self.states):
+        for point in self.points.values():
             yield from self._at(point)
 
     def _layout(self, visited: Container[int]) -> Iterator[Hazard]:
@@ -124,48 +147,54 @@ class _Checker:
     # Following paths.
 
     def _follow(self, entry: int, state: PathState) -> None:
-        waiting = [self._enter((entry, 0, 0), (), state)]
+        first = self._point((entry, 0, 0), ())
+        waiting = [first] if first is not None and first.joins(state) else []
         while waiting:
             point = waiting.pop()
-            if point is None:
-                continue
-            address = point[0][0]
-            self.accesses.update(dict.fromkeys(self._alignment(address, self.states[point])))
-            after, history = self._after(point), (*point[1], address)[-self._horizon :]
-            waiting += [
-                self._enter(place, history, after)
-                for place in self.program.following(point[0], self.states[point].constants)
-            ]
+            address, after = point.place[0], point.state.copy()
+            parts = self.issued[address]
+            if parts.accesses:
+                self.accesses.update(dict.fromkeys(self._alignment(address, point.state)))
+            advance(after, address, parts, point.landing)
+            waiting += [one for one in self._behind(point) if one.joins(after)]
 
-    def _enter(self, place: Place, history: tuple[int, ...], state: PathState) -> _Point | None:
-        """Join a state into a point; the point if that changed it."""
-        point = (place, history)
-        known = self.states.get(point)
+    def _behind(self, point: _Point) -> Sequence[_Point]:
+        """Where execution may go on behind a point."""
+        (address, _, _), constants = point.place, point.state.constants
+        start = constants.get("ls") if ends_loop(address, constants) else None
+        if start not in point.behind:
+            history = (*point.history, address)[-self._horizon :]
+            found = (self._point(place, history) for place in self.program.following(point.place, constants))
+            point.behind[start] = [one for one in found if one is not None]
+        return point.behind[start]
+
+    def _point(self, place: Place, history: tuple[int, ...]) -> _Point | None:
+        """The point there; None where no bundle is, and beyond the limit: hazards of such paths stay unseen."""
+        known = self.points.get((place, history))
         if known is not None:
-            return point if known.join(state) else None
-        # Hazards of paths beyond the limit stay unseen.
+            return known
         if place[0] not in self.program.bundles or self.paths.get(place, 0) >= _MOST_PATHS:
             return None
         self.paths[place] = self.paths.get(place, 0) + 1
-        self.states[point] = state.copy()
-        return point
+        landing = self._mask(landed([self.issued[at] for at in (*history, place[0])]))
+        return self.points.setdefault((place, history), _Point(place, history, landing))
 
-    def _after(self, point: _Point) -> PathState:
-        state, ((address, _, _), history) = self.states[point].copy(), point
-        if point not in self._landing:
-            self._landing[point] = landed([self.issued[at] for at in (*history, address)])
-        advance(state, address, self.issued[address], self._landing[point])
-        return state
+    def _mask(self, named: Iterable[str]) -> int:
+        """The bits of leaves."""
+        return reduce(or_, (self._bits.setdefault(leaf, 1 << len(self._bits)) for leaf in named), 0)
+
+    def _is_defined(self, state: PathState, leaf: str) -> bool:
+        return bool(state.defined & self._bits.get(leaf, 0))
 
     # Rules of one point.
 
     def _at(self, point: _Point) -> Iterator[Hazard]:
-        (address, left, origin), history = point
-        bundle, state = self.program.bundles[address], self.states[point]
+        (address, left, origin), state = point.place, point.state
+        bundle = self.program.bundles[address]
         if left:
             yield from self._in_delay_slot(address, bundle, origin, state)
         yield from self._loop_end(address, bundle, state)
-        recent = [*((at, self.issued[at]) for at in history), (address, self.issued[address])]
+        recent = [*((at, self.issued[at]) for at in point.history), (address, self.issued[address])]
         recent.reverse()
         yield from self._early_reads(recent, state)
         yield from self._meetings(recent)
@@ -178,11 +207,12 @@ class _Checker:
         for age, (address, one) in enumerate(recent):
             reads = one.reading.get(age + 1, ())
             if not self.options.strict:
-                reads = [read for read in reads if read[0] not in state.defined]
+                reads = [read for read in reads if not self._is_defined(state, read[0])]
             for before, (writer, other) in enumerate(recent[age + 1 :], 1) if reads else ():
                 for read, write, missing in meeting(other, one, before).early:
                     if read in reads and self._counts(address, *read):
-                        yield self._early((address, read[1]), (writer, write), missing, read[0] in state.defined)
+                        defined = self._is_defined(state, read[0])
+                        yield self._early((address, read[1]), (writer, write), missing, defined)
 
     def _counts(self, address: int, leaf: str, access: RegisterAccess) -> bool:
         """Whether an early read is a fault: not if it is declared, nor in compiled code if nothing depends on it."""

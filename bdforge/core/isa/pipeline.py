@@ -32,12 +32,13 @@ class Issued:
 
     `landing` are leaves by the stage from which they can be read, `reading` reads by their stage. `twice` are
     registers that two of its writes meet in, `crowded` units that two of its instructions need at once. `accesses`
-    are instructions that load and store, `steps` those that step a pointer by one amount. `written` are the leaves
+    are instructions that load and store, `steps` pointers with the number or register by which they step. `written`
+    are the leaves
     of its writes, `loops` those of them that control the hardware loop.
     """
 
     accesses: tuple[tuple[Instruction, MemoryAccess], ...]
-    steps: tuple[Instruction, ...]
+    steps: tuple[tuple[str, int | str], ...]
     writes: tuple[_Touched, ...]
     reads: tuple[_Touched, ...]
     units: tuple[_Unit, ...]
@@ -59,7 +60,8 @@ def issued(generation: str, bundle: Bundle) -> Issued:
     units = [(i, unit) for i, instruction in enumerate(bundle) for unit in _units(instruction)]
     return Issued(
         accesses=tuple((i, a) for i in bundle if "ptr" in i.form.names and (a := access_of(generation, i.form))),
-        steps=tuple(filter(_steps, bundle)), writes=tuple((leaf, access) for _, leaf, access in writes), reads=reads,
+        steps=tuple((str(i["ptr"]), _offset(i)) for i in bundle if _steps(i)),
+        writes=tuple((leaf, access) for _, leaf, access in writes), reads=reads,
         units=tuple(unit for _, unit in units),
         constants=dict(c for i in bundle if (c := constant_moved(i)) is not None),
         written=frozenset(leaf for _, leaf, _ in writes),
@@ -145,11 +147,11 @@ def _shared(first: Issued, second: Issued, apart: int) -> Iterator[tuple[str, in
 class PathState:
     """Joined over all paths with the same recent bundles, before a bundle issues. Its parts are replaced, not changed.
 
-    `defined` are leaves that some path has written, `constants` registers with the same known value on all paths,
-    `loop_writes` the bundles since lc, ls and le were written last, with the address of that write.
+    `defined` has a bit for each leaf that some path has written, `constants` registers with the same known value on all
+    paths, `loop_writes` the bundles since lc, ls and le were written last, with the address of that write.
     """
 
-    defined: frozenset[str] = frozenset()
+    defined: int = 0
     constants: Mapping[str, int] = field(default_factory=dict)
     loop_writes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -160,9 +162,9 @@ class PathState:
     def join(self, other: "PathState") -> bool:
         """Take in the state of a path with the same recent bundles, and so the same under way; whether it changed."""
         changed = False
-        if not other.defined <= self.defined:
+        if other.defined & ~self.defined:
             self.defined, changed = self.defined | other.defined, True
-        if not self.constants.items() <= other.constants.items():
+        if self.constants is not other.constants and not self.constants.items() <= other.constants.items():
             self.constants, changed = dict(self.constants.items() & other.constants.items()), True
         if self.loop_writes != other.loop_writes and (nearer := self._nearer(other.loop_writes)):
             self.loop_writes, changed = {**self.loop_writes, **nearer}, True
@@ -179,10 +181,9 @@ def landed(recent: Sequence[Issued]) -> frozenset[str]:
     return frozenset().union(*(one.landing.get(age, ()) for age, one in enumerate(reversed(recent), 1)))
 
 
-def advance(state: PathState, address: int, parts: Issued, landing: frozenset[str]) -> None:
-    """One cycle on, behind the bundle at an address, in which something lands."""
-    if not landing <= state.defined:
-        state.defined |= landing
+def advance(state: PathState, address: int, parts: Issued, landing: int) -> None:
+    """One cycle on, behind the bundle at an address; `landing` has the bits of leaves that land in it."""
+    state.defined |= landing
     state.constants = stepped_constants(state.constants, parts)
     if state.loop_writes or parts.loops:
         aged = {register: (min(age + 1, LOOP_DISTANCE), by) for register, (age, by) in state.loop_writes.items()}
@@ -191,7 +192,7 @@ def advance(state: PathState, address: int, parts: Issued, landing: frozenset[st
 
 def stepped_constants(constants: Mapping[str, int], parts: Issued) -> Mapping[str, int]:
     """Registers with a known value behind a bundle, from those before it; results that take longer are not known."""
-    moved = {**parts.constants, **{p: v for i in parts.steps for p, v in _stepped(constants, i)}}
+    moved = {**parts.constants, **dict(_stepped(constants, parts))} if parts.steps else parts.constants
     if not moved and parts.written.isdisjoint(constants):
         return constants
     found = dict(constants)
@@ -204,18 +205,22 @@ def stepped_constants(constants: Mapping[str, int], parts: Issued) -> Mapping[st
     return found
 
 
-def _stepped(constants: Mapping[str, int], instruction: Instruction) -> Iterator[tuple[str, int]]:
+def _stepped(constants: Mapping[str, int], parts: Issued) -> Iterator[tuple[str, int]]:
     """Pointers that step by an immediate or a constant register, wrapped to 20 bits."""
-    pointer, step = str(instruction["ptr"]), _amount(constants, instruction)
-    if pointer in constants and step is not None:
-        yield pointer, (constants[pointer] + step) & _ADDRESS
+    for pointer, offset in parts.steps:
+        step = _amount(constants, offset)
+        if pointer in constants and step is not None:
+            yield pointer, (constants[pointer] + step) & _ADDRESS
 
 
-def _amount(constants: Mapping[str, int], instruction: Instruction) -> int | None:
-    """The immediate or constant offset of an address; 0 without one."""
+def _offset(instruction: Instruction) -> int | str:
+    """The immediate offset of an address, or its register; 0 without one."""
     name = offset_of(instruction.form)
-    value = instruction[name] if name else 0
-    return value if isinstance(value, int) else constants.get(value)
+    return instruction[name] if name else 0
+
+
+def _amount(constants: Mapping[str, int], offset: int | str) -> int | None:
+    return offset if isinstance(offset, int) else constants.get(offset)
 
 
 def address_of(state: PathState, instruction: Instruction) -> int | None:
@@ -226,5 +231,5 @@ def address_of(state: PathState, instruction: Instruction) -> int | None:
     base = state.constants[str(pointer)] & _ADDRESS
     if walk_of(instruction.form) is not AddressWalk.INDEX:
         return base
-    offset = _amount(state.constants, instruction)
+    offset = _amount(state.constants, _offset(instruction))
     return None if offset is None else (base + offset) & _ADDRESS

@@ -42,11 +42,12 @@ _ABANDONED: list[Any] = []
 
 
 class StreamRun(NamedTuple):
-    """A run of a list: what it is called, its stream and the host arrays of its arguments."""
+    """A run of a list: what it is called, its stream, the host arrays of its arguments and which of them it writes."""
 
     what: str
     stream: tuple[Any, int]
     arguments: Sequence[np.ndarray]
+    written: Collection[int]
 
 
 class NpuError(Fault, RuntimeError):
@@ -101,7 +102,7 @@ class LoadedXclbin:
             for index in written:
                 self._read_back(buffers[index], arguments[index])
 
-    def run_list(self, runs: Sequence["StreamRun"], written: Collection[int]) -> None:
+    def run_list(self, runs: Sequence["StreamRun"]) -> None:
         """Run streams on host arrays as `run`, in order, `RUNLIST_COMMANDS_MAX` of them a submission.
 
         An array has one buffer in all of them, which is written before the first and read behind the last one.
@@ -115,7 +116,7 @@ class LoadedXclbin:
                         buffers[i, id(array)] = self._placed(i, array, alone=True)
             for first in range(0, len(runs), RUNLIST_COMMANDS_MAX):
                 self._submit(runs, first, buffers)
-            arrays = {(i, id(run.arguments[i])): run.arguments[i] for run in runs for i in written}
+            arrays = {(i, id(run.arguments[i])): run.arguments[i] for run in runs for i in run.written}
             for key, array in arrays.items():
                 self._read_back(buffers[key], array)
 
@@ -227,7 +228,6 @@ class Xrt:
         owner = f"{design.folder / 'manifest.json'}: design {design.name} is for device {design.device.name}"
         owner += f" ({design.manifest.mlir_device})"
         self._product, self._streams, self._lock = design.device, {}, Lock()
-        self._written = {operand.argument for operand in outputs_of(design.program)}
         _pyxrt()  # before the design's files: what is missing first
         self._loaded = LoadedXclbin(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
 
@@ -235,15 +235,15 @@ class Xrt:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
         with _named(f"running {planned.shape}"):
             stream = self._stream(planned)
-        self._loaded.run(planned.shape, stream, buffers, timeout_seconds, self._written)
+        self._loaded.run(planned.shape, stream, buffers, timeout_seconds, _written(planned))
         return ()
 
     def run_list(self, runs: Sequence[ListedRun], timeout_seconds: float) -> tuple[str, ...]:
         """Run them as lists; runs of one shape share their stream. NpuError as of `LoadedXclbin.run_list`."""
         del timeout_seconds  # pyxrt has none for lists, the driver has
         with _named(f"preparing {len(runs)} runs"):
-            streams = [StreamRun(planned.shape, self._stream(planned), buffers) for planned, buffers in runs]
-        self._loaded.run_list(streams, self._written)
+            streams = [StreamRun(one.shape, self._stream(one), buffers, _written(one)) for one, buffers in runs]
+        self._loaded.run_list(streams)
         return ()
 
     def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
@@ -274,6 +274,11 @@ class Xrt:
                 del self._streams[next(iter(self._streams))]
             self._streams[key] = found
             return found[1]
+
+
+def _written(planned: PlannedSequence) -> set[int]:
+    """The arguments in which outputs are: of any design that runs on the array, not of that alone that was loaded."""
+    return {operand.argument for operand in outputs_of(planned.program)}
 
 
 def warn_of_late(planned: PlannedSequence, product: Device) -> None:

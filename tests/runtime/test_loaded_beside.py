@@ -4,10 +4,12 @@ import json
 from hashlib import sha256
 from pathlib import Path
 from shutil import copytree
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from made_up_pyxrt import Buffer, Kernel, Npu
 
 from bdforge.array.emulator import emulate
 from bdforge.design.sequences.buffers import arguments, fetched, placed
@@ -67,6 +69,25 @@ def test_a_list_holds_runs_of_both(built: Path):
         state(weights=packed[name])
         for key, array in state.arrays.items():
             same(states[name].arrays[key], array, f"{key} of {name}")
+
+
+def test_an_npu_gives_back_what_each_design_writes(built: Path, pyxrt: Any, monkeypatch: pytest.MonkeyPatch):
+    """In one context, whose outputs are other arguments of each; memory of the device is apart."""
+    array = BuiltDesign.load(built / TOKEN).resident()
+
+    def called(self: Kernel, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
+        array.run(np.frombuffer(stream.device, np.uint32), [np.frombuffer(one.device, np.uint8) for one in buffers])
+        return SimpleNamespace(wait=lambda milliseconds: self.state)
+
+    monkeypatch.setattr(Kernel, "__call__", called)
+    token = load(built / TOKEN, "xrt")
+    beside = {TOKEN: token, HEAD: load(built / HEAD, "xrt", beside=[token])}
+    assert len(Npu.registered) == 1
+    for name in (TOKEN, HEAD, TOKEN):
+        inputs = inputs_of(beside[name], name, 5)
+        made, right = beside[name](**inputs), load(built / name)(**inputs)
+        for output, values in right.items():
+            same(made[output], values, f"{output} of {name}")
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -247,6 +247,25 @@ UNIT_CASE("xrt", memory_is_of_the_kinds_and_groups_that_npus_take) {
     check_equal(made(true), one(0, 0) + one(0, 0), "an ELF's");
 }
 
+UNIT_CASE("xrt", designs_of_one_image_share_its_context) {
+    const Npu npu;
+    const Device device = npu.device();
+    LoadedManifest other = load_manifest(unit::data_folder() + "/small/manifest.json");
+    other.design = "beside";
+    const auto one = device.backend().load(npu.image());
+    const auto beside = device.backend().load({"small.xclbin", false, other});
+    check_equal(npu->contexts, 1U, "contexts of two designs of an image");
+    const auto apart = device.backend().load({"apart.xclbin", false, other});
+    check_equal(npu->contexts, 2U, "contexts of two images");
+    auto again = device.backend().load(npu.image());
+    check_equal(npu->contexts, 3U, "contexts of a design that is loaded twice");
+    const auto shared = device.backend().load({"small.xclbin", false, other});
+    check_equal(npu->contexts, 3U, "contexts: a design beside joins the last one");
+    check(command_of(*shared) != nullptr, "it runs there");
+    { const auto alone = npu.device().backend().load({"small.xclbin", false, other}); }
+    check_equal(npu->contexts, 4U, "contexts of another device");
+}
+
 UNIT_CASE("xrt", a_run_that_hangs_is_kept) {
     const Npu npu;
     const Design design = npu.design();

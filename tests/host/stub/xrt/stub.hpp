@@ -65,6 +65,7 @@ struct World {
     std::function<void(const Launch&)> act = [](const Launch&) {};
     std::vector<std::pair<unsigned, int>> buffers;  // flags and memory groups of those that were made; ELFs' have neither
     std::vector<std::pair<xclBOSyncDirection, std::size_t>> syncs;  // direction and bytes of each
+    std::size_t contexts = 0;                       // of xclbins that were opened
     std::vector<std::string> crimes;                // what XRT ends a process for
 
     void may_throw() const {
@@ -88,7 +89,10 @@ namespace info {
 enum class device { name };
 }
 
-struct uuid {};
+struct uuid {
+    std::string to_string() const { return image; }
+    std::string image;
+};
 
 class xclbin {
 public:
@@ -103,13 +107,16 @@ public:
         std::size_t arguments_;
     };
 
-    explicit xclbin(const std::string&) { stub::world()->may_throw(); }
+    explicit xclbin(const std::string& file) : image_{file} { stub::world()->may_throw(); }
     std::vector<kernel> get_kernels() const {
         std::vector<kernel> found;
         for (const auto& [name, arguments] : stub::world()->kernels) found.emplace_back(name, arguments);
         return found;
     }
-    uuid get_uuid() const { return {}; }
+    uuid get_uuid() const { return image_; }
+
+private:
+    uuid image_;
 };
 
 class elf {
@@ -133,7 +140,7 @@ public:
 
 class hw_context {
 public:
-    hw_context(const device&, const uuid&) {}
+    hw_context(const device&, const uuid&) { ++stub::world()->contexts; }
     hw_context(const device&, const elf&) : of_elf(true) {}
     bool of_elf = false;
 };

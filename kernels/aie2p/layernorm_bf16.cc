@@ -4,7 +4,7 @@
 //   x, w, b, y   TILE_ELEMENTS bfloat16 each, V-byte aligned; y apart from the others. TILE_ELEMENTS * 2 % V == 0, <= 32768.
 //   EPSILON   above 0, a float's literal (1e-5F).
 //   n = bf16((x - mean) * r), y = bf16(n * w + b). Mean and the sum of squares of x - mean are summed in float32, lane by
-//   lane, then lanes in pairs; x - mean are two bfloat16 parts, 2^-15 of itself off at most; r = 1 / sqrt(...) is made in
+//   lane, then lanes in pairs; the mean is the sum's product with 1 / TILE_ELEMENTS, in three bfloat16 parts each; x - mean are two bfloat16 parts, 2^-15 of itself off at most; r = 1 / sqrt(...) is made in
 //   integers and within 2^-13 of itself. So y is within (2^-8 + 2^-11) |n w| + 2^-8 |y| of the formula, and where numbers
 //   are near to each other, by what float32 loses of their mean: TILE_ELEMENTS * 2^-24 of the largest |x|, times r w.
 //   x, w and b are finite, and so is the sum of squares in float32. Numbers below 2^-126 count as 0 on the device.

@@ -31,7 +31,11 @@ class Chunked(NamedTuple):
     @property
     def machine(self) -> bool:
         """Whether it is assembled, too."""
-        return self.generation == "aie2p" and self.whole != "layernorm"
+        return self.generation == "aie2p"
+
+    @property
+    def x_type(self) -> Any:
+        return np.float32 if self.has("X_F32") else BF16
 
     @property
     def width(self) -> int:
@@ -54,7 +58,7 @@ class Chunked(NamedTuple):
 
 
 RMS, LAYER = ("statistics", "results"), ("sum", "squares", "results")
-EPSILON, SUM, CODES = "EPSILON=1e-5F", "RESIDUAL=1", "CODES=1"
+EPSILON, SUM, CODES, FLOATS = "EPSILON=1e-5F", "RESIDUAL=1", "CODES=1", "X_F32=1"
 CASES = [
     Chunked("aie2p", "rmsnorm", RMS, 128, 2, (EPSILON, SUM, CODES)),
     Chunked("aie2p", "softmax", ("largest", "sum", "results"), 64, 3, ("FACTOR=0.3F",), 0),
@@ -66,6 +70,11 @@ OTHERS = [
     Chunked("aie2p", "rmsnorm", RMS, 128, 5, (EPSILON, CODES)),
     Chunked("aie2", "rmsnorm", RMS, 32, 3, (EPSILON, SUM, CODES)),
     Chunked("aie2p", "layernorm", LAYER, 64, 3, (EPSILON,), 2),
+    Chunked("aie2p", "layernorm", LAYER, 96, 2, (EPSILON, SUM), 2),
+    Chunked("aie2p", "layernorm", LAYER, 64, 3, (EPSILON, FLOATS), 2),
+    Chunked("aie2p", "layernorm", LAYER, 64, 2, (EPSILON, SUM, FLOATS), 2),
+    Chunked("aie2p", "rmsnorm", RMS, 64, 3, (EPSILON, FLOATS)),
+    Chunked("aie2p", "rmsnorm", RMS, 96, 2, (EPSILON, SUM, FLOATS)),
     Chunked("aie2", "softmax", ("largest", "sum", "results"), 48, 4, ("FACTOR=2.0F",), 0),
 ]
 """For the sweep, as machine code of norms is: tests of the operator run that."""
@@ -83,10 +92,10 @@ def rows(case: Chunked) -> Iterator[np.ndarray]:
 
 
 def whole_row(case: Chunked, library, x: list[np.ndarray], held: list[np.ndarray]) -> list[np.ndarray]:
-    made = [aligned(case.width, BF16)] if case.has("RESIDUAL") else []
+    made = [aligned(case.width, case.x_type)] if case.has("RESIDUAL") else []
     coded = case.has("CODES")
     made += [aligned(case.width, np.int8), aligned(1, np.float32)] if coded else [aligned(case.width, BF16)]
-    library.call(f"{case.whole}_bf16", *(aligned_copy(one, BF16) for one in (*x, *held)), *made)
+    library.call(f"{case.whole}_bf16", *(aligned_copy(one, one.dtype) for one in (*x, *held)), *made)
     return made
 
 
@@ -94,11 +103,11 @@ def in_chunks(case: Chunked, call: Call, x: list[np.ndarray], held: list[np.ndar
     """By `call(symbol, operands, chunk)`, as a core does it; memory begins as anything."""
 
     def cut(arrays: list[np.ndarray], chunk: int) -> np.ndarray:
-        parts = [array[chunk * case.chunk : (chunk + 1) * case.chunk] for array in arrays]
-        return aligned_copy(np.concatenate(parts), BF16)
+        parts = [array[chunk * case.chunk : (chunk + 1) * case.chunk].view(np.uint8) for array in arrays]
+        return aligned_copy(np.concatenate(parts), np.uint8)
 
     state, bytes_ = aligned(128, np.int32), case.chunk * (2 - case.has("CODES"))
-    total = 2 * case.chunk * case.has("RESIDUAL")
+    total = np.dtype(case.x_type).itemsize * case.chunk * case.has("RESIDUAL")
     state[:], made = 0x7FC00001, []
     for symbol in case.symbols:
         made = []
@@ -109,7 +118,7 @@ def in_chunks(case: Chunked, call: Call, x: list[np.ndarray], held: list[np.ndar
             call(symbol, operands, chunk)
             made.append(operands[-2].view(np.uint8))
     y = np.concatenate([room[total : total + bytes_] for room in made]).view(np.int8 if case.has("CODES") else BF16)
-    found = [np.concatenate([room[:total] for room in made]).view(BF16)] if total else []
+    found = [np.concatenate([room[:total] for room in made]).view(case.x_type)] if total else []
     return [*found, y, *([made[-1][total + bytes_ :][:4].view(np.float32)] if case.has("CODES") else [])]
 
 
@@ -117,7 +126,7 @@ def compare(case: Chunked, whole, call: Call) -> None:
     rng = np.random.default_rng(5)
     for row in rows(case):
         more = [rng.permutation(row).astype(BF16)] if case.has("RESIDUAL") else []
-        x, held = [row.astype(BF16), *more], [rng.normal(size=case.width).astype(BF16) for _ in range(case.held)]
+        x, held = [row.astype(case.x_type), *more], [rng.normal(size=case.width).astype(BF16) for _ in range(case.held)]
         found = in_chunks(case, call, x, held)
         for one, wanted in zip(found, whole_row(case, whole, x, held), strict=True):
             assert one.astype(np.float32).tolist() == wanted.astype(np.float32).tolist()

@@ -107,7 +107,7 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, give
     kernel, w = assembled(NAME, "aie2p", options(width, **given)), rng.normal(size=width).astype(BF16)
     w[0], of_x = 0, np.float32 if "X_F32" in given else BF16
     x_type = "f32" if "X_F32" in given else "bf16"
-    of_vector, of_call = cycles("rmsnorm", "", "RESIDUAL" in given, "CODES" in given, x_type)
+    of_vector, of_call = cycles("rmsnorm", "", "bf16" if "RESIDUAL" in given else "", "CODES" in given, x_type)
     assert kernel.cycles == of_vector * width // 32 + of_call
     for row in rows(width):
         x, residual = row.astype(of_x), rng.permutation(row).astype(BF16)

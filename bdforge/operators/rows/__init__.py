@@ -120,7 +120,7 @@ def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
         found[SCALED_SUM] = of_vector * vectors + of_call
     if form.function == "sum":
         return found
-    summed = form.residual and not form.residual_scaled
+    summed = form.residual_type if form.residual and not form.residual_scaled else ""
     for part, symbol in pass_symbols(form.function, BF16, tiling, PASSES[form.function]).items():
         of_vector, of_call = cycles(form.function, part, summed, form.codes, form.x_type)
         found[symbol] = of_vector * vectors + of_call

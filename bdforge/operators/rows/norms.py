@@ -43,37 +43,43 @@ PASSES = {"rmsnorm": ("statistics", "results"), "layernorm": ("sum", "squares", 
 STATE_VECTORS = 4  # what stays from chunk to chunk (kernels/aie2p/{rmsnorm_statistics,layernorm_sum}_bf16.cc)
 
 _CYCLES = {
-    "": {(False, False): (8, 167), (False, True): (17, 573), (True, False): (28, 236), (True, True): (37, 612)},
-    "statistics": {(False, False): (3, 30), (False, True): (11, 61), (True, False): (23, 100), (True, True): (31, 102)},
-    "results": {(False, False): (5, 168), (False, True): (6, 557), (True, False): (25, 238), (True, True): (26, 610)},
-}
-"""Of RMSNorm's (residual, codes) on AIE2P, as assembled: for a vector, and for a call."""
-
-_FLOAT_CODES = {
-    "": {False: (49, 586), True: (51, 605)},
-    "statistics": {False: (31, 70), True: (33, 92)},
-    "results": {False: (18, 560), True: (20, 594)},
-}
-"""Of codes of rows of float32, by residual, as assembled."""
-
-_LAYERNORM = {"": (16, 400), "sum": (1, 50), "squares": (6, 100), "results": (9, 350)}
+    ("rmsnorm", "bf16", False): {
+        "": ((8, 167), (28, 236), (10, 215)), "statistics": ((3, 30), (23, 100), (5, 79)),
+        "results": ((5, 168), (25, 238), (7, 217)),
+    },
+    ("rmsnorm", "bf16", True): {
+        "": ((17, 573), (37, 612), (19, 591)), "statistics": ((11, 61), (31, 102), (13, 81)),
+        "results": ((6, 557), (26, 610), (8, 589)),
+    },
+    ("rmsnorm", "f32", False): {
+        "": ((54, 179), (56, 229), (58, 216)), "statistics": ((31, 36), (33, 91), (35, 79)),
+        "results": ((23, 167), (25, 217), (27, 205)),
+    },
+    ("rmsnorm", "f32", True): {
+        "": ((49, 586), (51, 605), (53, 592)), "statistics": ((31, 70), (33, 92), (35, 80)),
+        "results": ((18, 560), (20, 594), (22, 582)),
+    },
+    ("layernorm", "bf16", False): {
+        "": ((23, 302), (43, 374), (25, 353)), "sum": ((3, 30), (23, 100), (5, 79)),
+        "squares": ((12, 155), (32, 225), (14, 204)), "results": ((8, 294), (28, 364), (10, 343)),
+    },
+    ("layernorm", "f32", False): {
+        "": ((24, 305), (26, 357), (28, 342)), "sum": ((3, 29), (5, 79), (7, 67)),
+        "squares": ((12, 155), (14, 205), (16, 193)), "results": ((9, 301), (11, 351), (13, 339)),
+    },
+}  # fmt: skip
+"""On AIE2P, as assembled, for a vector and for a call: by function, type of rows and codes, by part, and by what rows
+are: rows alone, sums with bf16, sums with f32."""
+_ADDED = ("", "bf16", "f32")
 
 
 SCALED_SUM, SCALED_SUM_CYCLES = "residual_bf16", (7, 89)
 """The kernel of sums with a scaled row, and its cycles for a vector and for a row, as assembled."""
 
-_FLOATS = 6
-"""More for a vector and pass of float32: its parts take a load, two products, three conversions, then products."""
 
+def cycles(function: str, part: str, residual: str, codes: bool, x_type: str) -> tuple[int, int]:
+    """(for a vector, for a call) of all, or of a pass, with a `residual` of this type, or "" without.
 
-def cycles(function: str, part: str, residual: bool, codes: bool, x_type: str) -> tuple[int, int]:
-    """(for a vector, for a call) of all, or of a pass; as sources count the busiest slots of LayerNorm, and of float32
-    but for codes."""
-    if codes and x_type == "f32":
-        return _FLOAT_CODES[part][residual]
-    more = 0 if x_type == "bf16" else _FLOATS if part else len(PASSES[function]) * _FLOATS
-    if function == "rmsnorm":
-        of_vector, of_call = _CYCLES[part][residual, codes]
-        return of_vector + more, of_call
-    of_vector, of_call = _LAYERNORM[part]
-    return (of_vector + 20 + more, of_call + 69) if residual else (of_vector + more, of_call)
+    LayerNorm makes no codes, which its plan refuses.
+    """
+    return _CYCLES[function, x_type, codes and function == "rmsnorm"][part][_ADDED.index(residual)]

@@ -21,6 +21,7 @@ from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
 from bdforge.core.codegen.kernels.gates import gate
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, SIZES, Maker, Options
+from bdforge.core.codegen.kernels.layer_norm import layernorm
 from bdforge.core.codegen.kernels.rope_floats import rope
 from bdforge.core.codegen.kernels.row_chunks import CHUNKS
 from bdforge.core.codegen.kernels.row_floats import row_norm
@@ -125,6 +126,7 @@ _MAKERS_BY_NAME = {
     "finish_f32_bfp16": finish_blocks,
     "gate_i32_bf16": gate,
     "elementwise_bf16": element_floats,
+    "layernorm_bf16": layernorm,
     "residual_bf16": residual,
     "rmsnorm_bf16": row_norm,
     "rope_bf16": rope,

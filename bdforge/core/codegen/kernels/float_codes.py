@@ -1,20 +1,22 @@
-"""int8 codes of rows of float32 on AIE2P, as they are and normed, with the bits of `kernels/aie2p/quantise_f32.cc` and
-of `rmsnorm_bf16.cc` with X_F32.
+"""Rows of float32 on AIE2P: sums, RMSNorm, and int8 codes of rows as they are and normed, with the bits of
+`kernels/aie2p/quantise_f32.cc` and of `rmsnorm_bf16.cc` with X_F32.
 
 A first pass keeps the largest magnitude as an integer; a second one adds the three parts of a float to one whose last
 bit is small beside the largest, and goes on as codes of normed rows do (`row_codes`).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.float_products import Parts, loaded_floats, parts_of, stored_floats, three_parts
+from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, Ops, restored, saved
 from bdforge.core.codegen.kernels.row_codes import beside_point, code_setup, coded, coding, largest_lane
 from bdforge.core.codegen.kernels.row_scalars import bits_of, inverse, of_bits, scaled, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
-from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_register
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _ONES = "x8"
@@ -32,8 +34,8 @@ def float_codes(width: int) -> Iterator[FunctionPart]:
     yield restored()
 
 
-def _ones() -> Iterator[AssemblyOp]:
-    yield from (set_register("r23", 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, r23"))
+def _ones(spare: str = "r23") -> Iterator[AssemblyOp]:
+    yield from (set_register(spare, 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, {spare}"))
 
 
 def _largest(vectors: int) -> FunctionPart:
@@ -74,25 +76,36 @@ def _added(weighted: bool, half: int) -> Ops:
         yield named_op(f"vmac.f {last}, {before}, {part}, {w}, r0")
 
 
-def float_sums(vectors: int, setup: Sequence[AssemblyOp]) -> FunctionPart:
-    """Sums of p0's floats and p1's bfloat16 to p2, after `setup`."""
-    setup = [*setup, *saved(), *_ones(), set_register("r0", FLOAT_CONF)]
-    ops = [*loaded_floats("x", "p0", "p0"), named_op(f"vldb x{{r}}, [p1], #{VECTOR_BYTES}", "p1")]
-    ops += [named_op(f"vmac.f dm{{sum}}, dm{{x}}, x{{r}}, {_ONES}, r0")]
-    ops += stored_floats("sum", "p2", "p2", narrow=False)
+def float_sums(vectors: int, setup: Sequence[AssemblyOp], x_floats: bool, residual_floats: bool) -> FunctionPart:
+    """Sums of p0's and p1's rows, one of floats at least, to p2 in the first one's type, after `setup`."""
+    setup = [*setup, *saved(), *_ones(), set_register("r0", FLOAT_CONF), *(AssemblyOp(f"vclr dm{i}") for i in range(4))]
+    setup += set_control("crRnd", ROUNDINGS["conv_even"])
+    if x_floats and residual_floats:
+        ops = [*loaded_floats("x", "p0", "p0"), *loaded_floats("r", "p1", "p1")]
+        ops.append(named_op("vadd.f dm{sum}, dm{x}, dm{r}, r0"))
+    else:
+        pointers = ("p0", "p1") if x_floats else ("p1", "p0")
+        ops = [
+            *loaded_floats("x", *pointers[:1] * 2),
+            named_op(f"vldb x{{r}}, [{pointers[1]}], #{VECTOR_BYTES}", pointers[1]),
+        ]
+        ops.append(named_op(f"vmac.f dm{{sum}}, dm{{x}}, x{{r}}, {_ONES}, r0"))
+    ops += stored_floats("sum", "p2", "p2", narrow=not x_floats)
     return repeated("aie2p", setup, ops, vectors, _FREE)
 
 
-def float_squares(vectors: int) -> FunctionPart:
-    """As `row_codes.largest_and_squares`, of floats.
+def float_squares(vectors: int, largest: bool, again: str) -> FunctionPart:
+    """As `row_codes.largest_and_squares`, of floats, or without the `largest`; p0 once more in `again` then.
 
     Accumulators are added up in 64 lanes, of which a product of 32 leaves the upper ones unknown. There zeros are kept:
     in dm3, where small products are copied to, and in dm4, to which squares of a pair with zeros are added.
     """
-    setup = [*code_setup(), *_ones(), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1")]
+    setup = [*code_setup(), *_ones("r14"), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1")]
     setup += [set_register("r2", 0), set_register("r3", 0x80)]
     setup += [AssemblyOp(f"vbcst.32 {x}, r2") for x in ("x9", "x10", _ZEROS)]
-    return repeated("aie2p", setup, [*_squared(), *_largest_product()], vectors, {"x": range(6), "dm": range(3)})
+    setup += [] if largest else [AssemblyOp(f"mov {again}, p0")]
+    ops = [*_squared(), *(_largest_product() if largest else ())]
+    return repeated("aie2p", setup, ops, vectors, {"x": range(6), "dm": range(3)})
 
 
 def _squared() -> Ops:
@@ -116,6 +129,27 @@ def _largest_product() -> Ops:
         yield named_op(f"vmov x{{{half}}}, bml{half}{{u}}")
         yield named_op(f"vband x{{{half}size}}, x{{{half}}}, x11")
         yield named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1")
+
+
+def scaled_weights(root: tuple[str, str]) -> Ops:
+    """p1's vector times a factor in two parts, rounded."""
+    yield named_op(f"vlda x{{w}}, [p1], #{VECTOR_BYTES}", "p1")
+    yield named_op(f"vmul.f dm{{first}}, x{{w}}, {root[0]}, r0")
+    yield named_op(f"vmac.f dm{{scale}}, dm{{first}}, x{{w}}, {root[1]}, r0")
+    yield named_op("vconv.bf16.fp32 x{s}, cml{scale}")
+
+
+def scaled_floats(vectors: int, root: tuple[str, str], setup: Sequence[AssemblyOp]) -> FunctionPart:
+    """bfloat16 of p3's floats times such weights, to p2, after `setup`."""
+    high, middle, low = parts_of("x")
+    ops = [
+        *scaled_weights(root), *loaded_floats("x", "p3", "p0"), *three_parts("x", (high, middle, low), _ONES),
+        named_op(f"vmul.f dm{{y0}}, {low}, x{{s}}, r0"),
+        named_op(f"vmac.f dm{{y1}}, dm{{y0}}, {middle}, x{{s}}, r0"),
+        named_op(f"vmac.f dm{{y}}, dm{{y1}}, {high}, x{{s}}, r0"),
+        named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{VECTOR_BYTES}", "p2"),
+    ]  # fmt: skip
+    return replace(repeated("aie2p", [], ops, vectors, _FREE), setup=[*setup, *_ones("r14")])
 
 
 def normed_float_codes(vectors: int, sum_bits: Sequence[AssemblyOp], width: tuple[int, int]) -> FunctionPart:

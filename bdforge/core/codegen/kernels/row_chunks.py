@@ -1,5 +1,6 @@
-"""Passes over rows of bfloat16 that come in chunks, on AIE2P: `rmsnorm_{statistics,results}_bf16`,
-`softmax_{largest,sum,results}_bf16`, of the parts of whole rows' kernels, with the bits of `kernels/aie2p`.
+"""Passes over rows that come in chunks, on AIE2P: `rmsnorm_{statistics,results}_bf16`,
+`layernorm_{sum,squares,results}_bf16`, `softmax_{largest,sum,results}_bf16`, of the parts of whole rows' kernels, with
+the bits of `kernels/aie2p`.
 
 Lanes of sums, and behind them the largest numbers, stay in a core's memory from chunk to chunk; a row's first chunk
 takes nothing from there. A chunk of each operand lies behind that of the one before it.
@@ -11,6 +12,7 @@ from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
+from bdforge.core.codegen.kernels import layer_norm
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored, saved
 from bdforge.core.codegen.kernels.row_codes import code_setup
@@ -22,6 +24,7 @@ from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, funct
 from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _LATER = "r7"  # all bits but in a row's first chunk; loops count in it
+_SUMS = "bmll4", "bmlh4"
 Ops = Iterator[AssemblyOp]
 
 
@@ -78,7 +81,7 @@ def _begun(row: NormRow) -> Ops:
 
 
 def _kept(row: NormRow) -> tuple[str, ...]:
-    return ("bmll4", "bmlh4", "x9", "x10") if row.codes else ("bmll4", "bmlh4")
+    return (*_SUMS, "x9", "x10") if row.codes else _SUMS
 
 
 def _statistics(row: NormRow) -> Iterator[FunctionPart]:
@@ -99,13 +102,40 @@ def _results(row: NormRow) -> Iterator[FunctionPart]:
     yield replace(part, setup=[*_begun(row), *place, *ready, *part.setup])
 
 
+def _layer_sum(row: NormRow) -> Iterator[FunctionPart]:
+    yield from _summed(row)
+    yield replace(layer_norm.totals(row), setup=[*_begun(row), *layer_norm.begun(), *_loaded("p3", *_SUMS)])
+    yield _stored("p3", *_SUMS)
+
+
+def _less_mean(row: NormRow) -> Iterator[FunctionPart]:
+    yield from _summed(row)
+    yield layer_norm.less_mean(row, [*_begun(row), *layer_norm.begun(), *_loaded("p3", *_SUMS, later=False)])
+
+
+def _layer_squares(row: NormRow) -> Iterator[FunctionPart]:
+    yield from _less_mean(row)
+    yield replace(layer_norm.squares(row), setup=[*_loaded("p3", *_SUMS, first=2), AssemblyOp("mov p4, p0")])
+    yield _stored("p3", *_SUMS, first=2)
+
+
+def _layer_results(row: NormRow) -> Iterator[FunctionPart]:
+    """y is the last of what is made, behind the sum if any; b is behind w."""
+    part = layer_norm.shifted(row)
+    yield from _less_mean(row)
+    place = _behind("p3", "p5", row.bytes) if row.residual else [AssemblyOp("mov p3, p2")]
+    pointers = [*place, AssemblyOp("mov p5, p0"), *_behind("p2", "p1", 2 * row.elements)]
+    yield replace(part, setup=[*_loaded("p3", *_SUMS, first=2, later=False), *pointers, *part.setup])
+
+
 def _ready() -> Ops:
     yield from (set_register("r0", FLOAT_CONF), *set_control("crRnd", ROUNDINGS["conv_even"]))
     yield from (AssemblyOp(f"vclr dm{i}") for i in range(5))
 
 
 def _norm(parts: Callable[[NormRow], Iterable[FunctionPart]], name: str, generation: str, options: Options) -> Maker:
-    row = NormRow.of(name, generation, options)
+    of = layer_norm.normed_row if name.startswith("layernorm") else NormRow.of
+    row = of(name, generation, options)
 
     def written() -> AssemblyKernel:
         last = [restored()] if row.residual or row.codes else []
@@ -160,6 +190,9 @@ def _softmax(
 CHUNKS: Mapping[str, Callable[[str, str, Options], Maker]] = {
     "rmsnorm_statistics_bf16": partial(_norm, _statistics),
     "rmsnorm_results_bf16": partial(_norm, _results),
+    "layernorm_sum_bf16": partial(_norm, _layer_sum),
+    "layernorm_squares_bf16": partial(_norm, _layer_squares),
+    "layernorm_results_bf16": partial(_norm, _layer_results),
     "softmax_largest_bf16": partial(_softmax, _softmax_largest),
     "softmax_sum_bf16": partial(_softmax, _softmax_sum),
     "softmax_results_bf16": partial(_softmax, _softmax_results),

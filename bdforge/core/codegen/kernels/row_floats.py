@@ -15,7 +15,13 @@ from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
 from bdforge.core.codegen.kernels.element_floats import sums
-from bdforge.core.codegen.kernels.float_codes import float_squares, float_sums, normed_float_codes
+from bdforge.core.codegen.kernels.float_codes import (
+    float_squares,
+    float_sums,
+    normed_float_codes,
+    scaled_floats,
+    scaled_weights,
+)
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import restored, saved
 from bdforge.core.codegen.kernels.row_codes import codes, largest_and_squares
@@ -47,6 +53,7 @@ class NormRow:
     residual: bool
     codes: bool
     floats: bool
+    residual_floats: bool
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "NormRow":
@@ -61,12 +68,11 @@ class NormRow:
             raise CodegenError(f"{name}: EPSILON={epsilon!r} is no number; give one above 0, such as 1e-6F") from None
         if not added > 0:
             raise CodegenError(f"{name}: EPSILON={epsilon} is not above 0")
-        residual, codes, floats = (options.number(key, 0) == 1 for key in ("RESIDUAL", "CODES", "X_F32"))
+        given = ("RESIDUAL", "CODES", "X_F32", "RESIDUAL_F32")
+        residual, codes, floats, residual_floats = (options.number(key, 0) == 1 for key in given)
         if codes and elements % (2 * _LANES):
             raise CodegenError(f"{name}: {elements} codes are no multiple of {2 * _LANES}")
-        if floats and not codes:
-            raise CodegenError(f"{name}: rows of float32 are assembled as codes alone: give CODES=1")
-        return cls(width, elements, int(added.view(np.int32)), residual, codes, floats)
+        return cls(width, elements, int(added.view(np.int32)), residual, codes, floats, residual_floats)
 
     @property
     def vectors(self) -> int:
@@ -99,21 +105,24 @@ def row_elements(name: str, options: Options, widest: int) -> tuple[int, int]:
 
 def row_sums(row: NormRow, setup: list[AssemblyOp]) -> FunctionPart:
     """x + residual of p0 and p1 to p2, after `setup`."""
-    return (float_sums if row.floats else sums)(row.vectors, setup)
+    if row.floats or row.residual_floats:
+        return float_sums(row.vectors, setup, row.floats, row.residual_floats)
+    return sums(row.vectors, setup)
 
 
 def statistics(row: NormRow, again: str = "p3") -> FunctionPart:
     """What `results` are made of, in dm4, and of codes in x9 and x10; else p0 once more in `again`."""
-    if not row.codes:
-        return squares(row.vectors, again)
-    return (float_squares if row.floats else largest_and_squares)(row.vectors)
+    if row.floats:
+        return float_squares(row.vectors, row.codes, again)
+    return largest_and_squares(row.vectors) if row.codes else squares(row.vectors, again)
 
 
 def results(row: NormRow) -> FunctionPart:
     """y or codes of what the lanes of dm4, and of codes x9 and x10, hold of a row."""
-    mean = list(_mean(row.added))
+    mean = list(mean_bits(row.added))
     if not row.codes:
-        return _scaled(row.vectors, [*mean, *_root(row.width)])
+        made = scaled_floats if row.floats else _scaled
+        return made(row.vectors, (_HIGH, _LOW), [*mean, *root_parts(row.width, _HIGH, _LOW)])
     mantissa, exponent = _inverse(row.width, 32)
     return (normed_float_codes if row.floats else codes)(row.vectors, mean, (mantissa, exponent + 1))
 
@@ -148,13 +157,17 @@ def squares(vectors: int, again: str = "p3") -> FunctionPart:
     return repeated("aie2p", setup, ops, vectors, _FREE)
 
 
-def _mean(added: int) -> Iterator[AssemblyOp]:
-    """The bits of the sum of all lanes and of what is added, in r1."""
-    yield from (set_register("r1", _EVEN), set_register("r2", _ODD), set_register("r3", added))
-    yield from sum_of_lanes(_SUMS)
-    yield from (AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
+def mean_bits(added: int) -> Iterator[AssemblyOp]:
+    """The bits of the sum of all lanes of dm4 and of what is added, in r1."""
+    yield from lanes_sum(_SUMS)
+    yield from (set_register("r3", added), AssemblyOp("vbcst.32 x3, r3"), AssemblyOp("vmov bmll1, x3"))
     yield AssemblyOp("vadd.f dm0, dm0, dm1, r0", "epsilon times the width")
     yield from first_lane()
+
+
+def lanes_sum(sums: str) -> Iterator[AssemblyOp]:
+    """As `sum_of_lanes`, with VSHUFFLE's modes."""
+    yield from (set_register("r1", _EVEN), set_register("r2", _ODD), *sum_of_lanes(sums))
 
 
 def sum_of_lanes(sums: str) -> Iterator[AssemblyOp]:
@@ -173,10 +186,10 @@ def first_lane() -> Iterator[AssemblyOp]:
     yield from (AssemblyOp("vmov x0, bmll0"), set_register("r2", 0), AssemblyOp("vextract.32 r1, x0, r2, vaddSign1"))
 
 
-def _root(width: int) -> Iterator[AssemblyOp]:
+def root_parts(width: int, high: str, low: str) -> Iterator[AssemblyOp]:
     """The root's two parts, in all lanes of two registers, of the sum whose bits are in r1."""
     yield from _scalar(*_inverse(width))
-    yield from (AssemblyOp(f"vbcst.16 {_HIGH}, r13"), AssemblyOp(f"vbcst.16 {_LOW}, r15"))
+    yield from (AssemblyOp(f"vbcst.16 {high}, r13"), AssemblyOp(f"vbcst.16 {low}, r15"))
 
 
 def _inverse(width: int, bits: int = 16) -> tuple[int, int]:
@@ -223,12 +236,9 @@ def two_parts() -> Iterator[AssemblyOp]:
     yield from (AssemblyOp("or r13, r13, r14"), AssemblyOp("or r15, r15, r11"))
 
 
-def _scaled(vectors: int, setup: list[AssemblyOp]) -> FunctionPart:
+def _scaled(vectors: int, root: tuple[str, str], setup: list[AssemblyOp]) -> FunctionPart:
     ops = [
-        named_op(f"vlda x{{w}}, [p1], #{_BYTES}", "p1"),
-        named_op(f"vmul.f dm{{first}}, x{{w}}, {_HIGH}, r0"),
-        named_op(f"vmac.f dm{{scale}}, dm{{first}}, x{{w}}, {_LOW}, r0"),
-        named_op("vconv.bf16.fp32 x{s}, cml{scale}"),
+        *scaled_weights(root),
         named_op(f"vldb x{{x}}, [p3], #{_BYTES}", "p0"),
         named_op("vmul.f dm{y}, x{x}, x{s}, r0"),
         named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{_BYTES}", "p2"),

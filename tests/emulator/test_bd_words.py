@@ -46,15 +46,11 @@ def test_words_with_gaps_are_counted_by_bank_too():
 
 
 def test_a_chain_has_each_bd_once_and_ends_where_no_other_follows():
-    layout = TILE_REGISTERS[CORE].bd
     following = {0: 3, 3: 1, 1: None, 2: 2, 5: 6, 6: 5}
-    words = {
-        bd: tuple(layout.encode({"length": 1} if after is None else {"length": 1, "use_next": 1, "next": after}))
-        for bd, after in following.items()
-    }
-    assert chain(CORE, words.__getitem__, 0) == [0, 3, 1]
-    assert chain(CORE, words.__getitem__, 2) == [2]
-    assert chain(CORE, words.__getitem__, 6) == [6, 5]
+    bds = {bd: decoded(CORE, use_next=after is not None, next=after or 0) for bd, after in following.items()}
+    assert chain(bds.__getitem__, 0) == [0, 3, 1]
+    assert chain(bds.__getitem__, 2) == [2]
+    assert chain(bds.__getitem__, 6) == [6, 5]
 
 
 @pytest.mark.parametrize(("base", "outside"), [(-1, True), (0, False), (6, False), (7, True)])

@@ -50,8 +50,10 @@ def check_same_state(device: DeviceOp) -> int:
         assert {i: lock.value for i, lock in enumerate(tile.locks) if lock.value} == {
             k: v for k, v in locks.items() if v
         }
-        loaded_bds = {i: list(tile.bd_words(i)) for i in range(tile.limits.bds) if any(tile.bd_words(i))}
-        assert loaded_bds == bds
+        loaded_bds = {
+            i: [tile.read_bd(i, word) for word in range(tile.registers.bd.words)] for i in range(tile.limits.bds)
+        }
+        assert {i: bd for i, bd in loaded_bds.items() if any(bd)} == bds
         queued = [
             PushedTask(direction, channel.index, task.bd, task.runs - 1, task.token)
             for (direction, _), channel in tile.channels.items()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.cores.core import EmulatedCore, Frame
 from bdforge.array.emulator.dma import DmaChannel
 from bdforge.array.emulator.dram_order import DramOrder
@@ -178,7 +177,7 @@ class Array:
 def _releases(channel: DmaChannel, lock: EmulatedLock) -> bool:
     for task in channel.tasks:
         for bd in task.chain:
-            release = decode_bd(channel.tile.kind, channel.tile.bd_words(bd)).release
+            release = channel.tile.bd(bd).release
             if release is not None and channel.tile.dma_lock(release[0], channel) is lock:
                 return True
     return False

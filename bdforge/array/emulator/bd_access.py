@@ -1,7 +1,7 @@
 """What the words of a BD mean: which memory words move, in which order, under which locks."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -61,7 +61,7 @@ WORDS_MAX = 1 << 26
 """Of a walk that is not linear: each word's place is kept, and 256 MiB are more than one BD of a design moves."""
 
 
-@lru_cache(maxsize=4096)  # every run of a task decodes its BDs anew, as silicon latches them
+@lru_cache(maxsize=4096)  # sequences write the same words again and again
 def decode_bd(kind: TileKind, words: tuple[int, ...]) -> DecodedBd:
     """The meaning of a BD's register words (RT; hardware facts 1.4)."""
     f = TILE_REGISTERS[kind].bd.decode(words)
@@ -156,13 +156,13 @@ def _offsets(length: int, dims: Sequence[tuple[int, int]], pads: Sequence[tuple[
     return np.where(inside, offsets, PAD)
 
 
-def chain(kind: TileKind, read, first: int) -> list[int]:
-    """Ids of the BDs that a task starting at `first` runs, each once; `read(id)` gives a BD's words."""
+def chain(read: Callable[[int], DecodedBd], first: int) -> list[int]:
+    """Ids of the BDs that a task starting at `first` runs, each once; `read` gives one by its id."""
     seen: list[int] = []
     bd = first
     while bd not in seen:
         seen.append(bd)
-        decoded = decode_bd(kind, read(bd))
+        decoded = read(bd)
         if not decoded.use_next:
             break
         bd = decoded.next

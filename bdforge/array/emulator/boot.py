@@ -65,8 +65,7 @@ def set_dmas(tile: EmulatedTile, written: TileState) -> None:
     layout = tile.registers
     for bd, words in sorted(written.bds.items()):
         source = source_of(written.origins[What.BD, "", (bd,)])
-        for place, word in enumerate(words):
-            tile.write(layout.bd_offset(bd) + GRANULE_BYTES * place, word, source)
+        tile.write_block(layout.bd_offset(bd), words, source)
     for (what, direction, index), value in sorted(written.registers.items()):
         if what is What.CONTROL:
             source = source_of(written.origins[what, direction, index])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, decode_bd, words_by_bank
+from bdforge.array.emulator.bd_access import PAD, DecodedBd, Order, chain, words_by_bank
 from bdforge.array.emulator.dram_order import DramPass, DramWrite
 from bdforge.array.emulator.errors import DmaError, UnpatchedError
 from bdforge.array.emulator.lock import EmulatedLock, LockWait
@@ -88,10 +88,10 @@ class DmaChannel(Agent):
             )
             self.array.strictness.fault("queue-overflow", error)
             return
-        ids = chain(self.tile.kind, self.tile.bd_words, bd)
+        ids = chain(self.tile.bd, bd)
         self.check_half(ids, source)
         for used in ids:
-            decoded = decode_bd(self.tile.kind, self.tile.bd_words(used))
+            decoded = self.tile.bd(used)
             self.check_join(decoded)
             self._check_dropped(decoded, source)
         write = None
@@ -108,7 +108,7 @@ class DmaChannel(Agent):
         """What so many runs of a chain go through in DRAM, each place once; nothing where there is no argument."""
         passes = []
         for bd in bds:
-            found = decode_bd(self.tile.kind, self.tile.bd_words(bd))
+            found = self.tile.bd(bd)
             for step in self.tile.expected_iterations(bd, runs, found.iteration_wrap):
                 base = found.address + GRANULE_BYTES * step * found.iteration_step
                 if found.order.length and (buffer := self.array.host.holding(base)) is not None:
@@ -203,7 +203,7 @@ class DmaChannel(Agent):
     def _run_chain(self, first: int) -> Generator[None, None, None]:
         self.bd = first
         while True:
-            bd = decode_bd(self.tile.kind, self.tile.bd_words(self.bd))
+            bd = self.tile.bd(self.bd)
             if not bd.valid:
                 raise DmaError(f"{self.where()}: the BD is not valid; nobody has configured it")
             if bd.refusal:

@@ -58,7 +58,7 @@ class RegisterMap:
         what, index, direction = self._at(offset)
         match what:
             case What.BD:
-                tile.write_bd(index[0], index[1], value, source)
+                tile.write_bd(index[0], index[1], [value], source)
             case What.QUEUE:
                 tile.array.settle()
                 self._push(tile.channels[direction, index[0]], value, source)

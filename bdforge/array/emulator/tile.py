@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdforge.array.emulator.bd_access import Order
+from bdforge.array.emulator.bd_access import DecodedBd, Order, decode_bd
 from bdforge.array.emulator.dma import DmaChannel, base_outside
 from bdforge.array.emulator.errors import DmaError
 from bdforge.array.emulator.lock import EmulatedLock
@@ -67,6 +67,7 @@ class EmulatedTile:
             lock.restart(self._lock_name(index))
         self.channels = {(d, i): DmaChannel(self, d, i) for d in DIRECTIONS for i in range(self.limits.channels)}
         self._bds = [(0,) * self.registers.bd.words for _ in range(self.limits.bds)]
+        self._decoded: list[DecodedBd | None] = [None] * self.limits.bds
         self._iterations = [0] * self.limits.bds
         self._expected = [0] * self.limits.bds  # iterations as they are after all tasks in flight
         self.fills: dict[tuple[int, int], set[int]] = {}  # pair of locks: S2MM channels that fill between them
@@ -99,11 +100,13 @@ class EmulatedTile:
             lock.notify = scheduler.notify
         return lock
 
-    def bd_words(self, bd: int) -> tuple[int, ...]:
-        """Register words of a BD without its iteration counter, which is kept apart; DmaError if there is none."""
+    def bd(self, bd: int) -> DecodedBd:
+        """The meaning of a BD's words as they are, without its iteration counter; DmaError if there is none."""
         if bd >= self.limits.bds:
             raise DmaError(f"{self.name}: a chain leads to BD {bd}, but the tile has {self.limits.bds}")
-        return self._bds[bd]
+        if (known := self._decoded[bd]) is None:
+            known = self._decoded[bd] = decode_bd(self.kind, self._bds[bd])
+        return known
 
     def bd_source(self, bd: int) -> str:
         """Where a BD was written in the MLIR, as a suffix of messages."""
@@ -183,8 +186,21 @@ class EmulatedTile:
         if offset % GRANULE_BYTES == 0 and program.start <= offset and end <= program.stop:
             self.map.write_program(offset, np.array(words, np.uint32).tobytes(), source)
             return
-        for place, word in enumerate(words):
-            self.write(offset + GRANULE_BYTES * place, word, source)
+        self._write_words(offset, words, source)
+
+    def _write_words(self, offset: int, words: Sequence[int], source: str) -> None:
+        """Words for consecutive registers, those of a BD at once."""
+        done = 0
+        while done < len(words):
+            at = offset + GRANULE_BYTES * done
+            if (place := self.map.bd_place(at)) is None:
+                self.write(at, words[done], source)
+                done += 1
+                continue
+            bd, first = place
+            some = words[done : done + self.registers.bd.words - first]
+            self.write_bd(bd, first, some, source)
+            done += len(some)
 
     def read(self, offset: int) -> int:
         """The word at a tile offset; registers that are not modelled read as they were written."""
@@ -206,8 +222,8 @@ class EmulatedTile:
         field = self.registers.bd.fields["iteration_current"]
         return value | self._iterations[bd] << field.low if field.word == word else value
 
-    def write_bd(self, bd: int, word: int, value: int, source: str) -> None:
-        """Store a word of a BD; DmaError while a task that uses the BD is in flight."""
+    def write_bd(self, bd: int, first: int, values: Sequence[int], source: str) -> None:
+        """Store words of a BD from `first` on; DmaError while a task that uses the BD is in flight."""
         if self._busy[bd]:
             error = DmaError(
                 f"{self.name}: BD {bd} is rewritten while a task that uses it is queued or running{source}; "
@@ -216,10 +232,10 @@ class EmulatedTile:
             self.array.strictness.fault("bd-rewrite", error)
         self.array.scheduler.notify("write bd", self.column, self.row, bd)
         words = list(self._bds[bd])
-        words[word] = value
+        words[first : first + len(values)] = values
         field = self.registers.bd.fields["iteration_current"]
-        if field.word == word:
+        if first <= field.word < first + len(values):
             self._iterations[bd] = self._expected[bd] = field.extract(words)
-            words[word] &= ~field.mask  # kept apart: BDs that differ by their counter decode once
-        self._bds[bd] = tuple(words)
+            words[field.word] &= ~field.mask  # kept apart: BDs that differ by their counter decode once
+        self._bds[bd], self._decoded[bd] = tuple(words), None
         self._sources[bd] = source or self._sources[bd]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from bdforge.array.emulator.array import Array
-from bdforge.array.emulator.bd_access import decode_bd
 from bdforge.array.emulator.boot import set_dmas
 from bdforge.array.emulator.device_load import check_acquire, first_line, host_memory, lowered
 from bdforge.array.emulator.dma import DmaChannel
@@ -170,7 +169,7 @@ def _program(array: Array, op: DmaProgramOp, allocation: AddressMap, collector: 
 
 def _check_use(tile: EmulatedTile, channel: DmaChannel, bd: PlacedBd) -> None:
     """What a channel would find wrong with a BD before it moves a word: memory beyond its windows, the other half."""
-    decoded = decode_bd(tile.kind, tile.bd_words(bd.id))
+    decoded = tile.bd(bd.id)
     channel.check_join(decoded)
     channel.bd = bd.id
     channel.check_half([bd.id], f" ({location(bd.op)})")

@@ -60,8 +60,11 @@ def _rings(tile: TileState) -> Iterator[BufferRing]:
 
 
 def _ring(tile: TileState, task: PushedTask) -> BufferRing:
-    ids = chain(tile.kind, lambda bd: tuple(tile.bds.get(bd, tile.bds[task.bd])), task.bd)
-    bds = [decode_bd(tile.kind, tuple(tile.bds.get(bd, tile.bds[task.bd]))) for bd in ids]
+    def decoded(bd: int) -> DecodedBd:
+        return decode_bd(tile.kind, tuple(tile.bds.get(bd, tile.bds[task.bd])))
+
+    ids = chain(decoded, task.bd)
+    bds = [decoded(bd) for bd in ids]
     return BufferRing(
         f"{task.direction} {task.channel}", tuple(ids), tuple(_joined(tile.kind, bds)), bds[-1].use_next,
         task.repeat + 1, tuple(dict.fromkeys(_own(tile.kind, bd.acquire[0]) for bd in bds if bd.acquire)),

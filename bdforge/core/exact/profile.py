@@ -33,7 +33,7 @@ class Parts:
 
     @cached_property
     def numbers(self) -> Sequence[int]:
-        """That of each half address."""
+        """Of the part of each half address; most programs run unobserved and need none."""
         return [bisect_right(self._starts, at) for at in range(1, PROGRAM_MEMORY_BYTES, 2)]
 
     def at(self, pc: int) -> tuple[int, str] | None:

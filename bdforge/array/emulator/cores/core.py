@@ -94,6 +94,7 @@ class EmulatedCore(Agent):
         self.input = Sink(self, self._received.append, array.capacities)
         self.output = Stream(self, scheduler)
         self.program: RunnableProgram | None = None
+        self._locks: dict[int, EmulatedLock] = {}
 
     def take(self, program: RunnableProgram) -> None:
         self.program = program
@@ -129,6 +130,11 @@ class EmulatedCore(Agent):
 
     def lock(self, number: int) -> EmulatedLock:
         """The lock that this core calls `number`; CoreError if it reaches none by that."""
+        if (known := self._locks.get(number)) is None:
+            known = self._locks[number] = self._found(number)
+        return known
+
+    def _found(self, number: int) -> EmulatedLock:
         array = self.array
         try:
             column, row, index = core_lock(*self.place, number)

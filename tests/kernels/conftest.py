@@ -13,7 +13,6 @@ from kernel_library import (
     HERE,
     KERNELS,
     PLAIN,
-    QUICK,
     Build,
     Library,
     compile_without_warning,
@@ -22,7 +21,7 @@ from kernel_library import (
     unit,
 )
 
-from support.built_designs import made_of_kernels
+from support.built_designs import QUICK, made_of_kernels
 
 HEADERS = ("aie_api/aie.hpp", "algorithm", "array", "cstdint", "cstring", "iterator", "utility")
 Api = Callable[..., tuple[str, ...]]

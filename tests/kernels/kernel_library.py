@@ -15,7 +15,6 @@ SYMBOLS = [f"{source.stem}{end}" for source in (KERNELS / "aie2p").glob("*.cc") 
 ALIGNMENT_BYTES = 64
 MESSAGE_BYTES = 512
 PLAIN = "-DHOSTAPI_PLAIN"  # no SIMD builtins
-QUICK = ("-O0", "-Dalways_inline=")  # to compile: a function's code stands once, not at each of its calls
 ARCH = {"aie2p": (), "aie2": ("-D__AIE_ARCH__=20",)}
 
 

@@ -32,12 +32,12 @@ MADE = ("y", "down_sums", "f_scales", "k", "v")
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return TINY.composed(tmp_path_factory.mktemp("layer"), PROMPT)
+    return TINY.composed_once(tmp_path_factory, PROMPT)
 
 
 @pytest.fixture(scope="module")
 def token(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return TINY.composed(tmp_path_factory.mktemp("token"), TOKEN)
+    return TINY.composed_once(tmp_path_factory, TOKEN)
 
 
 def opened(folder: Path, summing: Any, *layers: Path, rule: str = "array") -> BitNet:

@@ -18,13 +18,13 @@ def locked(file: Path) -> Iterator[None]:
         yield
 
 
-def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder of the run's, filled by `make` in the first of its processes that asks."""
     base = folders.getbasetemp()
     return made_in((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name, make)
 
 
-def made_in(folder: Path, make: Callable[[Path], None]) -> Path:
+def made_in(folder: Path, make: Callable[[Path], object]) -> Path:
     """The folder, filled by `make` where no process has done so yet."""
     with locked(folder.with_name(f"{folder.name}.lock")):
         if not (folder / ".made").exists():

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bdforge.common.files import read_toml
 from bdforge.devices import device_named
 from bdforge.operators import plan, spec_from
@@ -11,6 +13,7 @@ from bdforge.runtime import BuiltDesign
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
 from support.built_designs import ROOT, spec_content
 from support.coded_folders import coded_plan
+from support.once import made_once
 
 PROMPT, TOKEN, HEAD = "bitnet", "bitnet_token", "bitnet_head"
 _TYPES = ("int8", "int2", "bf16", "int32")
@@ -107,3 +110,8 @@ class TinyLayers:
                 coded_plan(folder / design, plan(spec_from(content, design), device_named("strix_halo")))
         compose(form, name, lambda design: BuiltDesign.load(folder / design)).write(folder / name)
         return folder / name
+
+    def composed_once(self, folders: pytest.TempPathFactory, name: str) -> Path:
+        """The same, made once for a run of the tests, none of which changes it: to make machine code takes seconds."""
+        sizes = "-".join(map(str, (self.hidden, self.ffn, self.heads, self.kv, self.dim)))
+        return made_once(folders, f"{name}-{sizes}", lambda folder: self.composed(folder, name)) / name

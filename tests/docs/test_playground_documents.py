@@ -4,8 +4,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -28,17 +29,19 @@ import json, sys
 sys.path[:0] = sys.argv[1:]
 from tools.site.playground import session
 session.add_documents(sys.argv[1].replace("bdforge.zip", "documents.zip"))
-question, given = json.load(sys.stdin)
-answers = [json.loads(getattr(session, question)(*each)) for each in given]
-assert not {"pydantic_core", "ml_dtypes"} & sys.modules.keys()
-json.dump(answers, sys.stdout)
+for line in sys.stdin:
+    question, given = json.loads(line)
+    answers = [json.loads(getattr(session, question)(*each)) for each in given]
+    assert not {"pydantic_core", "ml_dtypes"} & sys.modules.keys()
+    print(json.dumps(answers), flush=True)
 """
 Ask = Callable[..., list[dict]]
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """What the page is answered of questions with such arguments, by a Python that has what browsers have."""
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """What the page is answered of questions with such arguments, by a Python that has what browsers have. It answers
+    them all, as in a page: importing from archives takes it longest."""
     home = tmp_path_factory.mktemp("browser")
     pack_python(home / "bdforge.zip")
     pack_documents(home / "documents.zip")
@@ -46,13 +49,20 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     for name in ("numpy", "numpy.libs"):
         (home / name).symlink_to(site / name)
 
-    def asked(*given: tuple, question: str = "check") -> list[dict]:
-        command = [sys.executable, "-I", "-S", "-c", ASKED, str(home / "bdforge.zip"), str(home)]
-        done = subprocess.run(command, input=json.dumps([question, given]), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+    command = [sys.executable, "-I", "-S", "-c", ASKED, str(home / "bdforge.zip"), str(home)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as python:
+        assert python.stdin is not None
+        assert python.stdout is not None
+        sent, answers = python.stdin, python.stdout
 
-    return asked
+        def asked(*given: tuple, question: str = "check") -> list[dict]:
+            print(json.dumps([question, given]), file=sent, flush=True)
+            answer = answers.readline()
+            assert answer, "it has ended, after what it says on stderr"
+            return json.loads(answer)
+
+        yield asked
+        sent.close()
 
 
 def said(messages: list[dict]) -> str:

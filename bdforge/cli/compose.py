@@ -51,6 +51,9 @@ def compose_command(
     form = load_composition(file)
     if tools is not None and not form.problems:
         raise CompositionFault(f"{clip_path(file)}: a full ELF runs the problems of the file alone; add [[problems]]")
+    if form.loaded and not _is_built(home / form.loaded, None):
+        first = clip_path(file.parent / f"{form.loaded}.toml")
+        raise CompositionFault(f"{clip_path(file)}: runs where {form.loaded} is loaded; bdforge compose {first} first")
     _build_missing({step.design for step in form.steps}, file.parent, home)
     made = compose(form, name, lambda design: BuiltDesign.load(home / design))
     made.write(folder, tools)

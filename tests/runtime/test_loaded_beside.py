@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from made_up_pyxrt import Buffer, Kernel, Npu
+from typer.testing import CliRunner
 
 from bdforge.array.emulator import emulate
+from bdforge.cli.commands import app
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators import plan_of
 from bdforge.runtime import BuiltDesign, load, run
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
+from support.built_designs import ROOT
 from support.differences import same
 from support.tiny_layers import HEAD, TOKEN, TinyLayers
 
@@ -131,3 +134,11 @@ def test_what_is_loaded_is_a_composition_of_these_builds(built: Path, tmp_path: 
     form = CompositionForm.model_validate(TINY.form(HEAD))
     with pytest.raises(CompositionFault, match="its designs were built anew since; compose it again"):
         compose(form, HEAD, lambda name: BuiltDesign.load((tmp_path if name == TOKEN else built) / name))
+
+
+def test_compose_says_what_to_compose_first(tmp_path: Path):
+    file = ROOT / "examples" / "layer" / f"{HEAD}.toml"
+    done = CliRunner().invoke(app, ["compose", str(file), "--built", str(tmp_path)])
+    assert isinstance(done.exception, CompositionFault)
+    assert f"runs where {TOKEN} is loaded; bdforge compose {file.parent / TOKEN}.toml first" in str(done.exception)
+    assert not [*tmp_path.iterdir()]  # nothing was built before

@@ -77,9 +77,11 @@ def program_command(target, source, env) -> list[str]:
 
 
 def _sanitizers(env) -> list[str]:
-    """Without -g: reports name functions, undefined behaviour its line too; lines of all take a fifth of the time."""
+    """Without -g: reports name functions, undefined behaviour its line too; lines of all take a fifth of the time. Nor
+    do checks of addresses stand at each access: called, as clang names it otherwise, they take a seventh less."""
     names = env["sanitize"]
-    return [f"-fsanitize={names}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if names else []
+    called = [] if "clang" in Path(env["cxx"]).name else ["--param=asan-instrumentation-with-call-threshold=0"]
+    return [f"-fsanitize={names}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", *called] if names else []
 
 
 def _libraries(env) -> list[str]:

@@ -79,26 +79,28 @@ def test_peano_compiles_for_the_devices_cores(tool, device: str, target: str, th
     assert module.merge_command(["d.o"], ["a.o", "b.o"], env) == [linker or "ld.lld", "-r", "-o", "d.o", "a.o", "b.o"]
 
 
-@pytest.mark.parametrize(("optimise", "sanitize", "level"), [
-    (True, "", "-O2"), (True, "address", "-O0"), (False, "", "-O0"), (False, "address", "-O0"),
+@pytest.mark.parametrize(("cxx", "optimise", "sanitize", "level"), [
+    ("g++", True, "", "-O2"), ("g++", True, "address", "-O0"), ("g++", False, "", "-O0"),
+    ("g++", False, "address", "-O0"), ("clang++-19", True, "address", "-O0"),
 ])  # fmt: skip
-def test_the_library_is_optimised_unless_it_is_sanitized(tool, optimise: bool, sanitize: str, level: str):
+def test_the_library_is_optimised_unless_it_is_sanitized(tool, cxx: str, optimise: bool, sanitize: str, level: str):
     module = tool("xrt_host")
-    env = Env(optimise=optimise, sanitize=sanitize, xrt="none", ENV={"PATH": ""}, cxx="g++", BUILDERS={})
+    env = Env(optimise=optimise, sanitize=sanitize, xrt="none", ENV={"PATH": ""}, cxx=cxx, BUILDERS={})
     env.Tool = lambda _name: None  # type: ignore[attr-defined]
     module.generate(env)
     assert (env["OPTIMISE"], env["XRT"]) == (level, None)
     env |= {"CPPPATH": ["inc"], "CPPDEFINES": ["X=1"], "SYSTEM": ["sys"], "LIBRARIES": ["-lone"]}
     seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if sanitize else []
+    seen += ["--param=asan-instrumentation-with-call-threshold=0"] if sanitize and cxx == "g++" else []
     strict = ["-Wall", "-Wextra", "-Werror"]
     assert module.compile_command(["a.o"], ["xrt/a.cpp"], env) == [
-        "g++", "-std=c++20", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",
+        cxx, "-std=c++20", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",
         "-o", "a.o",
     ]  # fmt: skip
-    assert module.program_command(["p"], ["a.o"], env) == ["g++", *seen, "-o", "p", "a.o", "-lone", "-pthread"]
+    assert module.program_command(["p"], ["a.o"], env) == [cxx, *seen, "-o", "p", "a.o", "-lone", "-pthread"]
     shared = module.shared_command([Path("l.so")], ["a.o", "l.map"], env)
     assert shared == [
-        "g++", "-shared", "-Wl,-soname,l.so", *seen, "-o", "l.so", "a.o", "-Wl,--version-script=l.map", "-lone",
+        cxx, "-shared", "-Wl,-soname,l.so", *seen, "-o", "l.so", "a.o", "-Wl,--version-script=l.map", "-lone",
     ]  # fmt: skip
 
 

@@ -113,13 +113,14 @@ class Translated:
     @property
     def assumed(self) -> list[str]:
         """Why results so far may be otherwise."""
-        return [reason for i, reason in enumerate(ASSUMPTIONS) if self._state.assumed >> i & 1]
+        made = self._state.assumed
+        return [reason for i, reason in enumerate(ASSUMPTIONS) if made >> i & 1] if made else []
 
     @property
     def approximated(self) -> list[Approximated]:
         """Functions that were approximated so far, with their bounds."""
         made = self._state.assumed >> len(ASSUMPTIONS)
-        return [row for i, row in enumerate(approximated()) if made >> i & 1]
+        return [row for i, row in enumerate(approximated()) if made >> i & 1] if made else []
 
     @property
     def uses(self) -> list[int]:

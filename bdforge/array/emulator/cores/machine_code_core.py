@@ -189,12 +189,11 @@ class MachineCode:
 
     def _perform(self, core: EmulatedCore, request: Any) -> Generator[None, None, Any]:
         """Steps that serve a request, also those that only machine code has; the timer counts the core's own cycles."""
-        tile = core.array.tile(*core.place)
         match request:
             case GetRegister(offset):
-                return tile.read(offset)
+                return core.array.tile(*core.place).read(offset)
             case PutRegister(offset, value):
-                tile.write(offset, value, f" ({core.name}{self.where()})")
+                core.array.tile(*core.place).write(offset, value, f" ({core.name}{self.where()})")
                 return None
             case GetTimer():
                 assert self.executor is not None

@@ -280,7 +280,7 @@ public:
     }
 
     void finish() {
-        if (early_tasks_) throw SequenceError(nobodys);
+        if (early_tasks_) throw SequenceError(no_step);
         while (!running_.empty()) {
             await(running_.front());
             free_oldest();
@@ -293,7 +293,7 @@ public:
         const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const Running& one) { return one.tasks; });
         if (last != running_.rend() && last->waits.empty())
             throw SequenceError("a step awaits no token; nothing says that it has ended by then");
-        if (early_tasks_) throw SequenceError(nobodys);
+        if (early_tasks_) throw SequenceError(no_step);
         if (configure.ahead != no_value) change(configure.ahead);
         const bool fit = fits(early.needs);
         if (fit) begin(early);
@@ -315,7 +315,7 @@ private:
         std::uint32_t head = 0, used = 0;
     };
 
-    static constexpr const char* nobodys =
+    static constexpr const char* no_step =
         "no step follows what starts before a change; nothing says when its BDs are free";
 
     void begin(const PlannedStep& step) {

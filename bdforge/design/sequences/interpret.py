@@ -13,7 +13,7 @@ from bdforge.devices.limits import SHIM
 
 BUDGET = 1 << 24
 """Statements and values that a run may take, a loop's values at each of its turns."""
-_NOBODYS = "no step follows what starts before a change; nothing says when its BDs are free"
+_NO_STEP = "no step follows what starts before a change; nothing says when its BDs are free"
 STEPS_MAX = 1 << 14
 """Steps of one run: its stream would have tens of MiB, and making it takes minutes."""
 
@@ -260,7 +260,7 @@ def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
             if (last := next((one for one in reversed(running) if one[1]), None)) is not None and not last[0].waits:
                 raise ProgramError(f"step {last[0].index} awaits no token; nothing says that it has ended by then")
             if early:
-                raise ProgramError(_NOBODYS)
+                raise ProgramError(_NO_STEP)
             change, early = step.statement, step.early.needs()
             if change.ahead is not None:
                 yield Reconfigure(change.ahead, ahead=True)
@@ -285,7 +285,7 @@ def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
         running.append((Await(index, step.waits), {c: needs.get(c, 0) + early.get(c, 0) for c in {*needs, *early}}))
         index, early = index + 1, {}
     if early:
-        raise ProgramError(_NOBODYS)
+        raise ProgramError(_NO_STEP)
     yield from (_ended(step, rings) for step in running)
 
 

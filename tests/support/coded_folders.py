@@ -58,7 +58,9 @@ def coded_plan(folder: Path, planned: Plan) -> BuiltDesign:
     """What scons makes of a plan with toolchain=bdforge, but for kernels of the host: nothing calls one."""
     folder.mkdir(parents=True)
     files, text = built_files(planned, ()), render(planned, [])
-    made = built_image(text, files["mlir"], planned.kernels.defines, [], code_at_end=planned.design.code_at_end)
+    made = built_image(
+        text, str(folder / files["mlir"]), planned.kernels.defines, [], code_at_end=planned.design.code_at_end
+    )
     content = {"mlir": text.encode(), "xclbin": made.xclbin, "host_kernels": b""}
     if planned.reference_file is not None:
         content["reference"] = planned.reference_file.read_bytes()

@@ -184,6 +184,17 @@ def test_what_two_designs_in_a_row_leave_free_is_written_while_the_first_runs(na
     same(out, DESIGNS[names[-1]][1](IN))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 7}], ids=str)
+def test_a_thousand_changes_in_one_run(options):
+    """Each resets cores and channels, and sets locks anew."""
+    names = [PLUS, TIMES, XOR, MINUS] * 250
+    stream, between = chained(*names)
+    assert len(between) == len(names) - 1
+    out, _ = emulated(names[0], stream, **options)
+    same(out, DESIGNS[MINUS][1](IN))
+
+
 def controlled(part: list[Operation]) -> list[tuple[str, int, bool]]:
     """The channels of memtiles whose control registers are written, and whether that resets them."""
     found = []

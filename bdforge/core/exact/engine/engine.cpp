@@ -1,7 +1,7 @@
 // Runs translated programs: cycle by cycle, the events that are due. Called from Python by plain functions.
 #include <string>
 
-#include "crew.hpp"
+#include "thread_pool.hpp"
 #include "states_text.hpp"
 
 namespace engine {
@@ -255,7 +255,7 @@ int engine_run(Shared* shared, std::int64_t budget) {
 
 // As that, cores none of which reaches memory that another one does, on so many threads.
 void engine_run_beside(Shared** cores, const std::int64_t* budgets, int* statuses, int count, int threads) {
-    Crew::run(count, threads, [=](int i) {
+    ThreadPool::run(count, threads, [=](int i) {
         Core& core = static_cast<Core&>(*cores[i]);
         core.beside = threads > 1;
         statuses[i] = engine_run(cores[i], budgets[i]);

@@ -28,13 +28,13 @@ struct Tasks {
     }
 };
 
-class Crew {
+class ThreadPool {
   public:
     // Run so many tasks on so many threads, this one among them. It waits for no helper that has not begun a task: where
     // others have the processors, it does them all.
     static void run(int count, int threads, std::function<void(int)> task) {
         const auto tasks = std::make_shared<Tasks>(std::move(task), count);
-        if (threads > 1) Crew::of_this_process().call(tasks, threads - 1);
+        if (threads > 1) ThreadPool::of_this_process().call(tasks, threads - 1);
         tasks->help();
         for (int done; (done = tasks->done) < count;) tasks->done.wait(done);
     }
@@ -45,15 +45,15 @@ class Crew {
     std::shared_ptr<Tasks> tasks_;
     int threads_ = 0, wanted_ = 0;
 
-    // A process that was forked has none of its parent's threads. Crews are never destroyed: threads wait in them as the
+    // A process that was forked has none of its parent's threads. Pools are never destroyed: threads wait in them as the
     // process ends.
-    static Crew& of_this_process() {
+    static ThreadPool& of_this_process() {
         static std::mutex making;
-        static Crew* crew = nullptr;
+        static ThreadPool* pool = nullptr;
         static pid_t process = 0;
         const std::lock_guard held(making);
-        if (process != getpid()) crew = new Crew, process = getpid();
-        return *crew;
+        if (process != getpid()) pool = new ThreadPool, process = getpid();
+        return *pool;
     }
 
     void call(const std::shared_ptr<Tasks>& tasks, int helpers) {
@@ -61,7 +61,7 @@ class Crew {
         tasks_ = tasks;
         wanted_ = helpers;
         try {
-            for (; threads_ < helpers; ++threads_) std::thread(&Crew::wait, this).detach();
+            for (; threads_ < helpers; ++threads_) std::thread(&ThreadPool::wait, this).detach();
         } catch (const std::system_error&) {  // no more threads
         }
         for (int i = 0; i < helpers; ++i) called_.notify_one();

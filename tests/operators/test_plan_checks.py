@@ -80,7 +80,9 @@ CHECKS: dict[tuple[str, str], tuple[str, Cases, Cases]] = {
         "phoenix", [{"types": FLOATS, "tile": {"k": 16, "n": 20, "m": 8}}],
         [{"types": FLOATS, "tile": {"k": 16, "n": 18}}],
     ),
-    ("gemv", "smaller tile.k, tile.n or stack_bytes"): ("strix_halo", [{}], [{"tile": {"k": 4096, "n": 64}}]),
+    ("gemv", "smaller tile.k, tile.n, buffers.w or stack_bytes"): (
+        "strix_halo", [{}, {"buffers": {"w": 12}}], [{"tile": {"k": 4096, "n": 64}}],
+    ),
     ("elementwise", "bytes are not a multiple of 64; use a larger tile"): (
         "strix_halo", [{"tile": 128}, {"tile": 32, "type": "bf16"}], [{"tile": 96}, {"tile": 48, "type": "bf16"}],
     ),

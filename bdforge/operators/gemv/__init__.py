@@ -110,9 +110,7 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     design = array.arranged(mapped)
     refuse(
         spec,
-        design_reasons(
-            design, {"memory": "a smaller tile.k, tile.n, buffers.w or stack_bytes", "bds": "a smaller buffers.w"}
-        ),
+        design_reasons(design, {"memory": "a smaller tile.k, tile.n, buffers.w or stack_bytes"}),
     )
     return GemvPlan(spec, device, design, tiling)
 

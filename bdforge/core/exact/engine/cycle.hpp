@@ -20,9 +20,10 @@ BDFORGE_OFTEN bool is_kept(const Core& core, int needs) { return needs >= 0 && c
 
 // Room for the buffers of what may be under way by now.
 inline void widen(Core& core) {
-    if (core.ring_end - core.ring_first >= core.program->ring) return;
+    const std::int32_t ring = core.program->ring.load(std::memory_order_relaxed);  // it grows before a state is there
+    if (core.ring_end - core.ring_first >= ring) return;
     core.next_buffer = core.ring_first = core.ring_end;
-    core.ring_end += core.program->ring;
+    core.ring_end += ring;
 }
 
 // Adjacent buffers, of as many bytes.

@@ -194,15 +194,24 @@ inline State* after(Program& program, State& before, const Bundle* bundle, State
     return state;
 }
 
-// A state has run where it is not compiled: perhaps its chain is there by now. Beside others a core counts samples, for
-// all would write to one place; of a prime, so that loops are sampled all round.
-inline void count_state(Core& core) {
-    constexpr int kMeet = 1 << 8, kSample = 61;  // how often a state runs until its chain is looked for, and of samples
-    if (core.beside && ++core.unsampled < kSample) return;
+constexpr int kMeet = 1 << 8;  // how often a state runs until its chain is looked for
+
+// Beside others a core counts samples, for all would write to one place; of a prime, so that loops are sampled all round.
+[[gnu::noinline]] inline void sample_state(Core& core) {
+    constexpr int kSample = 61;
+    if (++core.unsampled < kSample) return;
     core.unsampled = 0;
-    const std::int64_t before = core.state->ran.load(std::memory_order_relaxed), now = before + (core.beside ? kSample : 1);
+    const std::int64_t before = core.state->ran.load(std::memory_order_relaxed), now = before + kSample;
     core.state->ran.store(now, std::memory_order_relaxed);
     if (before / kMeet != now / kMeet) meet(*core.program, *core.state);
+}
+
+// A state has run where it is not compiled: perhaps its chain is there by now.
+inline void count_state(Core& core) {
+    if (core.beside) return sample_state(core);
+    const std::int64_t now = core.state->ran.load(std::memory_order_relaxed) + 1;
+    core.state->ran.store(now, std::memory_order_relaxed);
+    if (now % kMeet == 0) meet(*core.program, *core.state);
 }
 
 }  // namespace engine

@@ -5,7 +5,6 @@ Readers take the exception type that their package raises. Text may begin with a
 
 import csv
 import errno
-import fcntl
 import io
 import json
 import os
@@ -50,6 +49,8 @@ def named(path: Path | str, what: str, error: type[Exception] = FileError) -> It
 @contextmanager
 def alone(folder: Path, error: type[Exception] = FileError) -> Iterator[None]:
     """One process, and one of its threads, at a time in a folder, which is made; `error` where it cannot be."""
+    import fcntl  # which the Python of browsers lacks
+
     with named(folder, "written", error):
         folder.mkdir(parents=True, exist_ok=True)
         file = os.open(folder, os.O_RDONLY)

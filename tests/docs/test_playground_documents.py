@@ -26,6 +26,7 @@ TRANSPOSE = (ROOT / "examples/documents/transpose.toml").read_text()
 COPY = (ROOT / "examples/puzzles/01_copy.toml").read_text()
 ASKED = """
 import json, sys
+sys.modules |= dict.fromkeys(("fcntl", "termios", "pty", "resource"))  # which Pyodide has not
 sys.path[:0] = sys.argv[1:]
 from tools.site.playground import session
 session.add_documents(sys.argv[1].replace("bdforge.zip", "documents.zip"))

@@ -9,7 +9,7 @@ import typer
 from bdforge.cli.options import DEFAULT_PRODUCT, ProductName
 from bdforge.cli.step_resources import resource_table
 from bdforge.common.files import FileError
-from bdforge.common.messages import clip_path, listed
+from bdforge.common.messages import clip, clip_path, listed
 from bdforge.common.screen import new_table, put, say, screen
 from bdforge.common.tree import scons
 from bdforge.design.manifest import COMPOSITION
@@ -19,7 +19,7 @@ from bdforge.operators import load_spec
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.composition import Composition, CompositionFault, compose, load_composition
-from bdforge.runtime.toolchain import find_aiebu, find_xrt, missing_report
+from bdforge.runtime.toolchain import ToolError, find_aiebu, find_xrt, missing_report
 from bdforge.runtime.toolchain.full_elf import ElfTools
 
 app = typer.Typer()
@@ -56,7 +56,10 @@ def compose_command(
         raise CompositionFault(f"{clip_path(file)}: runs where {form.loaded} is loaded; bdforge compose {first} first")
     _build_missing({step.design for step in form.steps}, file.parent, home)
     made = compose(form, name, lambda design: BuiltDesign.load(home / design))
-    made.write(folder, tools)
+    try:
+        made.write(folder, tools)
+    except ToolError as error:
+        raise BuildError(f"{error}\n{clip(error.output.strip())}") from None
     _print(made)
     say(f"wrote {clip_path(folder)}; run it: bdforge run {clip_path(folder)}")
 

@@ -288,7 +288,7 @@ def _composed(name: str, built: Callable[[str], BuiltDesign]) -> Composition:
     """A built composition once more; CompositionFault where its designs were built anew since."""
     design = built(name)
     if design.manifest.kind != COMPOSITION:
-        raise CompositionFault(f"loaded = {name!r}: is a {design.manifest.kind}, no composition")
+        raise CompositionFault(f"loaded = {name!r}: is of kind {design.manifest.kind}, no composition")
     tables = {key: value for key, value in design.manifest.document.items() if key not in ("name", "designs")}
     found = compose(CompositionForm.model_validate(tables), name, built)
     if found._image() != read_bytes(design.image("xclbin"), BuildError):

@@ -106,6 +106,11 @@ class _Configuration:
         return found
 
     @cached_property
+    def state(self) -> ArrayState:
+        """What it leaves in an array, which nobody changes."""
+        return ArrayState(self.writes)
+
+    @cached_property
     def parts(self) -> frozenset[TilePart]:
         """What it uses: the tiles that it names, and all that it writes to."""
         named = {TilePart(*op.place) for op in self._device.walk() if isinstance(op, TileOp)}
@@ -114,14 +119,14 @@ class _Configuration:
     @cached_property
     def cores(self) -> frozenset[TilePart]:
         """All but the switches of cores' tiles that it uses."""
-        kinds = {place: tile.kind for place, tile in ArrayState(self.writes).tiles.items()}
+        kinds = {place: tile.kind for place, tile in self.state.tiles.items()}
         own = (part for part in self.parts if not part.switch)
         return frozenset(part for part in own if kinds.get((part.column, part.row)) is TileKind.CORE)
 
     @cached_property
     def reach(self) -> dict[ShimChannel, frozenset[TilePart]]:
         """What takes part in moving the words of each shim channel that sends."""
-        return shim_reach(ArrayState(self.writes))
+        return shim_reach(self.state)
 
     @cached_property
     def tied(self) -> frozenset[TilePart]:
@@ -227,7 +232,7 @@ class _Cycle:
         return Earlier(self._running(before), before.touched, {part_of(one) for one in (*change.ahead, *change.then)})
 
     def _running(self, one: _Configuration) -> Running:
-        return Running(ArrayState(one.writes), one.locks, one.parts, self.order.programs_ahead)
+        return Running(one.state, one.locks, one.parts, self.order.programs_ahead)
 
     def _waiting(self, state: ArrayState, new: _Configuration, owners: Mapping[TilePart, str]) -> frozenset[TilePart]:
         """Parts of cores' tiles, resident ones of any kind, that a step does not use, and leaves as they are."""

@@ -270,12 +270,13 @@ def load(
     """The design built in `folder`, ready to be called.
 
     `device` is "emulated" (the default) or "xrt"; without it the variable BDFORGE_DEVICE decides. `sequence` says how
-    runs wait, where not as the design says. Where one of those `beside` it loaded the same image, as a composition does
-    that runs where another one is loaded, both take turns on that one's array. BuildError says what the folder lacks,
-    NpuError what the NPU lacks.
+    runs wait, where not as the design says. Where one of those `beside` it loaded the same image on that device, as a
+    composition does that runs where another one is loaded, both take turns on that one's array. BuildError says what
+    the folder lacks, NpuError what the NPU lacks.
     """
     if not isinstance(folder, str | os.PathLike):
         raise BuildError(f"a built design is a folder, got {type(folder).__name__}")
     design = BuiltDesign.load(folder).waiting(sequence)
-    found = next((one for one in beside if one.shares(design)), None)
+    wanted = chosen(device, os.environ)
+    found = next((one for one in beside if one.device == wanted and one.shares(design)), None)
     return Loaded(design, backend_for(design, device) if found is None else found)

@@ -16,7 +16,7 @@ from bdforge.array.emulator import emulate
 from bdforge.cli.commands import app
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.operators import plan_of
-from bdforge.runtime import BuiltDesign, load, run
+from bdforge.runtime import BuildError, BuiltDesign, load, run
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
 from support.built_designs import ROOT
 from support.differences import same
@@ -115,6 +115,8 @@ def test_only_one_image_is_shared(built: Path):
     token, other = load(built / TOKEN), BuiltDesign.load(built / "token_norm")
     assert token.shares(BuiltDesign.load(built / HEAD))
     assert not token.shares(other)
+    with pytest.raises(BuildError, match="device 'elsewhere' is unknown"):  # not on that one's array
+        load(built / HEAD, "elsewhere", beside=[token])
 
 
 def composed(built: Path, **changes: Any) -> None:
@@ -123,7 +125,7 @@ def composed(built: Path, **changes: Any) -> None:
 
 
 def test_what_is_loaded_is_a_composition_of_these_builds(built: Path, tmp_path: Path):
-    with pytest.raises(CompositionFault, match="loaded = 'token_norm': is a rows, no composition"):
+    with pytest.raises(CompositionFault, match="loaded = 'token_norm': is of kind rows, no composition"):
         composed(built, loaded="token_norm")
     copy = copytree(built / TOKEN, tmp_path / TOKEN)
     image, file = copy / f"{TOKEN}.xclbin", copy / "manifest.json"
@@ -134,6 +136,26 @@ def test_what_is_loaded_is_a_composition_of_these_builds(built: Path, tmp_path: 
     form = CompositionForm.model_validate(TINY.form(HEAD))
     with pytest.raises(CompositionFault, match="its designs were built anew since; compose it again"):
         compose(form, HEAD, lambda name: BuiltDesign.load((tmp_path if name == TOKEN else built) / name))
+
+
+def test_a_tool_that_fails_is_told_with_what_it_said(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("xclbinutil", "aiebu-asm"):
+        tool = tmp_path / "bin" / name
+        tool.parent.mkdir(exist_ok=True)
+        tool.write_text("#!/bin/sh\necho no such section >&2\nexit 3\n")
+        tool.chmod(0o755)
+    monkeypatch.setenv("XILINX_XRT", str(tmp_path))
+    home = copytree(built, tmp_path / "strix_halo")
+    form = tmp_path / "one.toml"
+    form.write_text(
+        'kind = "composition"\n[[steps]]\ndesign = "token_norm"\nsizes = { rows = 1 }\n'
+        'tensors = { X = "x", W = "w", Y = "y", Scale = "s" }\n[[problems]]\nname = "one"\n'
+    )
+    done = CliRunner().invoke(app, ["compose", str(form), "--built", str(tmp_path), "--format", "elf"])
+    assert isinstance(done.exception, BuildError), done.output
+    assert "xclbinutil failed with exit code 3" in str(done.exception)
+    assert "no such section" in str(done.exception)
+    assert not (home / "one" / "manifest.json").exists()
 
 
 def test_compose_says_what_to_compose_first(tmp_path: Path):

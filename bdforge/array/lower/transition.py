@@ -230,7 +230,7 @@ _BEFORE = (
 def _writes(
     tiles: Sequence[TileChange], switches: Sequence[TileChange], ahead: bool
 ) -> Iterator[Write | BlockWrite | MaskWrite]:
-    """TilePart by part, each of all tiles: channels that send start once all that receive have, cores once all have."""
+    """Step by step, each of all tiles: channels that send start once all that receive have, cores once all have."""
     for part in _BEFORE:
         for tile in tiles:
             yield from part(tile, ahead)
@@ -239,8 +239,9 @@ def _writes(
     for direction in ("S2MM", "MM2S"):
         for tile in tiles:
             yield from tile.starts(ahead, direction)
-    for tile in () if ahead else tiles:
-        yield from tile.enables()
+    if not ahead:
+        for tile in tiles:
+            yield from tile.enables()
 
 
 def _merged(writes: Iterable[Write | BlockWrite | MaskWrite]) -> Iterator[Operation]:

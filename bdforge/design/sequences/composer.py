@@ -5,7 +5,6 @@ read it where it lies. Between two steps everything that ran has ended, and the 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from bdforge.design.sequences.builder import Builder
@@ -69,15 +68,14 @@ class Composer:
             if not (tensor.made and tensor.over):  # of what another has taken the place nothing is left
                 self._operand(name, tensor)
         early = [EarlyTasks(step, values, places.given(step)) for step, (values, _) in zip(steps, bound, strict=True)]
-        parts = [*zip(steps, bound, early, strict=True)]
-        for (step, (values, bases), own), after in zip_longest(parts, parts[1:]):
+        for number, (step, (values, bases)) in enumerate(zip(steps, bound, strict=True)):
             self._requirements(step, values)
             in_flight = min(step.program.in_flight, step.program.in_flight_max)
             with build.configure(step.change.then, in_flight, step.change.ahead):
-                self._early(own, step, bases, sooner=False)
-                if after:
-                    self._early(after[2], after[0], after[1][1], sooner=True)
-            self._statements(step.program.do, step, values, bases, own.late)
+                self._early(early[number], step, bases, sooner=False)
+                if (after := number + 1) < len(steps):
+                    self._early(early[after], steps[after], bound[after][1], sooner=True)
+            self._statements(step.program.do, step, values, bases, early[number].late)
         if last != UNCHANGED:
             with build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead):
                 pass

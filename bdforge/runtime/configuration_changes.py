@@ -8,7 +8,7 @@ A composition may run where another one is loaded: it begins with what that one'
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +21,7 @@ from bdforge.array.lower import allocated
 from bdforge.array.lower.array_state import ArrayState
 from bdforge.array.lower.stream_reach import ShimChannel, shim_reach
 from bdforge.array.lower.tile_use import TilePart, part_of
-from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, left_by, transition
+from bdforge.array.lower.transition import Earlier, Locks, Running, Touched, Transition, left_by, transition
 from bdforge.array.mlir import parsed
 from bdforge.array.mlir.array_ops import CoreOp
 from bdforge.array.mlir.device_ops import DeviceOp, TileOp
@@ -212,8 +212,7 @@ class _Cycle:
         old = self._known[before]
         earlier = self._earlier(made[-1], old)
         change = transition(state, new.writes, new.locks, old.touched, self._running(old), left, new.touched, earlier)
-        writes = [*change.ahead, *change.then]
-        early = NOTHING_EARLY if isinstance(new, _Home) else _early(old, new, writes, change.then, earlier)
+        early = NOTHING_EARLY if isinstance(new, _Home) else self._early(made, old, new, change)
         made[-1].ahead.extend(change.early)
         made.append(_Made(before, change.ahead, change.then, early))
 
@@ -229,7 +228,44 @@ class _Cycle:
         before = self._known.get(change.before)
         if before is None or len(before.parts) <= len(old.parts):
             return None
-        return Earlier(self._running(before), before.touched, {part_of(one) for one in (*change.ahead, *change.then)})
+        return Earlier(self._running(before), before.touched, change.written)
+
+    def _early(
+        self, made: Sequence["_Made"], old: _Configuration, new: _Configuration, change: Transition
+    ) -> EarlyStart:
+        """What of a design's runs neither the runs before touch nor the last of a change's writes.
+
+        Cores get their parameters while what has more tiles runs: else the controller has more time behind it, while
+        weights flow.
+        """
+        busy = old.parts.union(map(part_of, change.then))
+        written = frozenset(map(part_of, (*change.ahead, *change.then, *change.early)))
+        free = ((channel, parts) for channel, parts in new.reach.items() if parts.isdisjoint(busy))
+        channels = {channel: self._between(made, parts, written, new) for channel, parts in free}
+        before = self._known.get(made[-1].before)
+        cores: dict[TilePart, int] = {}
+        if len(old.parts) > len(new.parts):
+            cores = dict.fromkeys(new.cores - busy, 0)
+        elif before is not None and len(before.parts) > len(old.parts):
+            cores = dict.fromkeys(new.cores - busy - before.parts - written - made[-1].written, 1)
+        return EarlyStart(channels, {(column, row): between for (column, row, _), between in cores.items()})
+
+    def _between(
+        self, made: Sequence["_Made"], parts: Collection[TilePart], written: frozenset[TilePart], new: _Configuration
+    ) -> int:
+        """How many steps may stand between what runs and what a channel of a design starts meanwhile: none of them
+        touches the parts, nor any change since then, and what runs is the same design, or leaves them alone, too."""
+        if not written.isdisjoint(parts):
+            return 0
+        for between, one in enumerate(reversed(made)):
+            before = self._known.get(one.before)
+            if before is None or not one.written.isdisjoint(parts):
+                return between
+            if before is new:
+                return between + 1
+            if not before.parts.isdisjoint(parts):
+                return between
+        return len(made)
 
     def _running(self, one: _Configuration) -> Running:
         return Running(one.state, one.locks, one.parts, self.order.programs_ahead)
@@ -258,23 +294,9 @@ class _Made:
     then: list[Operation] = field(default_factory=list)
     early: EarlyStart = NOTHING_EARLY
 
-
-def _early(
-    old: _Configuration, new: _Configuration, writes: Iterable[Operation], then: Iterable[Operation],
-    earlier: Earlier | None,
-) -> EarlyStart:  # fmt: skip
-    """What of a design's runs neither the runs before touch nor the last of a change's `writes`.
-
-    Cores get their parameters while what has more tiles runs: else the controller has more time behind it, while
-    weights flow.
-    """
-    busy = old.parts.union(map(part_of, then))
-    channels = (channel for channel, parts in new.reach.items() if parts.isdisjoint(busy))
-    cores = new.cores - busy if len(old.parts) > len(new.parts) else ()
-    sooner: Iterable[TilePart] = ()
-    if earlier is not None and not cores:
-        sooner = new.cores - {*busy, *earlier.running.parts, *earlier.written, *map(part_of, writes)}
-    return EarlyStart(frozenset(channels), *(frozenset((c, r) for c, r, _ in some) for some in (cores, sooner)))
+    @property
+    def written(self) -> frozenset[TilePart]:
+        return frozenset(map(part_of, (*self.ahead, *self.then)))
 
 
 def _left(

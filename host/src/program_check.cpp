@@ -124,7 +124,7 @@ private:
         for (const std::uint32_t number : {configure.configuration, configure.ahead})
             if (number != no_value && number >= program_.configurations)
                 malformed(concat("configuration ", number, " is wanted; there are ", program_.configurations));
-        block(configure.early, inside, true);
+        for (const Range early : configure.early) block(early, inside, true);
     }
 
     void step(const Step& step, std::uint32_t inside) {

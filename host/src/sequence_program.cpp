@@ -266,11 +266,14 @@ private:
     }
 
     std::uint32_t configure(const JsonView& view) {
-        only(view, {"kind", "configuration", "ahead", "in_flight", "do"});
+        only(view, {"kind", "configuration", "ahead", "in_flight", "do", "sooner"});
         const auto wanted = [&](const char* key) { return view.has(key) ? number(view.at(key)) : no_value; };
         const std::uint32_t configuration = wanted("configuration"), ahead = wanted("ahead");
-        const Range early = view.has("do") ? block(view.at("do")) : Range{0, 0};
-        return added(program_.configures, Configure{configuration, ahead, number(view.at("in_flight"), 1), early});
+        std::vector<Range> early{view.has("do") ? block(view.at("do")) : Range{0, 0}};
+        if (view.has("sooner"))
+            for (const JsonView& sooner : view.at("sooner").elements()) early.push_back(block(sooner));
+        return added(program_.configures,
+                     Configure{configuration, ahead, number(view.at("in_flight"), 1), std::move(early)});
     }
 
     Program program_{};

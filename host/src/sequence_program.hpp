@@ -179,10 +179,11 @@ struct Write {
 
 /// A change of the array's configuration, by its number, or `no_value` for a wait for all that ran before; at most
 /// `in_flight` steps run from then on. What number `ahead` says, if any, comes before those have ended, and the tasks and
-/// writes of `early` behind it, which belong to the first step behind the change.
+/// writes of `early` behind it: those of its first block belong to the first step behind the change, those of the others
+/// to the first step behind the next change, the one after that, and so on.
 struct Configure {
     std::uint32_t configuration, ahead, in_flight;
-    Range early;
+    std::vector<Range> early;
 };
 
 /// A program, as `parse_manifest` reads it. Ranges are of the table that bears their kind's name; `body` and those within

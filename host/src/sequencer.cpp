@@ -272,43 +272,57 @@ public:
     void start(const PlannedStep& step, std::vector<Wait> waits) {
         if (++steps_ > steps_max)
             throw SequenceError(concat("the sequence takes more than ", steps_max, " steps; split the problem"));
+        check_order(step.needs, 0);
         while (!running_.empty() && (running_.size() == in_flight_ || !fits(step.needs))) end_oldest();
         begin(step);
-        running_.push_back({step.needs, std::move(waits), step.tasks || early_tasks_});
-        for (std::size_t column = 0; column < early_.size(); ++column) running_.back().needs[column] += early_[column];
-        early_.clear(), early_tasks_ = false;
+        running_.push_back({{step.needs, step.tasks}, std::move(waits)});
+        if (early_.empty()) return;
+        running_.back().bds.add(early_.front());
+        early_.front() = {};
     }
 
     void finish() {
-        if (early_tasks_) throw SequenceError(no_step);
-        while (!running_.empty()) {
-            await(running_.front());
-            free_oldest();
-        }
+        for (const Taken& early : early_)
+            if (early.tasks) throw SequenceError(no_step);
+        drain();
     }
 
     /// All that ran has ended, but for what comes ahead; from now on no more than `in_flight` steps run, and no more than
-    /// the host asked for. What is `early` belongs to the next step.
-    void configure(const Configure& configure, const PlannedStep& early) {
-        const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const Running& one) { return one.tasks; });
+    /// the host asked for. What is `early` belongs to the next step and to those behind the next changes.
+    void configure(const Configure& configure, const std::vector<PlannedStep>& early) {
+        const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const Running& one) { return one.bds.tasks; });
         if (last != running_.rend() && last->waits.empty())
             throw SequenceError("a step awaits no token; nothing says that it has ended by then");
-        if (early_tasks_) throw SequenceError(no_step);
+        if (!early_.empty() && early_.front().tasks) throw SequenceError(no_step);
         if (configure.ahead != no_value) change(configure.ahead);
-        const bool fit = fits(early.needs);
-        if (fit) begin(early);
-        finish();
+        if (!early_.empty()) early_.pop_front();
+        Taken all;
+        for (const PlannedStep& one : early) all.add({one.needs, one.tasks});
+        const bool fit = fits(all.needs);
+        const bool sooner = std::any_of(early.begin() + 1, early.end(), [](const PlannedStep& one) { return one.tasks; });
+        if (fit && sooner && running_.size() == in_flight_) end_oldest();  // queues hold so many
+        if (fit) begin_ahead(early);
+        drain();
         if (configure.configuration != no_value) change(configure.configuration);
-        if (!fit) begin(early);
-        early_ = early.needs, early_tasks_ = early.tasks;
+        if (!fit) begin_ahead(early);
         in_flight_ = std::min(configure.in_flight, source_.program.in_flight);
     }
 
 private:
-    struct Running {
+    /// BDs by column, and whether there are tasks.
+    struct Taken {
         std::vector<std::uint32_t> needs;
+        bool tasks = false;
+
+        void add(const Taken& other) {
+            needs.resize(std::max(needs.size(), other.needs.size()));
+            for (std::size_t column = 0; column < other.needs.size(); ++column) needs[column] += other.needs[column];
+            tasks |= other.tasks;
+        }
+    };
+    struct Running {
+        Taken bds;
         std::vector<Wait> waits;
-        bool tasks;
     };
     /// The BDs of one shim, taken and freed in order.
     struct Ring {
@@ -330,6 +344,33 @@ private:
         }
     }
 
+    /// What starts before its steps, by the changes before these.
+    void begin_ahead(const std::vector<PlannedStep>& early) {
+        for (std::size_t changes = 0; changes < early.size(); ++changes) {
+            check_order(early[changes].needs, changes);
+            begin(early[changes]);
+        }
+        early_.resize(std::max(early_.size(), early.size()));
+        for (std::size_t changes = 0; changes < early.size(); ++changes)
+            early_[changes].add({early[changes].needs, early[changes].tasks});
+    }
+
+    /// Rings free BDs in the order in which they were taken.
+    void check_order(const std::vector<std::uint32_t>& needs, std::size_t changes) const {
+        for (std::size_t later = changes + 1; later < early_.size(); ++later)
+            for (std::size_t column = 0; column < early_[later].needs.size(); ++column)
+                if (early_[later].needs[column] != 0 && needs[column] != 0)
+                    throw SequenceError(
+                        concat("BDs of shim ", column, " are taken behind those of a later step, which start early"));
+    }
+
+    void drain() {
+        while (!running_.empty()) {
+            await(running_.front());
+            free_oldest();
+        }
+    }
+
     void change(std::uint32_t number) {
         if (number >= source_.changes.size())
             throw SequenceError(concat("configuration ", number, " did not come with the design"));
@@ -344,15 +385,15 @@ private:
 
     void end_oldest() {
         const Running& oldest = running_.front();
-        if (oldest.tasks && oldest.waits.empty())
+        if (oldest.bds.tasks && oldest.waits.empty())
             throw SequenceError("a step awaits no token; nothing says when its BDs are free");
         await(oldest);
         free_oldest();
     }
 
     void free_oldest() {
-        for (std::size_t column = 0; column < rings_.size(); ++column)
-            rings_[column].used -= running_.front().needs[column];
+        const std::vector<std::uint32_t>& needs = running_.front().bds.needs;
+        for (std::size_t column = 0; column < needs.size(); ++column) rings_[column].used -= needs[column];
         running_.pop_front();
     }
 
@@ -380,8 +421,7 @@ private:
     StreamWriter& writer_;
     std::vector<Ring> rings_;
     std::deque<Running> running_;
-    std::vector<std::uint32_t> early_;  // BDs by column that the next step frees
-    bool early_tasks_ = false;
+    std::deque<Taken> early_;  // of what has started, by the changes before the step that it belongs to
     std::size_t in_flight_, steps_ = 0;
 };
 
@@ -448,11 +488,15 @@ private:
     }
 
     void configure(const Configure& configure) {
-        planned_.clear();
+        early_.resize(configure.early.size());
         in_step_ = true;
-        block(configure.early);
+        for (std::size_t i = 0; i < early_.size(); ++i) {
+            planned_.clear();
+            block(configure.early[i]);
+            early_[i] = planned_;
+        }
         in_step_ = false;
-        steps_.configure(configure, planned_);
+        steps_.configure(configure, early_);
     }
 
     std::vector<Wait> waits(Range awaits) const {
@@ -525,6 +569,7 @@ private:
     StreamWriter writer_;
     StepQueue steps_;
     PlannedStep planned_;
+    std::vector<PlannedStep> early_;
     std::vector<std::pair<std::optional<Transfer>, BdRegisters>> shapes_;  // by BD, the last one's
     bool in_step_ = false;
 };

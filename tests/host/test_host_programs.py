@@ -146,6 +146,10 @@ class _Random:
                 with self.build.configure(None, self.rng.randint(1, 4)):
                     if self.rng.random() < 0.5:
                         self.block(0, True)
+                    for _ in range(self.rng.choice([0, 0, 0, 1, 2])):
+                        with self.build.sooner():
+                            if self.rng.random() < 0.7:
+                                self.block(0, True)
             case "write":
                 values = [self.number(1 << 20) for _ in range(self.rng.choice([1, 1, 3]))]
                 self.build.write(CORE + 4 * self.number(16), *values)

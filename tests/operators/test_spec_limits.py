@@ -30,6 +30,7 @@ LIMITS: dict[str, dict[str, tuple[int, int]]] = {
     },
     "gemv": PLACED | PROBLEMS | {
         "tile.m": (1, 8), "tile.k": (1, MILLION), "tile.n": (1, MILLION), "buffers.w": (2, 12),
+        "buffers.w_memtile": (2, 20),
         "stack_bytes": (1, MILLION),
     },
     "elementwise": PLACED | {
@@ -75,7 +76,7 @@ FILLED: dict[str, dict[str, Any]] = {
     },
     "gemv": {
         "types": LEAST["gemv"]["types"], "tile": {"m": 8, "k": 64, "n": 64}, "array": {"rows": 4} | STARTS,
-        "buffers": {"w": 2}, "stack_bytes": 4096,
+        "buffers": {"w": 2, "w_memtile": 2}, "stack_bytes": 4096,
     },
     "elementwise": LEAST["elementwise"] | {
         "array": {"rows": 4} | STARTS, "narrowing": {"shift": 0, "rounding": "conv_even"},
@@ -161,7 +162,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "epilogue": {"shift": 3, "rounding": "floor", "scale": True, "bias": True, "relu": True, "gate": "silu"},
     },
     "gemv": {
-        "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96}, "buffers": {"w": 5},
+        "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96}, "buffers": {"w": 5, "w_memtile": 7},
         "array": {
             "device": "npu2", "rows": 2, "columns": 5, "channels": 2, "first_column": 3, "first_row": 1,
             "from_end": True,

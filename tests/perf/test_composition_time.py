@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start
-from bdforge.devices import device_named
+from bd_patterns import Pattern
+from bdforge.design.sequences.interpret import Await, Event, NumberedBd, Reconfigure, Start, StartedTask
+from bdforge.devices import device_named, mlir_device_named
 from bdforge.devices.timing import timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Write
 from bdforge.operators import ComposedPlan, Problem, plan, spec_from
@@ -84,15 +85,37 @@ def test_what_flows_early_saves_its_time(before_us: float, early: dict, late: di
 
 
 def test_tiles_hold_what_their_buffers_do():
-    """Of W a memtile's two tiles of 16 x 32 int2 and the core's five; of A two of 16 in the memtile, two of 8 x 16 in
+    """Of W a memtile's four tiles of 16 x 32 int2 and the core's five; of A two of 16 in the memtile, two of 8 x 16 in
     cores."""
     spec = spec_from({
         "kind": "gemv", "types": {"a": "int8", "w": "int2", "c": "int32"}, "tile": {"m": 1, "k": 16, "n": 32},
-        "buffers": {"w": 5}, "array": {"rows": 1, "columns": 2, "channels": 1},
+        "buffers": {"w": 5, "w_memtile": 4}, "array": {"rows": 1, "columns": 2, "channels": 1},
         "problems": [{"M": 1, "K": 16, "N": 64}],
     }, "held")  # fmt: skip
     found = held_bytes(plan(spec, device_named("strix_halo")).design)
-    assert found == {(0, 0): 2 * 16 + 2 * 8 * 16, (0, 1): 7 * 128, (1, 1): 7 * 128}
+    assert found == {(0, 0): 2 * 16 + 2 * 8 * 16, (0, 1): 9 * 128, (1, 1): 9 * 128}
+
+
+def test_what_started_behind_an_earlier_step_came_since_its_last_word(monkeypatch: pytest.MonkeyPatch):
+    """The third step's 2^24 bytes started before the second; tiles hold 49,152, or more than come in that time."""
+    task = StartedTask("MM2S", 1, 0, 1, False, (NumberedBd(0, Pattern((1 << 24,), (1,)), 0),))
+    one: list[Event] = [*rounds(1, 1), *ended(1, 1)]
+    events = [Reconfigure(None), *one, Start(-2, (task,)), Reconfigure(0), *one, Reconfigure(None), *one]
+    steps = [
+        (name, SimpleNamespace(spec=SimpleNamespace(name=name), design=None), Problem("rows", {}), {}) for name in "abc"
+    ]
+    plan: Any = SimpleNamespace(steps=lambda _: steps)
+    arguments = [SimpleNamespace(bits=8)]
+    sequence: Any = SimpleNamespace(
+        events=events, configurations=CHANGES, program=SimpleNamespace(arguments=arguments), wide=False,
+        device=mlir_device_named("npu2"),
+    )  # fmt: skip
+    alone = {"a": 100.0, "b": 100.0, "c": 1000.0}
+    monkeypatch.setattr(composition_time, "_alone", lambda one, *_: (alone[one.spec.name], "compute"))
+    for held, saved in ((49_152, 49_152 / 55_500), (1 << 30, 100 + 86 + TIMING.controller_sync_ns / 1e3)):
+        monkeypatch.setattr(composition_time, "held_bytes", lambda _, held=held: {(0, 1): held})
+        found = [*step_times(plan, Problem("composition", {}), sequence, TIMING)]
+        assert found[2].us == pytest.approx(1000 - saved)
 
 
 def test_emulated_steps_last_from_their_change_to_the_next_one():

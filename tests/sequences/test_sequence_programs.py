@@ -1,6 +1,8 @@
 """Sequence programs of no operator: what they tell the controller, what is refused."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -244,6 +246,43 @@ def test_several_registers_are_one_operation():
 def test_no_more_steps_run_than_the_queues_of_a_program_hold():
     assert [Builder([], most, 2).program.in_flight for most in (1, 2, 3)] == [1, 2, 2]
     assert {asked: most_running(steps(4, 1, 4, 2), asked) for asked in (None, 1, 4)} == {None: 2, 1: 1, 4: 2}
+
+
+def staged(*columns: int, later: Sequence[int] = ()) -> Program:
+    """A step of one task on each column, one after the other, with a change before each but the first; before the
+    second one tasks on the columns `later` start for the third."""
+    build = Builder([], 2)
+    x = build.argument("X", "i32", 32, 1 << 22)
+    for number, column in enumerate(columns):
+        if number:
+            with build.configure(None, 2), build.sooner():
+                for other in later if number == 1 else ():
+                    build.task("MM2S", 0, other, build.bd(x, 0, (4,), (1,)))
+        with build.step([("S2MM", 0, column, 1)]):
+            build.task("S2MM", 0, column, build.bd(x, 0, (4,), (1,)), token=True)
+    return build.program
+
+
+def bd_ids(program: Program, bds: int = 4) -> list[tuple[int, int, int]]:
+    """Index of the start, column and number of each BD, on shims of so many."""
+    events = interpret(program, {}, replace(SHIM, bds=bds))
+    starts = (event for event in events if isinstance(event, Start))
+    return [(s.index, task.column, bd.bd_id) for s in starts for task in s.items for bd in task.bds]  # type: ignore[union-attr]
+
+
+def test_what_starts_two_steps_early_keeps_its_bds_until_its_own_step_has_ended():
+    own = [(0, 0, 0), (-2, 0, 1), (1, 1, 0), (2, 0, 2), (3, 0, 3), (4, 0, 0), (5, 0, 1), (6, 0, 2)]
+    assert bd_ids(staged(0, 1, 0, 0, 0, 0, 0, later=[0])) == own
+    assert bd_ids(staged(0, 1, 0, later=[0]), 2) == [(0, 0, 0), (-2, 0, 1), (1, 1, 0), (2, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "later", "message"),
+    [((0, 0, 0), [0], "BDs of shim 0 are taken behind those of a later step"), ((0, 1), [0], "no step follows")],
+)
+def test_what_starts_early_is_of_a_later_step_that_no_other_comes_before_on_its_shim(columns, later, message):
+    with pytest.raises(ProgramError, match=message):
+        bd_ids(staged(*columns, later=later))
 
 
 def writes(program: Program, **parameters: int) -> list[tuple[int, int]]:

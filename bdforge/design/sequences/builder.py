@@ -79,6 +79,7 @@ class Builder:
         self._loops: list[str] = []
         self._around: list[str] = []  # what a statement stands in: "loop", "when", "step" and its number
         self._given: dict[int, str] = {}  # the step in which each lock's core gets its parameters
+        self._sooner: list[list[Any]] = []  # of the `configure` that is written
 
     def parameter(self, name: str) -> Expr:
         """The parameter called `name`."""
@@ -291,15 +292,28 @@ class Builder:
         """Let all that ran end, and the array become what a number says; at most `in_flight` steps run from then on.
 
         What number `ahead` says comes before that end, then the tasks and writes within, which belong to the first step
-        behind it.
+        behind it, those within `sooner` to the first one behind a later change.
         """
         numbers = [number for number in (configuration, ahead) if number is not None]
         self._configurations = max([self._configurations, *(number + 1 for number in numbers)])
+        self._sooner = []
         with self._block("configure") as body:
             yield
+        while self._sooner and not self._sooner[-1]:
+            self._sooner.pop()
         self._add(
-            Configure(kind="configure", configuration=configuration, ahead=ahead, in_flight=in_flight, do=body or None)
-        )
+            Configure(
+                kind="configure", configuration=configuration, ahead=ahead, in_flight=in_flight, do=body or None,
+                sooner=self._sooner or None,
+            )
+        )  # fmt: skip
+
+    @contextmanager
+    def sooner(self) -> Iterator[None]:
+        """What of a `configure` belongs to the first step behind the next one, behind the one after that, and so on."""
+        with self._block("configure") as body:
+            yield
+        self._sooner.append(body)
 
     def task(
         self,

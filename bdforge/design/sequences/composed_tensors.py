@@ -40,16 +40,17 @@ UNCHANGED = ChangeNumbers()
 
 
 class EarlyStart(NamedTuple):
-    """What of a step may start while the step before it still runs, which leaves alone what takes part in it: shim
-    channels that send, by column and number, and cores, by column and row, which may have their parameters; those in
-    `sooner` while the one before that does."""
+    """What of a step may start while steps before it still run, which leave alone what takes part in it: shim channels
+    that send, by column and number, and cores, by column and row, which may have their parameters.
 
-    channels: frozenset[tuple[int, int]] = frozenset()
-    cores: frozenset[tuple[int, int]] = frozenset()
-    sooner: frozenset[tuple[int, int]] = frozenset()
+    Each with the steps between: 0 while the step just before runs.
+    """
+
+    channels: Mapping[tuple[int, int], int]
+    cores: Mapping[tuple[int, int], int]
 
 
-NOTHING_EARLY = EarlyStart()
+NOTHING_EARLY = EarlyStart({}, {})
 
 
 class View(NamedTuple):

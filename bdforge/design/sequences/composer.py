@@ -72,9 +72,10 @@ class Composer:
             self._requirements(step, values)
             in_flight = min(step.program.in_flight, step.program.in_flight_max)
             with build.configure(step.change.then, in_flight, step.change.ahead):
-                self._early(early[number], step, bases, sooner=False)
-                if (after := number + 1) < len(steps):
-                    self._early(early[after], steps[after], bound[after][1], sooner=True)
+                self._early(early[number], step, bases, 0)
+                for between, after in enumerate(range(number + 1, len(steps)), 1):
+                    with build.sooner():
+                        self._early(early[after], steps[after], bound[after][1], between)
             self._statements(step.program.do, step, values, bases, early[number].late)
         if last != UNCHANGED:
             with build.configure(last.then, TASK_QUEUE_ENTRIES, last.ahead):
@@ -134,12 +135,11 @@ class Composer:
             if condition.constant is None:
                 self._builder.require(condition, f"step {step.name}: {note.text}", *map(values, note.values))
 
-    def _early(self, early: EarlyTasks, step: ComposedStep, bases: Bases, sooner: bool) -> None:
-        """What of a step's first round runs while the step before does, or the one before that."""
-        if (some := early.when(sooner)).constant != 0:
+    def _early(self, early: EarlyTasks, step: ComposedStep, bases: Bases, between: int) -> None:
+        """What of a step's first round starts with so many steps between it and what runs."""
+        if (some := early.when(between)).constant != 0:
             with self._builder.when(some):
-                runs = early.sooner if sooner else early.early
-                self._statements(early.round, step, early.values, bases, runs)
+                self._statements(early.round, step, early.values, bases, early.early(between))
 
     def _statements(
         self, block: Iterable[Any], step: ComposedStep, values: Substitution, bases: Bases, runs: Runs

@@ -1,7 +1,7 @@
-"""What of a composition's step starts before the step before it has ended: tasks that move what the host gave, and
+"""What of a composition's step starts before those before it have ended: tasks that move what the host gave, and
 parameters of cores, both of its first round, where nothing else takes part in them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from bdforge.design.sequences.composed_tensors import ComposedStep, Substitution
@@ -23,21 +23,16 @@ class EarlyTasks:
         self._late: set[object] = set()  # channels and cores of which something before stays where it is
         self._chosen = dict(self._choose(self.round))
 
-    def when(self, sooner: bool) -> Expr:
-        """Whether anything of the first round runs while the step before does, or, `sooner`, while the one before that
-        does: something is there for it, and there is a round."""
-        if sooner not in self._chosen.values():
+    def when(self, between: int) -> Expr:
+        """Whether anything of the first round starts so many steps early: something is there for it, and a round."""
+        if between not in self._chosen.values():
             return expression(0)
         none = any_of(*(self.values(one.count) < 1 for one in self.loops), 0)
         return expression(1) if none.constant == 0 else ~none
 
-    def early(self, statement: Any) -> Expr:
-        """Whether a statement of the first round, or one inside it, runs while the step before does."""
-        return expression(int(any(self._chosen.get(id(one)) is False for one in _walk([statement]))))
-
-    def sooner(self, statement: Any) -> Expr:
-        """Whether it runs while the step before that does."""
-        return expression(int(any(self._chosen.get(id(one)) is True for one in _walk([statement]))))
+    def early(self, between: int) -> Callable[[Any], Expr]:
+        """Whether a statement of the first round, or one inside it, starts so many steps early."""
+        return lambda one: expression(int(any(self._chosen.get(id(inner)) == between for inner in _walk([one]))))
 
     def late(self, statement: Any) -> Expr:
         """Where a statement of the step runs in its own place: what starts early does so from the second round on."""
@@ -45,16 +40,17 @@ class EarlyTasks:
             return expression(1)
         return any_of(*(~self._counters[one.loop].equals(0) for one in self.loops), 0)
 
-    def _choose(self, block: Sequence[Any]) -> Iterator[tuple[int, bool]]:
-        """Statements that start early, and whether that is two steps before."""
+    def _choose(self, block: Sequence[Any]) -> Iterator[tuple[int, int]]:
+        """Statements that start early, and the steps between."""
         for statement in block:
             if statement.kind == "if":
                 yield from self._choose([*statement.do, *statement.otherwise])
                 continue
             for one in _walk([statement]):
                 key = self._key(one)
-                if one is statement and self._free(one, key):
-                    yield id(one), key in self._step.early.sooner
+                between = self._between(one, key) if one is statement else None
+                if between is not None:
+                    yield id(one), between
                 elif key is not None:
                     self._late.add(key)
 
@@ -72,15 +68,17 @@ class EarlyTasks:
         inner = {need for need in self._step.program.needs[place] if isinstance(need, int)} - self._counters.keys()
         return None if inner else self.values(place).constant
 
-    def _free(self, statement: Any, key: object) -> bool:
+    def _between(self, statement: Any, key: Any) -> int | None:
+        """Steps between a statement that starts early and what runs then, None for one that does not."""
         early = self._step.early
-        if statement.kind == "write":
-            return key in early.cores | early.sooner and self._late.isdisjoint({key, "write"})
-        if statement.kind != "task" or statement.direction != "MM2S":
-            return False
-        column, channel = self._known(statement.column), statement.channel
-        there = (column, channel) in early.channels and self._late.isdisjoint({key, ("MM2S", channel, None)})
-        return there and all(bd.argument in self._given for bd in statement.bds)
+        if statement.kind == "write" and self._late.isdisjoint({key, "write"}):
+            return early.cores.get(key)
+        if statement.kind != "task" or any(bd.argument not in self._given for bd in statement.bds):
+            return None
+        direction, channel, column = key
+        if direction != "MM2S" or not self._late.isdisjoint({key, (direction, channel, None)}):
+            return None
+        return early.channels.get((column, channel))
 
 
 def _first_round(block: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:

@@ -3,6 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from bd_patterns import Pattern, PatternError
@@ -14,6 +15,9 @@ from bdforge.devices.limits import SHIM
 BUDGET = 1 << 24
 """Statements and values that a run may take, a loop's values at each of its turns."""
 _NO_STEP = "no step follows what starts before a change; nothing says when its BDs are free"
+BESIDE = -1
+"""Index of a `Start` outside of steps, of a write or of what belongs to the next step; below it of what belongs to the
+steps behind the next changes."""
 STEPS_MAX = 1 << 14
 """Steps of one run: its stream would have tens of MiB, and making it takes minutes."""
 
@@ -63,7 +67,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a step starts with, in order. Writes outside of steps come as steps of their own, of index -1."""
+    """What a step starts with, in order. What stands outside of steps comes as steps of their own, of index `BESIDE` or
+    below."""
 
     index: int
     items: tuple[StartedTask | Stored, ...]
@@ -117,7 +122,11 @@ def interpret(
     run = _Run(program, parameters, budget)
     run.require()
     most = min(in_flight or program.in_flight, program.in_flight_max)
-    yield from _scheduled(run.statements(program.do), limits.bds, most)
+    yield from _Schedule(limits.bds, most).events(run.statements(program.do))
+
+
+Needs = Mapping[int, int]
+"""BDs by the column of their shim."""
 
 
 @dataclass(slots=True)
@@ -128,8 +137,8 @@ class _Planned:
     waits: tuple[Wait, ...]
     note: str
 
-    def needs(self) -> dict[int, int]:
-        """BDs that it takes, by column."""
+    def needs(self) -> Needs:
+        """BDs that it takes."""
         found: dict[int, int] = {}
         for item in self.items:
             if not isinstance(item, Stored):
@@ -138,10 +147,11 @@ class _Planned:
 
 
 class _Change(NamedTuple):
-    """A change of the configuration, with what starts before the steps before it have ended."""
+    """A change of the configuration, with what starts before the steps before it have ended, by the changes before the
+    step that it belongs to."""
 
     statement: Configure
-    early: _Planned
+    early: list[_Planned]
 
 
 class _Run:
@@ -211,7 +221,8 @@ class _Run:
                     written = tuple(self.values[place] for place in statement.values)
                     yield Stored(self.values[statement.address], written)
                 case "configure":
-                    yield _Change(statement, _Planned(list(self.statements(statement.do or ())), (), ""))
+                    early = [_Planned(list(self.statements(block)), (), "") for block in statement.blocks]
+                    yield _Change(statement, early)
                 case "task":
                     yield self.task(statement)
                 case "step":
@@ -246,63 +257,101 @@ class _Run:
             raise ProgramError(f"a BD of the sequence program: {error}") from None
 
 
-def _scheduled(planned: Iterator[Any], bds: int, most: int) -> Iterator[Event]:
-    """When steps start and end: their BDs are taken from each shim in a ring, in order."""
-    rings: defaultdict[int, _Ring] = defaultdict(lambda: _Ring(bds))
-    running: deque[tuple[Await, dict[int, int]]] = deque()
-    index, in_flight = 0, most
-    early: dict[int, int] = {}
-    for step in planned:
-        if isinstance(step, Stored):
-            yield Start(-1, (step,))
-            continue
-        if isinstance(step, _Change):
-            if (last := next((one for one in reversed(running) if one[1]), None)) is not None and not last[0].waits:
-                raise ProgramError(f"step {last[0].index} awaits no token; nothing says that it has ended by then")
-            if early:
-                raise ProgramError(_NO_STEP)
-            change, early = step.statement, step.early.needs()
-            if change.ahead is not None:
-                yield Reconfigure(change.ahead, ahead=True)
-            fits = _fits(early, rings)
-            if fits:
-                yield from _begun(step.early, rings)
-            yield from (_ended(running.popleft(), rings) for _ in range(len(running)))
-            yield Reconfigure(change.configuration)
-            if not fits:
-                yield from _begun(step.early, rings)
-            in_flight = min(most, change.in_flight)
-            continue
-        if index == STEPS_MAX:
+class _Schedule:
+    """When steps start and end, as many at a time as their BDs allow, and no more than `most`."""
+
+    def __init__(self, bds: int, most: int) -> None:
+        self._rings: defaultdict[int, _Ring] = defaultdict(lambda: _Ring(bds))
+        self._running: deque[tuple[Await, Needs]] = deque()
+        self._index, self._most, self._in_flight = 0, most, most
+        self._early: list[Needs] = []  # of what has started, by the changes before the step that it belongs to
+
+    def events(self, planned: Iterator[Any]) -> Iterator[Event]:
+        """Of all that a program does."""
+        for one in planned:
+            match one:
+                case Stored():
+                    yield Start(BESIDE, (one,))
+                case _Change():
+                    yield from self._change(one)
+                case _:
+                    yield from self._start(one)
+        if any(self._early):
+            raise ProgramError(_NO_STEP)
+        yield from self._ends()
+
+    def _start(self, step: _Planned) -> Iterator[Event]:
+        if self._index == STEPS_MAX:
             raise ProgramError(f"takes more than {STEPS_MAX} steps of a sequence; split it")
         needs = step.needs()
-        while running and (len(running) == in_flight or not _fits(needs, rings)):
-            oldest, used = running[0]
-            if used and not oldest.waits:
-                raise ProgramError(f"step {oldest.index} awaits no token; nothing says when its BDs are free")
-            yield _ended(running.popleft(), rings)
-        yield Start(index, tuple(_numbered(item, rings) for item in step.items), step.note)
-        running.append((Await(index, step.waits), {c: needs.get(c, 0) + early.get(c, 0) for c in {*needs, *early}}))
-        index, early = index + 1, {}
-    if early:
-        raise ProgramError(_NO_STEP)
-    yield from (_ended(step, rings) for step in running)
+        self._check_order(needs, 0)
+        while self._running and (len(self._running) == self._in_flight or not self._fits(needs)):
+            yield self._end_oldest()
+        yield self._begun(self._index, step)
+        early, self._early[:1] = self._early[:1], [{}]
+        self._running.append((Await(self._index, step.waits), _joined(needs, *early)))
+        self._index += 1
+
+    def _change(self, change: _Change) -> Iterator[Event]:
+        last = next((await_ for await_, used in reversed(self._running) if used), None)
+        if last is not None and not last.waits:
+            raise ProgramError(f"step {last.index} awaits no token; nothing says that it has ended by then")
+        if any(self._early[:1]):
+            raise ProgramError(_NO_STEP)
+        if change.statement.ahead is not None:
+            yield Reconfigure(change.statement.ahead, ahead=True)
+        needs = [one.needs() for one in change.early]
+        self._early = self._early[1:]
+        fits = self._fits(_joined(*needs))
+        if fits and any(needs[1:]) and len(self._running) == self._in_flight:  # queues hold so many
+            yield self._end_oldest()
+        if fits:
+            yield from self._ahead(change.early, needs)
+        yield from self._ends()
+        yield Reconfigure(change.statement.configuration)
+        if not fits:
+            yield from self._ahead(change.early, needs)
+        self._in_flight = min(self._most, change.statement.in_flight)
+
+    def _ahead(self, early: list[_Planned], needs: list[Needs]) -> Iterator[Start]:
+        for changes, (planned, taken) in enumerate(zip(early, needs, strict=True)):
+            self._check_order(taken, changes)
+            if planned.items:
+                yield self._begun(BESIDE - changes, planned)
+        self._early = [_joined(*both) for both in zip_longest(self._early, needs, fillvalue={})]
+
+    def _check_order(self, needs: Needs, changes: int) -> None:
+        """Rings free BDs in the order in which they were taken: ProgramError where a later step has some already."""
+        later = {column for one in self._early[changes + 1 :] for column in one}
+        if behind := sorted(later & needs.keys()):
+            raise ProgramError(f"BDs of shim {behind[0]} are taken behind those of a later step, which start early")
+
+    def _fits(self, needs: Needs) -> bool:
+        """Whether shims have as many BDs free."""
+        return all(self._rings[column].has(count) for column, count in needs.items())
+
+    def _begun(self, index: int, planned: _Planned) -> Start:
+        return Start(index, tuple(_numbered(item, self._rings) for item in planned.items), planned.note)
+
+    def _end_oldest(self) -> Await:
+        oldest, used = self._running[0]
+        if used and not oldest.waits:
+            raise ProgramError(f"step {oldest.index} awaits no token; nothing says when its BDs are free")
+        return self._end()
+
+    def _ends(self) -> Iterator[Await]:
+        while self._running:
+            yield self._end()
+
+    def _end(self) -> Await:
+        ended, used = self._running.popleft()
+        for column, count in used.items():
+            self._rings[column].used -= count
+        return ended
 
 
-def _fits(needs: Mapping[int, int], rings: dict[int, "_Ring"]) -> bool:
-    """Whether shims have as many BDs free."""
-    return all(rings[column].has(count) for column, count in needs.items())
-
-
-def _begun(early: _Planned, rings: dict[int, "_Ring"]) -> Iterator[Start]:
-    if early.items:
-        yield Start(-1, tuple(_numbered(item, rings) for item in early.items))
-
-
-def _ended(step: tuple[Await, dict[int, int]], rings: dict[int, "_Ring"]) -> Await:
-    for column, count in step[1].items():
-        rings[column].used -= count
-    return step[0]
+def _joined(*needs: Needs) -> Needs:
+    return {column: sum(one.get(column, 0) for one in needs) for column in {*chain(*needs)}}
 
 
 def _numbered(item: Any, rings: dict[int, "_Ring"]) -> StartedTask | Stored:

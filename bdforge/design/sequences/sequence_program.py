@@ -129,7 +129,11 @@ class ProgramWrite(_Statement):
 
 
 class Configure(_Statement):
-    """A change of the array's configuration, or, without one, a wait for all that ran before."""
+    """A change of the array's configuration, or, without one, a wait for all that ran before.
+
+    What it does starts before that wait and belongs to the step behind it, what it does `sooner` to those behind the
+    next changes, a block for each.
+    """
 
     CALLED = "a configuration"
     kind: Literal["configure"]
@@ -137,6 +141,12 @@ class Configure(_Statement):
     ahead: Number | None = None
     in_flight: Annotated[Number, Field(ge=1)]
     do: list["Statement"] | None = None
+    sooner: list[list["Statement"]] | None = None
+
+    @property
+    def blocks(self) -> list[list["Statement"]]:
+        """By the changes that come before the step that they belong to."""
+        return [self.do or [], *(self.sooner or [])]
 
 
 class Tokens(ProgramPart):

@@ -100,8 +100,8 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     lines = tile.m if tile.m < kernel.r else -(-tile.m // kernel.r) * kernel.r
     channels = 1 if columns == 1 else array.channels or _channels(device, columns, array.rows)
     weights = Weights(TYPES[types.w], kernel, tile.k, tile.n)
-    held = spec.form.buffers.w
-    tiling = GemvTiling(weights, TYPES[types.c], lines, array.rows, columns, channels, held)
+    buffers = spec.form.buffers
+    tiling = GemvTiling(weights, TYPES[types.c], lines, array.rows, columns, channels, buffers.w, buffers.w_memtile)
     comment = (
         f"{spec.name}: {types.a} x {types.w} -> {types.c}, tile {tile.m} x {tile.k} x {tile.n} (m x k x n), "
         f"{array.rows} x {columns} cores (rows x columns), W by {channels} channels of each shim."
@@ -110,7 +110,9 @@ def plan_gemv(spec: GemvSpec, device: Device) -> GemvPlan:
     design = array.arranged(mapped)
     refuse(
         spec,
-        design_reasons(design, {"memory": "a smaller tile.k, tile.n, buffers.w or stack_bytes"}),
+        design_reasons(
+            design, {"memory": "a smaller tile.k, tile.n, buffers.w or stack_bytes", "bds": "fewer buffers.w_memtile"}
+        ),
     )
     return GemvPlan(spec, device, design, tiling)
 

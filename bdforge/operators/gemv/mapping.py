@@ -37,7 +37,7 @@ from bdforge.operators.gemv.weights import Weights
 A_SHIM_CHANNEL, A_IN, A_OUT = 0, 1, 4
 """A comes by column 0: its shim's MM2S, its memtile's S2MM and MM2S."""
 C_IN, C_OUT, C_SHIM_CHANNEL = 2, 5, 0
-"""S2MM channel of a memtile for C of its first core row, its MM2S, the shim's S2MM. W leaves by MM2S 0 to 3."""
+"""First S2MM channel of a memtile for C, its MM2S, the shim's S2MM. W leaves by MM2S 0 to 3."""
 TILES, IDLE, CHUNKS, BETWEEN = range(4)
 """Run-time parameters: a core's tiles of C, passes that it lets go by at first, K/k, and, for cores whose channel has
 the work of half a shim, passes that it lets go by before each tile."""
@@ -49,7 +49,7 @@ class GemvTiling:
 
     A core's tile of W is k x n, of C `height` x n, where `lines` rows hold data: whole blocks of the kernel's r, or
     less than one. `channels` of each shim bring W, but for column 0's, of which one brings A. A core has `held` buffers
-    for tiles of W.
+    for tiles of W, and its memtile `memtile_held`.
     """
 
     weights: Weights
@@ -59,6 +59,7 @@ class GemvTiling:
     columns: int
     channels: int = 1
     held: int = 2
+    memtile_held: int = 2
 
     @property
     def kernel(self) -> Kernel:
@@ -93,6 +94,12 @@ class GemvTiling:
     def lags(self, column: int) -> bool:
         """Whether a column has one channel for W where others have two."""
         return self.channels > len(self.feeds(column))
+
+    @staticmethod
+    def memtile_channel(row: int) -> int:
+        """A memtile's channel for a core row: of the first one an odd one, as W comes by an even one and even and odd
+        channels have BDs of their own."""
+        return row ^ 1
 
     def feeds(self, column: int) -> list[tuple[int, range]]:
         """(channel of the shim, core rows) of each channel that brings W; the memtile takes them by S2MM 0 and 1."""
@@ -136,10 +143,11 @@ def _flows(tiling: GemvTiling, shims: list[Tile], memtiles: list[Tile], cores: l
             yield Flow(shim.dma(channel), (memtile.dma(number),), "W: DRAM to memtiles")
     for memtile, column in zip(memtiles, cores, strict=True):
         for row, core in enumerate(column):
-            yield Flow(memtile.dma(row), (core.dma(1),), "W: each core's tiles")
+            yield Flow(memtile.dma(tiling.memtile_channel(row)), (core.dma(1),), "W: each core's tiles")
     for memtile, column in zip(memtiles, cores, strict=True):
         for row, core in enumerate(column):
-            yield Flow(core.dma(0), (memtile.dma(C_IN + row),), "C: tiles of a column join in its memtile")
+            into = memtile.dma(C_IN + tiling.memtile_channel(row))
+            yield Flow(core.dma(0), (into,), "C: tiles of a column join in its memtile")
     for memtile, shim in zip(memtiles, shims, strict=True):
         yield Flow(memtile.dma(C_OUT), (shim.dma(C_SHIM_CHANNEL),), "C: memtiles to DRAM")
 
@@ -148,15 +156,16 @@ def _memtile(tiling: GemvTiling, column: int) -> Tile:
     """Each core row has slots of its own: with some for all, a fast core would take a slow one's turn."""
     locks, kernel, rows = Locks(f"mem_{column}"), tiling.kernel, range(tiling.rows)
     weights, sums = (tiling.k * tiling.n, tiling.w), (tiling.height * tiling.n, tiling.c)
-    w = [Slots.of(locks, f"w{row}", *weights, f"W of core row {row}") for row in rows]
+    w = [Slots.of(locks, f"w{row}", *weights, f"W of core row {row}", tiling.memtile_held) for row in rows]
     c = [Slots.of(locks, f"c{row}", *sums, f"C of core row {row}") for row in rows]
     a = [Slots.of(locks, "a", tiling.lines * tiling.k, kernel.a, "chunk of A")] if column == 0 else []
     channels = [channel for slots in a for channel in _a_channels(tiling, slots)]
     for number, (_, fed) in enumerate(tiling.feeds(column)):
         channels.append(Channel("S2MM", number, in_turn(w[row].fill() for row in fed), "W from DRAM"))
     for row in rows:
-        channels.append(Channel("MM2S", row, w[row].send(), f"W to core row {row}"))
-        channels.append(Channel("S2MM", C_IN + row, c[row].fill(), f"C from core row {row}"))
+        channel = tiling.memtile_channel(row)
+        channels.append(Channel("MM2S", channel, w[row].send(), f"W to core row {row}"))
+        channels.append(Channel("S2MM", C_IN + channel, c[row].fill(), f"C from core row {row}"))
     lines = in_turn(slots.send(_lines(tiling)) for slots in c)
     channels.append(Channel("MM2S", C_OUT, lines, "C of the column, line by line of each tile"))
     return Tile.holding(locks, column, 1, (*w, *a, *c), channels)

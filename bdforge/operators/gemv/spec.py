@@ -39,9 +39,11 @@ class GemvTile(Section):
 
 
 class GemvBuffers(Section):
-    """Of each core: tiles of W that it holds, beside the one that it multiplies those that came before A did."""
+    """Tiles of W that a core holds, those that came before A did beside the one that it multiplies, and that its
+    memtile holds for it."""
 
     w: Annotated[int, Field(ge=2, le=12, strict=True)] = 2
+    w_memtile: Annotated[int, Field(ge=2, le=20, strict=True)] = 2
 
 
 class GemvArray(PlacedArray):

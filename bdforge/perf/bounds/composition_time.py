@@ -1,13 +1,14 @@
 """Time of a composition: its steps, as each is modelled alone, the changes between them, and one dispatch for all; and
 of several as one list."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bdforge.array.emulator.timed.controller_time import operation_ns
 from bdforge.design.sequences import PlannedSequence
 from bdforge.design.sequences.instruction_words import operations
-from bdforge.design.sequences.interpret import Await, Event, Reconfigure, Start, StartedTask
+from bdforge.design.sequences.interpret import BESIDE, Await, Event, Reconfigure, Start, StartedTask
 from bdforge.devices.timing import Timing, submissions, timing_of
 from bdforge.devices.txn_format.operations import BlockWrite, Operation
 from bdforge.operators import ComposedPlan, Plan, Problem
@@ -55,10 +56,11 @@ def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, 
 
     Products take the cycles of their assembled kernels. What is written ahead takes time where it takes longer than
     what the step before still has to do by then: its last rounds' share of it. Tasks that start then save what of their
-    bytes comes meanwhile.
+    bytes comes meanwhile; those that started behind a step before that what comes since its last word, while its token
+    was awaited.
     """
     steps = plan.steps(problem.sizes)
-    hidden = 0.0
+    hidden, taken = 0.0, list[float]()
     for place, part in enumerate(_parts(sequence.events)):
         cost = part.then_us(sequence, timing) + max(0.0, part.ahead_us(sequence, timing) - hidden)
         if place == len(steps):
@@ -67,28 +69,38 @@ def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, 
             return
         name, one, own, _ = steps[place]
         us, bound = _alone(one, own, timing)
-        if part.early:
+        if part.early_tasks:
             early, late = (sent_bytes(tasks, sequence.program) for tasks in (part.early_tasks, part.tasks))
-            us = shortened_us(us, hidden, early, late, held_bytes(one.design), timing)
+            since = sum(taken[-part.between :]) + timing.controller_sync_ns / 1e3 if part.between else hidden
+            us = shortened_us(us, since, early, late, held_bytes(one.design), timing)
         yield StepTime(name, one.spec.name, own, us, bound, cost)
         hidden = us * part.last_share
+        taken.append(us + cost)
 
 
 @dataclass(slots=True)
 class _Part:
-    """The events of a step: changes before it, and what starts before those end; its rounds, how many of them run once
-    the last one has started, and their tasks."""
+    """The events of a step: changes before it, what starts before those end, by the changes before the step that it
+    belongs to, and what started for it earlier; its rounds, how many of them run once the last one has started, and
+    their tasks."""
 
     ahead: int | None = None
     then: int | None = None
     rounds: int = 0
     last: int = 0
     early: list[Start] = field(default_factory=list)
+    sooner: list[Start] = field(default_factory=list)
     tasks: list[StartedTask] = field(default_factory=list)
 
     @property
     def early_tasks(self) -> list[StartedTask]:
-        return [item for start in self.early for item in start.items if isinstance(item, StartedTask)]
+        own = [start for start in self.early if start.index == BESIDE]
+        return [item for start in (*self.sooner, *own) for item in start.items if isinstance(item, StartedTask)]
+
+    @property
+    def between(self) -> int:
+        """Most steps between this one and what ran when anything of it started."""
+        return max((BESIDE - start.index for start in self.sooner), default=0)
 
     @property
     def last_share(self) -> float:
@@ -107,10 +119,14 @@ def _parts(events: Iterable[Event]) -> Iterator[_Part]:
     """What each step of a composition does, and what ends a run; each begins with a `Reconfigure`."""
     part, ahead, running = _Part(), None, 0
     early: list[Start] = []
+    sooner: defaultdict[int, list[Start]] = defaultdict(list)  # by the number of the change before what it belongs to
+    changes = 0
     for event in events:
         match event:
-            case Start(index=index) if index < 0:
+            case Start(index=index) if index <= BESIDE:
                 early.append(event)
+                if index < BESIDE:
+                    sooner[changes + BESIDE - index].append(event)
             case Start():
                 part.rounds, running = part.rounds + 1, running + 1
                 part.last, early = running, []
@@ -122,7 +138,8 @@ def _parts(events: Iterable[Event]) -> Iterator[_Part]:
             case Reconfigure(configuration=number):
                 if part.rounds:
                     yield part
-                part, ahead, early = _Part(ahead, number, early=early), None, []
+                part = _Part(ahead, number, early=early, sooner=sooner.pop(changes, []))
+                ahead, early, changes = None, [], changes + 1
     yield part
 
 

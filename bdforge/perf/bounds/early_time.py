@@ -1,4 +1,4 @@
-"""What a step of a composition saves by tasks that start while the step before it still runs."""
+"""What a step of a composition saves by tasks that start while steps before it still run."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -18,7 +18,7 @@ ByChannel = Mapping[tuple[int, int], int]
 def shortened_us(
     us: float, before_us: float, early: ByChannel, late: ByChannel, held: ByChannel, timing: Timing
 ) -> float:
-    """What is left of a step's `us` where channels start to send while the step before it runs for `before_us`.
+    """What is left of a step's `us` where channels start to send `before_us` before it, while others run.
 
     `early` and `late` are what channels send that do and do not; as much comes early as tiles hold (`held`), at DRAM's
     rate. All that late ones send comes afterwards, each at a channel's rate at most.

@@ -93,9 +93,10 @@ def test_the_library_is_optimised_unless_it_is_sanitized(tool, cxx: str, optimis
     seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if sanitize else []
     seen += ["--param=asan-instrumentation-with-call-threshold=0"] if sanitize and cxx == "g++" else []
     strict = ["-Wall", "-Wextra", "-Werror"]
+    memory = ["--param=ggc-min-expand=500", "--param=ggc-min-heapsize=1000000"] if (level, cxx) == ("-O0", "g++") else []
     assert module.compile_command(["a.o"], ["xrt/a.cpp"], env) == [
-        cxx, "-std=c++20", level, "-fPIC", *strict, *seen, "-DX=1", "-Iinc", "-isystem", "sys", "-c", "xrt/a.cpp",
-        "-o", "a.o",
+        cxx, "-std=c++20", level, "-fPIC", *strict, *seen, *memory, "-DX=1", "-Iinc", "-isystem", "sys", "-c",
+        "xrt/a.cpp", "-o", "a.o",
     ]  # fmt: skip
     assert module.program_command(["p"], ["a.o"], env) == [cxx, *seen, "-o", "p", "a.o", "-lone", "-pthread"]
     shared = module.shared_command([Path("l.so")], ["a.o", "l.map"], env)
